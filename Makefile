@@ -1,0 +1,60 @@
+# make run: install, then the main job.  make test: install, then every check and test.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# What constraints.txt pins and development installs; `spark` joins with the pipelines.
+EXTRAS := cluster console dev retry sdk
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help setup run test quick soak check format bench lock codegen docs
+
+help:  ## Show the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	scripts/ensure-python $(PYTHON) $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r constraints.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(VENV)/installed  ## Create .venv with everything that development needs
+
+run: setup  ## Do the main job on the embedded default
+	$(BIN)/penstock
+
+test: setup peers check  ## Install what the tests need and run every check and test
+	$(PYTEST) -m "not soak" $(ARGS)
+
+quick: setup  ## The inner loop, under three minutes: checks, and tests without other servers
+	@$(MAKE) --no-print-directory check
+	$(PYTEST) -m "not soak and not peer" -n 2 $(ARGS)
+
+soak: setup peers  ## The long forms of fault, seed and fuzz runs
+	PENSTOCK_SOAK=1 $(PYTEST) --timeout 3600 $(ARGS)
+
+check: setup  ## Lint, format, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup  ## Format, and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: peers
+peers: setup  ## Install the servers and tools that tests run against (skips what is there)
+	scripts/install-peers
+
+bench: setup peers  ## Measure; prints figures and ratios
+	$(BIN)/python -m bench $(ARGS)
+
+codegen: setup peers  ## Rewrite wire/messages from the schemas inside the official client jars
+	$(BIN)/python -m codegen
+
+docs: setup  ## Rewrite the generated pages under docs/
+	$(BIN)/python scripts/docs.py
+
+lock: setup  ## Resolve constraints.txt anew
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal $(EXTRAS:%=--extra %) --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate --upgrade pyproject.toml -o constraints.txt
