@@ -1,0 +1,1 @@
+"""One module per API: the classes of its request and response. Imported on first use."""
