@@ -10,6 +10,7 @@ from peers.probe import live_brokers
 from peers.process import Process, free_ports
 from peers.servers import Servers, properties
 from peers.storage import format_storage, random_uuid
+from peers.zookeeper import wait_until_gone
 
 KRAFT, ON_ZOOKEEPER = "4.3.1", "3.9.2"
 
@@ -49,6 +50,13 @@ class KafkaCluster(Servers):
     def data_dir(self, broker: int) -> Path:
         """The broker's only log directory."""
         return self.folder / f"broker-{broker}" / "data"
+
+    def start(self, *numbers: int) -> None:
+        if self._zookeeper is not None:
+            # A broker that finds itself registered by its former life gives up at once.
+            for number in numbers:
+                wait_until_gone(self._zookeeper, f"/brokers/ids/{number}", self._timeout_s)
+        super().start(*numbers)
 
     def _answers(self, number: int) -> bool:
         # Only brokers that finished their start are in the answer.
@@ -93,7 +101,8 @@ def _archive_classes() -> None:
         classes = Path(part, "classes.jsa")
         with KafkaCluster(jvm=archive.write(classes), folder=Path(part)):
             pass
-        classes.rename(into)
+        if classes.exists():  # not if it had to be killed on a busy machine
+            classes.rename(into)
 
 
 SMALL: dict[str, object] = {

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from kazoo.client import KazooClient
+
 from peers.java import command
 from peers.probe import zookeeper_mode
-from peers.process import Process, free_ports
+from peers.process import Process, free_ports, wait_until
 from peers.servers import Servers, properties
 
 JARS = "zookeeper-3.9.5"
@@ -69,3 +71,14 @@ class ZooKeeper(Servers):
         (folder / "zoo.cfg").write_text(properties({**config, **self._settings}))
         java = command(JARS, MAIN, str(folder / "zoo.cfg"), log_level="INFO")
         return Process(f"ZooKeeper server {server}", java, folder)
+
+
+def wait_until_gone(connect: str, path: str, timeout_s: float) -> None:
+    """Until the node is not there: an ephemeral one outlives its killed owner by a session."""
+    client = KazooClient(connect)
+    client.start(timeout_s)
+    try:
+        wait_until(lambda: client.exists(path) is None, timeout_s, f"{path} to vanish")
+    finally:
+        client.stop()
+        client.close()
