@@ -67,21 +67,17 @@ def main() -> None:
     )
     measure("build_batch, 1000 x 100 B", lambda: build_batch(thousand))
 
-    for size_bytes in (1 << 16, 1 << 20):
-        data = events(size_bytes)
-        for codec in list(Codec)[1:]:
-            packed = compress(codec, data)
-            name = f"{codec.name.lower()}, {size_bytes >> 10} KB"
-            measure(
-                f"compress {name} ({len(data) / len(packed):.1f} : 1)",
-                lambda c=codec, d=data: compress(c, d),
-                size_bytes,
-            )  # type: ignore[misc]
-            measure(
-                f"decompress {name}",
-                lambda c=codec, p=packed: decompress(c, p, LIMIT_BYTES),
-                size_bytes,
-            )  # type: ignore[misc]
+    for codec in list(Codec)[1:]:
+        for size_bytes in (1 << 16, 1 << 20):
+            measure_codec(codec, events(size_bytes))
+
+
+def measure_codec(codec: Codec, data: bytes) -> None:
+    packed = compress(codec, data)
+    name = f"{codec.name.lower()}, {len(data) >> 10} KB"
+    ratio = f"{len(data) / len(packed):.1f} : 1"
+    measure(f"compress {name} ({ratio})", lambda: compress(codec, data), len(data))
+    measure(f"decompress {name}", lambda: decompress(codec, packed, LIMIT_BYTES), len(data))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import msgspec
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import (
+    HEADER_BYTES,
     LOG_APPEND_TIME,
     MAGIC,
     MAGIC_AT,
@@ -66,10 +67,10 @@ def check_produced(records: Buffer, rules: BatchRules, now_ms: int) -> BatchHead
 
 
 def _only_batch(records: Buffer) -> BatchHeader:
-    if len(records) <= MAGIC_AT:
-        raise InvalidRecord("a partition's data holds no record batch")
-    if records[MAGIC_AT] != MAGIC:
-        raise InvalidRecord(f"magic {records[MAGIC_AT]} of a produced batch is not {MAGIC}")
+    if len(records) < HEADER_BYTES:
+        raise InvalidRecord("a partition's data holds no whole record batch")
+    if records[MAGIC_AT] < MAGIC:
+        raise InvalidRecord(f"magic {records[MAGIC_AT]} is too old for produced batches")
     header = read_header(records)
     if header.size_bytes != len(records):
         raise InvalidRecord(
