@@ -17,7 +17,12 @@ from peers import java
 FIXTURES = Path(__file__).parent.parent / "tests" / "fixtures" / "batches"
 JARS = "kafka-4.3.1"
 TIME = 1_700_000_000_000
-HEADERS = [("trace", b"\x00\x01\xff"), ("null", None), ("größe", b""), ("", b"\x01")]
+HEADERS: list[tuple[str, str | bytes | None]] = [
+    ("trace", b"\x00\x01\xff"),
+    ("null", None),
+    ("größe", b""),
+    ("", b"\x01"),
+]
 LARGE = b"several blocks " * 12_000
 
 CASES: dict[str, dict[str, object]] = {

@@ -53,6 +53,7 @@ def _read(batch: bytes | memoryview, header: BatchHeader) -> None:
 def main() -> None:
     import atheris  # here, because tests use the target where atheris is not installed
 
+    atheris.instrument_all()
     atheris.Setup(sys.argv, fuzz_record)
     atheris.Fuzz()
 

@@ -88,6 +88,18 @@ def test_a_compacted_topic_needs_keys(codec: Codec) -> None:
         walk(keyless, keys_required=True)
 
 
+@pytest.mark.parametrize("size", [0, 63, 64, 8191, 8192])
+def test_numbers_of_every_width_are_walked_and_read(size: int) -> None:
+    count = 20_000 if size < 100 else 200
+    written = [
+        Record(i, NOW_MS + i * 1000, bytes(size), bytes(size), [("h" * (size % 999), bytes(size))])
+        for i in range(count)
+    ]
+    batch = build_batch(written)
+    walk(batch, keys_required=True)
+    assert list(records(batch, read_header(batch), LIMIT_BYTES)) == written
+
+
 def test_offset_deltas_must_count_from_zero() -> None:
     batch = build_batch([Record(offset, NOW_MS, b"k", b"v", []) for offset in (0, 2)])
     with pytest.raises(InvalidRecord, match="record 1 has offset delta 2"):
