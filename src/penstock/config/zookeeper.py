@@ -39,11 +39,6 @@ class ZookeeperConfig:
         False,
         "Protect the nodes that this broker creates.",
     )
-    zookeeper_ssl_client_enable: bool = setting(
-        "zookeeper.ssl.client.enable",
-        False,
-        "Speak TLS to ZooKeeper.",
-    )
     zookeeper_clientcnxnsocket: str | None = setting(
         "zookeeper.clientCnxnSocket",
         None,
@@ -53,12 +48,6 @@ class ZookeeperConfig:
         "zookeeper.metadata.migration.enable",
         False,
         "Only false: there is no KRaft to migrate to.",
-    )
-    zookeeper_metadata_migration_min_batch_size: int = setting(
-        "zookeeper.metadata.migration.min.batch.size",
-        200,
-        "Accepted and described; has no effect, since there is no KRaft to migrate to.",
-        low=1,
     )
 
     def __post_init__(self) -> None:
