@@ -1,5 +1,6 @@
-"""Rewrites `src/penstock/wire/messages` and the table in `src/penstock/wire/apis.py`."""
+"""Rewrites `wire/messages` and the table in `wire/apis.py` from the jars of the peers."""
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,28 +9,35 @@ from codegen.render import Module
 from codegen.schemas import DATA, INTER_BROKER, Api, apis, flexible, read_schemas, versions
 from penstock.wire.apis import snake
 
-WIRE = Path(__file__).parent.parent / "src" / "penstock" / "wire"
+REPOSITORY = Path(__file__).parent.parent
+WIRE = REPOSITORY / "src" / "penstock" / "wire"
 MARK = "# --- written by codegen below this line ---\n"
+PACKAGE = '"""One module per API, with its request and response; imported on first use."""\n'
 
 
-def generated(current: Path, zookeeper_mode: Path) -> dict[Path, str]:
-    """Every file that codegen owns, with its text."""
-    files = {WIRE / "messages" / "__init__.py": PACKAGE}
+def write(wire: Path, current: Path, zookeeper_mode: Path) -> None:
+    """Write every file that codegen owns under `wire`, which holds an `apis.py` already."""
+    files = {"messages/__init__.py": PACKAGE}
     table = apis(current, zookeeper_mode)
     for api in table:
         module = Module(f"{api.name} (key {api.key})", api.low, api.high)
         module.add(api.request)
         module.add(api.response)
-        files[WIRE / "messages" / f"{snake(api.name)}.py"] = module.text()
+        files[f"messages/{snake(api.name)}.py"] = module.text()
     schemas = read_schemas(current)
     data = {name: schemas[name] for name in DATA}
     for name, schema in data.items():
         module = Module(name, *versions(schema))
         module.add(schema)
-        files[WIRE / "messages" / f"{snake(name)}.py"] = module.text()
-    written_by_hand, _, _ = (WIRE / "apis.py").read_text().partition(MARK)
-    files[WIRE / "apis.py"] = written_by_hand + MARK + rows(table, data)
-    return files
+        files[f"messages/{snake(name)}.py"] = module.text()
+    written_by_hand, _, _ = (wire / "apis.py").read_text().partition(MARK)
+    files["apis.py"] = written_by_hand + MARK + rows(table, data)
+    for old in (wire / "messages").glob("*.py"):
+        old.unlink()
+    for name, text in files.items():
+        (wire / name).write_text(text)
+    ruff = [sys.executable, "-m", "ruff", "format", "--quiet", "--no-cache"]
+    subprocess.run([*ruff, "--config", REPOSITORY / "pyproject.toml", wire], check=True)
 
 
 def rows(table: list[Api], data: dict[str, dict[str, Any]]) -> str:
@@ -49,19 +57,11 @@ def rows(table: list[Api], data: dict[str, dict[str, Any]]) -> str:
     )
 
 
-PACKAGE = (
-    '"""One module per API: the classes of its request and response. Imported on first use."""\n'
-)
-
-
 def main() -> None:
-    current, zookeeper_mode = map(Path, sys.argv[1:])
-    files = generated(current, zookeeper_mode)
-    for path in (WIRE / "messages").glob("*.py"):
-        if path not in files:
-            path.unlink()
-    for path, text in files.items():
-        path.write_text(text)
+    sys.path.insert(0, str(REPOSITORY / "tests"))
+    from peers.jars import jar  # the harness lives beside the tests
+
+    write(WIRE, jar("clients-4.4.0", "kafka-clients"), jar("kafka-3.9.2", "kafka-clients"))
 
 
 if __name__ == "__main__":

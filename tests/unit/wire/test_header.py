@@ -1,7 +1,7 @@
 import pytest
 
 from penstock.errors import ErrorCode, ProtocolError
-from penstock.wire.apis import APIS
+from penstock.wire.apis import APIS, Api
 from penstock.wire.codec import decode
 from penstock.wire.frame import request_frame, response_frame
 from penstock.wire.header import (
@@ -17,7 +17,9 @@ from penstock.wire.negotiation import api_versions_refusal
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
 @pytest.mark.parametrize("client_id", [None, "", "a client é"])
-def test_a_request_header_survives_the_round_trip_at_every_version(api, client_id) -> None:
+def test_a_request_header_survives_the_round_trip_at_every_version(
+    api: Api, client_id: str | None
+) -> None:
     for version in range(api.low, api.high + 1):
         out = bytearray()
         write_request_header(out, api, version, -7, client_id)

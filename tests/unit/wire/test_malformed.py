@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.errors import ProtocolError
+from penstock.types import Buffer
 from penstock.wire.codec import decoder, encode
 from penstock.wire.messages.fetch import FetchRequest, ReplicaState
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -11,9 +12,10 @@ from penstock.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from penstock.wire.schema import Message
 
 
-def refusal(message, version, data) -> str:
+def refusal(message: type[Message], version: int, data: Buffer) -> str:
     with pytest.raises(ProtocolError) as refused:
         decoder(message, version)(bytes(data), 0)
     return str(refused.value)

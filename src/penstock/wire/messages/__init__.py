@@ -1,1 +1,1 @@
-"""One module per API: the classes of its request and response. Imported on first use."""
+"""One module per API, with its request and response; imported on first use."""
