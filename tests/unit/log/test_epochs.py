@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -112,7 +114,7 @@ def test_epochs_and_starts_ascend_whatever_happens(
         epochs.assign(epoch, at)
     epochs.truncate_from_end(end)
     epochs.truncate_from_start(start)
-    for former, latter in zip(epochs.entries, epochs.entries[1:], strict=False):
+    for former, latter in pairwise(epochs.entries):
         assert former.epoch < latter.epoch
         assert former.start_offset < latter.start_offset
     for entry in epochs.entries:
