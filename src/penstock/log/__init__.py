@@ -1,1 +1,1 @@
-"""The log directories: Apache Kafka's on-disk format, and what keeps it whole."""
+"""The log directories: Kafka's own files, read and written as Kafka does."""

@@ -1,0 +1,88 @@
+"""Figures of the record layer: python -m bench.record"""
+
+from collections.abc import Callable
+from timeit import repeat
+
+from penstock.record.batch import crc_matches, read_header
+from penstock.record.build import build_batch
+from penstock.record.compression import Codec, compress, decompress
+from penstock.record.record import Record, records
+from penstock.record.validate import BatchRules, check_produced, check_records
+
+NOW_MS = 1_700_000_000_000
+LIMIT_BYTES = 1 << 24
+ROUNDS = 5
+ROUND_S = 0.02
+
+
+def measure(name: str, call: Callable[[], object], size_bytes: int = 0) -> None:
+    """Print the fastest of a few rounds, each long enough for the timer."""
+    once_s = min(repeat(call, number=1, repeat=3))
+    number = max(1, int(ROUND_S / once_s))
+    took_s = min(repeat(call, number=number, repeat=ROUNDS)) / number
+    rate = f"{size_bytes / took_s / 1e6:10,.0f} MB/s" if size_bytes else ""
+    print(f"{name:44} {took_s * 1e6:10.2f} us {rate}")
+
+
+def plain_records(count: int, size_bytes: int) -> list[Record]:
+    return [
+        Record(i, NOW_MS + i // 10, b"key-%06d" % i, b"v" * (size_bytes - 10), [])
+        for i in range(count)
+    ]
+
+
+def events(size_bytes: int) -> bytes:
+    """JSON lines that compress about as service events do."""
+    lines = []
+    made = seed = 0
+    while made < size_bytes:
+        seed = (seed * 6364136223846793005 + 1442695040888963407) % 2**64
+        line = b'{"user":"%012x","event":"click","page":"/item/%d","at":%d}\n' % (
+            seed >> 16,
+            seed % 9973,
+            NOW_MS + made,
+        )
+        lines.append(line)
+        made += len(line)
+    return b"".join(lines)[:size_bytes]
+
+
+def main() -> None:
+    large = build_batch(plain_records(630, 100))
+    header = read_header(large)
+    rules = BatchRules(max_message_bytes=1 << 20)
+    measure("read_header", lambda: read_header(large))
+    measure("crc_matches, 64 KB", lambda: crc_matches(large, header), len(large))
+    measure("check_produced, 64 KB", lambda: check_produced(large, rules, NOW_MS), len(large))
+    small = build_batch(plain_records(1, 100))
+    measure("check_produced, 1 x 100 B", lambda: check_produced(small, rules, NOW_MS))
+
+    thousand = plain_records(1000, 100)
+    batch = build_batch(thousand)
+    header = read_header(batch)
+    measure("records, 1000 x 100 B", lambda: sum(1 for _ in records(batch, header, LIMIT_BYTES)))
+    measure(
+        "check_records, 1000 x 100 B",
+        lambda: check_records(batch, header, keys_required=True, limit_bytes=LIMIT_BYTES),
+    )
+    measure("build_batch, 1000 x 100 B", lambda: build_batch(thousand))
+
+    for size_bytes in (1 << 16, 1 << 20):
+        data = events(size_bytes)
+        for codec in list(Codec)[1:]:
+            packed = compress(codec, data)
+            name = f"{codec.name.lower()}, {size_bytes >> 10} KB"
+            measure(
+                f"compress {name} ({len(data) / len(packed):.1f} : 1)",
+                lambda c=codec, d=data: compress(c, d),
+                size_bytes,
+            )  # type: ignore[misc]
+            measure(
+                f"decompress {name}",
+                lambda c=codec, p=packed: decompress(c, p, LIMIT_BYTES),
+                size_bytes,
+            )  # type: ignore[misc]
+
+
+if __name__ == "__main__":
+    main()

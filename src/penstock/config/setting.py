@@ -1,0 +1,296 @@
+"""The machinery by which one line declares one setting.
+
+From that line come the typed attribute, parsing and range check, Kafka's text form, DescribeConfigs
+and the docs. Pure: where the texts come from is `penstock.config.sources`' affair.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum, IntEnum
+from functools import cache
+from math import isnan
+from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack, cast
+
+from penstock.errors import ConfigError
+
+T = TypeVar("T")
+
+LONG_MAX = (1 << 63) - 1
+INT_MAX = (1 << 31) - 1
+
+
+class Kind(IntEnum):
+    """Kafka's ConfigDef types, numbered as DescribeConfigs sends them."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class Update(Enum):
+    """Whether a running broker takes a new value, and for whom (Kafka's dynamic update modes)."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+
+
+@dataclass(frozen=True, slots=True)
+class Password:
+    """A secret; only code that names `value` sees it, so that no log or repr gives it away."""
+
+    value: str
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+
+Value: TypeAlias = bool | int | float | str | tuple[str, ...] | Password | None
+
+
+class Synonym(NamedTuple):
+    """The broker setting that gives a topic setting its default, in units of `factor`."""
+
+    name: str
+    factor: int = 1
+
+
+class Form(NamedTuple):
+    """A shape that texts must have, and how to say it to people."""
+
+    pattern: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One declared setting. `low` and `high` are inclusive; `also` is allowed outside them."""
+
+    name: str
+    kind: Kind
+    default: Value
+    doc: str
+    low: float | None = None
+    high: float | None = None
+    also: int | None = None
+    choices: tuple[str, ...] = ()
+    any_case: bool = False
+    form: Form | None = None
+    update: Update = Update.READ_ONLY
+    synonyms: tuple[Synonym, ...] = ()
+
+    @property
+    def sensitive(self) -> bool:
+        return self.kind is Kind.PASSWORD
+
+    @property
+    def allowed(self) -> str:
+        """What values are taken, in words that complete "must be"."""
+        if self.choices:
+            names = ", ".join(self.choices)
+            return f"a list of {names}" if self.kind is Kind.LIST else f"one of {names}"
+        if self.form:
+            return self.form.words
+        bounds = ""
+        if self.low is not None and self.high is not None:
+            bounds = f" from {self.low} to {self.high}"
+        elif self.low is not None:
+            bounds = f" of at least {self.low}"
+        other = "" if self.also is None else f", or {self.also}"
+        return _NOUNS[self.kind] + bounds + other
+
+
+class SettingError(ConfigError):
+    """A value that its setting does not take. `origin` says where it was written."""
+
+    def __init__(self, setting: Setting, text: str, origin: str = "") -> None:
+        shown = "[hidden]" if setting.sensitive else repr(text)
+        where = f"{origin}: " if origin else ""
+        super().__init__(f"{where}{setting.name} is {shown}, must be {setting.allowed}")
+        self.setting, self.text, self.origin = setting, text, origin
+
+    def at(self, origin: str) -> "SettingError":
+        return SettingError(self.setting, self.text, origin)
+
+
+_KIND_OF: dict[type, Kind] = {
+    bool: Kind.BOOLEAN,
+    int: Kind.INT,
+    float: Kind.DOUBLE,
+    str: Kind.STRING,
+    tuple: Kind.LIST,
+}
+
+_NOUNS = {
+    Kind.BOOLEAN: "true or false",
+    Kind.STRING: "a string",
+    Kind.INT: "a 32-bit integer",
+    Kind.SHORT: "a 16-bit integer",
+    Kind.LONG: "a 64-bit integer",
+    Kind.DOUBLE: "a number",
+    Kind.LIST: "a comma-separated list",
+    Kind.CLASS: "a class name",
+    Kind.PASSWORD: "a secret",
+}
+
+_BOUNDS = {Kind.SHORT: 1 << 15, Kind.INT: 1 << 31, Kind.LONG: 1 << 63}
+
+
+class Traits(TypedDict, total=False):
+    """What a declaration may add to name, default and doc; see `Setting`."""
+
+    kind: Kind
+    low: float
+    high: float
+    also: int
+    choices: tuple[str, ...]
+    any_case: bool
+    form: Form
+    update: Update
+    synonyms: tuple[Synonym, ...]
+
+
+def setting(name: str, default: T, doc: str, **traits: Unpack[Traits]) -> T:
+    """A dataclass field that carries its `Setting`; the kind follows from the default if left out.
+
+    Typed as the default's own type: to a type checker the field is an ordinary one with a default.
+    """
+    traits.setdefault("kind", _KIND_OF.get(type(default), Kind.STRING))
+    declared = Setting(name=name, default=cast("Value", default), doc=doc, **traits)
+    return field(default=default, metadata={"setting": declared})
+
+
+def attribute(name: str) -> str:
+    """The attribute that holds a setting: its wire name with underscores."""
+    return name.replace(".", "_").lower()
+
+
+@cache
+def settings(config: type) -> Mapping[str, Setting]:
+    """The settings that a config class declares, by wire name and in their order."""
+    found = (each.metadata.get("setting") for each in fields(config))
+    return {each.name: each for each in found if each is not None}
+
+
+def load(config: type[T], texts: Mapping[str, str], base: T | None = None) -> T:
+    """Parse the texts that `config` declares, over `base` or the defaults; other names are left."""
+    known = settings(cast("type", config))
+    values = {
+        attribute(name): parse(known[name], text) for name, text in texts.items() if name in known
+    }
+    return config(**values) if base is None else cast("T", replace(cast("Any", base), **values))
+
+
+def parse(setting: Setting, text: str) -> Value:
+    """The value that a text means; `SettingError` if it means none or one out of range."""
+    try:
+        value = _PARSERS[setting.kind](text.strip())
+    except ValueError:
+        raise SettingError(setting, text) from None
+    if setting.any_case and isinstance(value, str):
+        value = value.lower()
+    if setting.choices and isinstance(value, tuple):
+        value = tuple(dict.fromkeys(value))  # naming a choice twice is harmless (KIP-1161)
+    if not takes(setting, value):
+        raise SettingError(setting, text)
+    return value
+
+
+def takes(setting: Setting, value: Value) -> bool:
+    """Whether a value lies within the setting's type and range."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        bound = _BOUNDS.get(setting.kind)
+        if bound is not None and not -bound <= value < bound:
+            return False
+        if value == setting.also:
+            return True
+        return (setting.low is None or value >= setting.low) and (
+            setting.high is None or value <= setting.high
+        )
+    items = value if isinstance(value, tuple) else (value,)
+    if setting.choices and not set(items) <= set(setting.choices):
+        return False
+    if setting.form and isinstance(value, tuple | str):
+        text = ",".join(value) if isinstance(value, tuple) else value
+        return re.fullmatch(setting.form.pattern, text) is not None
+    return True
+
+
+def render(value: Value) -> str | None:
+    """Kafka's text form of a value; None stays None, a password stays hidden."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return _java_double(value)
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)
+
+
+def _java_double(value: float) -> str:
+    """As Java prints it: plain from 10^-3 up to 10^7, else as 1.5E10."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return format(value, "f") if "e" in repr(value) else repr(value)
+    if value in {float("inf"), float("-inf")}:
+        return "Infinity" if value > 0 else "-Infinity"
+    sign, digits, exponent = _decimal(value)
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+
+
+def _decimal(value: float) -> tuple[str, str, int]:
+    from decimal import Decimal  # late: only very large or small doubles need it
+
+    number = Decimal(repr(value)).normalize()
+    digits = "".join(map(str, number.as_tuple().digits))
+    return "-" if value < 0 else "", digits, number.adjusted()
+
+
+def _boolean(text: str) -> bool:
+    lowered = text.lower()
+    if lowered not in {"true", "false"}:
+        raise ValueError(text)
+    return lowered == "true"
+
+
+def _integer(text: str) -> int:
+    # Python's int() also takes 1_000 and other scripts' digits, which Kafka's brokers would not.
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _double(text: str) -> float:
+    if "_" in text:
+        raise ValueError(text)
+    value = float(text)
+    if isnan(value):
+        raise ValueError(text)
+    return value
+
+
+def _items(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",")) if text else ()
+
+
+_PARSERS: dict[Kind, Callable[[str], Value]] = {
+    Kind.BOOLEAN: _boolean,
+    Kind.STRING: str,
+    Kind.INT: _integer,
+    Kind.SHORT: _integer,
+    Kind.LONG: _integer,
+    Kind.DOUBLE: _double,
+    Kind.LIST: _items,
+    Kind.CLASS: str,
+    Kind.PASSWORD: Password,
+}

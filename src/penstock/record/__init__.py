@@ -1,0 +1,1 @@
+"""Record batches, version 2: the header as a view over bytes, records, compression, validation."""

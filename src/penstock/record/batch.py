@@ -1,0 +1,159 @@
+"""Record batch v2: its 61-byte header as a view over bytes, its CRC, its fields set in place.
+
+Base offset and leader epoch stand before the CRC's range, so a broker assigns them without
+computing it anew. What follows the header stays opaque here: see `record.py`.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+
+import msgspec
+from crc32c import crc32c
+
+from penstock.errors import ErrorCode, KafkaError
+from penstock.record.compression import Codec, codec_of
+from penstock.types import Buffer, LeaderEpoch, Offset, ProducerEpoch, ProducerId
+
+HEADER = Struct(">qiibIhiqqqhii")
+HEADER_BYTES = HEADER.size
+
+LENGTH_END = 12
+"""`batch_length` counts the bytes behind itself."""
+MAGIC_AT = 16
+CHECKED_FROM = 21
+"""The CRC covers the attributes and all that follows."""
+MAGIC = 2
+SEQUENCES = 1 << 31
+NO_TIMESTAMP = -1
+
+CODEC_BITS = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+DELETE_HORIZON = 0x40
+
+_BASE_OFFSET = Struct(">q")
+_LEADER_EPOCH = Struct(">i")
+_LEADER_EPOCH_AT = 12
+_CRC = Struct(">I")
+_CRC_AT = 17
+_ATTRIBUTES = Struct(">h")
+_TIMESTAMP = Struct(">q")
+_MAX_TIMESTAMP_AT = 35
+
+
+class CorruptBatch(KafkaError):
+    """Bytes that are no record batch, or no longer the one that was written."""
+
+    code = ErrorCode.CORRUPT_MESSAGE
+
+
+class BatchHeader(msgspec.Struct, frozen=True, gc=False):
+    """The thirteen fields that precede the records, in wire order."""
+
+    base_offset: Offset
+    batch_length: int
+    leader_epoch: LeaderEpoch
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size_bytes(self) -> int:
+        return LENGTH_END + self.batch_length
+
+    @property
+    def last_offset(self) -> Offset:
+        return Offset(self.base_offset + self.last_offset_delta)
+
+    @property
+    def next_offset(self) -> Offset:
+        return Offset(self.base_offset + self.last_offset_delta + 1)
+
+    @property
+    def last_sequence(self) -> int:
+        if self.base_sequence < 0:
+            return self.base_sequence
+        return (self.base_sequence + self.last_offset_delta) % SEQUENCES
+
+    @property
+    def codec(self) -> Codec:
+        return codec_of(self.attributes & CODEC_BITS)
+
+    @property
+    def is_log_append_time(self) -> bool:
+        return self.attributes & LOG_APPEND_TIME != 0
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.attributes & TRANSACTIONAL != 0
+
+    @property
+    def is_control(self) -> bool:
+        return self.attributes & CONTROL != 0
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When compaction may drop this batch's tombstones and markers (KIP-534)."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
+
+
+def read_header(buf: Buffer, at: int = 0) -> BatchHeader:
+    """The header at `at`; the records behind it need not be in `buf`."""
+    if len(buf) - at < HEADER_BYTES:
+        raise CorruptBatch(f"{len(buf) - at} bytes are too few for a batch header")
+    header = BatchHeader(*HEADER.unpack_from(buf, at))
+    if header.magic != MAGIC:
+        raise CorruptBatch(f"magic {header.magic} at byte {at} is not {MAGIC}")
+    if header.batch_length < HEADER_BYTES - LENGTH_END:
+        raise CorruptBatch(f"batch length {header.batch_length} at byte {at} is impossible")
+    return header
+
+
+def crc_matches(buf: Buffer, header: BatchHeader, at: int = 0) -> bool:
+    end = at + header.size_bytes
+    if end > len(buf):
+        return False
+    return bool(crc32c(memoryview(buf)[at + CHECKED_FROM : end]) == header.crc)
+
+
+def batches(buf: Buffer, at: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of each whole batch, CRC unchecked.
+
+    A batch that the end cuts off ends the walk in silence: a fetch response may stop anywhere.
+    """
+    size = len(buf)
+    while size - at >= HEADER_BYTES:
+        header = read_header(buf, at)
+        end = at + header.size_bytes
+        if end > size:
+            return
+        yield at, header
+        at = end
+
+
+def assign(buf: bytearray | memoryview, base_offset: int, leader_epoch: int, at: int = 0) -> None:
+    """Give the batch its place in the log; the CRC stays valid."""
+    _BASE_OFFSET.pack_into(buf, at, base_offset)
+    _LEADER_EPOCH.pack_into(buf, at + _LEADER_EPOCH_AT, leader_epoch)
+
+
+def stamp_log_append_time(buf: bytearray | memoryview, now_ms: int, at: int = 0) -> None:
+    """Make `now_ms` the timestamp of every record: one bit, one field and the CRC change."""
+    (attributes,) = _ATTRIBUTES.unpack_from(buf, at + CHECKED_FROM)
+    _ATTRIBUTES.pack_into(buf, at + CHECKED_FROM, attributes | LOG_APPEND_TIME)
+    _TIMESTAMP.pack_into(buf, at + _MAX_TIMESTAMP_AT, now_ms)
+    seal(buf, at)
+
+
+def seal(buf: bytearray | memoryview, at: int = 0) -> None:
+    """Write the CRC of the batch as it now is."""
+    end = at + read_header(buf, at).size_bytes
+    _CRC.pack_into(buf, at + _CRC_AT, crc32c(memoryview(buf)[at + CHECKED_FROM : end]))

@@ -1,0 +1,62 @@
+"""Snappy as Kafka knows it: raw blocks in the framing of snappy-java ("xerial"), or one raw block.
+
+Java clients write the framing, librdkafka and others may send the raw block; both are read.
+"""
+
+from struct import Struct
+
+import cramjam
+
+from penstock.record.invalid import InvalidRecord
+from penstock.types import Buffer
+
+MAGIC = b"\x82SNAPPY\x00"
+_HEADER = MAGIC + Struct(">ii").pack(1, 1)
+"""Version 1, readable by version 1."""
+_BLOCK_BYTES = 32 * 1024
+_LENGTH = Struct(">i")
+
+
+def compress(data: Buffer) -> bytes:
+    view = memoryview(data)
+    parts: list[bytes] = [_HEADER]
+    for start in range(0, len(view), _BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(view[start : start + _BLOCK_BYTES]))
+        parts += (_LENGTH.pack(len(block)), block)
+    return b"".join(parts)
+
+
+def decompress(data: Buffer, limit_bytes: int) -> memoryview | None:
+    """All blocks in one buffer, made once their declared sizes are known to fit; else None."""
+    view = memoryview(data)
+    blocks = _framed(view) if view[: len(MAGIC)] == MAGIC else [view]
+    ends: list[int] = []
+    size = 0
+    for block in blocks:
+        size += cramjam.snappy.decompress_raw_len(block)
+        if size > limit_bytes:
+            return None
+        ends.append(size)
+    out = memoryview(bytearray(size))
+    start = 0
+    for block, end in zip(blocks, ends, strict=True):
+        cramjam.snappy.decompress_raw_into(block, out[start:end])
+        start = end
+    return out
+
+
+def _framed(view: memoryview) -> list[memoryview]:
+    if len(view) < len(_HEADER):
+        raise InvalidRecord(f"snappy header of {len(view)} bytes is cut")
+    blocks = []
+    at, size = len(_HEADER), len(view)
+    while at < size:
+        if size - at < _LENGTH.size:
+            raise InvalidRecord("snappy block length is cut")
+        (length,) = _LENGTH.unpack_from(view, at)
+        at += _LENGTH.size
+        if not 0 < length <= size - at:
+            raise InvalidRecord(f"snappy block of {length} bytes, {size - at} are left")
+        blocks.append(view[at : at + length])
+        at += length
+    return blocks

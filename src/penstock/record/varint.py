@@ -1,0 +1,52 @@
+"""Zigzag varints, as records use them: small numbers of either sign take one byte.
+
+Readers return (value, next position) and raise IndexError past the end of `data`, which the
+walkers over whole records turn into a refusal once instead of testing at every byte.
+"""
+
+from penstock.record.invalid import InvalidRecord
+
+_VARINT_BITS = 32
+_VARLONG_BITS = 64
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    if byte < 0x80:
+        return byte >> 1 ^ -(byte & 1), at + 1
+    second = data[at + 1]
+    if second < 0x80:
+        return (byte & 0x7F | second << 7) >> 1 ^ -(byte & 1), at + 2
+    return _read_long(data, at, _VARINT_BITS)
+
+
+def read_varlong(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    if byte < 0x80:
+        return byte >> 1 ^ -(byte & 1), at + 1
+    return _read_long(data, at, _VARLONG_BITS)
+
+
+def _read_long(data: bytes, at: int, bits: int) -> tuple[int, int]:
+    raw = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift >= bits:
+            raise InvalidRecord(f"a varint before byte {at} does not end")
+    if raw >> bits:
+        raise InvalidRecord(f"a varint before byte {at} passes {bits} bits")
+    return raw >> 1 ^ -(raw & 1), at
+
+
+def write_varint(out: bytearray, value: int) -> None:
+    """Append `value`, which must fit its field: 32 bits for lengths and deltas, else 64."""
+    raw = value << 1 if value >= 0 else ~(value << 1)
+    while raw > 0x7F:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    out.append(raw)
