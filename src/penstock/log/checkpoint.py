@@ -7,8 +7,10 @@ the epochs of one log.
 
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from penstock.log.corrupt import CorruptFile
+from penstock.log.files import Files, replace
 from penstock.types import TopicPartition
 
 VERSION = 0
@@ -53,3 +55,13 @@ def decode_offsets(data: bytes, what: str) -> dict[TopicPartition, int]:
         partition, offset = integers(numbers, 2, what)
         offsets[TopicPartition(topic, partition)] = offset
     return offsets
+
+
+def read_offsets(files: Files, path: Path) -> dict[TopicPartition, int]:
+    """The offsets in the file at `path`; none when there is no such file yet."""
+    return decode_offsets(files.read(path), str(path)) if files.exists(path) else {}
+
+
+def write_offsets(files: Files, path: Path, offsets: Mapping[TopicPartition, int]) -> None:
+    """Replace the file at `path`; a crash leaves the old offsets or the new ones."""
+    replace(files, path, encode_offsets(offsets))

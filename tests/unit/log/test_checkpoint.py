@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 
-from penstock.log.checkpoint import decode_offsets, encode_offsets
+from penstock.log.checkpoint import decode_offsets, encode_offsets, read_offsets, write_offsets
 from penstock.log.corrupt import CorruptFile
+from penstock.testing.files import FakeFiles
 from penstock.types import TopicPartition
 
 OFFSETS = {TopicPartition("orders", 0): 17, TopicPartition("orders", 1): 0}
@@ -37,3 +40,17 @@ def test_an_empty_checkpoint_holds_no_partition() -> None:
 def test_a_damaged_checkpoint_is_refused(data: bytes) -> None:
     with pytest.raises(CorruptFile, match="it: "):
         decode_offsets(data, "it")
+
+
+def test_a_checkpoint_survives_a_crash_once_written() -> None:
+    files, path = FakeFiles(), Path("/data/recovery-point-offset-checkpoint")
+    files.make_dir(path.parent)
+    files.sync_dir(Path("/"))
+    assert read_offsets(files, path) == {}
+    write_offsets(files, path, OFFSETS)
+    files.crash()
+    assert read_offsets(files, path) == OFFSETS
+    newer = {TopicPartition("orders", 0): 18}
+    write_offsets(files, path, newer)
+    files.crash()
+    assert read_offsets(files, path) == newer
