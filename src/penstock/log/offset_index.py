@@ -40,7 +40,7 @@ class OffsetIndex:
 
     @classmethod
     def empty(cls, files: Files, path: Path, base_offset: int) -> "OffsetIndex":
-        return cls(IndexEntries(files, path, ENTRY, 0), base_offset)
+        return cls(IndexEntries.empty(files, path, ENTRY), base_offset)
 
     def append(self, offset: int, position: int) -> None:
         assert offset > self.last_offset, "offsets ascend"

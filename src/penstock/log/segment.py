@@ -227,13 +227,16 @@ class Segment:
     def append_aborted(self, txn: AbortedTxn) -> None:
         self._files.open(self.path(TXN_INDEX), create=True).append(encode_aborted(txn))
 
+    def forget_aborted(self) -> None:
+        self._files.remove(self.path(TXN_INDEX))
+
     def recover(self) -> Iterator[BatchHeader]:
         """Check every batch, make the indexes anew and yield the headers.
 
         Ends at the first bad batch by cutting the file there; the caller sees it by the size.
         """
         self._reset_indexes()
-        self._files.remove(self.path(TXN_INDEX))
+        self.forget_aborted()
         next_offset = self.base_offset
         position = 0
         try:
@@ -298,8 +301,9 @@ class Segment:
     def release(self) -> None:
         """Let go of open files; those who read a slice keep theirs."""
         if self._offset_index is not None and self._time_index is not None:
-            self._offset_index.entries.write()
-            self._time_index.entries.write()
+            # Trimmed, because the size of the file tells how many entries it has.
+            self._offset_index.entries.trim()
+            self._time_index.entries.trim()
         self._file = self._offset_index = self._time_index = None
 
     def to_sync(self) -> list[LogFile]:
@@ -349,8 +353,6 @@ class Segment:
         self._catch_up()
 
     def _reset_indexes(self) -> None:
-        for suffix in (INDEX, TIME_INDEX):
-            self._files.remove(self.path(suffix))
         self._offset_index = OffsetIndex.empty(self._files, self.path(INDEX), self.base_offset)
         self._time_index = TimeIndex.empty(self._files, self.path(TIME_INDEX), self.base_offset)
         self._newest = TimestampOffset(-1, self.base_offset)
