@@ -1,0 +1,44 @@
+"""Where the peers' jars lie: sets by name, as `scripts/install-peers` fetched them."""
+
+import os
+from pathlib import Path
+
+
+class NotInstalledError(Exception):
+    """Something that `scripts/install-peers` provides is not there."""
+
+    def __init__(self, missing: str) -> None:
+        super().__init__(f"{missing} is missing: run scripts/install-peers first")
+
+
+def cache() -> Path:
+    """The peers' folder in the user's cache; the installer computes the same path."""
+    user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    own = os.environ.get("PENSTOCK_CACHE") or Path(user, "penstock")
+    return Path(own, "peers")
+
+
+def folder(jars: str) -> Path:
+    """The folder of a set such as `kafka-4.3.1`, complete with all that it depends on."""
+    found = cache() / "jars" / jars
+    # Written last by the installer.
+    if not (found / "coordinates").exists():
+        raise NotInstalledError(f"the jar set {jars}")
+    return found
+
+
+def classpath(jars: str) -> str:
+    return f"{folder(jars)}/*"
+
+
+def jar(jars: str, artifact: str) -> Path:
+    """One jar of a set, such as `kafka-clients` of `clients-4.4.0`."""
+    found = [path for path in folder(jars).glob(f"{artifact}-*.jar") if _is(path, artifact)]
+    if len(found) != 1:
+        raise NotInstalledError(f"{artifact} in the jar set {jars}")
+    return found[0]
+
+
+def _is(path: Path, artifact: str) -> bool:
+    # `kafka-group-coordinator-4.3.1` is one, `kafka-group-coordinator-api-4.3.1` is another.
+    return path.name.removeprefix(f"{artifact}-")[0].isdigit()
