@@ -5,33 +5,16 @@ and the docs. Pure: where the texts come from is `penstock.config.sources`' affa
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from enum import Enum, IntEnum
+from enum import Enum
 from functools import cache
-from math import isnan
-from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
+from penstock.config.value import PARSERS, Kind, Value
 from penstock.errors import ConfigError
 
 T = TypeVar("T")
-
-LONG_MAX = (1 << 63) - 1
-INT_MAX = (1 << 31) - 1
-
-
-class Kind(IntEnum):
-    """Kafka's ConfigDef types, numbered as DescribeConfigs sends them."""
-
-    BOOLEAN = 1
-    STRING = 2
-    INT = 3
-    SHORT = 4
-    LONG = 5
-    DOUBLE = 6
-    LIST = 7
-    CLASS = 8
-    PASSWORD = 9
 
 
 class Update(Enum):
@@ -40,19 +23,6 @@ class Update(Enum):
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
     CLUSTER_WIDE = "cluster-wide"
-
-
-@dataclass(frozen=True, slots=True)
-class Password:
-    """A secret; only code that names `value` sees it, so that no log or repr gives it away."""
-
-    value: str
-
-    def __repr__(self) -> str:
-        return "[hidden]"
-
-
-Value: TypeAlias = bool | int | float | str | tuple[str, ...] | Password | None
 
 
 class Synonym(NamedTuple):
@@ -182,16 +152,25 @@ def settings(config: type) -> Mapping[str, Setting]:
 def load(config: type[T], texts: Mapping[str, str], base: T | None = None) -> T:
     """Parse the texts that `config` declares, over `base` or the defaults; other names are left."""
     known = settings(cast("type", config))
-    values = {
-        attribute(name): parse(known[name], text) for name, text in texts.items() if name in known
-    }
-    return config(**values) if base is None else cast("T", replace(cast("Any", base), **values))
+    values = {name: parse(known[name], text) for name, text in texts.items() if name in known}
+    return build(config, values, base)
+
+
+def build(config: type[T], values: Mapping[str, Value], base: T | None = None) -> T:
+    """A config object of values by wire name, over `base` or the defaults."""
+    arguments: dict[str, Any] = {attribute(name): value for name, value in values.items()}
+    return config(**arguments) if base is None else _replaced(base, arguments)
+
+
+def _replaced(base: T, arguments: dict[str, Any]) -> T:
+    changed: T = replace(cast("Any", base), **arguments)
+    return changed
 
 
 def parse(setting: Setting, text: str) -> Value:
     """The value that a text means; `SettingError` if it means none or one out of range."""
     try:
-        value = _PARSERS[setting.kind](text.strip())
+        value = PARSERS[setting.kind](text.strip())
     except ValueError:
         raise SettingError(setting, text) from None
     if setting.any_case and isinstance(value, str):
@@ -221,76 +200,3 @@ def takes(setting: Setting, value: Value) -> bool:
         text = ",".join(value) if isinstance(value, tuple) else value
         return re.fullmatch(setting.form.pattern, text) is not None
     return True
-
-
-def render(value: Value) -> str | None:
-    """Kafka's text form of a value; None stays None, a password stays hidden."""
-    match value:
-        case None:
-            return None
-        case bool():
-            return "true" if value else "false"
-        case float():
-            return _java_double(value)
-        case tuple():
-            return ",".join(value)
-        case _:
-            return str(value)
-
-
-def _java_double(value: float) -> str:
-    """As Java prints it: plain from 10^-3 up to 10^7, else as 1.5E10."""
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return format(value, "f") if "e" in repr(value) else repr(value)
-    if value in {float("inf"), float("-inf")}:
-        return "Infinity" if value > 0 else "-Infinity"
-    sign, digits, exponent = _decimal(value)
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
-
-
-def _decimal(value: float) -> tuple[str, str, int]:
-    from decimal import Decimal  # late: only very large or small doubles need it
-
-    number = Decimal(repr(value)).normalize()
-    digits = "".join(map(str, number.as_tuple().digits))
-    return "-" if value < 0 else "", digits, number.adjusted()
-
-
-def _boolean(text: str) -> bool:
-    lowered = text.lower()
-    if lowered not in {"true", "false"}:
-        raise ValueError(text)
-    return lowered == "true"
-
-
-def _integer(text: str) -> int:
-    # Python's int() also takes 1_000 and other scripts' digits, which Kafka's brokers would not.
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
-        raise ValueError(text)
-    return int(text)
-
-
-def _double(text: str) -> float:
-    if "_" in text:
-        raise ValueError(text)
-    value = float(text)
-    if isnan(value):
-        raise ValueError(text)
-    return value
-
-
-def _items(text: str) -> tuple[str, ...]:
-    return tuple(item.strip() for item in text.split(",")) if text else ()
-
-
-_PARSERS: dict[Kind, Callable[[str], Value]] = {
-    Kind.BOOLEAN: _boolean,
-    Kind.STRING: str,
-    Kind.INT: _integer,
-    Kind.SHORT: _integer,
-    Kind.LONG: _integer,
-    Kind.DOUBLE: _double,
-    Kind.LIST: _items,
-    Kind.CLASS: str,
-    Kind.PASSWORD: Password,
-}

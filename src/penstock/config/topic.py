@@ -8,17 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar, Unpack
 
-from penstock.config.setting import (
-    LONG_MAX,
-    Form,
-    Kind,
-    Synonym,
-    Traits,
-    Update,
-    load,
-    setting,
-    settings,
-)
+from penstock.config.setting import Form, Synonym, Traits, Update, load, setting, settings
+from penstock.config.value import LONG_MAX, Kind
 from penstock.errors import ConfigError
 
 T = TypeVar("T")

@@ -1,0 +1,78 @@
+"""All settings of a broker, in one section for each part that reads them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from penstock.config.controller import ControllerConfig
+from penstock.config.group import GroupConfig
+from penstock.config.identity import IdentityConfig
+from penstock.config.listener import ListenerConfig
+from penstock.config.metrics import MetricsConfig
+from penstock.config.network import NetworkConfig
+from penstock.config.quota import QuotaConfig
+from penstock.config.replication import ReplicationConfig
+from penstock.config.setting import Setting, load, settings
+from penstock.config.storage import StorageConfig
+from penstock.config.topic import TopicConfig
+from penstock.config.topic_defaults import synonym_settings, topic_defaults
+from penstock.config.transaction import TransactionConfig
+from penstock.config.zookeeper import ZookeeperConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerConfig:
+    """A broker's settings. Hand a part its section, or less; never the whole."""
+
+    identity: IdentityConfig = field(default_factory=IdentityConfig)
+    listener: ListenerConfig = field(default_factory=ListenerConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    storage: StorageConfig = field(default_factory=StorageConfig)
+    topic_defaults: TopicConfig = field(default_factory=TopicConfig)
+    replication: ReplicationConfig = field(default_factory=ReplicationConfig)
+    controller: ControllerConfig = field(default_factory=ControllerConfig)
+    group: GroupConfig = field(default_factory=GroupConfig)
+    transaction: TransactionConfig = field(default_factory=TransactionConfig)
+    quota: QuotaConfig = field(default_factory=QuotaConfig)
+    zookeeper: ZookeeperConfig = field(default_factory=ZookeeperConfig)
+    metrics: MetricsConfig = field(default_factory=MetricsConfig)
+
+
+SECTIONS: tuple[type, ...] = (
+    IdentityConfig,
+    ListenerConfig,
+    NetworkConfig,
+    StorageConfig,
+    ReplicationConfig,
+    ControllerConfig,
+    GroupConfig,
+    TransactionConfig,
+    QuotaConfig,
+    ZookeeperConfig,
+    MetricsConfig,
+)
+
+
+@cache
+def broker_settings() -> Mapping[str, Setting]:
+    """Every broker setting by wire name."""
+    own = {name: each for section in SECTIONS for name, each in settings(section).items()}
+    return {**own, **synonym_settings()}
+
+
+def broker_config(texts: Mapping[str, str]) -> BrokerConfig:
+    """Parse texts by wire name over the defaults; names that no section declares are left."""
+    return BrokerConfig(
+        identity=load(IdentityConfig, texts),
+        listener=load(ListenerConfig, texts),
+        network=load(NetworkConfig, texts),
+        storage=load(StorageConfig, texts),
+        topic_defaults=topic_defaults(texts),
+        replication=load(ReplicationConfig, texts),
+        controller=load(ControllerConfig, texts),
+        group=load(GroupConfig, texts),
+        transaction=load(TransactionConfig, texts),
+        quota=load(QuotaConfig, texts),
+        zookeeper=load(ZookeeperConfig, texts),
+        metrics=load(MetricsConfig, texts),
+    )

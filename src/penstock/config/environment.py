@@ -1,0 +1,31 @@
+"""Settings in environment variables, by the rule of the Kafka images.
+
+`KAFKA_LOG_SEGMENT_BYTES` is log.segment.bytes; `__` stands for an underscore, `___` for a dash.
+`PENSTOCK_HTTP_LISTENERS` is penstock.http.listeners.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+# What the images and start scripts use for the JVM and themselves, and what Kubernetes sets in
+# every container of a namespace that has a service named "kafka".
+_NO_SETTING = re.compile(
+    r"KAFKA_(HEAP_OPTS|OPTS|HOME|DIR|DEBUG|VERSION|JMX_.*|.*LOG4J_.*|JVM_PERFORMANCE_OPTS"
+    r"|GC_LOG_OPTS|CLASSPATH|MODE|JAVA_.*|TOOLS_.*|CONFIG|DATA|PID_.*|ADVERTISED_HOST_NAME_COMMAND"
+    r"|PORT|PORT_[0-9]+_.*|SERVICE_HOST|SERVICE_PORT.*)"
+)
+
+_MEANING = {"_": ".", "__": "_", "___": "-"}
+
+
+def setting_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """(variable, setting name) of those variables that mean a setting."""
+    for variable in environ:
+        if variable.startswith("PENSTOCK_"):
+            yield variable, _name(variable)
+        elif variable.startswith("KAFKA_") and not _NO_SETTING.fullmatch(variable):
+            yield variable, _name(variable.removeprefix("KAFKA_"))
+
+
+def _name(rest: str) -> str:
+    return re.sub("_{1,3}", lambda found: _MEANING[found[0]], rest.lower())

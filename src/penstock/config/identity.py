@@ -1,0 +1,93 @@
+"""Who this broker is, and where it keeps its logs."""
+
+from dataclasses import dataclass
+
+from penstock.config.setting import Update, setting
+from penstock.config.value import Kind
+from penstock.errors import ConfigError
+from penstock.types import BrokerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityConfig:
+    """Who this broker is, and where it keeps its logs."""
+
+    broker_id: int = setting(
+        "broker.id",
+        -1,
+        "This broker's number in the cluster; -1 lets the metadata store hand one out.",
+    )
+    node_id: int | None = setting(
+        "node.id",
+        None,
+        "KRaft's name for `broker.id`; the two must agree when both are set.",
+        kind=Kind.INT,
+        low=0,
+    )
+    broker_id_generation_enable: bool = setting(
+        "broker.id.generation.enable",
+        True,
+        "Hand out a number to a broker whose `broker.id` is -1.",
+    )
+    reserved_broker_max_id: int = setting(
+        "reserved.broker.max.id",
+        1000,
+        "Numbers up to this one are never handed out.",
+        low=0,
+    )
+    broker_rack: str | None = setting(
+        "broker.rack",
+        None,
+        "The rack, or zone, of this broker: replicas are spread over racks, and consumers may "
+        "read nearby.",
+    )
+    log_dirs: tuple[str, ...] | None = setting(
+        "log.dirs",
+        None,
+        "Directories that hold the partitions' logs; `log.dir` serves when this is not set.",
+        kind=Kind.LIST,
+    )
+    log_dir: tuple[str, ...] = setting(
+        "log.dir",
+        ("/tmp/kafka-logs",),  # noqa: S108 (Kafka's default)
+        "The one log directory when `log.dirs` is not set.",
+    )
+    cordoned_log_dirs: tuple[str, ...] = setting(
+        "cordoned.log.dirs",
+        (),
+        "Log directories that get no new partitions; * means all.",
+        update=Update.PER_BROKER,
+    )
+    process_roles: tuple[str, ...] = setting(
+        "process.roles",
+        (),
+        "Accepted so that a KRaft file starts a broker; every Penstock broker can be controller.",
+        choices=("broker", "controller"),
+    )
+    controller_quorum_bootstrap_servers: tuple[str, ...] = setting(
+        "controller.quorum.bootstrap.servers",
+        (),
+        "Accepted so that a KRaft file starts a broker; there is no KRaft quorum.",
+    )
+    controller_quorum_voters: tuple[str, ...] = setting(
+        "controller.quorum.voters",
+        (),
+        "Accepted so that a KRaft file starts a broker; there is no KRaft quorum.",
+    )
+
+    def __post_init__(self) -> None:
+        if self.node_id is not None and self.broker_id not in {-1, self.node_id}:
+            raise ConfigError(f"node.id ({self.node_id}) is not broker.id ({self.broker_id})")
+        if not self.directories:
+            raise ConfigError("log.dirs names no directory")
+
+    @property
+    def number(self) -> BrokerId | None:
+        """The broker's number by either name; None when it has yet to be handed out."""
+        if self.broker_id != -1:
+            return BrokerId(self.broker_id)
+        return None if self.node_id is None else BrokerId(self.node_id)
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        return tuple(filter(None, self.log_dir if self.log_dirs is None else self.log_dirs))

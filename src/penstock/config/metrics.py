@@ -1,0 +1,63 @@
+"""What the broker tells of itself."""
+
+from dataclasses import dataclass
+
+from penstock.config.setting import Update, setting
+from penstock.config.value import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsConfig:
+    """What the broker tells of itself."""
+
+    penstock_http_listeners: tuple[str, ...] = setting(
+        "penstock.http.listeners",
+        (),
+        "host:port addresses of the HTTP server for metrics and health; none when empty.",
+    )
+    metrics_num_samples: int = setting(
+        "metrics.num.samples",
+        2,
+        "Samples kept to compute a rate or an average.",
+        low=1,
+    )
+    metrics_sample_window_ms: int = setting(
+        "metrics.sample.window.ms",
+        30_000,
+        "Length of such a sample.",
+        kind=Kind.LONG,
+        low=1,
+    )
+    metrics_recording_level: str = setting(
+        "metrics.recording.level",
+        "INFO",
+        "How much is measured: INFO, DEBUG or TRACE.",
+    )
+    metric_reporters: tuple[str, ...] = setting(
+        "metric.reporters",
+        (),
+        "Accepted and described; has no effect: metrics are read over HTTP.",
+        update=Update.CLUSTER_WIDE,
+    )
+    auto_include_jmx_reporter: bool = setting(
+        "auto.include.jmx.reporter",
+        True,
+        "Accepted and described; has no effect, since there is no JVM.",
+    )
+    kafka_metrics_reporters: tuple[str, ...] = setting(
+        "kafka.metrics.reporters",
+        (),
+        "Accepted and described; has no effect: metrics are read over HTTP.",
+    )
+    kafka_metrics_polling_interval_secs: int = setting(
+        "kafka.metrics.polling.interval.secs",
+        10,
+        "Accepted and described; has no effect: metrics are read over HTTP.",
+        low=1,
+    )
+    telemetry_max_bytes: int = setting(
+        "telemetry.max.bytes",
+        1_048_576,
+        "Largest metrics push taken from a client.",
+        low=1,
+    )

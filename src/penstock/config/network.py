@@ -1,0 +1,174 @@
+"""Connections, requests and their limits."""
+
+from dataclasses import dataclass
+
+from penstock.config.setting import Form, Update, setting
+from penstock.config.value import INT_MAX, Kind
+from penstock.errors import ConfigError
+
+OVERRIDES = Form(r"([^,]+:[0-9]+)(,[^,]+:[0-9]+)*|", "a comma-separated list of host:count")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkConfig:
+    """Connections, requests and their limits."""
+
+    socket_request_max_bytes: int = setting(
+        "socket.request.max.bytes",
+        104_857_600,
+        "Largest request taken; a larger one closes the connection.",
+        low=1,
+    )
+    socket_send_buffer_bytes: int = setting(
+        "socket.send.buffer.bytes",
+        102_400,
+        "`SO_SNDBUF` of accepted connections; -1 leaves it to the system.",
+    )
+    socket_receive_buffer_bytes: int = setting(
+        "socket.receive.buffer.bytes",
+        102_400,
+        "`SO_RCVBUF` of accepted connections; -1 leaves it to the system.",
+    )
+    socket_listen_backlog_size: int = setting(
+        "socket.listen.backlog.size",
+        50,
+        "Connections that may wait to be accepted.",
+        low=1,
+    )
+    socket_connection_setup_timeout_ms: int = setting(
+        "socket.connection.setup.timeout.ms",
+        10_000,
+        "How long a connection to another broker may take to open, at first.",
+        kind=Kind.LONG,
+    )
+    socket_connection_setup_timeout_max_ms: int = setting(
+        "socket.connection.setup.timeout.max.ms",
+        30_000,
+        "How long a connection to another broker may take to open, after repeated failures.",
+        kind=Kind.LONG,
+    )
+    connections_max_idle_ms: int = setting(
+        "connections.max.idle.ms",
+        600_000,
+        "Close a connection that is silent this long.",
+        kind=Kind.LONG,
+    )
+    connection_failed_authentication_delay_ms: int = setting(
+        "connection.failed.authentication.delay.ms",
+        100,
+        "Wait this long before a connection that failed to authenticate is closed.",
+        low=0,
+    )
+    max_connections: int = setting(
+        "max.connections",
+        INT_MAX,
+        "Connections at a time, over all listeners.",
+        low=0,
+        update=Update.CLUSTER_WIDE,
+    )
+    max_connections_per_ip: int = setting(
+        "max.connections.per.ip",
+        INT_MAX,
+        "Connections at a time from one address.",
+        low=0,
+        update=Update.CLUSTER_WIDE,
+    )
+    max_connections_per_ip_overrides: str = setting(
+        "max.connections.per.ip.overrides",
+        "",
+        "Other limits for some addresses: host:count, separated by commas.",
+        update=Update.CLUSTER_WIDE,
+        form=OVERRIDES,
+    )
+    max_connection_creation_rate: int = setting(
+        "max.connection.creation.rate",
+        INT_MAX,
+        "New connections a second.",
+        low=0,
+        update=Update.CLUSTER_WIDE,
+    )
+    request_timeout_ms: int = setting(
+        "request.timeout.ms",
+        30_000,
+        "How long a request to another broker may take.",
+    )
+    queued_max_requests: int = setting(
+        "queued.max.requests",
+        500,
+        "Requests that may wait before the broker stops reading.",
+        low=1,
+    )
+    queued_max_request_bytes: int = setting(
+        "queued.max.request.bytes",
+        -1,
+        "Bytes of requests that may wait before the broker stops reading; -1 is no limit.",
+        kind=Kind.LONG,
+    )
+    fetch_max_bytes: int = setting(
+        "fetch.max.bytes",
+        57_671_680,
+        "Most bytes a fetch may return, whatever the client asks for.",
+        low=1_024,
+    )
+    max_incremental_fetch_session_cache_slots: int = setting(
+        "max.incremental.fetch.session.cache.slots",
+        1000,
+        "Incremental fetch sessions kept at a time.",
+        low=0,
+    )
+    max_request_partition_size_limit: int = setting(
+        "max.request.partition.size.limit",
+        2000,
+        "Most partitions one DescribeTopicPartitions answer holds.",
+        low=1,
+    )
+    num_network_threads: int = setting(
+        "num.network.threads",
+        3,
+        "Accepted and described; has no effect, since one event loop serves all connections.",
+        low=1,
+        update=Update.CLUSTER_WIDE,
+    )
+    num_io_threads: int = setting(
+        "num.io.threads",
+        8,
+        "Accepted and described; has no effect, since one event loop serves all requests.",
+        low=1,
+        update=Update.CLUSTER_WIDE,
+    )
+    background_threads: int = setting(
+        "background.threads",
+        10,
+        "Accepted and described; has no effect, since background work runs in the event loop.",
+        low=1,
+        update=Update.CLUSTER_WIDE,
+    )
+    fetch_purgatory_purge_interval_requests: int = setting(
+        "fetch.purgatory.purge.interval.requests",
+        1000,
+        "Accepted and described; has no effect, since completed waiters go at once.",
+    )
+    producer_purgatory_purge_interval_requests: int = setting(
+        "producer.purgatory.purge.interval.requests",
+        1000,
+        "Accepted and described; has no effect, since completed waiters go at once.",
+    )
+    delete_records_purgatory_purge_interval_requests: int = setting(
+        "delete.records.purgatory.purge.interval.requests",
+        1,
+        "Accepted and described; has no effect, since completed waiters go at once.",
+    )
+
+    def __post_init__(self) -> None:
+        # Smaller, and a request of the largest size could never be read.
+        if 0 <= self.queued_max_request_bytes < self.socket_request_max_bytes:
+            raise ConfigError(
+                f"queued.max.request.bytes ({self.queued_max_request_bytes}) is less than "
+                f"socket.request.max.bytes ({self.socket_request_max_bytes})"
+            )
+
+    @property
+    def connections_by_ip(self) -> dict[str, int]:
+        """The limits of `max.connections.per.ip.overrides`, by host."""
+        pairs = (each.rpartition(":") for each in self.max_connections_per_ip_overrides.split(","))
+        return {host.strip(): int(count) for host, colon, count in pairs if colon}

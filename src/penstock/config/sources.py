@@ -1,0 +1,150 @@
+"""Where a broker's settings come from: --set, environment, file, profile, in this order.
+
+This is the one module of the package that reads files.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from penstock.config.broker import BrokerConfig, broker_config, broker_settings
+from penstock.config.environment import setting_names
+from penstock.config.profile import profile as profile_texts
+from penstock.config.properties import properties
+from penstock.config.setting import SettingError, parse
+from penstock.config.unknown import unknown
+from penstock.config.value import render
+from penstock.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path  # callers bring one; importing it takes longer than this module
+
+
+class Source(IntEnum):
+    """Who set a value; the greater wins."""
+
+    DEFAULT = 0
+    PROFILE = 1
+    FILE = 2
+    ENVIRONMENT = 3
+    COMMAND_LINE = 4
+
+
+class Given(NamedTuple):
+    """A text somebody set, and where: `server.properties:12`, a variable, `--set`."""
+
+    name: str
+    text: str
+    source: Source
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A broker's settings as they won, with their sources, and what deserves a warning."""
+
+    config: BrokerConfig
+    given: Mapping[str, Given]
+    warnings: tuple[str, ...]
+
+    def texts(self) -> dict[str, str]:
+        """The static texts, to parse anew with dynamic ones laid over them."""
+        return {name: each.text for name, each in self.given.items()}
+
+    def source(self, name: str) -> Source:
+        return self.given[name].source if name in self.given else Source.DEFAULT
+
+    def text(self, name: str) -> str | None:
+        """A setting's effective text, as DescribeConfigs shows it."""
+        setting = broker_settings()[name]
+        return render(
+            parse(setting, self.given[name].text) if name in self.given else setting.default
+        )
+
+
+def resolve(
+    *,
+    file: "Path | None" = None,
+    profile: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    pairs: Sequence[str] = (),
+    strict: bool = False,
+) -> Resolved:
+    """Read all sources, check every name and value, and let the nearest source win."""
+    layers = [
+        *(from_profile(profile) if profile else ()),
+        *(from_file(file) if file else ()),
+        *from_environment(environ or {}),
+        *from_pairs(pairs),
+    ]
+    known = broker_settings()
+    spelled = {name.lower(): name for name in known}
+    given, warnings = {}, []
+    for each in layers:
+        # The environment's names have lost their case.
+        each = each._replace(name=spelled.get(each.name.lower(), each.name))
+        if each.name in known:
+            _check(each)
+            given[each.name] = each
+            continue
+        problem = f"{each.origin}: {unknown(each.name, known)}"
+        if strict:
+            raise ConfigError(problem)
+        warnings.append(problem)
+    config = broker_config({name: each.text for name, each in given.items()})
+    return Resolved(config, given, tuple(warnings))
+
+
+def _check(given: Given) -> None:
+    try:
+        parse(broker_settings()[given.name], given.text)
+    except SettingError as problem:
+        raise problem.at(given.origin) from None
+
+
+def from_profile(name: str) -> Iterator[Given]:
+    for key, text in profile_texts(name).items():
+        yield Given(key, text, Source.PROFILE, f"profile {name}")
+
+
+def from_environment(environ: Mapping[str, str]) -> Iterator[Given]:
+    for variable, name in setting_names(environ):
+        yield Given(name, environ[variable], Source.ENVIRONMENT, variable)
+
+
+def from_pairs(pairs: Iterable[str]) -> Iterator[Given]:
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"--set {pair!r}: must be name=value")
+        yield Given(name.strip(), text, Source.COMMAND_LINE, "--set")
+
+
+def from_file(path: "Path") -> Iterator[Given]:
+    """A file by its suffix: .toml, .yaml or .yml; anything else has Java's properties syntax."""
+    try:
+        data = path.read_bytes()
+    except OSError as problem:
+        raise ConfigError(f"{path}: cannot be read: {problem.strerror}") from None
+    match path.suffix.lower():
+        case ".toml" | ".yaml" | ".yml" as suffix:
+            # Late: few start with such a file, and the parsers cost start-up time.
+            from penstock.config.document import texts
+
+            for name, text in texts(data, suffix, path.name):
+                yield Given(name, text, Source.FILE, path.name)
+        case _:
+            yield from _from_properties(data, path.name)
+
+
+def _from_properties(data: bytes, file: str) -> Iterator[Given]:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")  # Java's own reading of these files
+    try:
+        for key, value, line in properties(text):
+            yield Given(key, value, Source.FILE, f"{file}:{line}")
+    except ConfigError as problem:
+        raise ConfigError(f"{file}: {problem}") from None

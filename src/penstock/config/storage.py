@@ -1,0 +1,129 @@
+"""The log store: flushing, checkpoints, retention and compaction."""
+
+import sys
+from dataclasses import dataclass
+
+from penstock.config.setting import Update, setting
+from penstock.config.value import LONG_MAX, Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageConfig:
+    """The log store: flushing, checkpoints, retention and compaction."""
+
+    log_flush_scheduler_interval_ms: int = setting(
+        "log.flush.scheduler.interval.ms",
+        LONG_MAX,
+        "How often logs are looked through for records whose `flush.ms` has passed.",
+        kind=Kind.LONG,
+    )
+    log_flush_offset_checkpoint_interval_ms: int = setting(
+        "log.flush.offset.checkpoint.interval.ms",
+        60_000,
+        "How often recovery points are written to disk.",
+        low=0,
+    )
+    log_flush_start_offset_checkpoint_interval_ms: int = setting(
+        "log.flush.start.offset.checkpoint.interval.ms",
+        60_000,
+        "How often log start offsets are written to disk.",
+        low=0,
+    )
+    log_retention_check_interval_ms: int = setting(
+        "log.retention.check.interval.ms",
+        300_000,
+        "How often logs are looked through for segments past retention.",
+        kind=Kind.LONG,
+        low=1,
+    )
+    log_initial_task_delay_ms: int = setting(
+        "log.initial.task.delay.ms",
+        30_000,
+        "How long the periodic tasks of the log store wait after start.",
+        kind=Kind.LONG,
+        low=0,
+    )
+    num_recovery_threads_per_data_dir: int = setting(
+        "num.recovery.threads.per.data.dir",
+        2,
+        "Logs of one directory recovered at the same time after a crash.",
+        low=1,
+        update=Update.CLUSTER_WIDE,
+    )
+    log_cleaner_enable: bool = setting(
+        "log.cleaner.enable",
+        True,
+        "Compact the topics that ask for it.",
+    )
+    log_cleaner_threads: int = setting(
+        "log.cleaner.threads",
+        1,
+        "Logs compacted at the same time.",
+        low=0,
+        update=Update.CLUSTER_WIDE,
+    )
+    log_cleaner_backoff_ms: int = setting(
+        "log.cleaner.backoff.ms",
+        15_000,
+        "How long the compactor rests when no log needs it.",
+        kind=Kind.LONG,
+        low=0,
+        update=Update.CLUSTER_WIDE,
+    )
+    log_cleaner_dedupe_buffer_size: int = setting(
+        "log.cleaner.dedupe.buffer.size",
+        134_217_728,
+        "Memory for the compactor's map of keys.",
+        kind=Kind.LONG,
+        update=Update.CLUSTER_WIDE,
+    )
+    log_cleaner_io_buffer_size: int = setting(
+        "log.cleaner.io.buffer.size",
+        524_288,
+        "Memory for the compactor's read and write buffers.",
+        low=0,
+        update=Update.CLUSTER_WIDE,
+    )
+    log_cleaner_io_buffer_load_factor: float = setting(
+        "log.cleaner.io.buffer.load.factor",
+        0.9,
+        "How full the map of keys may get.",
+        update=Update.CLUSTER_WIDE,
+    )
+    log_cleaner_io_max_bytes_per_second: float = setting(
+        "log.cleaner.io.max.bytes.per.second",
+        sys.float_info.max,
+        "Bytes a second that compaction may read and write together.",
+        update=Update.CLUSTER_WIDE,
+    )
+    producer_id_expiration_ms: int = setting(
+        "producer.id.expiration.ms",
+        86_400_000,
+        "Forget an idempotent producer's sequence numbers after this idle time.",
+        low=1,
+        update=Update.CLUSTER_WIDE,
+    )
+    producer_id_expiration_check_interval_ms: int = setting(
+        "producer.id.expiration.check.interval.ms",
+        600_000,
+        "How often idle producers are looked for.",
+        low=1,
+    )
+    log_message_format_version: str = setting(
+        "log.message.format.version",
+        "3.0-IV1",
+        "Legacy; accepted and ignored: batches are always stored as format 2.",
+    )
+    log_message_downconversion_enable: bool = setting(
+        "log.message.downconversion.enable",
+        True,
+        "Legacy; accepted and ignored: old message formats are never served.",
+    )
+    log_message_timestamp_difference_max_ms: int = setting(
+        "log.message.timestamp.difference.max.ms",
+        LONG_MAX,
+        "Legacy; accepted and ignored: use `log.message.timestamp.before.max.ms` and "
+        "`log.message.timestamp.after.max.ms`.",
+        kind=Kind.LONG,
+        low=0,
+    )

@@ -1,0 +1,233 @@
+"""Our settings beside Kafka's own declarations of them, and our reading beside Java's."""
+
+import json
+from functools import cache
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from peers import java
+from penstock.config.broker import broker_settings
+from penstock.config.properties import properties
+from penstock.config.setting import Setting, parse, settings
+from penstock.config.topic import TopicConfig
+from penstock.config.value import render
+from penstock.errors import ConfigError
+
+pytestmark = pytest.mark.peer
+
+NEWEST = "kafka-4.3.1"
+LAST_WITH_ZOOKEEPER = "kafka-3.9.2"
+
+INTENDED = {
+    "process.roles": "optional: only KRaft needs it",
+    "controller.listener.names": "optional: only KRaft needs it",
+    "metric.reporters": "there is no JMX",
+    "group.coordinator.rebalance.protocols": "streams groups are not offered",
+    "zookeeper.session.timeout.ms": "6 s, as Kafka had it for most of ZooKeeper's time",
+}
+"""Settings whose default differs from Kafka's, and why."""
+
+OURS_ONLY = {"replica.lag.max.messages"}
+"""Older than Kafka 3.9."""
+
+DYNAMIC_ONLY = {
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+}
+"""Kafka takes these while it runs, and does not declare them for server.properties."""
+
+INTERNAL = {
+    "log.initial.task.delay.ms",
+    "producer.id.expiration.check.interval.ms",
+    "unclean.leader.election.interval.ms",
+    "group.consumer.regex.refresh.interval.ms",
+}
+"""Kafka hides these from its documentation, and the oracle leaves them out."""
+
+NOT_OFFERED = (
+    "alter.config.policy.kraft.",
+    "authorizer.",
+    "broker.heartbeat.",
+    "broker.session.",
+    "config.providers",
+    "connections.max.reauth.",
+    "controller.quorum.",
+    "delegation.",
+    "early.start.",
+    "eligible.",
+    "follower.fetch.last.tiered.",
+    "group.coordinator.new.",
+    "group.share.",
+    "group.streams.",
+    "initial.broker.",
+    "log.dir.failure.",
+    "metadata.",
+    "password.encoder.",
+    "principal.builder.",
+    "remote.",
+    "sasl.",
+    "security.providers",
+    "share.",
+    "ssl.",
+    "zookeeper.ssl.",
+)
+"""KRaft, tiered storage, share and streams groups; and security, which comes on its own."""
+
+
+class Declared(NamedTuple):
+    broker: dict[str, tuple[str, str | None]]
+    topic: dict[str, tuple[str, str | None]]
+    updates: dict[str, str]
+    synonyms: dict[str, list[tuple[str, int]]]
+
+
+@cache
+def declared(jars: str) -> Declared:
+    found = json.loads(java.run("Settings", "declared", jars=jars))
+    return Declared(
+        {name: (kind, text) for name, (kind, text) in found["broker"].items()},
+        {name: (kind, text) for name, (kind, text) in found["topic"].items()},
+        found["updates"],
+        {
+            name: [(each, int(unit)) for each, unit in row]
+            for name, row in found["synonyms"].items()
+        },
+    )
+
+
+def shown(setting: Setting) -> tuple[str, str | None]:
+    return setting.kind.name, render(setting.default)
+
+
+def test_every_topic_setting_has_kafkas_name_type_and_default() -> None:
+    ours = {name: shown(each) for name, each in settings(TopicConfig).items()}
+    assert ours == declared(NEWEST).topic
+
+
+def test_every_topic_setting_takes_its_default_from_kafkas_broker_settings() -> None:
+    ours = {
+        name: [(synonym.name, synonym.factor) for synonym in each.synonyms]
+        for name, each in settings(TopicConfig).items()
+        if each.synonyms
+    }
+    assert ours == declared(NEWEST).synonyms
+
+
+def test_every_broker_setting_has_kafkas_type_and_default() -> None:
+    kafka = {**declared(LAST_WITH_ZOOKEEPER).broker, **declared(NEWEST).broker}
+    ours = {name: shown(each) for name, each in broker_settings().items()}
+    differing = {name for name in ours if name in kafka and ours[name] != kafka[name]}
+    assert differing == set(INTENDED)
+
+
+def test_no_broker_setting_of_kafka_is_missing_but_those_not_offered() -> None:
+    kafka = {*declared(LAST_WITH_ZOOKEEPER).broker, *declared(NEWEST).broker}
+    missing = {name for name in kafka - set(broker_settings()) if not name.startswith(NOT_OFFERED)}
+    assert missing == set()
+
+
+def test_every_broker_setting_is_kafkas_or_our_own() -> None:
+    kafka = {*declared(LAST_WITH_ZOOKEEPER).broker, *declared(NEWEST).broker}
+    invented = {name for name in set(broker_settings()) - kafka if not name.startswith("penstock.")}
+    assert invented == OURS_ONLY | DYNAMIC_ONLY | INTERNAL
+
+
+def test_a_running_broker_takes_what_a_running_kafka_takes() -> None:
+    for name, each in broker_settings().items():
+        assert each.update.value == declared(NEWEST).updates.get(name, "read-only"), name
+
+
+TEXTS = [
+    "",
+    "0",
+    "1",
+    "-1",
+    "-2",
+    "9",
+    "17",
+    "22",
+    "1048575",
+    "1048576",
+    "2147483648",
+    "1e7",
+    "0.5",
+]
+WORDS = ["true", "False", "yes", "gzip", "GZIP", "compact", "delete,compact", "delete,delete"]
+SHAPES = [
+    "*",
+    "1:2,3:4",
+    "*,1:2",
+    " 7 ",
+    "+8",
+    "1_000",
+    "0x10",
+    "CreateTime",
+    "9223372036854775808",
+]
+
+
+def test_a_topic_takes_the_texts_that_kafka_takes_and_means_the_same() -> None:
+    pairs = [
+        (each, text)
+        for each in settings(TopicConfig).values()
+        for text in [*TEXTS, *WORDS, *SHAPES]
+    ]
+    asked = "".join(json.dumps([each.name, text]) + "\n" for each, text in pairs)
+    answers = java.run("Settings", "topic", jars=NEWEST, stdin=asked).splitlines()
+    for (each, text), answer in zip(pairs, answers, strict=True):
+        assert meaning(each, text) == json.loads(answer), (each.name, text)
+
+
+def meaning(setting: Setting, text: str) -> str | None:
+    try:
+        return render(parse(setting, text))
+    except ConfigError:
+        return None
+
+
+FILES = [
+    "a=1\nb = 2\nc:3\nd 4\ne\t=\t5\nf  :  6",
+    "# comment \\\na=1\n   ! another\nb=2",
+    "a=one\\\n   two\\\n  # three\nb=2",
+    "a=one\\\n\nb=2",
+    "a=x\\\\\nb=y\\",
+    "\\\n# no comment?\na=1",
+    "a\\ b\\=c\\:d=e\\tf\\u00e9\\z",
+    "\r\na=1\r\nb=2\rc=3\f",
+    "a==b\n:c\n=d\n  \t\n",
+    "a=\\ud83d\\ude00",
+    "a=\\u12",
+    "a=\\u12x4",
+    "a=1\na=2",
+    "lonely",
+    "log.dirs = /a , /b   ",
+]
+
+
+def scrambled(count: int) -> list[str]:
+    """Texts made of what the syntax treats apart; the same ones every time."""
+    dice = Random(4)
+    return ["".join(dice.choices(" \t\f\n\r\\\\=:#!uab0", k=24)) for _ in range(count)]
+
+
+def test_a_properties_file_means_what_java_reads_in_it() -> None:
+    files = [*FILES, *scrambled(3_000)]
+    asked = "".join(json.dumps(text) + "\n" for text in files)
+    answers = java.run("Settings", "properties", jars=NEWEST, stdin=asked).splitlines()
+    for text, answer in zip(files, answers, strict=True):
+        assert read(text) == named(json.loads(answer)), text
+
+
+def named(pairs: dict[str, str] | None) -> dict[str, str] | None:
+    """Without the empty key, which Java makes of a lone last backslash; it names no setting."""
+    return pairs and {key: value for key, value in pairs.items() if key}
+
+
+def read(text: str) -> dict[str, str] | None:
+    try:
+        return named({each.key: each.value for each in properties(text)})
+    except ConfigError:
+        return None

@@ -1,0 +1,138 @@
+from pathlib import Path
+
+import pytest
+
+from penstock.config.environment import setting_names
+from penstock.config.sources import Source, resolve
+from penstock.errors import ConfigError
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_nearest_source_wins_and_is_remembered(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        "server.properties",
+        "replica.lag.time.max.ms=20000\nnum.partitions=2\nbroker.id=7\nlog.retention.hours=1",
+    )
+    resolved = resolve(
+        file=file,
+        profile="classic",
+        environ={"KAFKA_NUM_PARTITIONS": "3", "KAFKA_BROKER_ID": "8"},
+        pairs=["broker.id=9"],
+    )
+    config = resolved.config
+    assert config.topic_defaults.max_message_bytes == 1_000_000
+    assert config.replication.replica_lag_time_max_ms == 20_000
+    assert config.controller.num_partitions == 3
+    assert config.identity.number == 9
+    names = ["message.max.bytes", "log.retention.hours", "num.partitions", "broker.id", "log.dirs"]
+    assert [resolved.source(name) for name in names] == [
+        Source.PROFILE,
+        Source.FILE,
+        Source.ENVIRONMENT,
+        Source.COMMAND_LINE,
+        Source.DEFAULT,
+    ]
+    assert resolved.given["log.retention.hours"].origin == "server.properties:4"
+    assert resolved.text("log.retention.hours") == "1"
+    assert resolved.text("log.retention.ms") is None
+    assert resolved.text("num.io.threads") == "8"
+
+
+def test_an_unknown_name_is_a_warning_with_the_nearest_one(tmp_path: Path) -> None:
+    file = written(tmp_path, "server.properties", "\nlog.segment.byte=1")
+    resolved = resolve(file=file)
+    assert resolved.warnings == (
+        "server.properties:2: unknown setting log.segment.byte; did you mean log.segment.bytes?",
+    )
+
+
+def test_a_name_like_no_other_gets_no_suggestion() -> None:
+    assert resolve(pairs=["zzz=1"]).warnings == ("--set: unknown setting zzz",)
+
+
+def test_a_kafka_setting_without_effect_here_says_so() -> None:
+    (warning,) = resolve(pairs=["controller.quorum.fetch.timeout.ms=1"]).warnings
+    assert warning.endswith("controller.quorum.fetch.timeout.ms has no effect: there is no KRaft")
+
+
+def test_an_unknown_name_is_an_error_in_strict_mode() -> None:
+    with pytest.raises(ConfigError, match=r"did you mean log\.segment\.bytes\?"):
+        resolve(pairs=["log.segment.byte=1"], strict=True)
+
+
+def test_a_bad_value_is_refused_with_file_and_line(tmp_path: Path) -> None:
+    file = written(tmp_path, "server.properties", "# x\nnum.partitions = many")
+    with pytest.raises(ConfigError, match=r"^server\.properties:2: num\.partitions is 'many'"):
+        resolve(file=file)
+
+
+def test_a_bad_value_is_refused_even_where_another_source_wins() -> None:
+    with pytest.raises(ConfigError, match="KAFKA_NUM_PARTITIONS"):
+        resolve(environ={"KAFKA_NUM_PARTITIONS": "x"}, pairs=["num.partitions=1"])
+
+
+def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        resolve(file=tmp_path / "absent.properties")
+
+
+def test_a_pair_needs_an_equals_sign() -> None:
+    with pytest.raises(ConfigError, match="name=value"):
+        resolve(pairs=["num.partitions"])
+
+
+def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ConfigError, match="must be one of classic"):
+        resolve(profile="modern")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("server.toml", 'listeners = ["A://:1", "B://:2"]\n[log]\nsegment.bytes = 2097152\n'),
+        ("server.yaml", "listeners: ['A://:1', 'B://:2']\nlog:\n  segment:\n    bytes: 2097152\n"),
+    ],
+)
+def test_nested_keys_are_joined_by_dots(tmp_path: Path, name: str, text: str) -> None:
+    pytest.importorskip("yaml")
+    pairs = ["listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT"]
+    config = resolve(file=written(tmp_path, name, text), pairs=pairs).config
+    assert config.listener.listeners == ("A://:1", "B://:2")
+    assert config.topic_defaults.segment_bytes == 2_097_152
+
+
+@pytest.mark.parametrize(("name", "text"), [("x.toml", "a = = b"), ("x.toml", "a = 1979-05-27")])
+def test_a_broken_document_is_refused_by_its_file(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"^x\.toml: "):
+        resolve(file=written(tmp_path, name, text))
+
+
+def test_the_environment_follows_the_rule_of_the_images() -> None:
+    environ = {
+        "KAFKA_LOG_SEGMENT_BYTES": "",
+        "KAFKA_A__B___C": "",
+        "PENSTOCK_HTTP_LISTENERS": "",
+        "KAFKA_HEAP_OPTS": "",
+        "KAFKA_JMX_PORT": "",
+        "KAFKA_LOG4J_OPTS": "",
+        "KAFKA_PORT_9092_TCP_ADDR": "",
+        "KAFKA_SERVICE_HOST": "",
+        "SCALA_VERSION": "",
+        "PATH": "",
+    }
+    assert dict(setting_names(environ)) == {
+        "KAFKA_LOG_SEGMENT_BYTES": "log.segment.bytes",
+        "KAFKA_A__B___C": "a_b-c",
+        "PENSTOCK_HTTP_LISTENERS": "penstock.http.listeners",
+    }
+
+
+def test_a_name_with_capitals_is_found_from_the_environment() -> None:
+    resolved = resolve(environ={"KAFKA_ZOOKEEPER_CLIENTCNXNSOCKET": "x"}, strict=True)
+    assert resolved.text("zookeeper.clientCnxnSocket") == "x"
