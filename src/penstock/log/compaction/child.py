@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import msgspec
 
@@ -21,7 +21,7 @@ class CleaningProcess:
     def __init__(self) -> None:
         self._process: Process | None = None
 
-    async def clean(self, job: CleaningJob) -> AsyncIterator[Answer]:
+    async def clean(self, job: CleaningJob) -> AsyncGenerator[Answer]:
         """The answers as they come; the last one is `Finished` or `Failed`."""
         process = await self._running()
         assert process.stdin is not None
