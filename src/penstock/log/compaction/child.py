@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 
 import msgspec
 
-from penstock.log.compaction.job import Answer, CleanedGroup, CleaningJob, Failed, Finished
+from penstock.log.compaction.job import Answer, CleanedGroup, CleaningJob, Died, Failed, Finished
 
 _ANSWER_BYTES = 1 << 24
 
@@ -15,14 +15,14 @@ _ANSWER_BYTES = 1 << 24
 class CleaningProcess:
     """Started with the first job and kept for the next; one job at a time.
 
-    A process that died is an answer like any other failure, and the next job starts another.
+    That it died is an answer as well, and the next job starts another.
     """
 
     def __init__(self) -> None:
         self._process: Process | None = None
 
     async def clean(self, job: CleaningJob) -> AsyncGenerator[Answer]:
-        """The answers as they come; the last one is `Finished` or `Failed`."""
+        """The answers as they come; the last one is no `CleanedGroup`."""
         process = await self._running()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -35,18 +35,30 @@ class CleaningProcess:
                 yield answer
                 if not isinstance(answer, CleanedGroup):
                     return
-            yield Failed(f"the cleaning process ended with {await process.wait()}")
+            yield Died(await process.wait())
         except (BrokenPipeError, ConnectionResetError):
-            yield Failed(f"the cleaning process had ended with {await process.wait()}")
+            yield Died(await process.wait())
         finally:
-            if not isinstance(answer, Finished | Failed) and process.returncode is None:
-                process.kill()  # the caller has lost interest: no answer may reach the next job
+            if not isinstance(answer, Finished | Failed):
+                self.kill()  # the caller has lost interest: no answer may reach the next job
+                await process.wait()
 
-    async def close(self) -> None:
-        """End the process, whatever it is doing: what it has written so far is dropped."""
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    def kill(self) -> None:
+        """Whatever it is doing: what it has written so far is dropped."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
-            await self._process.wait()
+
+    async def close(self) -> int | None:
+        """Let it end as it does when the broker dies: its input closes. Its exit code."""
+        if self._process is None:
+            return None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        return await self._process.wait()
 
     async def _running(self) -> Process:
         if self._process is None or self._process.returncode is not None:

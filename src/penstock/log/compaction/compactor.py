@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from pathlib import Path
@@ -13,6 +14,7 @@ from penstock.log.compaction.cleanable import DirtyPart, LogState, SegmentAge, d
 from penstock.log.compaction.job import (
     CleanedGroup,
     CleaningJob,
+    Died,
     Failed,
     Finished,
     LastOfProducer,
@@ -23,6 +25,8 @@ from penstock.log.files import Files
 from penstock.log.log_dir import CLEANER_OFFSETS
 from penstock.log.partition_log import PartitionLog
 from penstock.types import TopicPartition
+
+DEATHS_ALLOWED = 3
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +47,7 @@ class Compactor:
         self._files, self._logs, self._clock, self._settings = files, logs, clock, settings
         self._process = CleaningProcess()
         self._checkpoints: dict[Path, dict[TopicPartition, int]] = {}
+        self._deaths: Counter[TopicPartition] = Counter()
         self.uncleanable: dict[TopicPartition, str] = {}
 
     async def run(self) -> None:
@@ -52,7 +57,7 @@ class Compactor:
                 if not await self.clean_dirtiest():
                     await asyncio.sleep(self._settings.log_cleaner_backoff_ms / 1000)
         finally:
-            await self._process.close()
+            await self.close()
 
     async def clean_dirtiest(self) -> bool:
         """Clean one log; False when none is worth it."""
@@ -67,6 +72,9 @@ class Compactor:
             return False
         await self._clean(logs[partition], parts[partition][0], now_ms)
         return True
+
+    async def close(self) -> None:
+        await self._process.close()
 
     def truncated(self, log: PartitionLog, offset: int) -> None:
         """The log was cut at `offset`: what will be written from there on is dirty."""
@@ -106,6 +114,8 @@ class Compactor:
                         await self._note_cleaned(log, cleaned_to)
                     case Failed(reason):
                         self._failed(log, job, reason)
+                    case Died(exit_code):
+                        self._died(log, exit_code)
 
     def _job(self, log: PartitionLog, part: DirtyPart, now_ms: int) -> CleaningJob:
         config = log.config
@@ -140,6 +150,14 @@ class Compactor:
             return  # deleted or truncated under the cleaner's hands: another try will tell
         logger.error("%s cannot be cleaned: %s", log.topic_partition, reason)
         self.uncleanable[log.topic_partition] = reason
+
+    def _died(self, log: PartitionLog, exit_code: int) -> None:
+        """Killing the process is harmless, but a log that kills it must not stop the others."""
+        partition = log.topic_partition
+        logger.warning("the process that cleaned %s ended with %d", partition, exit_code)
+        self._deaths[partition] += 1
+        if self._deaths[partition] == DEATHS_ALLOWED:
+            self.uncleanable[partition] = f"its cleaning ended {DEATHS_ALLOWED} processes"
 
     def _cleaned(self, log: PartitionLog) -> dict[TopicPartition, int]:
         """The checkpoint of the log's directory, read once."""
