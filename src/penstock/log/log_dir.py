@@ -83,7 +83,9 @@ class LogDir:
 
         The marker of a clean stop is gone for good before the first byte is written.
         """
-        self._files.make_dir(self.path)
+        if not self._files.exists(self.path):
+            self._files.make_dir(self.path)
+            self._files.sync_dir(self.path.parent)
         self._release = self._files.lock(self.path / LOCK)
         self.clean = self._files.exists(self.path / CLEAN_SHUTDOWN)
         self._files.remove(self.path / CLEAN_SHUTDOWN)

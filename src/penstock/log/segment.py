@@ -154,7 +154,7 @@ class Segment:
     def append(self, batch: Buffer, last_offset: int, max_timestamp: int) -> None:
         """Write one batch at the end; its offset is already assigned."""
         if self._offset_index is None:
-            self._load_indexes()
+            self._preallocate()
         position = self.size_bytes
         (self._file or self.file).append(batch)
         self.size_bytes = position + len(batch)
@@ -163,7 +163,7 @@ class Segment:
     def append_run(self, run: Buffer, run_headers: list[BatchHeader]) -> None:
         """Write consecutive batches at the end in one go."""
         if self._offset_index is None:
-            self._load_indexes()
+            self._preallocate()
         position = self.size_bytes
         self.file.append(run)
         self.size_bytes = position + len(run)
@@ -286,12 +286,6 @@ class Segment:
         if position == 0:
             self._first_timestamp = None
 
-    def preallocate(self) -> None:
-        """Give the indexes the size they may grow to; it takes no space on the disk yet."""
-        size = self._limits.size_bytes
-        self.offset_index.entries.preallocate(size - size % OFFSET_ENTRY_BYTES)
-        self.time_index.entries.preallocate(size - size % TIME_ENTRY_BYTES)
-
     def close(self) -> None:
         """Complete and trim the indexes: nothing will be appended for now."""
         self.time_index.append(self.newest)
@@ -325,6 +319,12 @@ class Segment:
                 self._files.rename(path, deleted)
                 doomed.append(deleted)
         return doomed
+
+    def _preallocate(self) -> None:
+        """Give the indexes the size they may grow to; it takes no space on the disk yet."""
+        size = self._limits.size_bytes
+        self.offset_index.entries.preallocate(size - size % OFFSET_ENTRY_BYTES)
+        self.time_index.entries.preallocate(size - size % TIME_ENTRY_BYTES)
 
     def _load_indexes(self) -> None:
         try:
@@ -369,6 +369,8 @@ class Segment:
             if at == position > 0:
                 if header.base_offset > entry_offset:
                     raise CorruptBatch("the batch lies behind its index entry")
+                if header.max_timestamp > self._newest.timestamp:
+                    raise CorruptBatch("the time index ends before the offset index")
                 self._since_entry = header.size_bytes
             else:
                 self._note(at, header.size_bytes, header.last_offset, header.max_timestamp)
