@@ -75,8 +75,8 @@ class PartitionLog:
         self._loaded_end = -1 if state.changed else state.end_offset
         self._generation = 0
         self._epoch = state.epochs.latest
-        self._epochs_changed = self._rolled = False
-        self._names_changed = state.changed
+        self._epochs_changed = self._names_changed = state.changed
+        self._rolled = False
         self._unsynced: list[LogFile] = []
         self.config = config
 

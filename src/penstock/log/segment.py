@@ -188,6 +188,8 @@ class Segment:
         """Position and size of the batch that holds `offset`, or of the first one after it."""
         entry_offset, position = self.offset_index.lookup(offset)
         try:
+            if position >= self.size_bytes > 0:
+                raise CorruptBatch("an index entry points behind the end")
             for at, base_offset, last_offset, size in spans(
                 self.file, self.path(), position, self.size_bytes
             ):
@@ -211,7 +213,7 @@ class Segment:
 
     def next_offset(self) -> int:
         """The offset after the last batch: the log's end, when this segment is active."""
-        _, position = self.offset_index.lookup(self.base_offset + MAX_RELATIVE_OFFSET)
+        _, position = self.offset_index.last()
         end = self.base_offset
         for _, _, last_offset, _ in spans(self.file, self.path(), position, self.size_bytes):
             end = last_offset + 1
@@ -363,8 +365,9 @@ class Segment:
         assert self._offset_index is not None
         assert self._time_index is not None
         self._newest = self._time_index.last
-        entry_offset, position = self._offset_index.lookup(self.base_offset + MAX_RELATIVE_OFFSET)
+        entry_offset, position = self._offset_index.last()
         self._since_entry = 0
+        last_offset = entry_offset
         for at, header in headers(self.file, self.path(), position, self.size_bytes):
             if at == position > 0:
                 if header.base_offset > entry_offset:
@@ -372,6 +375,10 @@ class Segment:
                 if header.max_timestamp > self._newest.timestamp:
                     raise CorruptBatch("the time index ends before the offset index")
                 self._since_entry = header.size_bytes
-            else:
+            elif position == 0 or header.last_offset > entry_offset:
+                # Kafka may index a run of batches as one, by the last offset of all of them.
                 self._note(at, header.size_bytes, header.last_offset, header.max_timestamp)
+            last_offset = header.last_offset
+        if last_offset < entry_offset:
+            raise CorruptBatch("the last index entry is of no batch")
         self.index_is_full = self._limits.reached(self._offset_index, self._time_index)

@@ -243,3 +243,20 @@ def test_a_log_that_ends_before_its_start_begins_anew_there() -> None:
 
     rig.crash(damage=damage)
     assert (rig.log.log_start_offset, rig.log.end_offset) == (50, 50)
+
+
+def test_no_record_is_passed_over_because_of_a_flipped_bit_in_an_index() -> None:
+    sizes = {}
+    rig = filled(40, TopicConfig(segment_bytes=4_000, index_interval_bytes=200))
+    rig.store.close()
+    for path in rig.fake.walk(LOG_PATH):
+        if path.suffix == ".index":
+            sizes[path] = rig.files.size(path)
+    for path, size in sizes.items():
+        for at in range(size * 8):
+            rig.fake.flip_bit(path, at)
+            rig.store = rig._open_store()
+            assert [offset for offset, _ in rig.read_all()] == list(range(40)), (path.name, at)
+            rig.store.close()
+            if at % 8 == 7 and rig.files.size(path) != size:
+                raise AssertionError("the index was not made as it had been")
