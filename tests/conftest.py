@@ -1,4 +1,4 @@
-"""What every test may ask for: real peers, and how hard Hypothesis tries."""
+"""What tests share: real peers for those marked `peer`, and how hard Hypothesis tries."""
 
 import os
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from peers.kafka import KafkaCluster
 from peers.oracle import Oracle
 
 settings.register_profile("ci", max_examples=25, deadline=None, print_blob=True)
@@ -14,7 +15,14 @@ settings.load_profile("soak" if os.environ.get("PENSTOCK_SOAK") else "ci")
 
 
 @pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaCluster]:
+    """One real broker, shared by all the tests that ask for it: each names topics of its own."""
+    with KafkaCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
 def java_oracle() -> Iterator[Oracle]:
-    """Kafka 4.4's message classes; a test that asks for it is marked `peer`."""
+    """Kafka 4.4's own message classes."""
     with Oracle() as oracle:
         yield oracle

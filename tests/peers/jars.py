@@ -1,6 +1,7 @@
 """Where the peers' jars lie: sets by name, as `scripts/install-peers` fetched them."""
 
 import os
+import shutil
 from pathlib import Path
 
 
@@ -37,6 +38,14 @@ def jar(jars: str, artifact: str) -> Path:
     if len(found) != 1:
         raise NotInstalledError(f"{artifact} in the jar set {jars}")
     return found[0]
+
+
+def program(name: str) -> str:
+    """The path of an installed command such as `java`."""
+    found = shutil.which(name)
+    if found is None:
+        raise NotInstalledError(name)
+    return found
 
 
 def _is(path: Path, artifact: str) -> bool:

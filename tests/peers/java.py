@@ -6,11 +6,13 @@ import select
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from peers.jars import NotInstalledError, cache, classpath, folder
+from peers import archive
+from peers.jars import cache, classpath, folder, program
 from peers.process import PeerError, last_lines
 
 SOURCES = Path(__file__).with_name("java")
@@ -38,18 +40,26 @@ def command(
     main: str,
     *args: str,
     profile: Profile = "test",
+    jvm: Sequence[str] = (),
     log_level: str = "WARN",
-    classes: Path | None = None,
 ) -> list[str]:
-    """The command line that runs the class `main`; `classes` precedes the jars."""
-    path = classpath(jars) if classes is None else f"{classes}{os.pathsep}{classpath(jars)}"
-    return [_installed("java"), *_JVM[profile], *_logging(log_level), "-cp", path, main, *args]
+    """The command line that runs the class `main`; `jvm` are further options of the JVM."""
+    # A JVM takes one archive option only, so further options are tried without one.
+    quick = archive.use(jars) if profile == "test" and not jvm else []
+    options = [*_JVM[profile], *quick, *jvm, *_logging(log_level)]
+    return [program("java"), *options, "-cp", classpath(jars), main, *args]
+
+
+def source_command(source: str, *args: str, jars: str) -> list[str]:
+    """The command line that runs the main class of `<source>.java`, compiled if need be."""
+    path = f"{compiled(source, jars)}{os.pathsep}{classpath(jars)}"
+    return [program("java"), *_JVM["test"], *_logging("WARN"), "-cp", path, source, *args]
 
 
 def run(source: str, *args: str, jars: str, stdin: str = "", timeout_s: float = 60) -> str:
     """What the main class of `<source>.java` prints; its failure is ours."""
     done = subprocess.run(
-        command(jars, source, *args, classes=compiled(source, jars)),
+        source_command(source, *args, jars=jars),
         input=stdin,
         capture_output=True,
         text=True,
@@ -70,7 +80,7 @@ def compiled(source: str, jars: str) -> Path:
         return into
     into.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=into.parent) as part:
-        javac = [_installed("javac"), "-nowarn", "-d", part, "-cp", classpath(jars), str(file)]
+        javac = [program("javac"), "-nowarn", "-d", part, "-cp", classpath(jars), str(file)]
         done = subprocess.run(javac, capture_output=True, text=True, check=False)
         if done.returncode:
             raise PeerError(f"{file.name} does not compile against {jars}\n{done.stderr}")
@@ -94,7 +104,7 @@ class JavaProcess:
         self._unread = bytearray()
         with self._stderr.open("wb") as stderr:
             self._popen = subprocess.Popen(
-                command(jars, source, *args, classes=compiled(source, jars)),
+                source_command(source, *args, jars=jars),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -155,13 +165,6 @@ class JavaProcess:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _installed(program: str) -> str:
-    found = shutil.which(program)
-    if found is None:
-        raise NotInstalledError(program)
-    return found
 
 
 def _logging(level: str) -> list[str]:

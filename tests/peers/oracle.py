@@ -45,7 +45,10 @@ class Oracle:
         self._java = JavaProcess("Oracle", jars=jars)
 
     def reencode(self, name: str, version: int, data: bytes) -> tuple[bytes, dict[str, Any]]:
-        """The message read from `data`: as Kafka writes it again, and as JSON."""
+        """The message read from `data`: as Kafka writes it again, and as JSON.
+
+        Kafka's JSON leaves the bytes of record batches out.
+        """
         again, text = self._ask(f"{name} {version} {data.hex()}").split(" ", 1)
         return bytes.fromhex(again), json.loads(text)
 

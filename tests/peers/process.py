@@ -68,7 +68,7 @@ class Process:
         if self._popen is not None:
             self._popen.terminate()
 
-    def stop(self, timeout_s: float = 10) -> None:
+    def stop(self, timeout_s: float = 30) -> None:
         """SIGTERM, and SIGKILL when that does not help in time."""
         if self._popen is None:
             return

@@ -9,15 +9,12 @@ import java.lang.reflect.InvocationTargetException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.common.message.ApiMessageType;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
-import org.apache.kafka.common.protocol.Readable;
 
 /**
  * Kafka's own message classes behind a pipe: one question a line, one answer a line.
@@ -36,7 +33,6 @@ public final class Oracle {
     private static final String MESSAGES = "org.apache.kafka.common.message.";
     private static final ObjectMapper MAPPER = new ObjectMapper();
     private static final HexFormat HEX = HexFormat.of();
-    private static final Map<String, Class<?>> CLASSES = new ConcurrentHashMap<>();
 
     public static void main(String[] args) throws Exception {
         var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -79,16 +75,23 @@ public final class Oracle {
     }
 
     private static Message read(String name, short version, byte[] bytes) throws Exception {
+        Message message = empty(name, version);
         var from = new ByteBufferAccessor(ByteBuffer.wrap(bytes));
-        var message =
-                (Message)
-                        messageClass(name)
-                                .getConstructor(Readable.class, short.class)
-                                .newInstance(from, version);
+        message.read(from, version);
         if (from.remaining() > 0) {
             throw new IllegalArgumentException(from.remaining() + " bytes are left over");
         }
-        return supported(message, version);
+        return message;
+    }
+
+    /** A new message; the classes take a version beyond their last for their last, we do not. */
+    private static Message empty(String name, short version) throws Exception {
+        var message = (Message) messageClass(name).getConstructor().newInstance();
+        if (version < message.lowestSupportedVersion()
+                || version > message.highestSupportedVersion()) {
+            throw new IllegalArgumentException(name + " has no version " + version);
+        }
+        return message;
     }
 
     private static byte[] write(Message message, short version) {
@@ -108,21 +111,10 @@ public final class Oracle {
     }
 
     private static Message fromJson(String name, short version, String json) throws Exception {
-        var message =
-                (Message)
-                        converter(messageClass(name))
-                                .getMethod("read", JsonNode.class, short.class)
-                                .invoke(null, MAPPER.readTree(json), version);
-        return supported(message, version);
-    }
-
-    /** The generated classes treat a version beyond their last as their last; we want to know. */
-    private static Message supported(Message message, short version) {
-        if (version < message.lowestSupportedVersion()
-                || version > message.highestSupportedVersion()) {
-            throw new IllegalArgumentException("no version " + version);
-        }
-        return message;
+        return (Message)
+                converter(empty(name, version).getClass())
+                        .getMethod("read", JsonNode.class, short.class)
+                        .invoke(null, MAPPER.readTree(json), version);
     }
 
     private static Class<?> converter(Class<?> type) throws ClassNotFoundException {
@@ -130,15 +122,6 @@ public final class Oracle {
     }
 
     private static Class<?> messageClass(String name) throws ClassNotFoundException {
-        Class<?> known = CLASSES.get(name);
-        if (known == null) {
-            known = find(name);
-            CLASSES.put(name, known);
-        }
-        return known;
-    }
-
-    private static Class<?> find(String name) throws ClassNotFoundException {
         if (name.contains(".")) {
             return Class.forName(name);
         }

@@ -1,0 +1,58 @@
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from peers.process import PeerError, Process, free_ports, wait_until
+
+STUBBORN = """
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+def python(folder: Path, program: str) -> Process:
+    return Process("the peer", [sys.executable, "-c", program], folder)
+
+
+def was_ready(process: Process, times: int) -> bool:
+    return process.output.read_bytes().count(b"ready") == times
+
+
+def test_a_process_that_ends_early_shows_its_last_words(tmp_path: Path) -> None:
+    process = python(tmp_path, "print('no port is free')")
+    process.start()
+    with pytest.raises(PeerError, match="the peer ended early\nno port is free"):
+        process.wait_until(lambda: False, timeout_s=20)
+
+
+def test_a_process_that_is_late_shows_its_last_words(tmp_path: Path) -> None:
+    process = python(tmp_path, STUBBORN)
+    process.start()
+    try:
+        process.wait_until(partial(was_ready, process, 1), timeout_s=20)
+        with pytest.raises(PeerError, match="waited 0 s for the peer to become ready\nready"):
+            process.wait_until(lambda: False, timeout_s=0)
+    finally:
+        process.kill()
+
+
+def test_a_process_that_ignores_sigterm_is_killed_and_can_start_again(tmp_path: Path) -> None:
+    process = python(tmp_path, STUBBORN)
+    for starts in (1, 2):
+        process.start()
+        process.wait_until(partial(was_ready, process, starts), timeout_s=20)
+        process.stop(timeout_s=0.1)
+        assert not process.running
+
+
+def test_waiting_ends_at_the_deadline() -> None:
+    with pytest.raises(TimeoutError, match="waited 0 s for nothing"):
+        wait_until(lambda: False, 0, "nothing")
+
+
+def test_free_ports_are_distinct() -> None:
+    assert len(set(free_ports(50))) == 50
