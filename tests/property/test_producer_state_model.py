@@ -101,4 +101,4 @@ class Producers(RuleBasedStateMachine):
 
 
 TestProducers = Producers.TestCase
-TestProducers.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestProducers.settings = settings(stateful_step_count=40, deadline=None)

@@ -24,7 +24,12 @@ def encode_rows(rows: Iterable[str]) -> bytes:
 
 
 def decode_rows(data: bytes, what: str) -> list[str]:
-    """The rows of a checkpoint file named `what`; `CorruptFile` unless it is whole."""
+    """The rows of a checkpoint file named `what`; `CorruptFile` unless it is whole.
+
+    Kafka creates these files empty: that says nothing yet.
+    """
+    if not data:
+        return []
     try:
         version, count, *rows = data.decode().splitlines()
     except ValueError:  # not UTF-8, or fewer than two lines

@@ -26,6 +26,7 @@ SNAPSHOT = ".snapshot"
 DELETED = ".deleted"
 CLEANED = ".cleaned"
 SWAP = ".swap"
+SEGMENT_FILES = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
 
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
 
@@ -309,12 +310,12 @@ class Segment:
             found.append(self._files.open(self.path(TXN_INDEX)))
         return found
 
-    def rename_deleted(self) -> list[Path]:
+    def rename_deleted(self, *, keep_snapshot: bool = False) -> list[Path]:
         """Give the files names that a restart removes; the paths to remove later."""
         self._open.discard(self)
         self._file = None
         doomed = []
-        for suffix in (LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT):
+        for suffix in SEGMENT_FILES if keep_snapshot else (*SEGMENT_FILES, SNAPSHOT):
             path = self.path(suffix)
             if self._files.exists(path):
                 deleted = path.with_name(path.name + DELETED)

@@ -7,7 +7,7 @@ from pathlib import Path
 from penstock.log.files import Files
 from penstock.log.home import Home
 from penstock.log.open_segments import OpenSegments
-from penstock.log.segment import LOG, IndexLimits, Segment, offset_path
+from penstock.log.segment import LOG, SEGMENT_FILES, SWAP, IndexLimits, Segment, offset_path
 
 
 class Segments:
@@ -115,6 +115,25 @@ class Segments:
         self.replace(old, [])
         for segment in old:
             self._deleted.append((remove_at_ms, segment.rename_deleted()))
+
+    def swap_in(
+        self, old: list[Segment], base_offset: int, *, now_ms: int, remove_at_ms: int
+    ) -> None:
+        """Let the `.swap` files at `base_offset` take the place of `old`.
+
+        The batches' file is renamed first: were it last, a crash just before would make the
+        restart replace the other files that already have their names.
+        """
+        doomed = []
+        for segment in old:
+            keep_snapshot = segment.base_offset == base_offset
+            doomed += segment.rename_deleted(keep_snapshot=keep_snapshot)
+        for suffix in SEGMENT_FILES:
+            swap = offset_path(self.directory, base_offset, suffix + SWAP)
+            if self._files.exists(swap):
+                self._files.rename(swap, swap.with_name(swap.name.removesuffix(SWAP)))
+        self.replace(old, [self.segment_at(base_offset, now_ms)])
+        self._deleted.append((remove_at_ms, doomed))
 
     def remove_deleted(self, now_ms: int) -> None:
         """Remove renamed files whose time has come."""

@@ -18,12 +18,12 @@ def test_an_offset_checkpoint_is_a_version_a_count_and_a_row_per_partition() -> 
 def test_an_empty_checkpoint_holds_no_partition() -> None:
     assert encode_offsets({}) == b"0\n0\n"
     assert decode_offsets(b"0\n0\n", "it") == {}
+    assert decode_offsets(b"", "it") == {}
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        b"",
         b"0\n",
         b"1\n0\n",
         b"0\n2\norders 0 17\n",

@@ -4,7 +4,15 @@ from pathlib import Path
 
 from penstock.log.files import Files, LogFile
 from penstock.log.offset_index import OffsetIndex
-from penstock.log.segment import CLEANED, INDEX, LOG, TIME_INDEX, TXN_INDEX, offset_path
+from penstock.log.segment import (
+    CLEANED,
+    INDEX,
+    LOG,
+    TIME_INDEX,
+    TXN_INDEX,
+    IndexLimits,
+    offset_path,
+)
 from penstock.log.time_index import TimeIndex, TimestampOffset
 from penstock.log.txn_index import AbortedTxn, encode_aborted
 from penstock.record.batch import BatchHeader
@@ -20,15 +28,13 @@ class CleanedSegment:
         directory: Path,
         base_offset: int,
         *,
-        index_interval_bytes: int,
-        index_bytes: int,
+        limits: IndexLimits,
         io_buffer_bytes: int,
     ) -> None:
         self._files = files
         self._directory = directory
         self._base_offset = base_offset
-        self._index_interval_bytes = index_interval_bytes
-        self._index_bytes = index_bytes
+        self._limits = limits
         self._io_buffer_bytes = io_buffer_bytes
         for suffix in (LOG, INDEX, TIME_INDEX, TXN_INDEX):
             files.remove(self._path(suffix))  # of a cleaning that was stopped
@@ -49,7 +55,9 @@ class CleanedSegment:
             self._write()
         if header.max_timestamp > self._newest.timestamp:
             self._newest = TimestampOffset(header.max_timestamp, header.last_offset)
-        if self._since_entry > self._index_interval_bytes and not self._index_is_full():
+        if self._since_entry > self._limits.interval_bytes and not self._limits.reached(
+            self._offset_index, self._time_index
+        ):
             self._offset_index.append(header.last_offset, position)
             self._time_index.append(self._newest)
             self._since_entry = 0
@@ -73,13 +81,6 @@ class CleanedSegment:
             file.sync()
             file.close()
         self._files.sync_dir(self._directory)
-
-    def _index_is_full(self) -> bool:
-        # As in a live segment, one place of the time index is kept for the newest timestamp.
-        return (
-            self._offset_index.entries.size_bytes + 8 > self._index_bytes
-            or self._time_index.entries.size_bytes + 24 > self._index_bytes
-        )
 
     def _write(self) -> None:
         if self._waiting:

@@ -17,7 +17,7 @@ from penstock.log.compaction.rewrite import Fate, Round, rewritten
 from penstock.log.compaction.spans import spans
 from penstock.log.compaction.transactions import CleanedTransactions
 from penstock.log.files import Files
-from penstock.log.segment import INDEX, LOG, TIME_INDEX, TXN_INDEX, offset_path
+from penstock.log.segment import INDEX, LOG, TIME_INDEX, TXN_INDEX, IndexLimits, offset_path
 from penstock.log.txn_index import ENTRY_BYTES, AbortedTxn, decode_aborted
 from penstock.record.batch import BatchHeader, read_header
 from penstock.record.control import Marker, read_marker
@@ -101,8 +101,7 @@ class _Cleaning:
             self._files,
             self._directory,
             segments[0].base_offset,
-            index_interval_bytes=job.index_interval_bytes,
-            index_bytes=job.segment_index_bytes,
+            limits=IndexLimits(job.index_interval_bytes, job.segment_index_bytes),
             io_buffer_bytes=job.io_buffer_bytes,
         )
         transactions.retained = []

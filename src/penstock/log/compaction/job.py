@@ -66,4 +66,10 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
-Answer: TypeAlias = CleanedGroup | Finished | Failed
+class Died(msgspec.Struct, frozen=True, tag=True):
+    """The process ended before its job did, killed or by a bug."""
+
+    exit_code: int
+
+
+Answer: TypeAlias = CleanedGroup | Finished | Failed | Died
