@@ -75,8 +75,8 @@ class PartitionLog:
         self._loaded_end = -1 if state.changed else state.end_offset
         self._generation = 0
         self._epoch = state.epochs.latest
-        self._epochs_changed = self._rolled = False
-        self._names_changed = state.changed
+        self._epochs_changed = self._names_changed = state.changed
+        self._rolled = False
         self._unsynced: list[LogFile] = []
         self.config = config
 
@@ -387,16 +387,13 @@ class PartitionLog:
 
     def swap_in(self, old: list[Segment], base_offset: int, now_ms: int) -> None:
         """Let a compacted segment, whose files end in `.swap`, take the place of `old`."""
-        try:
+        with self.log_dir:
             self.segments.swap_in(
                 old,
                 base_offset,
                 now_ms=now_ms,
                 remove_at_ms=now_ms + self._config.file_delete_delay_ms,
             )
-        except StorageError as error:
-            self.fail(error)
-            raise
         self._names_changed = True
 
     def _infos(self) -> Iterator[SegmentInfo]:

@@ -99,9 +99,7 @@ class Segments:
     def begin(self, old: Iterable[Segment], base_offset: int, now_ms: int) -> None:
         """An empty segment in the place of `old`."""
         self._files.open(offset_path(self.directory, base_offset, LOG), create=True).close()
-        segment = self.segment_at(base_offset, now_ms)
-        segment.preallocate()
-        self.replace(old, [segment])
+        self.replace(old, [self.segment_at(base_offset, now_ms)])
 
     def replace(self, old: Iterable[Segment], new: Iterable[Segment]) -> None:
         """Swap some segments for others in one step; the files are the caller's care."""
