@@ -10,7 +10,9 @@ def kernel_boot_id() -> str:
     try:
         if sys.platform == "darwin":
             command = ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"]
-            return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+            return subprocess.run(
+                command, capture_output=True, text=True, check=True
+            ).stdout.strip()
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except (OSError, subprocess.CalledProcessError):
         return ""

@@ -6,11 +6,13 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from penstock.errors import StorageError
 from penstock.log.files import Files, LogFile, replace
+from penstock.log.home import Home
+
+EPOCHS = "leader-epoch-checkpoint"
 
 Deliver: TypeAlias = Callable[[Callable[[], None]], object]
 """How a thread hands a call to the owner of the logs: `loop.call_soon_threadsafe`."""
@@ -21,21 +23,29 @@ class Flush:
     """Whatever must be on the disk before the recovery point may be `end_offset`."""
 
     files: Files
+    home: Home
     end_offset: int
     generation: int
     """Of the log: a flush begun before a truncation says nothing about what came after."""
     handles: tuple[LogFile, ...]
-    directories: tuple[Path, ...]
-    epochs: tuple[Path, bytes] | None
+    names: bool
+    """Files have come or gone since the last flush."""
+    epochs: bytes | None
+    """The leader epochs, if they changed."""
 
     def run(self) -> None:
         """The blocking part, on any thread."""
-        for handle in self.handles:
-            handle.sync()
-        if self.epochs is not None:
-            replace(self.files, *self.epochs)
-        for directory in self.directories:
-            self.files.sync_dir(directory)
+        with self.home.in_use:
+            if self.home.is_gone:
+                return
+            for handle in self.handles:
+                handle.sync()
+            directory = self.home.directory
+            if self.epochs is not None:
+                replace(self.files, directory / EPOCHS, self.epochs)
+            if self.names:
+                self.files.sync_dir(directory)
+                self.files.sync_dir(directory.parent)
 
 
 class Flushable(Protocol):

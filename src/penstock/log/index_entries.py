@@ -23,16 +23,31 @@ class IndexEntries:
     Kafka does; `trim` cuts it to its entries. `size_bytes` counts entries, not the file.
     """
 
-    __slots__ = ("_entry", "_files", "_mapped", "_path", "_tail", "_written", "size_bytes")
+    __slots__ = (
+        "_allocated",
+        "_entry",
+        "_files",
+        "_mapped",
+        "_path",
+        "_tail",
+        "_written",
+        "size_bytes",
+    )
 
     def __init__(self, files: Files, path: Path, entry: Struct, size_bytes: int) -> None:
         self._files = files
         self._path = path
         self._entry = entry
-        self._written = size_bytes
+        self._allocated = self._written = size_bytes
         self.size_bytes = size_bytes
         self._tail = bytearray()
         self._mapped: Buffer | mmap.mmap | None = None
+
+    @classmethod
+    def empty(cls, files: Files, path: Path, entry: Struct) -> "IndexEntries":
+        """A new file, or an old one without what was in it."""
+        files.open(path, create=True).truncate(0)
+        return cls(files, path, entry, 0)
 
     def __len__(self) -> int:
         return self.size_bytes // self._entry.size
@@ -82,30 +97,29 @@ class IndexEntries:
         self._mapped = None
         # What is cut must read as never written: old entries would pass for new ones.
         file = self._open()
-        allocated = file.size
         file.truncate(self._written)
-        file.truncate(allocated)
+        file.truncate(self._allocated)
 
     def preallocate(self, size_bytes: int) -> None:
-        file = self._open()
-        if file.size < size_bytes:
-            file.truncate(size_bytes)
+        self._open().truncate(size_bytes)
+        self._allocated = size_bytes
 
     def write(self) -> None:
         """Bring the entries in memory into the file."""
         if self._tail:
             self._open().write(self._written, self._tail)
             self._written = self.size_bytes
+            self._allocated = max(self._allocated, self._written)
             self._tail = bytearray()
             self._mapped = None
 
     def trim(self) -> None:
         """Write the entries and give back the space that no entry uses."""
         self.write()
-        file = self._open()
-        if file.size != self.size_bytes:
+        if self._allocated != self.size_bytes:
             self._mapped = None
-            file.truncate(self.size_bytes)
+            self._open().truncate(self.size_bytes)
+            self._allocated = self.size_bytes
 
     def handle(self) -> LogFile:
         """The file, all entries in it, for a sync elsewhere."""

@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 
 from penstock.errors import StorageError
-from penstock.log.checkpoint import decode_offsets, encode_offsets
+from penstock.log import checkpoint
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files, replace
 from penstock.types import TopicPartition
@@ -49,13 +50,19 @@ class LogDir:
         """The last broker did not stop in order, and the machine has started anew since."""
         self._on_failure = on_failure
         self._release: Callable[[], None] | None = None
+        self._writing = Lock()
+        self._tickets = 0
+        self._written: dict[str, int] = {}
 
     def __enter__(self) -> None:
         if self.failure is not None:
             self.check()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if isinstance(error, StorageError) and not isinstance(error, LogDirOffline):
             self.fail(error)
@@ -76,7 +83,9 @@ class LogDir:
 
         The marker of a clean stop is gone for good before the first byte is written.
         """
-        self._files.make_dir(self.path)
+        if not self._files.exists(self.path):
+            self._files.make_dir(self.path)
+            self._files.sync_dir(self.path.parent)
         self._release = self._files.lock(self.path / LOCK)
         self.clean = self._files.exists(self.path / CLEAN_SHUTDOWN)
         self._files.remove(self.path / CLEAN_SHUTDOWN)
@@ -96,14 +105,25 @@ class LogDir:
 
     def read_offsets(self, name: str) -> dict[TopicPartition, int]:
         """A checkpoint file; one that is missing or damaged says nothing of any partition."""
-        path = self.path / name
-        if not self._files.exists(path):
-            return {}
         try:
-            return decode_offsets(self._files.read(path), str(path))
+            return checkpoint.read_offsets(self._files, self.path / name)
         except CorruptFile as error:
             logger.warning("%s; it is ignored", error)
             return {}
 
-    def write_offsets(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
-        replace(self._files, self.path / name, encode_offsets(offsets))
+    def checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> Callable[[], None]:
+        """A call that writes a checkpoint file, on any thread.
+
+        It does nothing once a later one has written: a recovery point that was lowered on one
+        thread must not be raised again by a call that has waited on another.
+        """
+        self._tickets += 1
+        ticket = self._tickets
+
+        def write() -> None:
+            with self._writing:
+                if ticket > self._written.get(name, 0):
+                    checkpoint.write_offsets(self._files, self.path / name, offsets)
+                    self._written[name] = ticket
+
+        return write

@@ -28,20 +28,20 @@ class LogSlice(msgspec.Struct, frozen=True):
 
 
 def slice_from(
-    segments: Segments, offset: int, max_bytes: int, up_to: int, *, min_one_batch: bool
+    segments: Segments, offset: int, max_bytes: int, up_to: int | None, *, min_one_batch: bool
 ) -> LogSlice | None:
-    """Batches from `offset` to before `up_to`; None when there is none.
+    """Batches from `offset` to before `up_to`, or to the end; None when there is none.
 
     `min_one_batch`: the first batch comes whole even if it is larger than `max_bytes`.
     """
     segment = segments.floor(offset)
-    while segment is not None and segment.base_offset < up_to:
+    while segment is not None and (up_to is None or segment.base_offset < up_to):
         found = segment.find(offset)
         next_base = segments.end_of(segment)
         if found is not None:
             position, batch_bytes = found
             end = segment.size_bytes
-            if next_base is None or up_to < next_base:
+            if up_to is not None and (next_base is None or up_to < next_base):
                 limit = segment.find(up_to)
                 end = end if limit is None else limit[0]
             if min_one_batch:

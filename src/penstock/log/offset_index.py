@@ -40,7 +40,7 @@ class OffsetIndex:
 
     @classmethod
     def empty(cls, files: Files, path: Path, base_offset: int) -> "OffsetIndex":
-        return cls(IndexEntries(files, path, ENTRY, 0), base_offset)
+        return cls(IndexEntries.empty(files, path, ENTRY), base_offset)
 
     def append(self, offset: int, position: int) -> None:
         assert offset > self.last_offset, "offsets ascend"
@@ -53,6 +53,13 @@ class OffsetIndex:
         if number < 0:
             return self._base_offset, 0
         relative, position = self.entries[number]
+        return self._base_offset + relative, position
+
+    def last(self) -> tuple[int, int]:
+        """Offset and position of the last entry; else of the beginning."""
+        if not self.entries:
+            return self._base_offset, 0
+        relative, position = self.entries[len(self.entries) - 1]
         return self._base_offset + relative, position
 
     def truncate_to(self, offset: int) -> None:

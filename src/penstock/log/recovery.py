@@ -7,14 +7,16 @@ from penstock.config.topic import TopicConfig
 from penstock.log.corrupt import CorruptFile
 from penstock.log.epochs import LeaderEpochs
 from penstock.log.files import Files
+from penstock.log.flush import EPOCHS
 from penstock.log.leftovers import base_offsets, resolve_leftovers
 from penstock.log.log_dir import LogDir
 from penstock.log.open_segments import OpenSegments
-from penstock.log.partition_log import EPOCHS, LoadedState, PartitionLog, index_aborted
+from penstock.log.partition_log import LoadedState, PartitionLog
 from penstock.log.producer_state import CompletedTxn, ProducerState
-from penstock.log.replay import latest_state, replay, snapshot_offsets
-from penstock.log.segment import LOG, SNAPSHOT, IndexLimits, Segment, offset_path
+from penstock.log.replay import index_aborted, replay
+from penstock.log.segment import LOG, IndexLimits, Segment, offset_path
 from penstock.log.segments import Segments
+from penstock.log.snapshots import latest_state, remove_stray_snapshots
 from penstock.record.batch import CorruptBatch
 from penstock.types import TopicPartition
 
@@ -97,7 +99,9 @@ def _read_epochs(files: Files, path: Path) -> LeaderEpochs:
 
 def _trusted_end(segments: Segments) -> int | None:
     try:
-        return segments.active.next_offset()
+        end_offset = segments.active.next_offset()
+        segments.active.release()  # most logs of a broker are idle
+        return end_offset
     except CorruptBatch as error:
         logger.warning("%s: not as a clean stop leaves it: %s", segments.directory, error)
         return None
@@ -146,7 +150,12 @@ def _producers(
 ) -> ProducerState:
     """The producer state at the end; makes the aborted transactions of checked segments anew."""
     directory = segments.directory
-    _remove_stray_snapshots(files, segments, end_offset if checked_from is None else checked_from)
+    remove_stray_snapshots(
+        files,
+        directory,
+        {segment.base_offset for segment in segments},
+        end_offset if checked_from is None else checked_from,
+    )
     state = latest_state(files, directory, up_to=end_offset, log_start_offset=log_start_offset)
 
     def completed(segment: Segment, txn: CompletedTxn) -> None:
@@ -160,15 +169,3 @@ def _producers(
         logger.error("%s: producer state is incomplete: %s", directory, error)
     state.map_end_offset = end_offset
     return state
-
-
-def _remove_stray_snapshots(files: Files, segments: Segments, up_to: int) -> None:
-    """Keep those at segment boundaries and the newest; none after `up_to`."""
-    directory = segments.directory
-    kept = {segment.base_offset for segment in segments}
-    offsets = snapshot_offsets(files, directory)
-    good = [offset for offset in offsets if offset <= up_to]
-    kept.update(good[-1:])
-    for offset in offsets:
-        if offset not in kept or offset > up_to:
-            files.remove(offset_path(directory, offset, SNAPSHOT))

@@ -1,45 +1,16 @@
-"""Producer state from the log itself: a snapshot, and the batches that follow it."""
+"""Producer state from the batches of the log itself."""
 
-import logging
 from collections.abc import Callable
-from pathlib import Path
 
-from penstock.log.corrupt import CorruptFile
-from penstock.log.files import Files
-from penstock.log.lookup import records_at
+from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES, records_at
 from penstock.log.producer_state import CompletedTxn, ProducerState
-from penstock.log.segment import SNAPSHOT, Segment, offset_path
+from penstock.log.segment import Segment
 from penstock.log.segments import Segments
+from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import BatchHeader
 from penstock.record.control import Marker, read_marker
-from penstock.record.record import Record
-
-logger = logging.getLogger(__name__)
-
-
-def snapshot_offsets(files: Files, directory: Path) -> list[int]:
-    """The offsets of the snapshot files, ascending."""
-    names = files.names(directory)
-    return sorted(
-        int(name[: -len(SNAPSHOT)])
-        for name in names
-        if name.endswith(SNAPSHOT) and name[: -len(SNAPSHOT)].isdigit()
-    )
-
-
-def latest_state(
-    files: Files, directory: Path, *, up_to: int, log_start_offset: int
-) -> ProducerState:
-    """What the newest good snapshot at or before `up_to` holds; damaged ones are removed."""
-    for offset in reversed(snapshot_offsets(files, directory)):
-        if log_start_offset <= offset <= up_to:
-            path = offset_path(directory, offset, SNAPSHOT)
-            try:
-                return ProducerState.restore(files.read(path), offset, str(path))
-            except CorruptFile as error:
-                logger.warning("%s; the log is replayed instead", error)
-                files.remove(path)
-    return ProducerState(log_start_offset)
+from penstock.record.record import Record, records
+from penstock.types import Buffer
 
 
 def replay(
@@ -55,18 +26,22 @@ def replay(
     for segment in segments.since(start):
         for position, header in segment.headers_from(max(start, segment.base_offset)):
             if header.base_offset >= end_offset:
-                return
+                break
             if header.producer_id >= 0:
                 control = records_at(segment, position, header) if header.is_control else []
-                txn = note_batch(state, header, marker_of(control))
+                txn = note_batch(state, header, _marker(control))
                 if txn is not None and completed is not None:
                     completed(segment, txn)
     state.map_end_offset = end_offset
 
 
-def marker_of(records: list[Record]) -> Marker | None:
+def marker_in(batch: Buffer, header: BatchHeader) -> Marker | None:
     """The marker that a control batch holds; compaction may have left none."""
-    return read_marker(records[0]) if records else None
+    return _marker(list(records(batch, header, DECOMPRESSED_LIMIT_BYTES)))
+
+
+def _marker(control: list[Record]) -> Marker | None:
+    return read_marker(control[0]) if control else None
 
 
 def note_batch(
@@ -84,3 +59,21 @@ def note_batch(
         marker_offset=header.last_offset,
         timestamp=header.max_timestamp,
     )
+
+
+def index_aborted(segment: Segment, txn: CompletedTxn) -> None:
+    """List a transaction that was aborted in the segment where it ended."""
+    if not txn.committed:
+        segment.append_aborted(
+            AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset)
+        )
+
+
+def only(segment: Segment) -> Callable[[Segment, CompletedTxn], None]:
+    """Listen, during a replay, for the transactions that ended in this segment."""
+
+    def completed(where: Segment, txn: CompletedTxn) -> None:
+        if where is segment:
+            index_aborted(segment, txn)
+
+    return completed

@@ -16,7 +16,10 @@ from penstock.record.batch import (
 )
 
 WINDOW_BYTES = 4096
-"""Read at once while looking for headers: the distance of two index entries, by default."""
+"""Read at once while walking over small batches."""
+
+SMALL_BATCH_BYTES = 512
+"""Above it one header a read is cheaper: most of a window would be records."""
 
 CHUNK_BYTES = 1 << 20
 """Read at once while checking whole batches."""
@@ -35,10 +38,11 @@ def spans(
     """
     window = b""
     start = position
+    size = WINDOW_BYTES
     while position < end:
         at = position - start
         if at + _SPAN.size > len(window):
-            window = file.read(position, WINDOW_BYTES)
+            window = file.read(position, _window(size))
             start, at = position, 0
             if len(window) < HEADER_BYTES:
                 raise CorruptBatch(f"{path}: {len(window)} bytes at {position} are no batch")
@@ -56,19 +60,25 @@ def headers(
     """Position and header of each batch in `[position, end)`, its CRC unchecked."""
     window = b""
     start = position
+    size = WINDOW_BYTES
     while position < end:
         at = position - start
         if at + HEADER_BYTES > len(window):
-            window = file.read(position, WINDOW_BYTES)
+            window = file.read(position, _window(size))
             start, at = position, 0
         try:
             header = read_header(window, at)
         except CorruptBatch as error:
             raise CorruptBatch(f"{path}: no batch begins at byte {position}: {error}") from None
-        if header.size_bytes > end - position or header.last_offset_delta < 0:
+        size = header.size_bytes
+        if size > end - position or header.last_offset_delta < 0:
             raise CorruptBatch(f"{path}: no batch begins at byte {position}")
         yield position, header
-        position += header.size_bytes
+        position += size
+
+
+def _window(last_batch_bytes: int) -> int:
+    return WINDOW_BYTES if last_batch_bytes <= SMALL_BATCH_BYTES else HEADER_BYTES
 
 
 def checked(file: LogFile, end: int) -> Iterator[tuple[int, BatchHeader]]:

@@ -155,7 +155,7 @@ class Segment:
     def append(self, batch: Buffer, last_offset: int, max_timestamp: int) -> None:
         """Write one batch at the end; its offset is already assigned."""
         if self._offset_index is None:
-            self._load_indexes()
+            self._preallocate()
         position = self.size_bytes
         (self._file or self.file).append(batch)
         self.size_bytes = position + len(batch)
@@ -164,7 +164,7 @@ class Segment:
     def append_run(self, run: Buffer, run_headers: list[BatchHeader]) -> None:
         """Write consecutive batches at the end in one go."""
         if self._offset_index is None:
-            self._load_indexes()
+            self._preallocate()
         position = self.size_bytes
         self.file.append(run)
         self.size_bytes = position + len(run)
@@ -189,6 +189,8 @@ class Segment:
         """Position and size of the batch that holds `offset`, or of the first one after it."""
         entry_offset, position = self.offset_index.lookup(offset)
         try:
+            if position >= self.size_bytes > 0:
+                raise CorruptBatch("an index entry points behind the end")
             for at, base_offset, last_offset, size in spans(
                 self.file, self.path(), position, self.size_bytes
             ):
@@ -212,7 +214,7 @@ class Segment:
 
     def next_offset(self) -> int:
         """The offset after the last batch: the log's end, when this segment is active."""
-        _, position = self.offset_index.lookup(self.base_offset + MAX_RELATIVE_OFFSET)
+        _, position = self.offset_index.last()
         end = self.base_offset
         for _, _, last_offset, _ in spans(self.file, self.path(), position, self.size_bytes):
             end = last_offset + 1
@@ -228,13 +230,16 @@ class Segment:
     def append_aborted(self, txn: AbortedTxn) -> None:
         self._files.open(self.path(TXN_INDEX), create=True).append(encode_aborted(txn))
 
+    def forget_aborted(self) -> None:
+        self._files.remove(self.path(TXN_INDEX))
+
     def recover(self) -> Iterator[BatchHeader]:
         """Check every batch, make the indexes anew and yield the headers.
 
         Ends at the first bad batch by cutting the file there; the caller sees it by the size.
         """
         self._reset_indexes()
-        self._files.remove(self.path(TXN_INDEX))
+        self.forget_aborted()
         next_offset = self.base_offset
         position = 0
         try:
@@ -284,12 +289,6 @@ class Segment:
         if position == 0:
             self._first_timestamp = None
 
-    def preallocate(self) -> None:
-        """Give the indexes the size they may grow to; it takes no space on the disk yet."""
-        size = self._limits.size_bytes
-        self.offset_index.entries.preallocate(size - size % OFFSET_ENTRY_BYTES)
-        self.time_index.entries.preallocate(size - size % TIME_ENTRY_BYTES)
-
     def close(self) -> None:
         """Complete and trim the indexes: nothing will be appended for now."""
         self.time_index.append(self.newest)
@@ -299,8 +298,9 @@ class Segment:
     def release(self) -> None:
         """Let go of open files; those who read a slice keep theirs."""
         if self._offset_index is not None and self._time_index is not None:
-            self._offset_index.entries.write()
-            self._time_index.entries.write()
+            # Trimmed, because the size of the file tells how many entries it has.
+            self._offset_index.entries.trim()
+            self._time_index.entries.trim()
         self._file = self._offset_index = self._time_index = None
 
     def to_sync(self) -> list[LogFile]:
@@ -322,6 +322,12 @@ class Segment:
                 self._files.rename(path, deleted)
                 doomed.append(deleted)
         return doomed
+
+    def _preallocate(self) -> None:
+        """Give the indexes the size they may grow to; it takes no space on the disk yet."""
+        size = self._limits.size_bytes
+        self.offset_index.entries.preallocate(size - size % OFFSET_ENTRY_BYTES)
+        self.time_index.entries.preallocate(size - size % TIME_ENTRY_BYTES)
 
     def _load_indexes(self) -> None:
         try:
@@ -350,8 +356,6 @@ class Segment:
         self._catch_up()
 
     def _reset_indexes(self) -> None:
-        for suffix in (INDEX, TIME_INDEX):
-            self._files.remove(self.path(suffix))
         self._offset_index = OffsetIndex.empty(self._files, self.path(INDEX), self.base_offset)
         self._time_index = TimeIndex.empty(self._files, self.path(TIME_INDEX), self.base_offset)
         self._newest = TimestampOffset(-1, self.base_offset)
@@ -362,13 +366,20 @@ class Segment:
         assert self._offset_index is not None
         assert self._time_index is not None
         self._newest = self._time_index.last
-        entry_offset, position = self._offset_index.lookup(self.base_offset + MAX_RELATIVE_OFFSET)
+        entry_offset, position = self._offset_index.last()
         self._since_entry = 0
+        last_offset = entry_offset
         for at, header in headers(self.file, self.path(), position, self.size_bytes):
             if at == position > 0:
                 if header.base_offset > entry_offset:
                     raise CorruptBatch("the batch lies behind its index entry")
+                if header.max_timestamp > self._newest.timestamp:
+                    raise CorruptBatch("the time index ends before the offset index")
                 self._since_entry = header.size_bytes
-            else:
+            elif position == 0 or header.last_offset > entry_offset:
+                # Kafka may index a run of batches as one, by the last offset of all of them.
                 self._note(at, header.size_bytes, header.last_offset, header.max_timestamp)
+            last_offset = header.last_offset
+        if last_offset < entry_offset:
+            raise CorruptBatch("the last index entry is of no batch")
         self.index_is_full = self._limits.reached(self._offset_index, self._time_index)

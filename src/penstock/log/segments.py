@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from penstock.log.files import Files
+from penstock.log.home import Home
 from penstock.log.open_segments import OpenSegments
 from penstock.log.segment import LOG, SEGMENT_FILES, SWAP, IndexLimits, Segment, offset_path
 
@@ -22,7 +23,7 @@ class Segments:
         "_open",
         "_segments",
         "active",
-        "directory",
+        "home",
         "limits",
     )
 
@@ -37,7 +38,7 @@ class Segments:
         now_ms: int,
     ) -> None:
         self._files = files
-        self.directory = directory
+        self.home = Home(directory)
         self.limits = limits
         self._open = open_segments
         self._segments: list[Segment] = []
@@ -49,6 +50,10 @@ class Segments:
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._segments)
+
+    @property
+    def directory(self) -> Path:
+        return self.home.directory
 
     @property
     def first(self) -> Segment:
@@ -94,9 +99,7 @@ class Segments:
     def begin(self, old: Iterable[Segment], base_offset: int, now_ms: int) -> None:
         """An empty segment in the place of `old`."""
         self._files.open(offset_path(self.directory, base_offset, LOG), create=True).close()
-        segment = self.segment_at(base_offset, now_ms)
-        segment.preallocate()
-        self.replace(old, [segment])
+        self.replace(old, [self.segment_at(base_offset, now_ms)])
 
     def replace(self, old: Iterable[Segment], new: Iterable[Segment]) -> None:
         """Swap some segments for others in one step; the files are the caller's care."""
@@ -169,11 +172,13 @@ class Segments:
             for path in segment.rename_deleted():
                 self._files.remove(path)
 
-    def move(self, directory: Path) -> None:
-        """Let the directory be renamed: nothing below may hold on to the old name."""
+    def move(self, directory: Path, *, for_good: bool = False) -> None:
+        """Rename the directory; `for_good` when the log is deleted."""
         for segment in self._segments:
-            segment.release()
-        self._files.rename(self.directory, directory)
-        self.directory = directory
+            segment.release()  # the indexes know their old paths
+        with self.home.in_use:
+            self._files.rename(self.directory, directory)
+            self.home.directory = directory
+            self.home.is_gone = for_good
         for segment in self._segments:
             segment.directory = directory

@@ -46,7 +46,7 @@ class TimeIndex:
 
     @classmethod
     def empty(cls, files: Files, path: Path, base_offset: int) -> "TimeIndex":
-        return cls(IndexEntries(files, path, ENTRY, 0), base_offset)
+        return cls(IndexEntries.empty(files, path, ENTRY), base_offset)
 
     def append(self, newest: TimestampOffset) -> None:
         """Note the newest timestamp so far, unless it is no newer than the last noted."""
