@@ -101,6 +101,10 @@ class Compactor:
             self._cleaned(log).get(log.topic_partition),
         )
 
+    def job_for(self, log: PartitionLog, now_ms: int) -> CleaningJob:
+        """What is to be done about `log` now, worth it or not."""
+        return self._job(log, dirty_part(self._state(log), log.config, now_ms), now_ms)
+
     async def _clean(self, log: PartitionLog, part: DirtyPart, now_ms: int) -> None:
         job = self._job(log, part, now_ms)
         async with aclosing(self._process.clean(job)) as answers:
