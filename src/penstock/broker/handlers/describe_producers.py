@@ -37,7 +37,7 @@ def describe_producers(
                         else entry.current_txn_first_offset
                     ),
                 )
-                for entry in partition.log.producers.entries()
+                for entry in partition.log.producers.producers.values()
             ],
         )
 
