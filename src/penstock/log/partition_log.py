@@ -387,17 +387,10 @@ class PartitionLog:
 
     def swap_in(self, old: list[Segment], base_offset: int, now_ms: int) -> None:
         """Let a compacted segment, whose files end in `.swap`, take the place of `old`."""
-        try:
-            self.segments.swap_in(
-                old,
-                base_offset,
-                now_ms=now_ms,
-                remove_at_ms=now_ms + self._config.file_delete_delay_ms,
-            )
-        except StorageError as error:
-            self.fail(error)
-            raise
-        self._names_changed = True
+        remove_at_ms = now_ms + self._config.file_delete_delay_ms
+        with self.log_dir:
+            self.segments.swap_in(old, base_offset, now_ms=now_ms, remove_at_ms=remove_at_ms)
+            self._names_changed = True
 
     def _infos(self) -> Iterator[SegmentInfo]:
         for segment in self.segments:
