@@ -387,10 +387,14 @@ class PartitionLog:
 
     def swap_in(self, old: list[Segment], base_offset: int, now_ms: int) -> None:
         """Let a compacted segment, whose files end in `.swap`, take the place of `old`."""
-        remove_at_ms = now_ms + self._config.file_delete_delay_ms
         with self.log_dir:
-            self.segments.swap_in(old, base_offset, now_ms=now_ms, remove_at_ms=remove_at_ms)
-            self._names_changed = True
+            self.segments.swap_in(
+                old,
+                base_offset,
+                now_ms=now_ms,
+                remove_at_ms=now_ms + self._config.file_delete_delay_ms,
+            )
+        self._names_changed = True
 
     def _infos(self) -> Iterator[SegmentInfo]:
         for segment in self.segments:

@@ -235,7 +235,7 @@ class LogStore:
         """Write checkpoint files now: all of them, unless some are named."""
         with log_dir:
             for name in names or OFFSETS:
-                log_dir.checkpoint(name, self.offsets(log_dir, name))()
+                log_dir.write_offsets(name, self.offsets(log_dir, name))
 
     def offsets(self, log_dir: LogDir, name: str) -> dict[TopicPartition, int]:
         """What a checkpoint file should say now."""

@@ -8,9 +8,8 @@ from penstock.errors import ConfigError, KafkaError
 from penstock.log.checkpoint import read_offsets
 from penstock.log.compaction.reading import whole_batches
 from penstock.log.corrupt import CorruptFile
-from penstock.log.epochs import LeaderEpochs
+from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import Files
-from penstock.log.flush import EPOCHS
 from penstock.log.inspection.index_file import IndexCheck, offset_entries, time_entries
 from penstock.log.inspection.report import Report
 from penstock.log.leftovers import base_offsets, offset_of
