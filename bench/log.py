@@ -1,0 +1,168 @@
+"""Figures of the log: append, lookup, start-up, memory. Prints; asserts nothing."""
+
+import os
+import random
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import TypeVar
+
+from penstock.config.topic import TopicConfig
+from penstock.log.files import DiskFiles
+from penstock.log.log_dir import LogDir
+from penstock.log.open_segments import OpenSegments
+from penstock.log.partition_log import PartitionLog
+from penstock.log.recovery import load_log
+from penstock.log.store import LogStore
+from penstock.record.batch import read_header
+from penstock.record.build import build_batch, numbered
+from penstock.types import TopicPartition, Uuid
+
+FILES = DiskFiles()
+PARTITION = TopicPartition("bench", 0)
+T = TypeVar("T")
+GB = 1 << 30
+NOW_MS = 1_700_000_000_000
+
+
+def batch_of(size: int) -> bytearray:
+    empty = len(build_batch(numbered([(None, b"")], NOW_MS)))
+    return build_batch(numbered([(None, b"x" * (size - empty - 4))], NOW_MS))
+
+
+def open_log(path: Path, config: TopicConfig, *, clean: bool) -> PartitionLog:
+    path.mkdir(parents=True, exist_ok=True)
+    return load_log(
+        FILES,
+        LogDir(FILES, path.parent),
+        path,
+        PARTITION,
+        config,
+        open_segments=OpenSegments(),
+        recovery_point=0,
+        log_start_offset=0,
+        clean=clean,
+        now_ms=NOW_MS,
+    )
+
+
+@contextmanager
+def workspace() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
+    yield path
+    shutil.rmtree(path)
+
+
+def seconds(work: Callable[[T], object], on: T) -> float:
+    start = time.perf_counter()
+    work(on)
+    return time.perf_counter() - start
+
+
+def fill(log: PartitionLog, batch: bytearray, count: int) -> None:
+    header = read_header(batch)
+    for _ in range(count):
+        log.append_as_leader(batch, header, 0, NOW_MS)
+
+
+def bare_writes(path: Path, batch: bytearray, count: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for _ in range(count):
+        os.write(fd, batch)
+    os.close(fd)
+
+
+def append(size: int, count: int) -> None:
+    batch = batch_of(size)
+    bare_s, log_s = [], []
+    with workspace() as path:
+        for number in range(6):  # interleaved; the first round warms the page cache
+            bare, here = path / f"bare{number}", path / f"log{number}" / "t-0"
+            bare_s.append(seconds(lambda at: bare_writes(at, batch, count), bare))
+            bare.unlink()  # before its pages are written back, which would slow the other down
+            log = open_log(here, TopicConfig(), clean=True)
+            log_s.append(seconds(lambda to: fill(to, batch, count), log))
+            shutil.rmtree(here)
+    bare_us, log_us = (median(rounds[1:]) / count * 1e6 for rounds in (bare_s, log_s))
+    print(
+        f"append {size} B: bare {bare_us:.2f} us, log {log_us:.2f} us, "
+        f"{bare_us / log_us:.0%} of bare, {size / log_us:.0f} MB/s"
+    )
+
+
+def random_lookup() -> None:
+    with workspace() as path:
+        log = open_log(path / "t-0", TopicConfig(), clean=True)
+        fill(log, batch_of(4096), GB // 4096 * 2)  # one closed segment and most of another
+        end = log.end_offset
+        offsets = random.Random(1).choices(range(end), k=50_000)
+
+        def look_up(what: str) -> None:
+            spent = seconds(lambda _: [log.read(at, 1 << 20, up_to=end) for at in offsets], None)
+            print(f"lookup in 1 GB segments of 4 KB, {what}: {spent / 50_000 * 1e6:.1f} us")
+
+        look_up("first")
+        look_up("again")
+        spent = seconds(
+            lambda _: [log.read(end - 1, 1 << 20, up_to=end) for _ in range(50_000)], None
+        )
+        print(f"lookup of the last batch: {spent / 50_000 * 1e6:.1f} us")
+        at_ms = seconds(log.offset_for_timestamp, NOW_MS)
+        print(f"lookup by timestamp: {at_ms * 1e6:.0f} us")
+
+
+def crash_recovery() -> None:
+    with workspace() as path:
+        log = open_log(path / "t-0", TopicConfig(), clean=True)
+        fill(log, batch_of(65_536), GB // 65_536)
+        spent = seconds(lambda at: open_log(at, TopicConfig(), clean=False), path / "t-0")
+        print(f"recovery of 1 GB in 64 KB batches: {spent:.2f} s")
+
+
+def many_partitions(count: int = 2_000) -> None:
+    def store(path: Path) -> LogStore:
+        return LogStore(FILES, [path], lambda _topic: TopicConfig(), boot_id="bench")
+
+    with workspace() as path:
+        first = store(path)
+        first.load(NOW_MS)
+        batch = batch_of(1_000)
+
+        def create(numbers: range) -> None:
+            for number in numbers:
+                partition = TopicPartition("t", number)
+                fill(first.create(partition, Uuid(bytes(15) + b"1"), NOW_MS), batch, 20)
+
+        created = seconds(create, range(count))
+        closed = seconds(LogStore.close, first)
+        before = resident_bytes()
+        again = store(path)
+        opened = seconds(again.load, NOW_MS)
+        grown = resident_bytes() - before
+        print(
+            f"{count} partitions: created and filled in {created:.2f} s, closed in {closed:.2f} s, "
+            f"opened after a clean stop in {opened:.2f} s, {grown / count / 1024:.1f} KB each"
+        )
+        again.close()
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def main() -> None:
+    many_partitions()
+    append(65_536, 2_000)
+    append(1_000, 100_000)
+    random_lookup()
+    crash_recovery()
+
+
+if __name__ == "__main__":
+    main()

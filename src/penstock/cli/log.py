@@ -1,0 +1,127 @@
+"""`penstock log`: what lies in a log directory, without a broker."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from penstock.cli.decoders import decoder_for
+from penstock.log.files import DiskFiles
+from penstock.log.inspection.adopt import AdoptedTopics, adopted_topics
+from penstock.log.inspection.dump import DumpOptions, dump
+from penstock.log.inspection.report import Report
+from penstock.log.inspection.row import Kind, Row
+from penstock.log.inspection.verify import verify
+from penstock.log.naming import parse_dir_name
+
+FORMAT = click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json prints one object per line.",
+)
+
+
+@click.group()
+def log() -> None:
+    """Look into log directories, written by Penstock or by Apache Kafka."""
+
+
+@log.command("dump")
+@click.argument(
+    "paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option("--print-data-log", "print_data", is_flag=True, help="Show keys and values as well.")
+@click.option("--deep-iteration", "deep", is_flag=True, help="Show every record of each batch.")
+@click.option(
+    "--decoder", metavar="TOPIC", help="Show records as this topic's; default: by folder."
+)
+@FORMAT
+def dump_files(
+    paths: tuple[Path, ...], print_data: bool, deep: bool, decoder: str | None, output: str
+) -> None:
+    """Print what is in .log, .index, .timeindex, .txnindex and .snapshot files.
+
+    Indexes are compared with the .log file beside them. Lines with a leading ! tell damage; if
+    there is any, the exit code is 1.
+    """
+    damaged = False
+    for path in paths:
+        if output == "text":
+            click.echo(f"Dumping {path}")
+        shown = decoder_for(decoder or _topic_of(path)) if print_data else None
+        for row in dump(DiskFiles(), path, DumpOptions(deep=deep or print_data, decoder=shown)):
+            damaged |= row.kind is Kind.PROBLEM
+            click.echo(row.text if output == "text" else _json_row(path, row))
+    if damaged:
+        raise SystemExit(1)
+
+
+def _topic_of(path: Path) -> str | None:
+    parsed = parse_dir_name(path.absolute().parent.name)
+    return parsed.topic_partition.topic if parsed else None
+
+
+def _json_row(path: Path, row: Row) -> bytes:
+    return msgspec.json.encode({"file": str(path), "kind": row.kind, **row.values})
+
+
+@log.command("verify")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--deep-iteration", "deep", is_flag=True, help="Decompress and read every record.")
+@FORMAT
+def verify_directory(directory: Path, deep: bool, output: str) -> None:
+    """Check every file of a log directory, or of one partition's.
+
+    Batches by their CRC and offsets, indexes against the batches, snapshots, aborted
+    transactions, leader epochs, checkpoints. The exit code is 1 when something is damaged.
+    """
+    report = verify(DiskFiles(), directory, deep=deep)
+    if output == "json":
+        click.echo(msgspec.json.encode(report))
+    else:
+        _print_report(report)
+    if report.damage:
+        raise SystemExit(1)
+
+
+def _print_report(report: Report) -> None:
+    for finding in report.remarks:
+        click.echo(f"  {finding}")
+    for finding in report.damage:
+        click.echo(f"! {finding}")
+    click.echo(
+        f"{report.partitions} partitions, {report.segments} segments, {report.batches} batches, "
+        f"{report.records} records, {report.size_bytes} bytes: "
+        + (f"{len(report.damage)} damaged places" if report.damage else "no damage")
+    )
+
+
+@log.command("adopt")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@FORMAT
+def adopt_directory(directory: Path, output: str) -> None:
+    """Read off a directory written by Kafka which topics it holds.
+
+    Checks that a broker could take it over as it is and lists topics, their ids and partitions.
+    Nothing is written yet: registering them with a broker is still to come. KRaft's own
+    __cluster_metadata-0 is ignored.
+    """
+    adopted = adopted_topics(DiskFiles(), directory)
+    if output == "json":
+        click.echo(msgspec.json.encode(adopted))
+    else:
+        _print_adopted(adopted)
+
+
+def _print_adopted(adopted: AdoptedTopics) -> None:
+    click.echo(f"cluster {adopted.cluster_id}, broker {adopted.broker_id}")
+    if not adopted.clean_shutdown:
+        click.echo("its broker did not stop in order: logs will be recovered at the first start")
+    for topic in adopted.topics:
+        partitions = ",".join(map(str, topic.partitions))
+        click.echo(f"{topic.name} {topic.topic_id} partitions {partitions}")
+    for name in adopted.ignored:
+        click.echo(f"ignored: {name}")

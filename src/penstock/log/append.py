@@ -1,0 +1,48 @@
+"""What an append is given, and what it answers."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from penstock.errors import ErrorCode, KafkaError
+from penstock.record.batch import BatchHeader, CorruptBatch, batches, crc_matches
+
+
+class OffsetOutOfRange(KafkaError):
+    """An offset that the log does not have any more, or not yet."""
+
+    code = ErrorCode.OFFSET_OUT_OF_RANGE
+
+    def __init__(self, asked: int, start: int, end: int) -> None:
+        super().__init__(f"offset {asked} is outside [{start}, {end})")
+        self.asked, self.start, self.end = asked, start, end
+
+
+class OffsetsOutOfOrder(KafkaError):
+    """A follower was given batches that do not follow its log's end."""
+
+
+class Appended(msgspec.Struct, frozen=True, gc=False):
+    """What became of a batch; a duplicate has the offsets of the one it repeats."""
+
+    first_offset: int
+    last_offset: int
+    log_append_time: int
+    """-1 where records keep their create time."""
+    log_start_offset: int
+    duplicate: bool
+    flush_due: bool
+    """`flush.messages` is reached: acknowledge after a flush only."""
+
+
+def checked_batches(view: memoryview, next_offset: int) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of each batch that a leader sent, from `next_offset` on."""
+    for position, header in batches(view):
+        if not crc_matches(view, header, position):
+            raise CorruptBatch(f"batch at offset {header.base_offset} does not match its CRC")
+        if header.base_offset < next_offset or header.last_offset_delta < 0:
+            raise OffsetsOutOfOrder(
+                f"a batch begins at offset {header.base_offset}, the log ends at {next_offset}"
+            )
+        next_offset = header.next_offset
+        yield position, header

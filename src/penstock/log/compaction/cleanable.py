@@ -1,0 +1,94 @@
+"""Which part of a log is dirty, whether it is worth cleaning, and which log is dirtiest. Pure."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from penstock.config.topic import TopicConfig
+
+Key = TypeVar("Key")
+
+
+class SegmentAge(msgspec.Struct, frozen=True):
+    """A segment as compaction weighs it; `first_ms` is of its first batch, -1 when unknown."""
+
+    base_offset: int
+    size_bytes: int
+    first_ms: int
+    newest_ms: int
+
+
+class LogState(msgspec.Struct, frozen=True):
+    """A log at a moment; the last of `segments` is the active one.
+
+    `cleaned_to` is its entry in `cleaner-offset-checkpoint`, if it has one.
+    """
+
+    segments: Sequence[SegmentAge]
+    log_start_offset: int
+    last_stable_offset: int
+    log_end_offset: int
+    cleaned_to: int | None
+
+
+class DirtyPart(msgspec.Struct, frozen=True):
+    """The offsets `[first_dirty, first_uncleanable)` can be cleaned; those before are clean."""
+
+    first_dirty: int
+    first_uncleanable: int
+    clean_bytes: int
+    dirty_bytes: int
+    overdue: bool
+
+    @property
+    def ratio(self) -> float:
+        total = self.clean_bytes + self.dirty_bytes
+        return self.dirty_bytes / total if total else 0.0
+
+
+def dirty_part(log: LogState, config: TopicConfig, now_ms: int) -> DirtyPart:
+    """What of `log` may be cleaned now; whole segments only, never the active one.
+
+    Nothing past the last stable offset: an open transaction may still abort, and an offset past
+    the high watermark may still be truncated.
+    """
+    first_dirty = log.cleaned_to if log.cleaned_to is not None else log.log_start_offset
+    if not log.log_start_offset <= first_dirty <= log.log_end_offset:
+        # Deleted up to there, or truncated below it: the checkpoint is of another past.
+        first_dirty = log.log_start_offset
+    end = _segment_of(log.segments, log.last_stable_offset)
+    lag_ms = config.min_compaction_lag_ms
+    for number in range(_segment_of(log.segments, first_dirty), end):
+        # Without a lag, not even timestamps that lie in the future hold compaction up.
+        if lag_ms > 0 and now_ms - log.segments[number].newest_ms < lag_ms:
+            end = number
+            break
+    first_uncleanable = log.segments[end].base_offset
+    first_dirty = min(first_dirty, first_uncleanable)
+    dirty = log.segments[_segment_of(log.segments, first_dirty) : end]
+    clean = log.segments[: end - len(dirty)]
+    oldest_ms = min((each.first_ms for each in dirty if each.first_ms >= 0), default=now_ms)
+    return DirtyPart(
+        first_dirty,
+        first_uncleanable,
+        sum(each.size_bytes for each in clean),
+        sum(each.size_bytes for each in dirty),
+        overdue=now_ms - oldest_ms > config.max_compaction_lag_ms,
+    )
+
+
+def is_worth_cleaning(part: DirtyPart, config: TopicConfig) -> bool:
+    return part.dirty_bytes > 0 and (part.overdue or part.ratio > config.min_cleanable_dirty_ratio)
+
+
+def dirtiest(logs: Mapping[Key, tuple[DirtyPart, TopicConfig]]) -> Key | None:
+    """The log to clean next: of those worth it, the one with the largest dirty share."""
+    worth = [log for log, (part, config) in logs.items() if is_worth_cleaning(part, config)]
+    return max(worth, key=lambda log: logs[log][0].ratio, default=None)
+
+
+def _segment_of(segments: Sequence[SegmentAge], offset: int) -> int:
+    """The number of the segment that has `offset`; the first has all before it as well."""
+    return max(bisect_right(segments, offset, key=lambda each: each.base_offset) - 1, 0)

@@ -1,0 +1,75 @@
+"""What broker and cleaning process say to each other: a job, then its results. Plain values."""
+
+from typing import TypeAlias
+
+import msgspec
+
+
+class SegmentSize(msgspec.Struct, frozen=True):
+    """Tells a segment from one that took its place after a truncation or another cleaning."""
+
+    base_offset: int
+    size_bytes: int
+
+
+class LastOfProducer(msgspec.Struct, frozen=True):
+    """What must stay of an active producer: its last batch, or else the marker of its epoch."""
+
+    producer_id: int
+    producer_epoch: int
+    last_data_offset: int | None
+
+
+class CleaningJob(msgspec.Struct, frozen=True, kw_only=True):
+    """Clean `[first_dirty, first_uncleanable)` of the log in `directory`.
+
+    `segments` are all that begin before `first_uncleanable`; none of them is active.
+    """
+
+    directory: str
+    segments: list[SegmentSize]
+    first_dirty: int
+    first_uncleanable: int
+    producers: list[LastOfProducer]
+    now_ms: int
+    delete_retention_ms: int
+    segment_bytes: int
+    segment_index_bytes: int
+    index_interval_bytes: int
+    dedupe_buffer_bytes: int = 128 << 20
+    io_buffer_bytes: int = 512 << 10
+    max_records_bytes: int = 128 << 20
+
+
+class CleanedGroup(msgspec.Struct, frozen=True, tag=True):
+    """The `.cleaned` files at `replaces[0].base_offset` can take the place of these segments."""
+
+    replaces: list[SegmentSize]
+    size_bytes: int
+
+    @property
+    def base_offset(self) -> int:
+        return self.replaces[0].base_offset
+
+
+class Finished(msgspec.Struct, frozen=True, tag=True):
+    """All groups were answered; offsets before `cleaned_to` are clean now."""
+
+    cleaned_to: int
+    read_bytes: int
+    written_bytes: int
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The log could not be cleaned; nothing of it has changed but what was answered before."""
+
+    reason: str
+
+
+class Died(msgspec.Struct, frozen=True, tag=True):
+    """The process ended before its job did, killed or by a bug."""
+
+    exit_code: int
+
+
+Answer: TypeAlias = CleanedGroup | Finished | Failed | Died

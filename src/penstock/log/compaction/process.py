@@ -1,0 +1,48 @@
+"""The cleaning process: jobs come in on stdin, answers go out on stdout, a line of JSON each.
+
+It writes nothing but `.cleaned` files, which a restart removes: it may be killed at any moment.
+One process is enough, whatever `log.cleaner.threads` says; it uses one core.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from queue import SimpleQueue
+from threading import Thread
+from typing import BinaryIO
+
+import msgspec
+
+from penstock.errors import KafkaError, StorageError
+from penstock.log.compaction.cleaner import clean
+from penstock.log.compaction.job import Answer, CleaningJob, Failed
+from penstock.log.files import DiskFiles, Files
+
+
+def answers(files: Files, job: CleaningJob) -> Iterator[Answer]:
+    """What `clean` says; a log that cannot be cleaned is an answer as well."""
+    try:
+        yield from clean(files, job)
+    except (StorageError, KafkaError) as error:
+        yield Failed(str(error))
+
+
+def main() -> None:
+    jobs: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=_receive, args=(sys.stdin.buffer, jobs), daemon=True).start()
+    while True:
+        job = msgspec.json.decode(jobs.get(), type=CleaningJob)
+        for answer in answers(DiskFiles(), job):
+            sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+            sys.stdout.buffer.flush()
+
+
+def _receive(lines: BinaryIO, jobs: "SimpleQueue[bytes]") -> None:
+    for line in lines:
+        jobs.put(line)
+    # The broker is gone: its successor must not find us writing in its directories.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

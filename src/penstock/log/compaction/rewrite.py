@@ -1,0 +1,143 @@
+"""What a batch keeps when its log is compacted. Pure: batch in, batch or nothing out.
+
+A batch that keeps all its records is handed back as it is, byte for byte. One that loses some
+is made of the bytes of those it keeps. Offsets never change: a batch keeps its base offset and
+its last, so every offset still leads to where it was.
+"""
+
+from dataclasses import dataclass
+
+from penstock.log.compaction.offset_map import OffsetMap
+from penstock.log.compaction.spans import Span, spans
+from penstock.record.batch import HEADER, HEADER_BYTES, LENGTH_END, BatchHeader, seal
+from penstock.record.build import build_batch, emptied
+from penstock.record.compression import compress
+from penstock.record.record import payload, records
+from penstock.types import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one cleaning knows: the newest offsets, the time, and the topic's rules."""
+
+    offsets: OffsetMap
+    now_ms: int
+    delete_retention_ms: int
+    max_records_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of a batch, whatever its records are.
+
+    `loses_records`: they were aborted, or it is a marker past its time.
+    `stays_empty`: it carries a producer's last sequence or epoch, or the round's last offset.
+    `ends_nothing`: it is a marker without a transaction; its time starts to run (KIP-534).
+    """
+
+    loses_records: bool = False
+    stays_empty: bool = False
+    ends_nothing: bool = False
+
+
+def rewritten(batch: Buffer, header: BatchHeader, fate: Fate, this: Round) -> Buffer | None:
+    """The batch to write in place of `batch`; itself where nothing changes, None for nothing."""
+    if header.record_count == 0:
+        return batch if fate.stays_empty else None
+    if fate.loses_records:
+        return emptied(header) if fate.stays_empty else None
+    if header.is_control:
+        starts_horizon = fate.ends_nothing and header.delete_horizon_ms is None
+        return _with_horizon(batch, header, None, this) if starts_horizon else batch
+    if header.base_offset > this.offsets.latest_offset:
+        return batch
+    data = payload(batch, header, this.max_records_bytes)
+    kept = _kept(data, header, this)
+    if not kept:
+        return emptied(header) if fate.stays_empty else None
+    if header.delete_horizon_ms is None and any(span.is_tombstone for span in kept):
+        return _with_horizon(batch, header, {span.offset_delta for span in kept}, this)
+    if len(kept) == header.record_count:
+        return batch
+    return _of_spans(data, header, kept)
+
+
+def _kept(data: bytes, header: BatchHeader, this: Round) -> list[Span]:
+    """The newest of their keys; tombstones until the horizon that their batch was given.
+
+    What lies past the map stays: nobody has looked for a newer record of its key yet. A record
+    without a key goes: it could never be replaced.
+    """
+    horizon = header.delete_horizon_ms
+    tombstones_stay = horizon is None or this.now_ms < horizon
+    latest = this.offsets.latest_offset
+    superseded = this.offsets.supersedes
+    kept = []
+    for span in spans(data, header.record_count):
+        offset = header.base_offset + span.offset_delta
+        if offset > latest or (
+            span.key is not None
+            and (tombstones_stay or not span.is_tombstone)
+            and not superseded(span.key, offset)
+        ):
+            kept.append(span)
+    return kept
+
+
+def _of_spans(data: bytes, header: BatchHeader, kept: list[Span]) -> bytearray:
+    """A batch of some of its records, their bytes as they are: deltas count from the same base."""
+    body: Buffer = b"".join(data[span.start : span.end] for span in kept)
+    if header.codec:
+        body = compress(header.codec, body)
+    newest_ms = header.max_timestamp
+    if not header.is_log_append_time:
+        newest_ms = header.base_timestamp + max(span.timestamp_delta for span in kept)
+    batch = bytearray(HEADER_BYTES)
+    HEADER.pack_into(
+        batch,
+        0,
+        header.base_offset,
+        HEADER_BYTES - LENGTH_END + len(body),
+        header.leader_epoch,
+        header.magic,
+        0,
+        header.attributes,
+        header.last_offset_delta,
+        header.base_timestamp,
+        newest_ms,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        len(kept),
+    )
+    batch += body
+    seal(batch)
+    return batch
+
+
+def _with_horizon(
+    batch: Buffer, header: BatchHeader, kept: set[int] | None, this: Round
+) -> bytearray:
+    """A batch that says when its tombstones or its marker may go; None keeps every record.
+
+    The horizon takes the base timestamp's place, so every timestamp delta is written anew.
+    """
+    stays = [
+        record
+        for record in records(batch, header, this.max_records_bytes)
+        if kept is None or record.offset - header.base_offset in kept
+    ]
+    return build_batch(
+        stays,
+        codec=header.codec,
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        leader_epoch=header.leader_epoch,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
+        control=header.is_control,
+        log_append_time_ms=header.max_timestamp if header.is_log_append_time else None,
+        delete_horizon_ms=this.now_ms + this.delete_retention_ms,
+    )

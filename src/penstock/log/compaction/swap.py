@@ -1,0 +1,49 @@
+"""The hand-over of cleaned segments, on the broker's loop: `.cleaned` → `.swap` → segment.
+
+The other process worked on a log that went on living. So the segments it replaced must still be
+the ones it read: if retention or a truncation was there first, its work is dropped.
+
+The step that decides is the last `.cleaned` name that becomes `.swap`. A crash before it leaves
+the log as it was, one after it leaves the replacement to the restart.
+"""
+
+from penstock.log.compaction.job import CleanedGroup
+from penstock.log.files import Files
+from penstock.log.partition_log import PartitionLog
+from penstock.log.segment import CLEANED, SEGMENT_FILES, SWAP, Segment, offset_path
+
+
+def swap_in(files: Files, log: PartitionLog, group: CleanedGroup, now_ms: int) -> bool:
+    """Replace the segments of `group`; False when they have changed and nothing was done.
+
+    No sync stands between the renames: file systems keep the order of those in one directory.
+    The log syncs its directory with the next flush.
+    """
+    old = unchanged(log, group)
+    cleaned = [
+        offset_path(log.path, group.base_offset, suffix + CLEANED) for suffix in SEGMENT_FILES
+    ]
+    with log.log_dir:
+        if old is None:
+            for path in cleaned:
+                files.remove(path)
+            return False
+        for path in reversed(cleaned):
+            if files.exists(path):
+                files.rename(path, path.with_name(path.name.removesuffix(CLEANED) + SWAP))
+        log.swap_in(old, group.base_offset, now_ms)
+    return True
+
+
+def unchanged(log: PartitionLog, group: CleanedGroup) -> list[Segment] | None:
+    """The log's segments that were cleaned; None unless all are there as they were."""
+    live = {segment.base_offset: segment for segment in log.segments}
+    found = []
+    for each in group.replaces:
+        segment = live.get(each.base_offset)
+        if segment is None or segment is log.segments.active:
+            return None
+        if segment.size_bytes != each.size_bytes:
+            return None
+        found.append(segment)
+    return found

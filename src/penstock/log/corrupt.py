@@ -1,0 +1,14 @@
+"""The error of a file whose bytes cannot be what was written."""
+
+from penstock.errors import StorageError
+
+
+class CorruptFile(StorageError):
+    """A file beside the records is damaged: recovery rebuilds it from the log.
+
+    Where nothing can rebuild it, this is what its base says: the directory goes offline.
+    """
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: {why}")
+        self.what, self.why = what, why

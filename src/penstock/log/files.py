@@ -1,0 +1,291 @@
+"""The file layer: every byte that `penstock.log` reads or writes goes through `Files`.
+
+It is small so that a crashable fake (`penstock.testing.files`) can take its place. Whatever goes
+wrong is a `StorageError` that names the path: the caller takes the log directory offline.
+"""
+
+import errno
+import fcntl
+import mmap
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from penstock.errors import ConfigError, StorageError
+from penstock.types import Buffer
+
+TEMPORARY = ".tmp"
+
+
+class LogFile(Protocol):
+    """An open file. The fake and the real one pass the same suite, `check_files`."""
+
+    @property
+    def size(self) -> int: ...
+
+    def append(self, data: Buffer) -> None:
+        """All of `data` at the end, or none of it and a StorageError."""
+
+    def write(self, position: int, data: Buffer) -> None:
+        """All of `data` at `position`, which may lie anywhere up to the end."""
+
+    def read(self, position: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer only where the file ends."""
+
+    def truncate(self, size: int) -> None:
+        """Cut to `size`, or extend to it with zeros that take no space."""
+
+    def sync(self) -> None:
+        """Return when the contents are on the disk. May be called from another thread."""
+
+    def fileno(self) -> int:
+        """For `sendfile`. The descriptor lives as long as this object."""
+
+    def close(self) -> None: ...
+
+
+class Files(Protocol):
+    """A file system. Names, sizes and renames survive a crash only after `sync_dir`."""
+
+    def open(self, path: Path, *, create: bool = False) -> LogFile: ...
+
+    def read(self, path: Path) -> bytes: ...
+
+    def mapped(self, path: Path) -> Buffer | mmap.mmap:
+        """The contents as they are now, to read only; a larger file is mapped anew."""
+
+    def names(self, path: Path) -> list[str]: ...
+
+    def exists(self, path: Path) -> bool: ...
+
+    def is_dir(self, path: Path) -> bool: ...
+
+    def size(self, path: Path) -> int: ...
+
+    def modified_ms(self, path: Path) -> int: ...
+
+    def make_dir(self, path: Path) -> None:
+        """Create it, with its parents, unless it exists."""
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Within one directory; replaces `new` atomically."""
+
+    def remove(self, path: Path) -> None:
+        """A file that is not there is no error."""
+
+    def remove_dir(self, path: Path) -> None: ...
+
+    def sync_dir(self, path: Path) -> None: ...
+
+    def lock(self, path: Path) -> Callable[[], None]:
+        """Hold `path` against other processes until the returned function is called."""
+
+
+class DirectoryLocked(ConfigError):
+    """Another process works in this log directory."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"log directory {path.parent} is in use: another process holds {path}")
+
+
+def replace(files: Files, path: Path, data: Buffer) -> None:
+    """Put `data` at `path` so that a crash leaves either the old file or the new one."""
+    temporary = path.with_name(path.name + TEMPORARY)
+    file = files.open(temporary, create=True)
+    try:
+        file.truncate(0)
+        file.append(data)
+        file.sync()
+    finally:
+        file.close()
+    files.rename(temporary, path)
+    files.sync_dir(path.parent)
+
+
+def remove_flat_dir(files: Files, path: Path) -> None:
+    """Remove a partition's directory; Kafka's have no sub-directories."""
+    for name in files.names(path):
+        files.remove(path / name)
+    files.remove_dir(path)
+
+
+def storage_error(path: Path, cause: OSError) -> StorageError:
+    name = errno.errorcode.get(cause.errno or 0, "?")
+    return StorageError(f"{path}: {cause.strerror or cause} ({name})")
+
+
+class DiskFile:
+    """A file of the operating system, written by position: no seek, no O_APPEND."""
+
+    __slots__ = ("_fd", "path", "size")
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self._fd = fd
+        self.size = os.fstat(fd).st_size
+
+    def append(self, data: Buffer) -> None:
+        at = self.size
+        try:
+            written = os.pwrite(self._fd, data, at)
+            if written != len(data):
+                self._write_rest(at + written, memoryview(data)[written:])
+        except OSError as error:
+            with suppress(OSError):  # the first error is the one to report
+                os.ftruncate(self._fd, at)
+            raise storage_error(self.path, error) from error
+        self.size = at + len(data)
+
+    def write(self, position: int, data: Buffer) -> None:
+        try:
+            self._write_rest(position, memoryview(data))
+        except OSError as error:
+            raise storage_error(self.path, error) from error
+        self.size = max(self.size, position + len(data))
+
+    def _write_rest(self, position: int, data: memoryview) -> None:
+        while data:
+            written = os.pwrite(self._fd, data, position)
+            position += written
+            data = data[written:]
+
+    def read(self, position: int, size: int) -> bytes:
+        try:
+            data = os.pread(self._fd, size, position)
+            if len(data) < size and position + len(data) < self.size:
+                return data + self._read_rest(position + len(data), size - len(data))
+        except OSError as error:
+            raise storage_error(self.path, error) from error
+        return data
+
+    def _read_rest(self, position: int, size: int) -> bytes:
+        # One call returns at most 2 GiB, and a signal may cut it short.
+        parts = []
+        while size and (part := os.pread(self._fd, size, position)):
+            parts.append(part)
+            position += len(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def truncate(self, size: int) -> None:
+        try:
+            os.ftruncate(self._fd, size)
+        except OSError as error:
+            raise storage_error(self.path, error) from error
+        self.size = size
+
+    def sync(self) -> None:
+        try:
+            os.fsync(self._fd)
+        except OSError as error:
+            raise storage_error(self.path, error) from error
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def __del__(self) -> None:
+        # A slice on its way to a socket may be the last to hold a file that was let go of.
+        self.close()
+
+
+class DiskFiles:
+    """The operating system's file system."""
+
+    def open(self, path: Path, *, create: bool = False) -> DiskFile:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        try:
+            return DiskFile(path, os.open(path, flags, 0o644))
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def read(self, path: Path) -> bytes:
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def mapped(self, path: Path) -> Buffer | mmap.mmap:
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size == 0:
+                    return b""  # an empty map is refused
+                return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def names(self, path: Path) -> list[str]:
+        try:
+            return sorted(entry.name for entry in os.scandir(path))
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def exists(self, path: Path) -> bool:
+        return path.exists()
+
+    def is_dir(self, path: Path) -> bool:
+        return path.is_dir()
+
+    def size(self, path: Path) -> int:
+        try:
+            return path.stat().st_size
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def modified_ms(self, path: Path) -> int:
+        try:
+            return path.stat().st_mtime_ns // 1_000_000
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def make_dir(self, path: Path) -> None:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def rename(self, old: Path, new: Path) -> None:
+        try:
+            old.replace(new)
+        except OSError as error:
+            raise storage_error(old, error) from error
+
+    def remove(self, path: Path) -> None:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def remove_dir(self, path: Path) -> None:
+        try:
+            path.rmdir()
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def sync_dir(self, path: Path) -> None:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def lock(self, path: Path) -> Callable[[], None]:
+        file = self.open(path, create=True)
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise DirectoryLocked(path) from None
+        except OSError as error:
+            file.close()
+            raise storage_error(path, error) from error
+        return file.close

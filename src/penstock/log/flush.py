@@ -1,0 +1,131 @@
+"""fsync off the loop, with group commit: all who wait for one log share one sync.
+
+`Flush` is what to sync, as a value; the loop makes it, a thread runs it, the loop hears of it.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from penstock.errors import StorageError
+from penstock.log.epochs import EPOCHS
+from penstock.log.files import Files, LogFile, replace
+from penstock.log.home import Home
+
+Deliver: TypeAlias = Callable[[Callable[[], None]], object]
+"""How a thread hands a call to the owner of the logs: `loop.call_soon_threadsafe`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Whatever must be on the disk before the recovery point may be `end_offset`."""
+
+    files: Files
+    home: Home
+    end_offset: int
+    generation: int
+    """Of the log: a flush begun before a truncation says nothing about what came after."""
+    handles: tuple[LogFile, ...]
+    names: bool
+    """Files have come or gone since the last flush."""
+    epochs: bytes | None
+    """The leader epochs, if they changed."""
+
+    def run(self) -> None:
+        """The blocking part, on any thread."""
+        with self.home.in_use:
+            if self.home.is_gone:
+                return
+            for handle in self.handles:
+                handle.sync()
+            directory = self.home.directory
+            if self.epochs is not None:
+                replace(self.files, directory / EPOCHS, self.epochs)
+            if self.names:
+                self.files.sync_dir(directory)
+                self.files.sync_dir(directory.parent)
+
+
+class Flushable(Protocol):
+    """A log, as far as this is concerned."""
+
+    def begin_flush(self) -> Flush: ...
+
+    def flushed(self, flush: Flush) -> None: ...
+
+    def fail(self, error: StorageError) -> None: ...
+
+
+class Flusher:
+    """Runs flushes on a few threads, at most one at a time for each log.
+
+    Its state belongs to the owner of the logs; the threads only call `Flush.run`.
+    """
+
+    def __init__(self, deliver: Deliver, threads: int = 2) -> None:
+        self._deliver = deliver
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="flush")
+        self._running: set[Flushable] = set()
+        self._waiting: dict[Flushable, list[Future[int]]] = {}
+
+    def request(self, log: Flushable) -> Future[int]:
+        """Flush what the log holds now; the result is an offset before which all is on disk.
+
+        A request that comes while the log is being synced joins the next round.
+        """
+        future: Future[int] = Future()
+        self._waiting.setdefault(log, []).append(future)
+        if log not in self._running:
+            self._start(log)
+        return future
+
+    def _start(self, log: Flushable) -> None:
+        waiting = self._waiting.pop(log)
+        try:
+            flush = log.begin_flush()
+        except StorageError as error:
+            _refuse(waiting, error)
+            return
+        self._running.add(log)
+
+        def done(outcome: Future[None]) -> None:
+            self._deliver(lambda: self._finish(log, flush, waiting, outcome))
+
+        self._threads.submit(flush.run).add_done_callback(done)
+
+    def _finish(
+        self, log: Flushable, flush: Flush, waiting: list[Future[int]], outcome: Future[None]
+    ) -> None:
+        self._running.discard(log)
+        error = outcome.exception()
+        if isinstance(error, StorageError):
+            log.fail(error)
+            _refuse(waiting + self._waiting.pop(log, []), error)
+            return
+        if error is not None:
+            raise error
+        log.flushed(flush)
+        for future in waiting:
+            future.set_result(flush.end_offset)
+        if log in self._waiting:
+            self._start(log)
+
+    def run(self, work: Callable[[], None], on_error: Callable[[StorageError], None]) -> None:
+        """Do other blocking work, such as writing a checkpoint, on the same threads."""
+
+        def done(outcome: Future[None]) -> None:
+            error = outcome.exception()
+            if isinstance(error, StorageError):
+                self._deliver(lambda: on_error(error))
+
+        self._threads.submit(work).add_done_callback(done)
+
+    def close(self) -> None:
+        """Wait for what is running."""
+        self._threads.shutdown()
+
+
+def _refuse(waiting: list[Future[int]], error: StorageError) -> None:
+    for future in waiting:
+        future.set_exception(error)

@@ -1,0 +1,1 @@
+"""Looks into log directories from outside: dump, verify, adopt. Nothing here writes."""

@@ -1,0 +1,60 @@
+"""One line of a dump: named values, spelled as Kafka's own tool spells them."""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+Value: TypeAlias = int | bool | str | list[str] | None
+
+_OPTIONAL_LONGS = {"deleteHorizonMs", "currentTxnFirstOffset"}
+
+
+class Kind(StrEnum):
+    """What a row is about."""
+
+    BATCH = "batch"
+    RECORD = "record"
+    ENTRY = "entry"
+    NOTE = "note"
+    PROBLEM = "problem"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """The values of one batch, record or entry, in the order of their names' appearance."""
+
+    kind: Kind
+    values: dict[str, Value]
+
+    @property
+    def text(self) -> str:
+        spelled = " ".join(
+            f"{name}: {_spelled(name, value)}" for name, value in self.values.items()
+        )
+        match self.kind:
+            case Kind.RECORD:
+                return f"| {spelled}"
+            case Kind.NOTE:
+                return str(self.values["note"])
+            case Kind.PROBLEM:
+                return f"! {self.values['problem']}"
+            case Kind.BATCH | Kind.ENTRY:
+                return spelled
+
+
+def note(text: str) -> Row:
+    return Row(Kind.NOTE, {"note": text})
+
+
+def problem(text: str) -> Row:
+    return Row(Kind.PROBLEM, {"problem": text})
+
+
+def _spelled(name: str, value: Value) -> str:
+    if name in _OPTIONAL_LONGS:
+        return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{','.join(value)}]"
+    return str(value)

@@ -1,0 +1,88 @@
+"""Files that a crash left in a partition's directory, resolved as Kafka's loader does.
+
+`.deleted` is garbage. `.cleaned` is a compaction that did not finish. `.swap` is one that did,
+and only has to take the place of what it replaces.
+"""
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+from penstock.log.files import TEMPORARY, Files
+from penstock.log.scan import spans
+from penstock.log.segment import CLEANED, DELETED, INDEX, LOG, SWAP, TIME_INDEX, TXN_INDEX
+
+logger = logging.getLogger(__name__)
+
+OFFSET_DIGITS = 20
+
+
+def offset_of(name: str) -> int | None:
+    """The base offset that a file's name begins with."""
+    digits = name[:OFFSET_DIGITS]
+    return int(digits) if len(digits) == OFFSET_DIGITS and digits.isdigit() else None
+
+
+def base_offsets(names: Iterable[str]) -> list[int]:
+    """Of the segments among these files, ascending."""
+    found = (offset_of(name) for name in names if name.endswith(LOG))
+    return sorted(offset for offset in found if offset is not None)
+
+
+def resolve_leftovers(files: Files, directory: Path) -> None:
+    """Leave segments, their indexes and snapshots only."""
+    names = files.names(directory)
+    cleaned = [name for name in names if name.endswith(CLEANED)]
+    swaps = [name for name in names if name.endswith(SWAP)]
+    unfinished_from = min(_offsets(cleaned), default=None)
+    garbage = [name for name in names if name.endswith((DELETED, TEMPORARY))] + cleaned
+    # Swap files beside unfinished ones are part of the same replacement: it was not complete.
+    if unfinished_from is not None:
+        void = [name for name in swaps if (offset_of(name) or 0) >= unfinished_from]
+        garbage += void
+        swaps = [name for name in swaps if name not in void]
+    for name in garbage:
+        logger.info("%s: removed, it is left over", directory / name)
+        files.remove(directory / name)
+    if swaps:
+        _complete_swap(files, directory, swaps)
+    _remove_orphaned_indexes(files, directory)
+    if garbage or swaps:
+        files.sync_dir(directory)
+
+
+def _offsets(names: Iterable[str]) -> list[int]:
+    return [offset for offset in map(offset_of, names) if offset is not None]
+
+
+def _complete_swap(files: Files, directory: Path, swaps: list[str]) -> None:
+    bases = [offset_of(name) for name in swaps if name.endswith(LOG + SWAP)]
+    ranges = [(base, _swap_end(files, directory, base)) for base in bases if base is not None]
+    if ranges:
+        start, end = min(base for base, _ in ranges), max(end for _, end in ranges)
+        for name in files.names(directory):
+            offset = offset_of(name)
+            if offset is not None and start <= offset < end and not name.endswith(SWAP):
+                logger.info("%s: removed, compaction has replaced it", directory / name)
+                files.remove(directory / name)
+    for name in swaps:
+        files.rename(directory / name, directory / name.removesuffix(SWAP))
+
+
+def _swap_end(files: Files, directory: Path, base_offset: int) -> int:
+    """The offset after the last batch of a segment whose files still end in `.swap`."""
+    path = directory / f"{base_offset:020d}{LOG}{SWAP}"
+    end = base_offset
+    file = files.open(path)
+    for _, _, last_offset, _ in spans(file, path, 0, file.size):
+        end = last_offset + 1
+    return end
+
+
+def _remove_orphaned_indexes(files: Files, directory: Path) -> None:
+    names = files.names(directory)
+    bases = set(base_offsets(names))
+    for name in names:
+        if name.endswith((INDEX, TIME_INDEX, TXN_INDEX)) and offset_of(name) not in bases:
+            logger.warning("%s: removed, it belongs to no segment", directory / name)
+            files.remove(directory / name)

@@ -1,0 +1,133 @@
+"""One log directory: its health, which all its logs share, and the files at its top."""
+
+import logging
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+
+from penstock.errors import StorageError
+from penstock.log import checkpoint
+from penstock.log.corrupt import CorruptFile
+from penstock.log.files import Files, replace
+from penstock.types import TopicPartition
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+BOOT_ID = ".penstock_boot_id"
+LOCK = ".lock"
+
+logger = logging.getLogger(__name__)
+
+
+class LogDirOffline(StorageError):
+    """The directory failed before; nothing is read from it or written to it until a restart."""
+
+
+class LogDir:
+    """A directory goes offline at its first failure, with all its logs, and stays so.
+
+    After a failed fsync the kernel may have dropped the very pages it could not write: whatever
+    comes later must not be acknowledged. `with log_dir:` refuses work when it is offline, and
+    takes it offline when the work fails.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        path: Path,
+        on_failure: Callable[["LogDir"], None] | None = None,
+    ) -> None:
+        self._files = files
+        self.path = path
+        self.failure: StorageError | None = None
+        self.clean = False
+        """The last broker stopped in order: nothing needs to be checked."""
+        self.page_cache_lost = False
+        """The last broker did not stop in order, and the machine has started anew since."""
+        self._on_failure = on_failure
+        self._release: Callable[[], None] | None = None
+        self._writing = Lock()
+        self._tickets = count(1)
+        self._written: dict[str, int] = {}
+
+    def __enter__(self) -> None:
+        if self.failure is not None:
+            self.check()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, StorageError) and not isinstance(error, LogDirOffline):
+            self.fail(error)
+
+    def fail(self, error: StorageError) -> None:
+        if self.failure is None:
+            self.failure = error
+            logger.error("log directory %s goes offline: %s", self.path, error)
+            if self._on_failure is not None:
+                self._on_failure(self)
+
+    def check(self) -> None:
+        if self.failure is not None:
+            raise LogDirOffline(f"log directory {self.path} is offline: {self.failure}")
+
+    def acquire(self, boot_id: str) -> None:
+        """Take possession: lock it, and find out how the last broker left it.
+
+        The marker of a clean stop is gone for good before the first byte is written.
+        """
+        if not self._files.exists(self.path):
+            self._files.make_dir(self.path)
+            self._files.sync_dir(self.path.parent)
+        self._release = self._files.lock(self.path / LOCK)
+        self.clean = self._files.exists(self.path / CLEAN_SHUTDOWN)
+        self._files.remove(self.path / CLEAN_SHUTDOWN)
+        boot = self.path / BOOT_ID
+        last_boot = self._files.read(boot).decode() if self._files.exists(boot) else ""
+        self.page_cache_lost = not self.clean and last_boot not in {"", boot_id}
+        replace(self._files, boot, boot_id.encode())
+
+    def release(self, *, broker_epoch: int | None) -> None:
+        """Give it up; with a broker epoch, mark that everything in it is whole (KIP-966)."""
+        if broker_epoch is not None:
+            marker = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
+            replace(self._files, self.path / CLEAN_SHUTDOWN, marker.encode())
+        if self._release is not None:
+            self._release()
+            self._release = None
+
+    def read_offsets(self, name: str) -> dict[TopicPartition, int]:
+        """A checkpoint file; one that is missing or damaged says nothing of any partition."""
+        try:
+            return checkpoint.read_offsets(self._files, self.path / name)
+        except CorruptFile as error:
+            logger.warning("%s; it is ignored", error)
+            return {}
+
+    def write_offsets(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write a checkpoint file, now."""
+        self.checkpoint(name, offsets)()
+
+    def checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> Callable[[], None]:
+        """A call that writes a checkpoint file, on any thread.
+
+        It does nothing once a later one has written: a recovery point that was lowered on one
+        thread must not be raised again by a call that has waited on another.
+        """
+        ticket = next(self._tickets)
+
+        def write() -> None:
+            with self._writing:
+                if ticket > self._written.get(name, 0):
+                    checkpoint.write_offsets(self._files, self.path / name, offsets)
+                    self._written[name] = ticket
+
+        return write

@@ -1,0 +1,55 @@
+"""Names of partition directories: `topic-0`, and what Kafka appends while one comes or goes."""
+
+import re
+from enum import StrEnum
+
+import msgspec
+
+from penstock.types import TopicPartition
+
+MAX_NAME = 255
+
+
+class Role(StrEnum):
+    """What a partition directory is for."""
+
+    CURRENT = ""
+    FUTURE = "future"
+    """Being copied from another log directory."""
+    DELETE = "delete"
+    STRAY = "stray"
+    """Of a partition that this broker no longer has."""
+
+
+class DirName(msgspec.Struct, frozen=True):
+    """A partition directory's name, taken apart."""
+
+    topic_partition: TopicPartition
+    role: Role
+
+
+_CURRENT = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]+)")
+_MARKED = re.compile(
+    r"(?P<topic>.+)-(?P<partition>[0-9]+)\.[0-9a-f]{32}-(?P<role>future|delete|stray)"
+)
+
+
+def parse_dir_name(name: str) -> DirName | None:
+    """None when it is no partition directory."""
+    match = _MARKED.fullmatch(name) or _CURRENT.fullmatch(name)
+    if match is None:
+        return None
+    found = match.groupdict()
+    partition = TopicPartition(found["topic"], int(found["partition"]))
+    return DirName(partition, Role(found.get("role", "")))
+
+
+def dir_name(partition: TopicPartition, role: Role, unique: str) -> str:
+    """`unique` keeps apart two of one partition: 32 hexadecimal digits.
+
+    A long topic name is cut, because a file name may have 255 bytes.
+    """
+    if role is Role.CURRENT:
+        return str(partition)
+    tail = f"-{partition.partition}.{unique}-{role}"
+    return partition.topic[: MAX_NAME - len(tail)] + tail

@@ -1,0 +1,468 @@
+"""One partition's log: where batches get their offsets, and where they are found again.
+
+Every method is a plain call by the one owner, the event loop; only `Flush.run` may be called on
+another thread. A failure of the disk takes the whole log directory offline.
+"""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from penstock.config.topic import TopicConfig
+from penstock.errors import StorageError
+from penstock.log import lookup
+from penstock.log.append import Appended, OffsetOutOfRange, checked_batches
+from penstock.log.corrupt import CorruptFile
+from penstock.log.epochs import LeaderEpochs
+from penstock.log.files import Files, LogFile
+from penstock.log.flush import Flush
+from penstock.log.log_dir import LogDir
+from penstock.log.lookup import LogSlice
+from penstock.log.producer_state import ProducerState
+from penstock.log.replay import index_aborted, marker_in, note_batch, only, replay
+from penstock.log.retention import Retention, SegmentInfo, deletable
+from penstock.log.roll import RollRules
+from penstock.log.segment import IndexLimits, Segment
+from penstock.log.segments import Segments
+from penstock.log.snapshots import latest_state, remove_snapshots, write_snapshot
+from penstock.log.time_index import TimestampOffset
+from penstock.log.txn_index import AbortedTxn
+from penstock.record.batch import BatchHeader, assign, read_header, stamp_log_append_time
+from penstock.record.control import Marker
+from penstock.types import Buffer, TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+class LoadedState(msgspec.Struct):
+    """What start-up found out about a log."""
+
+    segments: Segments
+    producers: ProducerState
+    epochs: LeaderEpochs
+    log_start_offset: int
+    recovery_point: int
+    end_offset: int
+    changed: bool
+    """New, or repaired: there is something to sync even if nothing is appended."""
+
+
+class PartitionLog:
+    """Offsets: log start <= last stable <= high watermark <= end; recovery point <= end."""
+
+    def __init__(
+        self,
+        files: Files,
+        log_dir: LogDir,
+        topic_partition: TopicPartition,
+        config: TopicConfig,
+        state: LoadedState,
+    ) -> None:
+        self._files = files
+        self.log_dir = log_dir
+        self.topic_partition = topic_partition
+        self.segments = state.segments
+        self.producers = state.producers
+        self.epochs = state.epochs
+        self.log_start_offset = state.log_start_offset
+        self.recovery_point = state.recovery_point
+        """What lies before it is on the disk; a crash has to be feared for the rest only."""
+        self.end_offset = state.end_offset
+        self.high_watermark = state.log_start_offset
+        self.last_flush_ms = 0
+        self._loaded_end = -1 if state.changed else state.end_offset
+        self._generation = 0
+        self._epoch = state.epochs.latest
+        self._epochs_changed = self._names_changed = state.changed
+        self._rolled = False
+        self._unsynced: list[LogFile] = []
+        self.config = config
+
+    @property
+    def config(self) -> TopicConfig:
+        return self._config
+
+    @config.setter
+    def config(self, config: TopicConfig) -> None:
+        self._config = config
+        self._log_append_time = config.message_timestamp_type == "LogAppendTime"
+        self._roll_rules = RollRules(
+            str(self.topic_partition),
+            config.segment_bytes,
+            config.segment_ms,
+            config.segment_jitter_ms,
+        )
+        self.segments.limits = IndexLimits(config.index_interval_bytes, config.segment_index_bytes)
+
+    @property
+    def path(self) -> Path:
+        return self.segments.directory
+
+    @property
+    def size_bytes(self) -> int:
+        return self.segments.size_bytes
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Before it no transaction is open: what read_committed consumers may see."""
+        unstable = self.producers.first_unstable_offset
+        high_watermark = self.high_watermark
+        return high_watermark if unstable is None else min(unstable, high_watermark)
+
+    def append_as_leader(
+        self,
+        batch: bytearray | memoryview,
+        header: BatchHeader,
+        leader_epoch: int,
+        now_ms: int,
+        *,
+        from_client: bool = True,
+    ) -> Appended:
+        """Give a checked batch the next offsets, in place, and write it.
+
+        `header` is the batch's own, as `check_produced` returned it.
+        """
+        with self.log_dir:
+            marker = None
+            if header.producer_id >= 0:
+                if header.is_control:
+                    marker = self._checked_marker(batch, header)
+                else:
+                    original = self.producers.check(header, from_client=from_client)
+                    if original is not None:
+                        time = original.timestamp if self._log_append_time else -1
+                        return self._appended(
+                            original.base_offset, original.last_offset, time, duplicate=True
+                        )
+            first_offset = self.end_offset
+            last_offset = first_offset + header.last_offset_delta
+            timestamp = header.max_timestamp
+            log_append_time = -1
+            if self._log_append_time:
+                timestamp = log_append_time = now_ms
+                stamp_log_append_time(batch, now_ms)
+            segment = self.segments.active
+            if self._roll_rules.is_due(
+                segment,
+                last_offset=last_offset,
+                size=len(batch),
+                timestamp=timestamp,
+                now_ms=now_ms,
+            ):
+                self.roll(now_ms)
+                segment = self.segments.active
+            assign(batch, first_offset, leader_epoch)
+            if leader_epoch != self._epoch:
+                self.assign_epoch(leader_epoch, first_offset)
+            segment.append(batch, last_offset, timestamp)
+            self.end_offset = last_offset + 1
+            if header.producer_id >= 0:
+                self._note_producer(read_header(batch), marker)
+            return self._appended(first_offset, last_offset, log_append_time, duplicate=False)
+
+    def _appended(self, first: int, last: int, time: int, *, duplicate: bool) -> Appended:
+        flush_due = self.end_offset - self.recovery_point >= self._config.flush_messages
+        return Appended(first, last, time, self.log_start_offset, duplicate, flush_due)
+
+    def append_as_follower(self, data: Buffer, now_ms: int) -> Appended | None:
+        """Write fetched batches as the leader wrote them; a cut batch at the end is left out."""
+        view = memoryview(data)
+        found = list(checked_batches(view, self.end_offset))
+        if not found:
+            return None
+        with self.log_dir:
+            for start, end, run in self._runs(found, now_ms):
+                self.segments.active.append_run(view[start:end], run)
+                self.end_offset = run[-1].next_offset
+                for header in run:
+                    self._note_fetched(view[start:], header)
+                    start += header.size_bytes
+        return self._appended(found[0][1].base_offset, self.end_offset - 1, -1, duplicate=False)
+
+    def _runs(
+        self, found: list[tuple[int, BatchHeader]], now_ms: int
+    ) -> Iterator[tuple[int, int, list[BatchHeader]]]:
+        """Start, end and headers of batches that go into one segment, which is active then."""
+        run: list[BatchHeader] = []
+        start = end = 0
+        for position, header in found:
+            size = position + header.size_bytes - start
+            if run and not self._roll_rules.fits(self.segments.active, header.last_offset, size):
+                yield start, end, run
+                run = []
+            if not run:
+                start = position
+                if self._roll_rules.is_due(
+                    self.segments.active,
+                    last_offset=header.last_offset,
+                    size=header.size_bytes,
+                    timestamp=header.max_timestamp,
+                    now_ms=now_ms,
+                ):
+                    self.roll(now_ms, header.base_offset)
+            run.append(header)
+            end = position + header.size_bytes
+        yield start, end, run
+
+    def _note_fetched(self, batch: memoryview, header: BatchHeader) -> None:
+        if header.leader_epoch >= 0 and header.leader_epoch != self._epoch:
+            self.assign_epoch(header.leader_epoch, header.base_offset)
+        if header.producer_id >= 0:
+            self._note_producer(header, marker_in(batch, header) if header.is_control else None)
+
+    def _checked_marker(self, batch: Buffer, header: BatchHeader) -> Marker | None:
+        marker = marker_in(batch, header)
+        if marker is not None:
+            self.producers.check_marker(
+                header.producer_id, header.producer_epoch, marker.coordinator_epoch
+            )
+        return marker
+
+    def _note_producer(self, header: BatchHeader, marker: Marker | None) -> None:
+        completed = note_batch(self.producers, header, marker)
+        if completed is not None:
+            index_aborted(self.segments.active, completed)
+
+    def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
+        """Batches from `start_offset` on are of this leader epoch.
+
+        Kept in memory until the next flush: what a crash loses, recovery reads off the batches.
+        """
+        self._epochs_changed |= self.epochs.assign(leader_epoch, start_offset)
+        self._epoch = leader_epoch
+
+    def roll(self, now_ms: int, base_offset: int = 0) -> None:
+        """Begin a new segment at the end, or at a later `base_offset`."""
+        base_offset = max(self.end_offset, base_offset)
+        if base_offset != self.segments.active.base_offset:
+            self._snapshot_producers(base_offset)
+            self.segments.roll(base_offset, now_ms)
+            self._rolled = self._names_changed = True
+
+    def _snapshot_producers(self, offset: int) -> None:
+        self.producers.map_end_offset = offset
+        self._unsynced.append(write_snapshot(self._files, self.path, self.producers))
+        self._names_changed = True
+
+    def read(
+        self, offset: int, max_bytes: int, *, up_to: int, min_one_batch: bool = True
+    ) -> LogSlice | None:
+        """Batches from `offset` on and before `up_to`: the high watermark for consumers, the last
+        stable offset for read_committed ones, the end for followers. None when there is none.
+        """
+        if not self.log_start_offset <= offset <= self.end_offset:
+            raise OffsetOutOfRange(offset, self.log_start_offset, self.end_offset)
+        if offset >= up_to:
+            return None
+        with self.log_dir:
+            return lookup.slice_from(
+                self.segments,
+                offset,
+                max_bytes,
+                None if up_to >= self.end_offset else up_to,
+                min_one_batch=min_one_batch,
+            )
+
+    def aborted_between(self, start: int, end: int) -> list[AbortedTxn]:
+        """Aborted transactions with records in `[start, end)`, for a read_committed fetch."""
+        with self.log_dir:
+            self._heal_aborted(self.segments.since(start))
+            return lookup.aborted_between(self.segments, start, end)
+
+    def _heal_aborted(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            try:
+                segment.aborted()
+            except CorruptFile as error:
+                logger.warning("%s; it is made anew", error)
+                start, end = self.log_start_offset, self.end_offset
+                state = latest_state(
+                    self._files, self.path, up_to=segment.base_offset, log_start_offset=start
+                )
+                segment.forget_aborted()
+                replay(state, self.segments, self.segments.end_of(segment) or end, only(segment))
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record at or after `timestamp`; None when all are older."""
+        with self.log_dir:
+            return lookup.offset_for_timestamp(self.segments, timestamp, self.log_start_offset)
+
+    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        """The first record with the largest timestamp (KIP-734); None in an empty log."""
+        with self.log_dir:
+            return lookup.offset_of_max_timestamp(self.segments)
+
+    def offset_for_leader_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """The largest epoch up to this one, and its end offset; (-1, -1) when unknown."""
+        return self.epochs.end_offset_for(leader_epoch, self.end_offset)
+
+    def advance_high_watermark(self, offset: int) -> bool:
+        """Move it forward, never back and never past the end; says whether it moved."""
+        if offset > self.end_offset:
+            raise ValueError(f"high watermark {offset} is past the end {self.end_offset}")
+        if offset <= self.high_watermark:
+            return False
+        self.high_watermark = offset
+        self.producers.replicated_to(offset)
+        return True
+
+    def set_high_watermark(self, offset: int) -> None:
+        """Take a leader's or a checkpoint's word, as far as the log reaches."""
+        self.high_watermark = max(self.log_start_offset, min(offset, self.end_offset))
+        self.producers.replicated_to(self.high_watermark)
+
+    def maybe_increment_log_start(self, offset: int) -> bool:
+        """Forget the records before `offset` (DeleteRecords, or the leader's log start)."""
+        if offset > self.high_watermark:
+            raise OffsetOutOfRange(offset, self.log_start_offset, self.high_watermark)
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        self._epochs_changed |= self.epochs.truncate_from_start(offset)
+        self.producers.truncate_before(offset)
+        return True
+
+    def truncate_to(self, offset: int) -> bool:
+        """Cut the log at `offset`. Call `LogStore.truncate`: it makes the recovery point last."""
+        if offset >= self.end_offset:
+            return False
+        if offset < self.segments.first.base_offset:
+            self.truncate_fully_and_start_at(offset, 0)
+            return True
+        with self.log_dir:
+            self._heal_aborted(self.segments.since(offset)[:1])
+            self._rewind(offset)
+            self.segments.truncate_to(offset)
+            self.producers = latest_state(
+                self._files, self.path, up_to=offset, log_start_offset=self.log_start_offset
+            )
+            replay(self.producers, self.segments, offset)
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.set_high_watermark(self.high_watermark)
+        return True
+
+    def truncate_fully_and_start_at(self, offset: int, now_ms: int) -> None:
+        """Drop every record and begin anew at `offset`, as a follower too far behind does."""
+        with self.log_dir:
+            self._rewind(offset)
+            self.segments.restart_at(offset, now_ms)
+        self.epochs = LeaderEpochs()
+        self._epoch = None
+        self.producers = ProducerState(offset)
+        self.log_start_offset = offset
+        self.set_high_watermark(offset)
+
+    def _rewind(self, offset: int) -> None:
+        self._generation += 1
+        self.end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+        self.epochs.truncate_from_end(offset)
+        self._epoch = self.epochs.latest
+        self._epochs_changed = True
+        self._unsynced.clear()
+        remove_snapshots(self._files, self.path, after=offset)
+
+    def delete_old_segments(self, now_ms: int) -> int:
+        """Apply retention; how many segments went."""
+        by_policy = "delete" in self._config.cleanup_policy
+        bounds = Retention(
+            self._config.retention_ms if by_policy else -1,
+            self._config.retention_bytes if by_policy else -1,
+            self.log_start_offset,
+            self.high_watermark,
+        )
+        with self.log_dir:
+            count = deletable(self._infos(), self.size_bytes, bounds, now_ms)
+            if count == 0:
+                return 0
+            if count == len(self.segments):
+                self.roll(now_ms)
+            first_kept = list(self.segments)[count]
+            self.maybe_increment_log_start(first_kept.base_offset)
+            self.segments.delete_first(count, now_ms + self._config.file_delete_delay_ms)
+            self._names_changed = True
+        return count
+
+    def swap_in(self, old: list[Segment], base_offset: int, now_ms: int) -> None:
+        """Let a compacted segment, whose files end in `.swap`, take the place of `old`."""
+        with self.log_dir:
+            self.segments.swap_in(
+                old,
+                base_offset,
+                now_ms=now_ms,
+                remove_at_ms=now_ms + self._config.file_delete_delay_ms,
+            )
+        self._names_changed = True
+
+    def _infos(self) -> Iterator[SegmentInfo]:
+        for segment in self.segments:
+            end = self.segments.end_of(segment)
+            yield SegmentInfo(
+                segment.base_offset,
+                self.end_offset if end is None else end,
+                segment.size_bytes,
+                segment.newest_ms,
+                active=end is None,
+            )
+
+    def is_flush_due(self, now_ms: int) -> bool:
+        """A closed segment waits to be synced, or records have waited for `flush.ms`."""
+        return self._rolled or (
+            self.recovery_point < self.end_offset
+            and now_ms - self.last_flush_ms >= self._config.flush_ms
+        )
+
+    def begin_flush(self) -> Flush:
+        """What has to be synced so that everything up to the end survives a crash."""
+        with self.log_dir:
+            handles = [
+                handle
+                for segment in self.segments.since(self.recovery_point)
+                for handle in segment.to_sync()
+            ]
+        flush = Flush(
+            self._files,
+            self.segments.home,
+            self.end_offset,
+            self._generation,
+            (*handles, *self._unsynced),
+            names=self._names_changed,
+            epochs=self.epochs.encode() if self._epochs_changed else None,
+        )
+        self._unsynced = []
+        self._names_changed = self._epochs_changed = self._rolled = False
+        return flush
+
+    def flushed(self, flush: Flush) -> None:
+        """Hear that `flush` has run."""
+        if flush.generation == self._generation:
+            self.recovery_point = max(self.recovery_point, flush.end_offset)
+
+    def flush(self) -> None:
+        """Sync now, on this thread."""
+        flush = self.begin_flush()
+        with self.log_dir:
+            flush.run()
+        self.flushed(flush)
+
+    def fail(self, error: StorageError) -> None:
+        self.log_dir.fail(error)
+
+    def _is_untouched(self) -> bool:
+        return (
+            self.end_offset == self._loaded_end
+            and self._generation == 0
+            and not (self._names_changed or self._epochs_changed)
+        )
+
+    def close(self) -> None:
+        """Leave everything as a clean start expects it."""
+        if not self._is_untouched():
+            with self.log_dir:
+                self.segments.active.close()
+                self._snapshot_producers(self.end_offset)
+            self.flush()
+        for segment in self.segments:
+            segment.release()

@@ -1,0 +1,43 @@
+"""`partition.metadata`: the topic id that a partition's directory belongs to (KIP-516).
+
+A topic deleted and created anew under its old name has another id; the directory tells which.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+
+from penstock.log.corrupt import CorruptFile
+from penstock.types import NO_UUID, Uuid
+
+FILE_NAME = "partition.metadata"
+
+
+def uuid_text(uuid: Uuid) -> str:
+    """The spelling that Kafka's tools and files use: base64url without padding."""
+    return urlsafe_b64encode(uuid).decode().rstrip("=")
+
+
+def parse_uuid(text: str) -> Uuid:
+    """The id that `text` spells; `ValueError` unless it is sixteen bytes in base64url."""
+    raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    # Spelled back, because the decoder skips characters it does not know.
+    if len(raw) != 16 or uuid_text(Uuid(raw)) != text:
+        raise ValueError(f"{text!r} is not a base64url id of sixteen bytes")
+    return Uuid(raw)
+
+
+def encode_partition_metadata(topic_id: Uuid) -> bytes:
+    return f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode()
+
+
+def decode_partition_metadata(data: bytes, what: str = FILE_NAME) -> Uuid:
+    """The topic id; `CorruptFile` when the file does not hold one."""
+    try:
+        rows = dict(line.split(": ", 1) for line in data.decode().splitlines() if line)
+        topic_id = parse_uuid(rows["topic_id"])
+    except (ValueError, KeyError):
+        raise CorruptFile(what, "holds no topic id") from None
+    if rows.get("version") != "0":
+        raise CorruptFile(what, f"has version {rows.get('version')!r}, not 0")
+    if topic_id == NO_UUID:
+        raise CorruptFile(what, "holds the id that means none")
+    return topic_id

@@ -1,0 +1,75 @@
+"""What a partition remembers of one producer: its epoch, its last batches, its transaction."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from penstock.record.batch import BatchHeader
+
+REMEMBERED_BATCHES = 5
+"""As many as a client may have in flight: any of them may come again after a lost reply."""
+
+SEQUENCE_MODULUS = 1 << 31
+
+
+class BatchMetadata(msgspec.Struct, frozen=True, gc=False):
+    """Where a producer's batch landed, so that its retry can be answered instead of appended."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def base_sequence(self) -> int:
+        return (self.last_sequence - self.offset_delta) % SEQUENCE_MODULUS
+
+    @property
+    def base_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+@dataclass(slots=True)
+class ProducerEntry:
+    """One producer's state; `batches` has the newest last, and all of them are of its epoch."""
+
+    producer_id: int
+    producer_epoch: int
+    batches: list[BatchMetadata] = field(default_factory=list)
+    coordinator_epoch: int = -1
+    last_timestamp: int = -1
+    current_txn_first_offset: int | None = None
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else -1
+
+    def duplicate_of(self, header: BatchHeader) -> BatchMetadata | None:
+        """The remembered batch with the same sequences; the caller has compared the epochs."""
+        last_sequence = header.last_sequence
+        for batch in self.batches:
+            if batch.last_sequence == last_sequence and batch.base_sequence == header.base_sequence:
+                return batch
+        return None
+
+    def begin_epoch(self, producer_epoch: int) -> None:
+        """Move to another epoch, whose sequences begin anew."""
+        if producer_epoch != self.producer_epoch:
+            self.producer_epoch = producer_epoch
+            self.batches.clear()
+
+    def remember(self, header: BatchHeader) -> None:
+        if header.producer_epoch != self.producer_epoch:
+            self.begin_epoch(header.producer_epoch)
+        batches = self.batches
+        batches.append(
+            BatchMetadata(
+                header.last_sequence,
+                header.base_offset + header.last_offset_delta,
+                header.last_offset_delta,
+                header.max_timestamp,
+            )
+        )
+        if len(batches) > REMEMBERED_BATCHES:
+            del batches[0]
+        self.last_timestamp = header.max_timestamp

@@ -1,0 +1,170 @@
+"""Start-up of one log: from checkpoints after a clean stop, from the batches after a crash."""
+
+import logging
+from pathlib import Path
+
+from penstock.config.topic import TopicConfig
+from penstock.log.corrupt import CorruptFile
+from penstock.log.epochs import EPOCHS, LeaderEpochs
+from penstock.log.files import Files
+from penstock.log.leftovers import base_offsets, resolve_leftovers
+from penstock.log.log_dir import LogDir
+from penstock.log.open_segments import OpenSegments
+from penstock.log.partition_log import LoadedState, PartitionLog
+from penstock.log.producer_state import CompletedTxn, ProducerState
+from penstock.log.replay import index_aborted, replay
+from penstock.log.segment import LOG, IndexLimits, Segment, offset_path
+from penstock.log.segments import Segments
+from penstock.log.snapshots import latest_state, remove_stray_snapshots
+from penstock.record.batch import CorruptBatch
+from penstock.types import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+def load_log(
+    files: Files,
+    log_dir: LogDir,
+    path: Path,
+    topic_partition: TopicPartition,
+    config: TopicConfig,
+    *,
+    open_segments: OpenSegments,
+    recovery_point: int,
+    log_start_offset: int,
+    clean: bool,
+    now_ms: int,
+) -> PartitionLog:
+    """The log in `path`, or a new and empty one.
+
+    `clean`: the last stop left everything whole, so that no batch need be checked. If that
+    turns out to be untrue, the log is recovered as after a crash.
+    """
+    resolve_leftovers(files, path)
+    bases = base_offsets(files.names(path))
+    fresh = not bases
+    if fresh:
+        files.open(offset_path(path, log_start_offset, LOG), create=True).close()
+    segments = Segments(
+        files,
+        path,
+        IndexLimits(config.index_interval_bytes, config.segment_index_bytes),
+        open_segments,
+        base_offsets=bases or [log_start_offset],
+        now_ms=now_ms,
+    )
+    epochs = _read_epochs(files, path / EPOCHS)
+    end_offset = _trusted_end(segments) if clean else None
+    checked_from = None
+    if end_offset is None:
+        checked_from = segments.since(recovery_point)[0].base_offset
+        end_offset = _recover(segments, epochs, checked_from)
+    if end_offset < log_start_offset:
+        logger.warning(
+            "%s: ends at %d, before its start: it begins anew at %d",
+            path,
+            end_offset,
+            log_start_offset,
+        )
+        segments.restart_at(log_start_offset, now_ms)
+        checked_from, end_offset = None, log_start_offset
+        recovery_point = log_start_offset
+    log_start_offset = max(log_start_offset, segments.first.base_offset)
+    epochs.truncate_from_end(end_offset)
+    epochs.truncate_from_start(log_start_offset)
+    producers = _producers(files, segments, end_offset, log_start_offset, checked_from)
+    recovery_point = end_offset if checked_from is None else min(recovery_point, end_offset)
+    state = LoadedState(
+        segments,
+        producers,
+        epochs,
+        log_start_offset=log_start_offset,
+        recovery_point=recovery_point,
+        end_offset=end_offset,
+        changed=fresh or checked_from is not None,
+    )
+    return PartitionLog(files, log_dir, topic_partition, config, state)
+
+
+def _read_epochs(files: Files, path: Path) -> LeaderEpochs:
+    if not files.exists(path):
+        return LeaderEpochs()
+    try:
+        return LeaderEpochs.decode(files.read(path), str(path))
+    except CorruptFile as error:
+        logger.warning("%s; epochs are read off the batches instead", error)
+        return LeaderEpochs()
+
+
+def _trusted_end(segments: Segments) -> int | None:
+    try:
+        end_offset = segments.active.next_offset()
+        segments.active.release()  # most logs of a broker are idle
+        return end_offset
+    except CorruptBatch as error:
+        logger.warning("%s: not as a clean stop leaves it: %s", segments.directory, error)
+        return None
+
+
+def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int:
+    """Check the segments from this one on; the end offset. What follows a cut is lost."""
+    # Epochs that began there may be of batches that a crash took: the rest tell again.
+    epochs.truncate_from_end(checked_from)
+    unchecked = segments.since(checked_from)
+    end_offset = checked_from
+    cut = False
+    while unchecked and not cut:
+        segment = unchecked.pop(0)
+        size = segment.size_bytes
+        end_offset = max(end_offset, segment.base_offset)
+        for header in segment.recover():
+            end_offset = header.next_offset
+            if header.leader_epoch > (-1 if epochs.latest is None else epochs.latest):
+                epochs.assign(header.leader_epoch, header.base_offset)
+        cut = segment.size_bytes < size or _overlaps(unchecked, end_offset)
+    if unchecked:
+        lost = sum(segment.size_bytes for segment in unchecked)
+        logger.warning(
+            "%s: cut %d segments of %d bytes after offset %d",
+            segments.directory,
+            len(unchecked),
+            lost,
+            end_offset,
+        )
+        segments.drop(unchecked)
+    segments.sync_names()
+    return end_offset
+
+
+def _overlaps(later: list[Segment], end_offset: int) -> bool:
+    return bool(later) and later[0].base_offset < end_offset
+
+
+def _producers(
+    files: Files,
+    segments: Segments,
+    end_offset: int,
+    log_start_offset: int,
+    checked_from: int | None,
+) -> ProducerState:
+    """The producer state at the end; makes the aborted transactions of checked segments anew."""
+    directory = segments.directory
+    remove_stray_snapshots(
+        files,
+        directory,
+        {segment.base_offset for segment in segments},
+        end_offset if checked_from is None else checked_from,
+    )
+    state = latest_state(files, directory, up_to=end_offset, log_start_offset=log_start_offset)
+
+    def completed(segment: Segment, txn: CompletedTxn) -> None:
+        if checked_from is not None and segment.base_offset >= checked_from:
+            index_aborted(segment, txn)
+
+    try:
+        replay(state, segments, end_offset, completed)
+    except CorruptBatch as error:
+        # Below the recovery point nothing is cut at start-up: readers of that batch will hear.
+        logger.error("%s: producer state is incomplete: %s", directory, error)
+    state.map_end_offset = end_offset
+    return state

@@ -1,0 +1,79 @@
+"""Producer state from the batches of the log itself."""
+
+from collections.abc import Callable
+
+from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES, records_at
+from penstock.log.producer_state import CompletedTxn, ProducerState
+from penstock.log.segment import Segment
+from penstock.log.segments import Segments
+from penstock.log.txn_index import AbortedTxn
+from penstock.record.batch import BatchHeader
+from penstock.record.control import Marker, read_marker
+from penstock.record.record import Record, records
+from penstock.types import Buffer
+
+
+def replay(
+    state: ProducerState,
+    segments: Segments,
+    end_offset: int,
+    completed: Callable[[Segment, CompletedTxn], None] | None = None,
+) -> None:
+    """Bring `state` up to `end_offset`; `completed` hears of every transaction that ended."""
+    start = state.map_end_offset
+    if start >= end_offset:
+        return
+    for segment in segments.since(start):
+        for position, header in segment.headers_from(max(start, segment.base_offset)):
+            if header.base_offset >= end_offset:
+                break
+            if header.producer_id >= 0:
+                control = records_at(segment, position, header) if header.is_control else []
+                txn = note_batch(state, header, _marker(control))
+                if txn is not None and completed is not None:
+                    completed(segment, txn)
+    state.map_end_offset = end_offset
+
+
+def marker_in(batch: Buffer, header: BatchHeader) -> Marker | None:
+    """The marker that a control batch holds; compaction may have left none."""
+    return _marker(list(records(batch, header, DECOMPRESSED_LIMIT_BYTES)))
+
+
+def _marker(control: list[Record]) -> Marker | None:
+    return read_marker(control[0]) if control else None
+
+
+def note_batch(
+    state: ProducerState, header: BatchHeader, marker: Marker | None
+) -> CompletedTxn | None:
+    """Let `state` know of a producer's batch that is in the log."""
+    if marker is None:
+        state.append(header)
+        return None
+    return state.complete_transaction(
+        header.producer_id,
+        header.producer_epoch,
+        marker.coordinator_epoch,
+        committed=marker.committed,
+        marker_offset=header.last_offset,
+        timestamp=header.max_timestamp,
+    )
+
+
+def index_aborted(segment: Segment, txn: CompletedTxn) -> None:
+    """List a transaction that was aborted in the segment where it ended."""
+    if not txn.committed:
+        segment.append_aborted(
+            AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset)
+        )
+
+
+def only(segment: Segment) -> Callable[[Segment, CompletedTxn], None]:
+    """Listen, during a replay, for the transactions that ended in this segment."""
+
+    def completed(where: Segment, txn: CompletedTxn) -> None:
+        if where is segment:
+            index_aborted(segment, txn)
+
+    return completed

@@ -1,0 +1,385 @@
+"""One segment of a log: a file of batches, and the indexes into it."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import StorageError
+from penstock.log.corrupt import CorruptFile
+from penstock.log.files import Files, LogFile
+from penstock.log.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
+from penstock.log.offset_index import OffsetIndex
+from penstock.log.open_segments import OpenSegments
+from penstock.log.scan import checked, headers, spans
+from penstock.log.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
+from penstock.log.time_index import TimeIndex, TimestampOffset
+from penstock.log.txn_index import AbortedTxn, decode_aborted, encode_aborted, kept_bytes
+from penstock.record.batch import BatchHeader, CorruptBatch
+from penstock.types import Buffer
+
+LOG = ".log"
+INDEX = ".index"
+TIME_INDEX = ".timeindex"
+TXN_INDEX = ".txnindex"
+SNAPSHOT = ".snapshot"
+DELETED = ".deleted"
+CLEANED = ".cleaned"
+SWAP = ".swap"
+SEGMENT_FILES = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
+
+MAX_RELATIVE_OFFSET = (1 << 31) - 1
+
+logger = logging.getLogger(__name__)
+
+
+def offset_path(directory: Path, offset: int, suffix: str) -> Path:
+    return directory / f"{offset:020d}{suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLimits:
+    """How dense and how large the indexes of a segment may be."""
+
+    interval_bytes: int
+    size_bytes: int
+
+    def reached(self, offset_index: OffsetIndex, time_index: TimeIndex) -> bool:
+        # The last slot of a time index is kept for the newest timestamp, noted at the roll.
+        return (
+            len(offset_index.entries) >= self.size_bytes // OFFSET_ENTRY_BYTES
+            or len(time_index.entries) >= self.size_bytes // TIME_ENTRY_BYTES - 1
+        )
+
+
+class Segment:
+    """The batches from `base_offset` up to the next segment's.
+
+    Files are opened and indexes loaded at the first use, and let go of by `OpenSegments`. An
+    index that is missing, short or wrong is made anew from the batches.
+    """
+
+    __slots__ = (
+        "_file",
+        "_files",
+        "_first_timestamp",
+        "_limits",
+        "_newest",
+        "_offset_index",
+        "_open",
+        "_rebuilt",
+        "_since_entry",
+        "_time_index",
+        "base_offset",
+        "created_ms",
+        "directory",
+        "index_is_full",
+        "size_bytes",
+    )
+
+    def __init__(
+        self,
+        files: Files,
+        directory: Path,
+        base_offset: int,
+        size_bytes: int,
+        *,
+        limits: IndexLimits,
+        created_ms: int,
+        open_segments: OpenSegments,
+    ) -> None:
+        self._files = files
+        self._open = open_segments
+        self.directory = directory
+        self.base_offset = base_offset
+        self.size_bytes = size_bytes
+        self.index_is_full = False
+        self._limits = limits
+        self.created_ms = created_ms
+        self._file: LogFile | None = None
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._newest: TimestampOffset | None = None
+        self._first_timestamp: int | None = None
+        self._since_entry = 0
+        self._rebuilt = False
+
+    def path(self, suffix: str = LOG) -> Path:
+        return offset_path(self.directory, self.base_offset, suffix)
+
+    @property
+    def file(self) -> LogFile:
+        if self._file is None:
+            self._file = self._files.open(self.path(), create=True)
+            self._open.add(self)
+        return self._file
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        if self._offset_index is None:
+            self._load_indexes()
+        assert self._offset_index is not None
+        return self._offset_index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        if self._time_index is None:
+            self._load_indexes()
+        assert self._time_index is not None
+        return self._time_index
+
+    @property
+    def newest(self) -> TimestampOffset:
+        """The largest timestamp, and the last offset of the first batch that has it."""
+        if self._newest is None:
+            self._load_indexes()
+        assert self._newest is not None
+        return self._newest
+
+    @property
+    def newest_ms(self) -> int:
+        """For retention: records without timestamps are as old as their file."""
+        timestamp = self.newest.timestamp
+        return timestamp if timestamp >= 0 else self._files.modified_ms(self.path())
+
+    @property
+    def first_timestamp(self) -> int:
+        """Of the first batch; -1 when there is none. The age of a segment counts from it."""
+        if self._first_timestamp is None:
+            for _, header in headers(self.file, self.path(), 0, self.size_bytes):
+                self._first_timestamp = header.max_timestamp
+                return self._first_timestamp
+            return -1
+        return self._first_timestamp
+
+    def append(self, batch: Buffer, last_offset: int, max_timestamp: int) -> None:
+        """Write one batch at the end; its offset is already assigned."""
+        if self._offset_index is None:
+            self._preallocate()
+        position = self.size_bytes
+        (self._file or self.file).append(batch)
+        self.size_bytes = position + len(batch)
+        self._note(position, len(batch), last_offset, max_timestamp)
+
+    def append_run(self, run: Buffer, run_headers: list[BatchHeader]) -> None:
+        """Write consecutive batches at the end in one go."""
+        if self._offset_index is None:
+            self._preallocate()
+        position = self.size_bytes
+        self.file.append(run)
+        self.size_bytes = position + len(run)
+        for header in run_headers:
+            self._note(position, header.size_bytes, header.last_offset, header.max_timestamp)
+            position += header.size_bytes
+
+    def _note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        assert self._newest is not None
+        if position == 0:
+            self._first_timestamp = max_timestamp
+        if max_timestamp > self._newest.timestamp:
+            self._newest = TimestampOffset(max_timestamp, last_offset)
+        if self._since_entry > self._limits.interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(self._newest)
+            self._since_entry = 0
+            self.index_is_full = self._limits.reached(self.offset_index, self.time_index)
+        self._since_entry += size
+
+    def find(self, offset: int) -> tuple[int, int] | None:
+        """Position and size of the batch that holds `offset`, or of the first one after it."""
+        entry_offset, position = self.offset_index.lookup(offset)
+        try:
+            if position >= self.size_bytes > 0:
+                raise CorruptBatch("an index entry points behind the end")
+            for at, base_offset, last_offset, size in spans(
+                self.file, self.path(), position, self.size_bytes
+            ):
+                if at == position and base_offset > entry_offset and position > 0:
+                    raise CorruptBatch("the batch lies behind its index entry")
+                if last_offset >= offset:
+                    return at, size
+        except CorruptBatch as error:
+            if self._rebuilt:
+                raise
+            # The index may have misled us: the batches themselves tell.
+            self._distrust_indexes(str(error))
+            return self.find(offset)
+        return None
+
+    def headers_from(self, offset: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and header of each batch from the one that holds `offset`."""
+        found = self.find(offset)
+        if found is not None:
+            yield from headers(self.file, self.path(), found[0], self.size_bytes)
+
+    def next_offset(self) -> int:
+        """The offset after the last batch: the log's end, when this segment is active."""
+        _, position = self.offset_index.last()
+        end = self.base_offset
+        for _, _, last_offset, _ in spans(self.file, self.path(), position, self.size_bytes):
+            end = last_offset + 1
+        return end
+
+    def aborted(self) -> list[AbortedTxn]:
+        """The aborted transactions that end here."""
+        path = self.path(TXN_INDEX)
+        if not self._files.exists(path):
+            return []
+        return decode_aborted(self._files.read(path), self.base_offset, str(path))
+
+    def append_aborted(self, txn: AbortedTxn) -> None:
+        self._files.open(self.path(TXN_INDEX), create=True).append(encode_aborted(txn))
+
+    def forget_aborted(self) -> None:
+        self._files.remove(self.path(TXN_INDEX))
+
+    def recover(self) -> Iterator[BatchHeader]:
+        """Check every batch, make the indexes anew and yield the headers.
+
+        Ends at the first bad batch by cutting the file there; the caller sees it by the size.
+        """
+        self._reset_indexes()
+        self.forget_aborted()
+        next_offset = self.base_offset
+        position = 0
+        try:
+            for position, header in checked(self.file, self.size_bytes):
+                self._check_order(header, next_offset)
+                self._note(position, header.size_bytes, header.last_offset, header.max_timestamp)
+                next_offset = header.next_offset
+                yield header
+                position += header.size_bytes
+        except CorruptBatch as error:
+            logger.warning(
+                "%s: cut %d of %d bytes: the batch at byte %d is bad: %s",
+                self.path(),
+                self.size_bytes - position,
+                self.size_bytes,
+                position,
+                error,
+            )
+            self._cut(position)
+            self.file.sync()
+        self.close()
+
+    def _check_order(self, header: BatchHeader, next_offset: int) -> None:
+        if header.base_offset < next_offset or header.last_offset_delta < 0:
+            raise CorruptBatch(f"offset {header.base_offset} comes after {next_offset - 1}")
+        if header.last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
+            raise CorruptBatch(f"offset {header.last_offset} is too far from the base offset")
+
+    def truncate_to(self, offset: int) -> None:
+        """Cut before the batch that holds `offset`."""
+        found = self.find(offset)
+        if found is None:
+            return
+        aborted = self.path(TXN_INDEX)
+        if self._files.exists(aborted):
+            kept = kept_bytes(self._files.read(aborted), self.base_offset, offset, str(aborted))
+            self._files.open(aborted).truncate(kept)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self._cut(found[0])
+        # The newest timestamp may have been cut and the last entries may be those of a roll.
+        self._catch_up()
+
+    def _cut(self, position: int) -> None:
+        self.file.truncate(position)
+        self.size_bytes = position
+        if position == 0:
+            self._first_timestamp = None
+
+    def close(self) -> None:
+        """Complete and trim the indexes: nothing will be appended for now."""
+        self.time_index.append(self.newest)
+        self.offset_index.entries.trim()
+        self.time_index.entries.trim()
+
+    def release(self) -> None:
+        """Let go of open files; those who read a slice keep theirs."""
+        if self._offset_index is not None and self._time_index is not None:
+            # Trimmed, because the size of the file tells how many entries it has.
+            self._offset_index.entries.trim()
+            self._time_index.entries.trim()
+        self._file = self._offset_index = self._time_index = None
+
+    def to_sync(self) -> list[LogFile]:
+        """The files that a flush must sync."""
+        found = [self.file, self.offset_index.entries.handle(), self.time_index.entries.handle()]
+        if self._files.exists(self.path(TXN_INDEX)):
+            found.append(self._files.open(self.path(TXN_INDEX)))
+        return found
+
+    def rename_deleted(self, *, keep_snapshot: bool = False) -> list[Path]:
+        """Give the files names that a restart removes; the paths to remove later."""
+        self._open.discard(self)
+        self._file = None
+        doomed = []
+        for suffix in SEGMENT_FILES if keep_snapshot else (*SEGMENT_FILES, SNAPSHOT):
+            path = self.path(suffix)
+            if self._files.exists(path):
+                deleted = path.with_name(path.name + DELETED)
+                self._files.rename(path, deleted)
+                doomed.append(deleted)
+        return doomed
+
+    def _preallocate(self) -> None:
+        """Give the indexes the size they may grow to; it takes no space on the disk yet."""
+        size = self._limits.size_bytes
+        self.offset_index.entries.preallocate(size - size % OFFSET_ENTRY_BYTES)
+        self.time_index.entries.preallocate(size - size % TIME_ENTRY_BYTES)
+
+    def _load_indexes(self) -> None:
+        try:
+            self._offset_index = OffsetIndex.open(
+                self._files, self.path(INDEX), self.base_offset, self.size_bytes
+            )
+            self._time_index = TimeIndex.open(self._files, self.path(TIME_INDEX), self.base_offset)
+        except StorageError as error:
+            missing = not self._files.exists(self.path(INDEX)) or not self._files.exists(
+                self.path(TIME_INDEX)
+            )
+            if not missing and not isinstance(error, CorruptFile):
+                raise
+            self._distrust_indexes(str(error))
+            return
+        try:
+            self._catch_up()
+        except CorruptBatch as error:
+            self._distrust_indexes(str(error))
+
+    def _distrust_indexes(self, why: str) -> None:
+        if self.size_bytes:
+            logger.warning("%s: the indexes are made anew: %s", self.path(), why)
+        self._reset_indexes()
+        self._rebuilt = True
+        self._catch_up()
+
+    def _reset_indexes(self) -> None:
+        self._offset_index = OffsetIndex.empty(self._files, self.path(INDEX), self.base_offset)
+        self._time_index = TimeIndex.empty(self._files, self.path(TIME_INDEX), self.base_offset)
+        self._newest = TimestampOffset(-1, self.base_offset)
+        self._since_entry = 0
+
+    def _catch_up(self) -> None:
+        """Index the batches from the last entry on: few, unless entries are missing."""
+        assert self._offset_index is not None
+        assert self._time_index is not None
+        self._newest = self._time_index.last
+        entry_offset, position = self._offset_index.last()
+        self._since_entry = 0
+        last_offset = entry_offset
+        for at, header in headers(self.file, self.path(), position, self.size_bytes):
+            if at == position > 0:
+                if header.base_offset > entry_offset:
+                    raise CorruptBatch("the batch lies behind its index entry")
+                if header.max_timestamp > self._newest.timestamp:
+                    raise CorruptBatch("the time index ends before the offset index")
+                self._since_entry = header.size_bytes
+            elif position == 0 or header.last_offset > entry_offset:
+                # Kafka may index a run of batches as one, by the last offset of all of them.
+                self._note(at, header.size_bytes, header.last_offset, header.max_timestamp)
+            last_offset = header.last_offset
+        if last_offset < entry_offset:
+            raise CorruptBatch("the last index entry is of no batch")
+        self.index_is_full = self._limits.reached(self._offset_index, self._time_index)

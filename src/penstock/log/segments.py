@@ -1,0 +1,184 @@
+"""The segments of one log, by base offset: the next one begun, old ones dropped, some replaced."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from penstock.log.files import Files
+from penstock.log.home import Home
+from penstock.log.open_segments import OpenSegments
+from penstock.log.segment import LOG, SEGMENT_FILES, SWAP, IndexLimits, Segment, offset_path
+
+
+class Segments:
+    """In ascending order and never empty; only the last one, the active, grows.
+
+    `limits` are for segments opened from now on.
+    """
+
+    __slots__ = (
+        "_bases",
+        "_deleted",
+        "_files",
+        "_open",
+        "_segments",
+        "active",
+        "home",
+        "limits",
+    )
+
+    def __init__(
+        self,
+        files: Files,
+        directory: Path,
+        limits: IndexLimits,
+        open_segments: OpenSegments,
+        *,
+        base_offsets: Iterable[int],
+        now_ms: int,
+    ) -> None:
+        self._files = files
+        self.home = Home(directory)
+        self.limits = limits
+        self._open = open_segments
+        self._segments: list[Segment] = []
+        self._deleted: list[tuple[int, list[Path]]] = []
+        self.replace([], [self.segment_at(base, now_ms) for base in base_offsets])
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
+
+    @property
+    def directory(self) -> Path:
+        return self.home.directory
+
+    @property
+    def first(self) -> Segment:
+        return self._segments[0]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self._segments)
+
+    def floor(self, offset: int) -> Segment | None:
+        """The segment whose range has `offset`; None before the first."""
+        if offset >= self.active.base_offset:
+            return self.active
+        number = bisect_right(self._bases, offset)
+        return self._segments[number - 1] if number else None
+
+    def since(self, offset: int) -> list[Segment]:
+        """The segment that has `offset`, and all later ones."""
+        return self._segments[max(bisect_right(self._bases, offset) - 1, 0) :]
+
+    def end_of(self, segment: Segment) -> int | None:
+        """The base offset of the next segment; None for the active one."""
+        number = bisect_right(self._bases, segment.base_offset)
+        return self._bases[number] if number < len(self._bases) else None
+
+    def segment_at(self, base_offset: int, now_ms: int) -> Segment:
+        """The segment that the files of this base offset hold, not yet among the others."""
+        return Segment(
+            self._files,
+            self.directory,
+            base_offset,
+            self._files.size(offset_path(self.directory, base_offset, LOG)),
+            limits=self.limits,
+            created_ms=now_ms,
+            open_segments=self._open,
+        )
+
+    def roll(self, base_offset: int, now_ms: int) -> None:
+        """Close the active segment and begin another at `base_offset`."""
+        self.active.close()
+        self.begin([], base_offset, now_ms)
+
+    def begin(self, old: Iterable[Segment], base_offset: int, now_ms: int) -> None:
+        """An empty segment in the place of `old`."""
+        self._files.open(offset_path(self.directory, base_offset, LOG), create=True).close()
+        self.replace(old, [self.segment_at(base_offset, now_ms)])
+
+    def replace(self, old: Iterable[Segment], new: Iterable[Segment]) -> None:
+        """Swap some segments for others in one step; the files are the caller's care."""
+        gone = set(old)
+        kept = [segment for segment in self._segments if segment not in gone]
+        self._segments = sorted([*kept, *new], key=lambda segment: segment.base_offset)
+        self._bases = [segment.base_offset for segment in self._segments]
+        self.active = self._segments[-1]
+
+    def delete_first(self, count: int, remove_at_ms: int) -> None:
+        """Drop the oldest segments; their files stay, renamed, until `remove_at_ms`."""
+        old = self._segments[:count]
+        self.replace(old, [])
+        for segment in old:
+            self._deleted.append((remove_at_ms, segment.rename_deleted()))
+
+    def swap_in(
+        self, old: list[Segment], base_offset: int, *, now_ms: int, remove_at_ms: int
+    ) -> None:
+        """Let the `.swap` files at `base_offset` take the place of `old`.
+
+        The batches' file is renamed first: were it last, a crash just before would make the
+        restart replace the other files that already have their names.
+        """
+        doomed = []
+        for segment in old:
+            keep_snapshot = segment.base_offset == base_offset
+            doomed += segment.rename_deleted(keep_snapshot=keep_snapshot)
+        for suffix in SEGMENT_FILES:
+            swap = offset_path(self.directory, base_offset, suffix + SWAP)
+            if self._files.exists(swap):
+                self._files.rename(swap, swap.with_name(swap.name.removesuffix(SWAP)))
+        self.replace(old, [self.segment_at(base_offset, now_ms)])
+        self._deleted.append((remove_at_ms, doomed))
+
+    def remove_deleted(self, now_ms: int) -> None:
+        """Remove renamed files whose time has come."""
+        while self._deleted and self._deleted[0][0] <= now_ms:
+            _, paths = self._deleted.pop(0)
+            for path in paths:
+                self._files.remove(self.directory / path.name)
+
+    def truncate_to(self, offset: int) -> None:
+        """Cut at `offset`, which the first segment may not be after, and make it last.
+
+        Synced at once: a crash must not bring back what was cut behind what was written since.
+        """
+        self.drop([segment for segment in self._segments if segment.base_offset > offset])
+        self.active.truncate_to(offset)
+        self.active.file.sync()
+        self.sync_names()
+
+    def drop(self, segments: list[Segment]) -> None:
+        """Remove some segments, but not all, at once."""
+        self._remove(segments)
+        self.replace(segments, [])
+
+    def sync_names(self) -> None:
+        self._files.sync_dir(self.directory)
+
+    def restart_at(self, offset: int, now_ms: int) -> None:
+        """Drop every segment and begin at `offset`."""
+        old = list(self._segments)
+        self._remove(old)
+        self.begin(old, offset, now_ms)
+        self.sync_names()
+
+    def _remove(self, segments: Iterable[Segment]) -> None:
+        for segment in segments:
+            for path in segment.rename_deleted():
+                self._files.remove(path)
+
+    def move(self, directory: Path, *, for_good: bool = False) -> None:
+        """Rename the directory; `for_good` when the log is deleted."""
+        for segment in self._segments:
+            segment.release()  # the indexes know their old paths
+        with self.home.in_use:
+            self._files.rename(self.directory, directory)
+            self.home.directory = directory
+            self.home.is_gone = for_good
+        for segment in self._segments:
+            segment.directory = directory

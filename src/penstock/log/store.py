@@ -1,0 +1,274 @@
+"""All logs of a broker, in one or more log directories.
+
+Partitions come, go and move between directories here; what is due by time is in `upkeep`. A
+directory that fails takes its partitions offline, and the others go on.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from uuid import uuid4
+
+from penstock.config.topic import TopicConfig
+from penstock.errors import ConfigError, ErrorCode, KafkaError, StorageError
+from penstock.log.files import Files, replace
+from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
+from penstock.log.naming import Role, dir_name, parse_dir_name
+from penstock.log.open_segments import OpenSegments
+from penstock.log.partition_log import PartitionLog
+from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
+from penstock.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
+from penstock.log.recovery import load_log
+from penstock.types import TopicPartition, Uuid
+
+IGNORED = {"lost+found", "__cluster_metadata-0"}
+
+logger = logging.getLogger(__name__)
+
+
+class PartitionOffline(KafkaError):
+    """The partition's log directory has failed."""
+
+    code = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+class LogDirNotFound(KafkaError):
+    """No such log directory, or it is offline."""
+
+    code = ErrorCode.LOG_DIR_NOT_FOUND
+
+
+class LogStore:
+    """The partitions of all log directories; belongs to the event loop.
+
+    `config_for` tells a topic's settings. `on_offline` hears of each directory that fails and
+    of the partitions that were in it.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        paths: Iterable[Path],
+        config_for: Callable[[str], TopicConfig],
+        *,
+        boot_id: str,
+        open_segments: OpenSegments | None = None,
+        on_offline: Callable[[LogDir, list[TopicPartition]], None] | None = None,
+    ) -> None:
+        self.files = files
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.future_logs: dict[TopicPartition, PartitionLog] = {}
+        """Copies in the making, in another directory than the partition's own."""
+        self.topic_ids: dict[TopicPartition, Uuid] = {}
+        self.stray: list[Path] = []
+        self.deleted: list[tuple[int, Path]] = []
+        """When to remove which directory of a deleted partition."""
+        self.dirs = [LogDir(files, path, self._failed) for path in paths]
+        self._config_for = config_for
+        self._boot_id = boot_id
+        self._open = open_segments or OpenSegments()
+        self._on_offline = on_offline
+
+    @property
+    def online(self) -> list[LogDir]:
+        return [log_dir for log_dir in self.dirs if log_dir.failure is None]
+
+    def load(self, now_ms: int) -> None:
+        """Lock the directories and open every log in them."""
+        for log_dir in self.dirs:
+            try:
+                with log_dir:
+                    log_dir.acquire(self._boot_id)
+                    self._load_dir(log_dir, now_ms)
+            except StorageError:
+                continue  # offline from the start; the other directories serve
+
+    def _load_dir(self, log_dir: LogDir, now_ms: int) -> None:
+        recovery_points = log_dir.read_offsets(RECOVERY_POINTS)
+        log_starts = log_dir.read_offsets(LOG_STARTS)
+        high_watermarks = log_dir.read_offsets(HIGH_WATERMARKS)
+        for name in self.files.names(log_dir.path):
+            path = log_dir.path / name
+            if name in IGNORED or not self.files.is_dir(path):
+                continue
+            found = parse_dir_name(name)
+            if found is None:
+                raise ConfigError(f"{path} is no partition's directory: nothing else may be here")
+            partition = found.topic_partition
+            if found.role is Role.DELETE:
+                self.deleted.append((now_ms, path))
+            elif found.role is Role.STRAY:
+                self.stray.append(path)
+            else:
+                logs = self.future_logs if found.role is Role.FUTURE else self.logs
+                if partition in logs:
+                    raise ConfigError(
+                        f"{partition} is both in {logs[partition].path} and in {path}"
+                    )
+                log = load_log(
+                    self.files,
+                    log_dir,
+                    path,
+                    partition,
+                    self._config_for(partition.topic),
+                    open_segments=self._open,
+                    recovery_point=recovery_points.get(partition, 0),
+                    log_start_offset=log_starts.get(partition, 0),
+                    clean=log_dir.clean,
+                    now_ms=now_ms,
+                )
+                log.set_high_watermark(high_watermarks.get(partition, 0))
+                logs[partition] = log
+                self._read_topic_id(partition, path)
+
+    def _read_topic_id(self, partition: TopicPartition, path: Path) -> None:
+        metadata = path / PARTITION_METADATA
+        if self.files.exists(metadata):
+            self.topic_ids[partition] = decode_partition_metadata(
+                self.files.read(metadata), str(metadata)
+            )
+
+    def get(self, partition: TopicPartition) -> PartitionLog | None:
+        return self.logs.get(partition)
+
+    def create(
+        self,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        now_ms: int,
+        *,
+        path: Path | None = None,
+        future: bool = False,
+    ) -> PartitionLog:
+        """A new, empty log: in the directory that has the fewest, unless `path` names one."""
+        log_dir = self._roomiest() if path is None else self._dir(path)
+        role = Role.FUTURE if future else Role.CURRENT
+        logs = self.future_logs if future else self.logs
+        assert partition not in logs
+        directory = log_dir.path / dir_name(partition, role, uuid4().hex)
+        with log_dir:
+            self.files.make_dir(directory)
+            replace(self.files, directory / PARTITION_METADATA, encode_partition_metadata(topic_id))
+            log = load_log(
+                self.files,
+                log_dir,
+                directory,
+                partition,
+                self._config_for(partition.topic),
+                open_segments=self._open,
+                recovery_point=0,
+                log_start_offset=0,
+                clean=True,
+                now_ms=now_ms,
+            )
+        logs[partition] = log
+        self.topic_ids[partition] = topic_id
+        return log
+
+    def _roomiest(self) -> LogDir:
+        online = self.online
+        if not online:
+            raise PartitionOffline("every log directory is offline")
+        return min(online, key=lambda log_dir: len(self.logs_in(log_dir)))
+
+    def _dir(self, path: Path) -> LogDir:
+        for log_dir in self.online:
+            if log_dir.path == path:
+                return log_dir
+        raise LogDirNotFound(f"{path} is no log directory of this broker, or it is offline")
+
+    def logs_in(self, log_dir: LogDir) -> list[PartitionLog]:
+        logs = [*self.logs.values(), *self.future_logs.values()]
+        return [log for log in logs if log.log_dir is log_dir]
+
+    def delete(self, partition: TopicPartition, now_ms: int, *, future: bool = False) -> None:
+        """Drop a log: its directory is renamed now and removed later."""
+        log = (self.future_logs if future else self.logs).pop(partition)
+        if not future:
+            self.topic_ids.pop(partition, None)
+        self._retire(log, now_ms)
+
+    def _retire(self, log: PartitionLog, now_ms: int) -> None:
+        with log.log_dir:
+            self._rename(log, Role.DELETE)
+        self.deleted.append((now_ms + log.config.file_delete_delay_ms, log.path))
+
+    def _rename(self, log: PartitionLog, role: Role) -> None:
+        directory = log.log_dir.path / dir_name(log.topic_partition, role, uuid4().hex)
+        log.segments.move(directory, for_good=role is Role.DELETE)
+        self.files.sync_dir(log.log_dir.path)
+
+    def promote_future(self, partition: TopicPartition, now_ms: int) -> PartitionLog:
+        """Let the copy in another directory take the place of the partition's log."""
+        future = self.future_logs[partition]
+        current = self.logs[partition]
+        with future.log_dir:
+            future.flush()
+            self._retire(current, now_ms)
+            self._rename(future, Role.CURRENT)
+        self.logs[partition] = self.future_logs.pop(partition)
+        future.set_high_watermark(current.high_watermark)
+        self.checkpoint(future.log_dir)
+        return future
+
+    def truncate(self, targets: Mapping[TopicPartition, int]) -> None:
+        """Cut logs to offsets, as a follower must before it follows.
+
+        Recovery points that go back are on disk before anything is appended: a crash would
+        otherwise trust bytes that were never synced.
+        """
+        lowered = set()
+        for partition, offset in targets.items():
+            log = self.logs[partition]
+            if log.truncate_to(offset):
+                lowered.add(log.log_dir)
+        for log_dir in lowered:
+            self.checkpoint(log_dir, RECOVERY_POINTS)
+
+    def truncate_fully(self, partition: TopicPartition, offset: int, now_ms: int) -> None:
+        """Drop all records of a partition and begin at `offset`."""
+        log = self.logs[partition]
+        log.truncate_fully_and_start_at(offset, now_ms)
+        self.checkpoint(log.log_dir, RECOVERY_POINTS)
+
+    def checkpoint(self, log_dir: LogDir, *names: str) -> None:
+        """Write checkpoint files now: all of them, unless some are named."""
+        with log_dir:
+            for name in names or OFFSETS:
+                log_dir.write_offsets(name, self.offsets(log_dir, name))
+
+    def offsets(self, log_dir: LogDir, name: str) -> dict[TopicPartition, int]:
+        """What a checkpoint file should say now."""
+        found = {log.topic_partition: OFFSETS[name](log) for log in self.logs_in(log_dir)}
+        return {partition: offset for partition, offset in found.items() if offset is not None}
+
+    def _failed(self, log_dir: LogDir) -> None:
+        offline = [partition for partition, log in self.logs.items() if log.log_dir is log_dir]
+        if self._on_offline is not None:
+            self._on_offline(log_dir, offline)
+
+    def close(self, broker_epoch: int = -1) -> None:
+        """A clean stop: everything synced, checkpoints written, each directory marked."""
+        for log_dir in self.dirs:
+            try:
+                with log_dir:
+                    for log in self.logs_in(log_dir):
+                        log.close()
+                    self.checkpoint(log_dir)
+                    log_dir.release(broker_epoch=broker_epoch)
+            except StorageError as error:
+                logger.error("%s was not stopped cleanly: %s", log_dir.path, error)
+                log_dir.release(broker_epoch=None)
+
+
+def _log_start(log: PartitionLog) -> int | None:
+    # Elsewhere the name of the first segment says it.
+    start = log.log_start_offset
+    return start if start > log.segments.first.base_offset else None
+
+
+OFFSETS: dict[str, Callable[[PartitionLog], int | None]] = {
+    RECOVERY_POINTS: lambda log: log.recovery_point,
+    LOG_STARTS: _log_start,
+    HIGH_WATERMARKS: lambda log: log.high_watermark,
+}

@@ -1,0 +1,74 @@
+"""`.txnindex`: the aborted transactions that end in a segment.
+
+A `read_committed` fetch carries those that overlap it, and the client drops their records.
+Rare and small, so the whole file is read at once.
+"""
+
+from collections.abc import Iterable
+from struct import Struct
+
+import msgspec
+
+from penstock.log.corrupt import CorruptFile
+from penstock.types import Buffer
+
+_ENTRY = Struct(">hqqqq")
+ENTRY_BYTES = _ENTRY.size
+VERSION = 0
+
+
+class AbortedTxn(msgspec.Struct, frozen=True):
+    """One aborted transaction; `last_offset` is its marker's.
+
+    `last_stable_offset` is the one just after the abort: a search upwards may stop at the first
+    entry whose value is past the fetch, because what ends later began at or after it.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+def encode_aborted(txn: AbortedTxn) -> bytes:
+    return _ENTRY.pack(
+        VERSION, txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset
+    )
+
+
+def decode_aborted(data: Buffer, base_offset: int, what: str) -> list[AbortedTxn]:
+    """The entries of a segment that begins at `base_offset`; `CorruptFile` if one cannot be."""
+    if len(data) % ENTRY_BYTES:
+        raise CorruptFile(what, f"has {len(data)} bytes, no multiple of {ENTRY_BYTES}")
+    found: list[AbortedTxn] = []
+    newest = base_offset - 1
+    for version, *fields in _ENTRY.iter_unpack(data):
+        txn = AbortedTxn(*fields)
+        if version != VERSION:
+            raise CorruptFile(what, f"has an entry of version {version}, not {VERSION}")
+        if not (txn.first_offset <= txn.last_offset and newest < txn.last_offset):
+            raise CorruptFile(what, f"has an entry out of order: {txn}")
+        newest = txn.last_offset
+        found.append(txn)
+    return found
+
+
+def kept_bytes(data: Buffer, base_offset: int, end_offset: int, what: str) -> int:
+    """How much of the file stays when the log is truncated to `end_offset`."""
+    txns = decode_aborted(data, base_offset, what)
+    return ENTRY_BYTES * sum(txn.last_offset < end_offset for txn in txns)
+
+
+def overlapping(txns: Iterable[AbortedTxn], start: int, end: int) -> tuple[list[AbortedTxn], bool]:
+    """Aborted transactions with records in `[start, end)`, and whether no later one can have any.
+
+    `txns` are one segment's; while the answer is False the next segment's must be asked too,
+    because a transaction is listed where it ended.
+    """
+    found = []
+    for txn in txns:
+        if txn.last_offset >= start and txn.first_offset < end:
+            found.append(txn)
+        if txn.last_stable_offset >= end:
+            return found, True
+    return found, False

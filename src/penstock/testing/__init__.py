@@ -1,0 +1,1 @@
+"""What tests of Penstock, and of applications on it, may build upon."""

@@ -1,0 +1,293 @@
+"""`penstock log` through click's runner, over directories that our own log wrote."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from penstock.cli.decoders import DECODERS
+from penstock.cli.main import main
+from penstock.config.topic import TopicConfig
+from penstock.log.files import DiskFiles
+from penstock.log.log_dir import LogDir
+from penstock.log.meta_properties import MetaProperties, encode_meta_properties
+from penstock.log.open_segments import OpenSegments
+from penstock.log.partition_log import PartitionLog
+from penstock.log.partition_metadata import encode_partition_metadata
+from penstock.log.recovery import load_log
+from penstock.record.batch import read_header, seal
+from penstock.record.build import build_batch
+from penstock.record.control import build_marker
+from penstock.record.record import Record
+from penstock.types import TopicPartition, Uuid
+
+NOW = 1_700_000_000_000
+TOPIC_ID = Uuid(bytes(range(16)))
+FIRST = "00000000000000000000"
+
+
+def run(*args: str | Path) -> Result:
+    return CliRunner().invoke(main, ["log", *map(str, args)])
+
+
+def append(log: PartitionLog, batch: bytearray, *, from_client: bool = True) -> None:
+    log.append_as_leader(batch, read_header(batch), 0, NOW, from_client=from_client)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A log directory with one partition: plain batches, an aborted transaction, two segments."""
+    data = tmp_path / "data"
+    partition = data / "orders-0"
+    partition.mkdir(parents=True)
+    (data / "meta.properties").write_bytes(encode_meta_properties(MetaProperties(1, "cluster")))
+    (data / ".kafka_cleanshutdown").touch()
+    (partition / "partition.metadata").write_bytes(encode_partition_metadata(TOPIC_ID))
+    files = DiskFiles()
+    log = load_log(
+        files,
+        LogDir(files, data),
+        partition,
+        TopicPartition("orders", 0),
+        TopicConfig(index_interval_bytes=10),
+        open_segments=OpenSegments(),
+        recovery_point=0,
+        log_start_offset=0,
+        clean=False,
+        now_ms=NOW,
+    )
+    for number in range(4):
+        append(log, build_batch([Record(0, NOW + number, b"k%d" % number, b"v", [("h", b"1")])]))
+    append(
+        log,
+        build_batch(
+            [Record(0, NOW + 9, b"k", None, [])],
+            producer_id=7,
+            producer_epoch=0,
+            base_sequence=0,
+            transactional=True,
+        ),
+    )
+    marker = build_marker(
+        producer_id=7, producer_epoch=0, committed=False, coordinator_epoch=3, timestamp=NOW + 10
+    )
+    append(log, marker, from_client=False)
+    log.roll(NOW)
+    append(log, build_batch([Record(0, NOW + 11, b"k", b"last", [])]))
+    log.close()
+    return data
+
+
+def file(data: Path, name: str) -> Path:
+    return data / "orders-0" / name
+
+
+def damage(path: Path, at: int) -> None:
+    contents = bytearray(path.read_bytes())
+    contents[at] ^= 1
+    path.write_bytes(contents)
+
+
+def test_dump_shows_batches(data: Path) -> None:
+    result = run("dump", file(data, f"{FIRST}.log"))
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert lines[0] == f"Dumping {file(data, f'{FIRST}.log')}"
+    assert lines[1] == "Log starting offset: 0"
+    assert lines[2].startswith("baseOffset: 0 lastOffset: 0 count: 1 baseSequence: -1")
+    assert f"position: 0 CreateTime: {NOW} size: 75 magic: 2 compresscodec: none" in lines[2]
+    assert lines[2].endswith("isvalid: true")
+    assert len(lines) == 8
+
+
+def test_dump_shows_records_and_markers(data: Path) -> None:
+    shown = run("dump", "--print-data-log", file(data, f"{FIRST}.log")).stdout.splitlines()
+    assert (
+        f"| offset: 0 CreateTime: {NOW} keySize: 2 valueSize: 1 sequence: -1 headerKeys: [h] "
+        "key: k0 payload: v" in shown
+    )
+    assert (
+        f"| offset: 4 CreateTime: {NOW + 9} keySize: 1 valueSize: -1 sequence: 0 headerKeys: [] "
+        "key: k" in shown
+    )
+    assert any(line.endswith("endTxnMarker: ABORT coordinatorEpoch: 3") for line in shown)
+    deep = run("dump", "--deep-iteration", file(data, f"{FIRST}.log")).stdout
+    assert "| offset: 0" in deep
+    assert "payload" not in deep
+
+
+def test_dump_shows_indexes_and_snapshots(data: Path) -> None:
+    assert "offset: 1 position: 75" in run("dump", file(data, f"{FIRST}.index")).stdout
+    assert (
+        f"timestamp: {NOW + 10} offset: 5" in run("dump", file(data, f"{FIRST}.timeindex")).stdout
+    )
+    assert (
+        "version: 0 producerId: 7 firstOffset: 4 lastOffset: 5 lastStableOffset: 6"
+        in run("dump", file(data, f"{FIRST}.txnindex")).stdout
+    )
+    snapshot = run("dump", file(data, "00000000000000000006.snapshot")).stdout
+    assert "producerId: 7 producerEpoch: 0 coordinatorEpoch: 3" in snapshot
+    assert "currentTxnFirstOffset: OptionalLong.empty" in snapshot
+    assert "lastSequence: 0 lastOffset: 4" in snapshot
+
+
+def test_dump_writes_json_lines(data: Path) -> None:
+    result = run("dump", "--format", "json", "--print-data-log", file(data, f"{FIRST}.log"))
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [row["kind"] for row in rows[:3]] == ["note", "batch", "record"]
+    assert rows[2]["headerKeys"] == ["h"]
+    assert rows[1]["isvalid"] is True
+    assert rows[1]["deleteHorizonMs"] is None
+
+
+def test_dump_tells_damage(data: Path) -> None:
+    damage(file(data, f"{FIRST}.log"), 70)
+    result = run("dump", file(data, f"{FIRST}.log"))
+    assert result.exit_code == 1
+    assert "! the batch at byte 0 does not match its CRC" in result.stdout
+    assert "isvalid: false" in result.stdout
+
+
+def test_dump_tells_a_cut_file(data: Path) -> None:
+    path = file(data, f"{FIRST}.log")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert "is cut after" in run("dump", path).stdout
+    path.write_bytes(path.read_bytes()[:30])
+    assert "! no batch begins at byte 0" in run("dump", path).stdout
+
+
+@pytest.mark.parametrize(
+    ("suffix", "told"), [("index", "is no batch's last"), ("timeindex", "is not the newest")]
+)
+def test_dump_compares_indexes_with_the_batches(data: Path, suffix: str, told: str) -> None:
+    damage(file(data, f"{FIRST}.{suffix}"), 7)
+    result = run("dump", file(data, f"{FIRST}.{suffix}"))
+    assert result.exit_code == 1
+    assert told in result.stdout
+
+
+def test_dump_refuses_other_files(data: Path) -> None:
+    result = run("dump", data / "meta.properties")
+    assert result.exit_code == 1
+    assert "penstock: " in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_topic_can_have_a_decoder_of_its_own(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DECODERS, "orders", "penstock.log.inspection.dump:text_decoder")
+    by_folder = run("dump", "--print-data-log", file(data, f"{FIRST}.log")).stdout
+    by_name = run("dump", "--print-data-log", "--decoder", "orders", file(data, f"{FIRST}.log"))
+    assert by_folder == by_name.stdout
+    assert "payload: v" in by_folder
+
+
+def test_verify_finds_nothing_wrong_with_a_whole_directory(data: Path) -> None:
+    result = run("verify", "--deep-iteration", data)
+    assert result.exit_code == 0, result.output
+    assert "1 partitions, 2 segments, 7 batches, 7 records" in result.stdout
+    assert result.stdout.endswith("no damage\n")
+    assert run("verify", data / "orders-0").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "told"),
+    [
+        (f"{FIRST}.log", 70, "wrong CRC at byte 0"),
+        (f"{FIRST}.log", 75 + 16, "has no batch at byte 75"),
+        (f"{FIRST}.log", 7, "offsets 1 to 1"),
+        (f"{FIRST}.index", 7, "is no batch's last"),
+        (f"{FIRST}.timeindex", 7, "is not the newest timestamp"),
+        (f"{FIRST}.txnindex", 1, "version 1"),
+        ("00000000000000000006.snapshot", 20, "does not match its CRC"),
+        ("leader-epoch-checkpoint", 2, "declares"),
+        ("partition.metadata", 9, "version"),
+    ],
+)
+def test_verify_reports_damage(data: Path, name: str, at: int, told: str) -> None:
+    damage(file(data, name), at)
+    result = run("verify", data)
+    assert result.exit_code == 1
+    assert told in result.stdout
+    assert f"orders-0/{name}" in result.stdout
+
+
+def test_verify_reports_what_is_missing_or_contradicts(data: Path) -> None:
+    file(data, f"{FIRST}.index").unlink()
+    file(data, "leader-epoch-checkpoint").write_bytes(b"0\n1\n5 0\n")
+    (data / "recovery-point-offset-checkpoint").write_bytes(b"0\n1\norders 0 99\n")
+    report = json.loads(run("verify", "--format", "json", data).stdout)
+    told = " / ".join(f"{found['path']}: {found['what']}" for found in report["damage"])
+    assert "index: is missing" in told
+    assert "has epoch 5 for offset 0, which was written in epoch 0" in told
+    assert "orders-0 at 99, but its log ends at 7" in told
+
+
+def test_verify_reports_bad_records_when_asked_to_look_deep(data: Path) -> None:
+    path = file(data, "00000000000000000006.log")
+    batch = build_batch([Record(6, NOW + 11, b"k", b"last", [])], base_offset=6, leader_epoch=0)
+    batch[57:61] = (2).to_bytes(4)  # a second record that is not there
+    seal(batch)
+    path.write_bytes(batch)
+    assert "has bad records" in run("verify", "--deep-iteration", data).stdout
+    assert "has bad records" not in run("verify", data).stdout
+
+
+def test_verify_remarks_what_a_crash_left(data: Path) -> None:
+    file(data, f"{FIRST}.log.cleaned").touch()
+    (data / f"gone-0.{'0' * 32}-delete").mkdir()
+    result = run("verify", data)
+    assert result.exit_code == 0
+    assert "is left over" in result.stdout
+    assert "is marked as delete" in result.stdout
+
+
+def test_verify_refuses_what_is_no_log_directory(tmp_path: Path) -> None:
+    assert run("verify", tmp_path).exit_code == 2
+    assert run("verify", tmp_path / "none").exit_code == 2
+
+
+def test_adopt_lists_topics_ids_and_partitions(data: Path) -> None:
+    (data / "__cluster_metadata-0").mkdir()
+    result = run("adopt", data)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "cluster cluster, broker 1",
+        "orders AAECAwQFBgcICQoLDA0ODw partitions 0",
+        "ignored: __cluster_metadata-0",
+    ]
+    adopted = json.loads(run("adopt", "--format", "json", data).stdout)
+    assert adopted["topics"] == [
+        {"name": "orders", "topic_id": "AAECAwQFBgcICQoLDA0ODw", "partitions": [0]}
+    ]
+    assert adopted["clean_shutdown"] is True
+
+
+def test_adopt_says_when_the_broker_did_not_stop_in_order(data: Path) -> None:
+    (data / ".kafka_cleanshutdown").unlink()
+    assert "did not stop in order" in run("adopt", data).stdout
+
+
+def test_adopt_refuses_a_directory_that_contradicts_itself(data: Path) -> None:
+    other = data / "orders-1"
+    other.mkdir()
+    (other / "partition.metadata").write_bytes(encode_partition_metadata(Uuid(b"x" * 16)))
+    result = run("adopt", data)
+    assert result.exit_code == 2
+    assert "two topic ids" in result.stderr
+    (other / "partition.metadata").unlink()
+    assert "is missing" in run("adopt", data).stderr
+    (other / "partition.metadata").write_bytes(b"?")
+    assert run("adopt", data).exit_code == 1
+
+
+def test_adopt_refuses_a_directory_in_use(data: Path) -> None:
+    release = DiskFiles().lock(data / ".lock")
+    result = run("adopt", data)
+    release()
+    assert result.exit_code == 2
+    assert "in use" in result.stderr
+
+
+def test_adopt_refuses_what_is_no_log_directory(tmp_path: Path) -> None:
+    assert run("adopt", tmp_path).exit_code == 2

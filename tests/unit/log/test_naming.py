@@ -1,0 +1,36 @@
+import pytest
+
+from penstock.log.naming import DirName, Role, dir_name, parse_dir_name
+from penstock.types import TopicPartition
+
+UNIQUE = "0123456789abcdef" * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "topic", "partition", "role"),
+    [
+        ("orders-0", "orders", 0, Role.CURRENT),
+        ("tp_demo-05-12", "tp_demo-05", 12, Role.CURRENT),
+        (f"orders-3.{UNIQUE}-delete", "orders", 3, Role.DELETE),
+        (f"a.b-3.{UNIQUE}-future", "a.b", 3, Role.FUTURE),
+        (f"orders-3.{UNIQUE}-stray", "orders", 3, Role.STRAY),
+    ],
+)
+def test_a_directory_name_tells_partition_and_role(
+    name: str, topic: str, partition: int, role: Role
+) -> None:
+    assert parse_dir_name(name) == DirName(TopicPartition(topic, partition), role)
+    assert dir_name(TopicPartition(topic, partition), role, UNIQUE) == name
+
+
+@pytest.mark.parametrize("name", ["orders", "-0", "orders-", "orders-x", ".lock"])
+def test_other_directories_are_no_partitions(name: str) -> None:
+    assert parse_dir_name(name) is None
+
+
+def test_the_longest_topic_name_still_fits_when_it_is_deleted() -> None:
+    name = dir_name(TopicPartition("t" * 249, 7), Role.DELETE, UNIQUE)
+    assert len(name) == 255
+    found = parse_dir_name(name)
+    assert found is not None
+    assert found.role is Role.DELETE

@@ -1,0 +1,424 @@
+import errno
+
+import pytest
+
+from penstock.config.topic import TopicConfig
+from penstock.errors import StorageError
+from penstock.log.append import OffsetOutOfRange, OffsetsOutOfOrder
+from penstock.log.log_dir import LogDirOffline
+from penstock.log.producer_state import OutOfOrderSequence
+from penstock.log.txn_index import AbortedTxn
+from penstock.record.batch import CorruptBatch, batches, crc_matches, read_header
+from penstock.record.compression import Codec
+from penstock.testing.logs import PARTITION, LogRig, batch_of
+
+SMALL = TopicConfig(segment_bytes=1_000, index_interval_bytes=200)
+
+
+def filled(count: int, config: TopicConfig = SMALL) -> LogRig:
+    """Batches of two records, `count` of them, at times 0, 10, 20, ..."""
+    rig = LogRig(config)
+    for n in range(count):
+        rig.append(batch_of(b"%d" % (2 * n), b"%d" % (2 * n + 1), timestamp=n * 10))
+    return rig
+
+
+def test_offsets_begin_at_0_and_ascend_without_a_gap() -> None:
+    rig = LogRig()
+    assert [rig.append(batch_of(b"a", b"b")).first_offset for _ in range(3)] == [0, 2, 4]
+    assert rig.log.end_offset == 6
+    assert rig.read_all() == [(0, b"a"), (1, b"b"), (2, b"a"), (3, b"b"), (4, b"a"), (5, b"b")]
+
+
+def test_a_batch_is_stored_with_its_offset_and_leader_epoch_and_is_otherwise_as_sent() -> None:
+    rig = LogRig()
+    rig.append(batch_of(b"first"))
+    sent = batch_of(b"second", codec=Codec.ZSTD)
+    original = bytes(sent)
+    rig.append(sent, leader_epoch=7)
+    part = rig.log.read(1, 1, up_to=2)
+    assert part is not None
+    stored = part.read()
+    header = read_header(stored)
+    assert (header.base_offset, header.leader_epoch) == (1, 7)
+    assert stored[16:] == original[16:]
+    assert crc_matches(stored, header)
+
+
+def test_log_append_time_replaces_the_producers() -> None:
+    rig = LogRig(TopicConfig(message_timestamp_type="LogAppendTime"))
+    appended = rig.append(batch_of(b"a", timestamp=5), now_ms=777)
+    assert appended.log_append_time == 777
+    part = rig.log.read(0, 1, up_to=1)
+    assert part is not None
+    header = read_header(part.read())
+    assert (header.max_timestamp, header.is_log_append_time) == (777, True)
+    assert crc_matches(part.read(), header)
+
+
+def test_of_9_messages_with_high_watermark_6_a_consumer_reads_0_to_5() -> None:
+    rig = LogRig()
+    for n in range(9):
+        rig.append(batch_of(b"%d" % n))
+    assert rig.log.end_offset == 9
+    rig.log.advance_high_watermark(6)
+    part = rig.log.read(0, 1 << 20, up_to=rig.log.high_watermark)
+    assert part is not None
+    assert [header.base_offset for _, header in batches(part.read())] == [0, 1, 2, 3, 4, 5]
+    assert rig.log.read(6, 1 << 20, up_to=rig.log.high_watermark) is None
+
+
+def test_the_high_watermark_moves_on_only_and_not_past_the_end() -> None:
+    rig = filled(5)
+    assert rig.log.advance_high_watermark(4)
+    assert not rig.log.advance_high_watermark(3)
+    assert rig.log.high_watermark == 4
+    with pytest.raises(ValueError, match="past the end"):
+        rig.log.advance_high_watermark(11)
+
+
+def test_a_read_from_inside_a_batch_begins_with_that_batch() -> None:
+    rig = filled(50)
+    for offset in range(100):
+        part = rig.log.read(offset, 1, up_to=100)
+        assert part is not None
+        assert read_header(part.read()).base_offset == offset - offset % 2
+
+
+def test_a_first_batch_larger_than_the_limit_comes_whole_unless_none_is_wanted() -> None:
+    rig = LogRig()
+    size = len(batch_of(b"x" * 500))
+    rig.append(batch_of(b"x" * 500))
+    whole = rig.log.read(0, 10, up_to=1)
+    cut = rig.log.read(0, 10, up_to=1, min_one_batch=False)
+    assert whole is not None
+    assert cut is not None
+    assert (whole.size_bytes, cut.size_bytes) == (size, 10)
+
+
+def test_offsets_outside_the_log_are_refused_with_its_range() -> None:
+    rig = filled(10)
+    rig.log.advance_high_watermark(20)
+    rig.log.maybe_increment_log_start(4)
+    for asked in (3, 21):
+        with pytest.raises(OffsetOutOfRange) as refused:
+            rig.log.read(asked, 1, up_to=20)
+        assert (refused.value.asked, refused.value.start, refused.value.end) == (asked, 4, 20)
+
+
+def test_a_segment_rolls_before_it_passes_its_size() -> None:
+    rig = filled(100)
+    assert len(rig.log.segments) > 1
+    assert all(segment.size_bytes <= 1_000 for segment in rig.log.segments)
+    names = [name for name in rig.files.names(rig.log.path) if name.endswith(".log")]
+    assert names == [f"{segment.base_offset:020d}.log" for segment in rig.log.segments]
+    assert [value for _, value in rig.read_all()] == [b"%d" % n for n in range(200)]
+
+
+def test_a_batch_larger_than_a_segment_gets_one_of_its_own() -> None:
+    rig = LogRig(SMALL)
+    for size in (10, 2_000, 10):
+        rig.append(batch_of(b"x" * size))
+    assert [segment.base_offset for segment in rig.log.segments] == [0, 1, 2]
+
+
+def test_a_segment_rolls_by_the_time_between_its_records() -> None:
+    rig = LogRig(TopicConfig(segment_ms=1_000))
+    for timestamp in (0, 1_000, 1_001, 1_500, 2_002):
+        rig.append(batch_of(b"x", timestamp=timestamp))
+    assert [segment.base_offset for segment in rig.log.segments] == [0, 2, 4]
+
+
+def test_records_without_timestamps_roll_by_the_age_of_the_segment() -> None:
+    rig = LogRig(TopicConfig(segment_ms=1_000))
+    for now_ms in (10, 1_000, 1_001):
+        rig.append(batch_of(b"x", timestamp=-1), now_ms=now_ms)
+    assert [segment.base_offset for segment in rig.log.segments] == [0, 2]
+
+
+def test_a_segment_rolls_when_its_index_is_full() -> None:
+    rig = LogRig(TopicConfig(segment_index_bytes=48, index_interval_bytes=1))
+    for n in range(20):
+        rig.append(batch_of(b"x", timestamp=n))
+    # The time index of 48 bytes takes four entries, of which one is kept for the roll.
+    assert [segment.base_offset for segment in rig.log.segments] == [0, 4, 8, 12, 16]
+    assert rig.files.size(rig.log.segments.first.path(".timeindex")) <= 48
+
+
+def test_a_segment_rolls_when_relative_offsets_no_longer_fit() -> None:
+    rig = LogRig()
+    rig.append(batch_of(b"x"))
+    far = batch_of(b"y")
+    far[:8] = (1 << 31).to_bytes(8)
+    rig.log.append_as_follower(far, 0)
+    assert [segment.base_offset for segment in rig.log.segments] == [0, 1 << 31]
+    assert rig.read_all() == [(0, b"x"), (1 << 31, b"y")]
+
+
+def test_indexes_are_preallocated_and_trimmed_at_the_roll() -> None:
+    rig = filled(40)
+    first, active = rig.log.segments.first, rig.log.segments.active
+    assert rig.files.size(first.path(".index")) == first.offset_index.entries.size_bytes > 0
+    assert rig.files.size(active.path(".index")) == 10 << 20
+    assert rig.files.size(active.path(".timeindex")) == (10 << 20) // 12 * 12
+
+
+def test_there_is_one_index_entry_for_each_interval_of_bytes() -> None:
+    rig = LogRig(TopicConfig(index_interval_bytes=4096))
+    size = len(batch_of(b"x" * 1_000))
+    for _ in range(100):
+        rig.append(batch_of(b"x" * 1_000))
+    entries = rig.log.segments.active.offset_index.entries
+    positions = [position for _, position in (entries[n] for n in range(len(entries)))]
+    assert positions == [n * 4 * size for n in range(1, 25)]
+
+
+def test_a_follower_writes_what_the_leader_wrote() -> None:
+    leader = filled(60)
+    follower = LogRig(TopicConfig(segment_bytes=1_700))
+    while (part := leader.log.read(follower.log.end_offset, 700, up_to=120)) is not None:
+        assert follower.log.append_as_follower(part.read(), 0) is not None
+    assert follower.read_all() == leader.read_all()
+    assert len(follower.log.segments) > 1
+    assert all(segment.size_bytes <= 1_700 for segment in follower.log.segments)
+    assert follower.log.epochs.entries == leader.log.epochs.entries
+
+
+def test_a_cut_batch_at_the_end_of_a_fetch_is_left_out() -> None:
+    rig, leader = LogRig(), filled(3)
+    part = leader.log.read(0, 1 << 20, up_to=6)
+    assert part is not None
+    assert rig.log.append_as_follower(part.read()[:-1], 0) is not None
+    assert rig.log.end_offset == 4
+    assert rig.log.append_as_follower(b"", 0) is None
+
+
+def test_a_follower_refuses_damaged_and_disordered_batches() -> None:
+    rig, leader = LogRig(), filled(3)
+    part = leader.log.read(0, 1 << 20, up_to=6)
+    assert part is not None
+    data = bytearray(part.read())
+    data[-1] ^= 1
+    with pytest.raises(CorruptBatch):
+        rig.log.append_as_follower(data, 0)
+    assert rig.log.end_offset == 0
+    rig.log.append_as_follower(part.read(), 0)
+    with pytest.raises(OffsetsOutOfOrder, match="the log ends at 6"):
+        rig.log.append_as_follower(part.read(), 0)
+
+
+def test_a_retried_batch_is_answered_with_its_first_offset() -> None:
+    rig = LogRig()
+    for sequence in range(3):
+        rig.append(batch_of(b"x", producer_id=9, sequence=sequence))
+    again = rig.append(batch_of(b"x", producer_id=9, sequence=1))
+    assert (again.first_offset, again.duplicate) == (1, True)
+    assert rig.log.end_offset == 3
+    with pytest.raises(OutOfOrderSequence):
+        rig.append(batch_of(b"x", producer_id=9, sequence=4))
+
+
+def test_an_open_transaction_holds_the_last_stable_offset() -> None:
+    rig = LogRig()
+    rig.append(batch_of(b"plain"))
+    rig.append(batch_of(b"in txn", producer_id=9, sequence=0, transactional=True))
+    rig.append(batch_of(b"plain"))
+    rig.log.advance_high_watermark(3)
+    assert rig.log.last_stable_offset == 1
+    rig.end_transaction(9, committed=True)
+    assert rig.log.last_stable_offset == 1, "the marker is not yet replicated"
+    rig.log.advance_high_watermark(4)
+    assert rig.log.last_stable_offset == 4
+
+
+def test_aborted_transactions_are_listed_for_the_ranges_they_touch() -> None:
+    rig = LogRig(SMALL)
+    rig.append(batch_of(b"in txn", producer_id=9, sequence=0, transactional=True))
+    for _ in range(20):
+        rig.append(batch_of(b"x" * 100))
+    rig.end_transaction(9, committed=False)
+    rig.append(batch_of(b"later"))
+    assert len(rig.log.segments) > 1
+    aborted = AbortedTxn(producer_id=9, first_offset=0, last_offset=21, last_stable_offset=22)
+    assert rig.log.aborted_between(0, 23) == [aborted]
+    assert rig.log.aborted_between(5, 6) == [aborted]
+    assert rig.log.aborted_between(22, 23) == []
+
+
+def test_a_damaged_index_of_aborted_transactions_is_made_anew() -> None:
+    rig = LogRig(SMALL)
+    for n in range(8):
+        rig.append(batch_of(b"x" * 150, producer_id=n, sequence=0, transactional=True))
+        rig.end_transaction(n, committed=n % 2 == 0)
+    expected = rig.log.aborted_between(0, 16)
+    assert [txn.producer_id for txn in expected] == [1, 3, 5, 7]
+    for path in rig.fake.walk(rig.log.path):
+        if path.suffix == ".txnindex":
+            rig.fake.flip_bit(path, 3)
+    assert rig.log.aborted_between(0, 16) == expected
+
+
+def test_a_time_is_found_through_both_indexes_to_the_very_record() -> None:
+    rig = LogRig(TopicConfig(index_interval_bytes=200, segment_bytes=4_000))
+    for n in range(100):
+        base = 1557554753000 + n * 30
+        times = (base, base + 10, base + 20)
+        rig.append(batch_of(b"a", b"b", b"c", timestamps=times, codec=Codec.GZIP))
+    assert len(rig.log.segments) > 1
+    assert rig.log.offset_for_timestamp(1557554753430) == (1557554753430, 42 + 1)
+    assert rig.log.offset_for_timestamp(1557554753431) == (1557554753440, 44)
+    assert rig.log.offset_for_timestamp(0) == (1557554753000, 0)
+    assert rig.log.offset_for_timestamp(1557554753000 + 3_000) is None
+
+
+def test_a_time_is_found_although_timestamps_go_back_and_forth() -> None:
+    rig = LogRig(TopicConfig(index_interval_bytes=1))
+    times = [50, 10, 70, 60, 20, 90, 80]
+    for timestamp in times:
+        rig.append(batch_of(b"x", timestamp=timestamp))
+    for asked in range(95):
+        expected = next(((at, n) for n, at in enumerate(times) if at >= asked), None)
+        assert rig.log.offset_for_timestamp(asked) == expected
+    assert rig.log.offset_of_max_timestamp() == (90, 5)
+
+
+def test_the_newest_timestamp_is_found_to_the_very_record() -> None:
+    rig = LogRig(SMALL)
+    assert rig.log.offset_of_max_timestamp() is None
+    for n in range(30):
+        rig.append(batch_of(b"a", b"b", b"c", timestamps=(n, 1_000 - n, n)))
+    assert rig.log.offset_of_max_timestamp() == (1_000, 1)
+    rig.restart()
+    assert rig.log.offset_of_max_timestamp() == (1_000, 1)
+
+
+def test_a_time_search_does_not_go_before_the_log_start() -> None:
+    rig = filled(20)
+    rig.log.advance_high_watermark(40)
+    rig.log.maybe_increment_log_start(7)
+    assert rig.log.offset_for_timestamp(0) == (30, 7)
+
+
+def test_the_end_offset_of_an_epoch_is_where_the_next_began() -> None:
+    rig = LogRig()
+    for epoch in (1, 1, 3):
+        rig.append(batch_of(b"x"), leader_epoch=epoch)
+    assert rig.log.offset_for_leader_epoch(1) == (1, 2)
+    assert rig.log.offset_for_leader_epoch(2) == (1, 2)
+    assert rig.log.offset_for_leader_epoch(3) == (3, 3)
+    assert rig.log.offset_for_leader_epoch(4) == (-1, -1)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 7, 40, 99])
+def test_truncation_leaves_what_was_before_and_appends_go_on_there(offset: int) -> None:
+    rig = filled(50)
+    before = rig.read_all()
+    rig.store.truncate({PARTITION: offset})
+    kept = offset - offset % 2  # a batch goes whole
+    assert rig.read_all() == before[:kept]
+    assert rig.log.end_offset == offset
+    assert rig.append(batch_of(b"new"), leader_epoch=5).first_offset == offset
+    assert rig.read_all() == [*before[:kept], (offset, b"new")]
+    assert rig.log.epochs.latest == 5
+
+
+def test_truncation_takes_back_producers_and_transactions() -> None:
+    rig = LogRig(SMALL)
+    for sequence in range(20):
+        rig.append(batch_of(b"x" * 90, producer_id=9, sequence=sequence, transactional=True))
+    rig.end_transaction(9, committed=False)
+    rig.store.truncate({PARTITION: 12})
+    assert rig.log.producers.first_unstable_offset == 0
+    assert rig.log.producers.producers[9].last_sequence == 11
+    assert rig.log.aborted_between(0, 12) == []
+    assert (
+        rig.append(batch_of(b"x", producer_id=9, sequence=12, transactional=True)).first_offset
+        == 12
+    )
+
+
+def test_a_log_can_begin_anew_at_any_offset() -> None:
+    rig = filled(50)
+    rig.store.truncate_fully(PARTITION, 1_000, 0)
+    log = rig.log
+    assert (log.log_start_offset, log.high_watermark, log.end_offset) == (1_000, 1_000, 1_000)
+    assert rig.append(batch_of(b"x")).first_offset == 1_000
+    rig.restart()
+    assert rig.read_all() == [(1_000, b"x")]
+    assert rig.log.log_start_offset == 1_000
+
+
+def test_retention_drops_whole_segments_and_moves_the_log_start() -> None:
+    rig = filled(100, TopicConfig(segment_bytes=1_000, retention_ms=200, file_delete_delay_ms=60))
+    rig.log.advance_high_watermark(200)
+    count = len(rig.log.segments)
+    dropped = rig.log.delete_old_segments(now_ms=1_000)
+    assert 0 < dropped < count
+    first = rig.log.segments.first
+    assert rig.log.log_start_offset == first.base_offset
+    assert first.newest_ms >= 800
+    assert any(name.endswith(".log.deleted") for name in rig.files.names(rig.log.path))
+    rig.log.segments.remove_deleted(1_059)
+    assert any(name.endswith(".log.deleted") for name in rig.files.names(rig.log.path))
+    rig.log.segments.remove_deleted(1_060)
+    assert not any(name.endswith(".deleted") for name in rig.files.names(rig.log.path))
+
+
+def test_when_all_records_are_expired_the_log_is_empty_but_keeps_its_end() -> None:
+    rig = filled(10, TopicConfig(retention_ms=1))
+    rig.log.advance_high_watermark(20)
+    assert rig.log.delete_old_segments(now_ms=10_000) == 1
+    assert (rig.log.log_start_offset, rig.log.end_offset) == (20, 20)
+    rig.restart()
+    assert (rig.log.log_start_offset, rig.log.end_offset) == (20, 20)
+    assert rig.append(batch_of(b"x")).first_offset == 20
+
+
+def test_compacted_logs_drop_only_what_lies_before_the_log_start() -> None:
+    rig = filled(100, TopicConfig(segment_bytes=1_000, retention_ms=1, cleanup_policy=("compact",)))
+    rig.log.advance_high_watermark(200)
+    assert rig.log.delete_old_segments(now_ms=1 << 40) == 0
+    rig.log.maybe_increment_log_start(100)
+    assert rig.log.delete_old_segments(now_ms=1 << 40) > 0
+    assert rig.log.segments.first.base_offset <= 100
+
+
+def test_flush_messages_asks_for_a_flush() -> None:
+    rig = LogRig(TopicConfig(flush_messages=3))
+    assert [rig.append(batch_of(b"x")).flush_due for _ in range(3)] == [False, False, True]
+    rig.log.flush()
+    assert not rig.append(batch_of(b"x")).flush_due
+
+
+def test_nothing_is_accepted_after_a_failed_append() -> None:
+    rig = filled(3)
+    rig.fake.fail_next("append", errno.ENOSPC)
+    with pytest.raises(StorageError, match="No space left"):
+        rig.append(batch_of(b"x"))
+    with pytest.raises(LogDirOffline, match="No space left"):
+        rig.append(batch_of(b"x"))
+    with pytest.raises(LogDirOffline):
+        rig.log.read(0, 1, up_to=6)
+    assert rig.offline == [(rig.dirs[0], [PARTITION])]
+
+
+def test_nothing_is_accepted_after_a_failed_sync() -> None:
+    rig = filled(3)
+    rig.fake.fail_next("sync", errno.EIO)
+    with pytest.raises(StorageError, match="Input/output"):
+        rig.log.flush()
+    assert rig.log.recovery_point == 0
+    with pytest.raises(LogDirOffline):
+        rig.log.flush()
+    with pytest.raises(LogDirOffline):
+        rig.append(batch_of(b"x"))
+
+
+def test_a_flush_begun_before_a_truncation_does_not_vouch_for_what_came_after() -> None:
+    rig = filled(10)
+    flush = rig.log.begin_flush()
+    rig.store.truncate({PARTITION: 4})
+    rig.append(batch_of(b"new", b"er"))
+    flush.run()
+    rig.log.flushed(flush)
+    assert rig.log.recovery_point == 0
