@@ -1,7 +1,8 @@
 """From a frame to its handler: which API, which version, decoded, and the response encoded."""
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import CoroutineType
 from typing import Any, TypeAlias
 
 import msgspec
@@ -11,7 +12,7 @@ from penstock.broker.waiters import Parked
 from penstock.clock import Clock
 from penstock.errors import KafkaError, ProtocolError
 from penstock.types import Buffer
-from penstock.wire.apis import APIS, Api
+from penstock.wire.apis import Api
 from penstock.wire.codec import decoder
 from penstock.wire.frame import response_frame
 from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
@@ -21,7 +22,7 @@ from penstock.wire.schema import Message, Splice
 logger = logging.getLogger(__name__)
 
 Outcome: TypeAlias = (
-    Message | Parked[Message] | Coroutine[None, None, Message | None] | bytearray | None
+    Message | Parked[Message] | CoroutineType[None, None, Message | None] | bytearray | None
 )
 """A response; one that comes later; one ready to be sent; or none, as after `acks=0`."""
 
@@ -52,7 +53,7 @@ class Request(msgspec.Struct, gc=False):
 
 
 class Routes:
-    """What a broker serves, made at first use. `lowest` may advertise below what is served."""
+    """What a broker serves; the way to each API and version is made at first use."""
 
     def __init__(self, handlers: Mapping[int, Handler]) -> None:
         self.handlers = handlers
@@ -112,7 +113,3 @@ class Dispatch:
     def encode(self, request: Request, response: Message) -> tuple[bytearray, Sequence[Splice]]:
         header = request.header
         return response_frame(header.api, header.version, header.correlation_id, response)
-
-
-def served(handlers: Mapping[int, Handler]) -> list[Api]:
-    return [api for key, api in APIS.items() if key in handlers]
