@@ -22,7 +22,7 @@ from penstock.wire.schema import Message, Splice
 logger = logging.getLogger(__name__)
 
 Outcome: TypeAlias = (
-    Message | Parked[Message] | CoroutineType[None, None, Message | None] | bytearray | None
+    "Message | Parked[Message] | CoroutineType[Any, Any, Message | None] | bytearray | None"
 )
 """A response; one that comes later; one ready to be sent; or none, as after `acks=0`."""
 
