@@ -13,6 +13,8 @@ from penstock import __version__
 from penstock.errors import ConfigError, KafkaError, ProtocolError, StorageError
 
 COMMANDS = {
+    "serve": "Run a broker.",
+    "stop": "Stop a broker that runs in a directory.",
     "log": "Look into log directories: dump, verify, adopt.",
 }
 """Name and what `penstock --help` says of it; its code is `penstock.cli.<name>`."""
