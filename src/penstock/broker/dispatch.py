@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter_ns
 from types import CoroutineType
 from typing import Any, TypeAlias
 
@@ -37,11 +38,14 @@ class Route(msgspec.Struct):
     """One API at one version, and how often and how long it was asked."""
 
     api: Api
+    version: int
     handle: Handler
     decode: Callable[[Buffer, int], tuple[Message, int]]
     views_frame: bool
     requests: int = 0
     errors: int = 0
+    total_ns: int = 0
+    """From the last byte of each request to its encoded response, waiting included."""
 
 
 class Request(msgspec.Struct, gc=False):
@@ -50,6 +54,7 @@ class Request(msgspec.Struct, gc=False):
     header: RequestHeader
     route: Route | None
     message: Message | None
+    began_ns: int
 
 
 class Routes:
@@ -70,7 +75,7 @@ class Routes:
         handler = self.handlers.get(api.key)
         if handler is None or not api.low <= version <= api.high:
             raise ProtocolError(f"{api.name} v{version} is not served")
-        return Route(api, handler, decoder(api.request, version), api.key in VIEWS_FRAME)
+        return Route(api, version, handler, decoder(api.request, version), api.key in VIEWS_FRAME)
 
 
 class Dispatch:
@@ -80,12 +85,15 @@ class Dispatch:
         self._routes, self._services, self._clock, self.peer = routes, services, clock, peer
 
     def read(self, frame: memoryview) -> Request:
+        began_ns = perf_counter_ns()
         header, at = read_request_header(frame)
         if header.api.key == API_VERSIONS and header.version > header.api.high:
-            return Request(header, None, None)  # KIP-511: answered in version 0, not refused
+            return Request(
+                header, None, None, began_ns
+            )  # KIP-511: answered in version 0, not refused
         route = self._routes.find(header)
         message, _ = route.decode(frame if route.views_frame else bytes(frame), at)
-        return Request(header, route, message)
+        return Request(header, route, message, began_ns)
 
     def handle(self, request: Request) -> Outcome:
         route = request.route
@@ -112,4 +120,6 @@ class Dispatch:
 
     def encode(self, request: Request, response: Message) -> tuple[bytearray, Sequence[Splice]]:
         header = request.header
+        if request.route is not None:
+            request.route.total_ns += perf_counter_ns() - request.began_ns
         return response_frame(header.api, header.version, header.correlation_id, response)

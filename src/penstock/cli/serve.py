@@ -35,7 +35,9 @@ DAEMON_START_S = 30.0
     show_default=True,
     help="Where metadata, state and, unless log.dirs says otherwise, logs are kept.",
 )
-@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting; wins over all.")
+@click.option(
+    "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting; wins over all."
+)
 @click.option("--profile", help="A set of defaults, such as classic.")
 @click.option("--strict", is_flag=True, help="Refuse unknown settings instead of warning.")
 @click.option("--log-level", default="info", show_default=True)

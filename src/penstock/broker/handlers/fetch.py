@@ -108,6 +108,7 @@ class Reading:
         if found is not None:
             self.size_bytes += found.size_bytes
             self._left = max(0, self._left - found.size_bytes)
+            partition.bytes_out += found.size_bytes
         aborted = None
         if self._committed:
             aborted = aborted_transactions(log, wanted.fetch_offset, up_to) if found else []
