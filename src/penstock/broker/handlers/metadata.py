@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 
 from penstock.broker.context import Context
 from penstock.broker.translate.topics import INTERNAL_TOPICS, TOPIC_OPERATIONS
+from penstock.controller.topics import NewTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage, Partition, Topic
 from penstock.types import NO_UUID
@@ -47,7 +48,8 @@ def to_create(request: MetadataRequest, ctx: Context) -> list[str]:
 
 async def created(names: list[str], request: MetadataRequest, ctx: Context) -> MetadataResponse:
     """Answer after creating topics; what could not be created says why."""
-    errors = await ctx.services.controller.auto_create(names, ctx.now_ms)
+    made = await ctx.services.controller.create_topics([NewTopic(name) for name in names])
+    errors = {n: each for n, each in zip(names, made, strict=True) if isinstance(each, KafkaError)}
     return response(request, ctx, errors)
 
 
