@@ -1,4 +1,4 @@
-"""This broker as its controller sees it: takes decisions that are in the store and carries them out."""
+"""The broker as its controller sees it: decisions that are in the store are carried out here."""
 
 import logging
 from collections.abc import Callable, Iterable
