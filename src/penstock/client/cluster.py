@@ -254,16 +254,22 @@ class Client:
         known = self._connections.get(address)
         if known is not None and known.is_open:
             return known
+        assert not self._closed, "a closed client is asked no more"
         opened = await connect(
             address,
             client_id=self._client_id,
             tls=self._tls,
             timeout_ms=self._connect_timeout_ms,
         )
-        other = self._connections.get(address)
-        if self._closed or (other is not None and other.is_open):
-            # Another caller was faster: one connection per broker is enough.
+        return await self._kept(opened)
+
+    async def _kept(self, opened: Connection) -> Connection:
+        """The connection to use: another task may have opened one meanwhile, or closed us."""
+        faster = self._connections.get(opened.address)
+        if faster is not None and faster.is_open:
             await opened.close()
-            return other or opened
-        self._connections[address] = opened
+            return faster
+        self._connections[opened.address] = opened
+        if self._closed:
+            await self.close()
         return opened
