@@ -13,29 +13,12 @@ from penstock.client.address import Address
 from penstock.client.backoff import backoff_ms
 from penstock.client.connection import Connection, connect
 from penstock.client.metadata import Cluster, Topic, cluster_of, topic_of
-from penstock.client.refusal import (
-    UNSETTLED,
-    BrokerRefused,
-    ConnectionFailed,
-    NoAnswer,
-    check,
-)
-from penstock.client.route import (
-    ANY,
-    Anyone,
-    Route,
-    ToBroker,
-    ToCoordinator,
-    ToLeader,
-)
+from penstock.client.refusal import UNSETTLED, BrokerRefused, ConnectionFailed, NoAnswer, check
+from penstock.client.route import ANY, Anyone, Route, ToBroker, ToCoordinator, ToLeader
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from penstock.wire.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
+from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from penstock.wire.schema import Message
 
 R = TypeVar("R", bound=Message)

@@ -19,13 +19,7 @@ from penstock.client.admin import (
     list_topics,
 )
 from penstock.client.cluster import Client
-from penstock.client.configs import (
-    Resource,
-    ResourceType,
-    Source,
-    alter_configs,
-    describe_configs,
-)
+from penstock.client.configs import Resource, ResourceType, Source, alter_configs, describe_configs
 from penstock.client.consume import Reader
 from penstock.client.groups import (
     Group,
@@ -34,13 +28,7 @@ from penstock.client.groups import (
     delete_group,
     list_groups,
 )
-from penstock.client.offsets import (
-    EARLIEST,
-    LATEST,
-    MAX_TIMESTAMP,
-    delete_records,
-    list_offsets,
-)
+from penstock.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, delete_records, list_offsets
 from penstock.client.produce import NewRecord, Producer
 from penstock.client.refusal import BrokerRefused, check
 from penstock.client.route import ToCoordinator, ToLeader

@@ -12,16 +12,10 @@ from confluent_kafka import TopicPartition as RdTopicPartition
 from client_runs import refusal, run
 from peers.kafka import KafkaCluster
 from penstock.client.address import parse_addresses
-from penstock.client.admin import (
-    describe_topics,
-)
+from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.consume import Consumed, Reader
-from penstock.client.offsets import (
-    LATEST,
-    Isolation,
-    list_offsets,
-)
+from penstock.client.offsets import LATEST, Isolation, list_offsets
 from penstock.client.produce import Delivered, NewRecord, Producer
 from penstock.client.refusal import BrokerRefused, ConnectionFailed, NoAnswer
 from penstock.errors import ErrorCode
