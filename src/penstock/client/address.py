@@ -32,7 +32,7 @@ def _parse(text: str) -> Address:
         host, port = text, str(DEFAULT_PORT)
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
-    elif ":" in host:
+    elif any(each in host for each in ":[]"):
         host = ""
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise ConfigError(f"bootstrap.servers: {text!r} is not host:port")

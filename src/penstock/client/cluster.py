@@ -13,29 +13,12 @@ from penstock.client.address import Address
 from penstock.client.backoff import backoff_ms
 from penstock.client.connection import Connection, connect
 from penstock.client.metadata import Cluster, Topic, cluster_of, topic_of
-from penstock.client.refusal import (
-    UNSETTLED,
-    BrokerRefused,
-    ConnectionFailed,
-    NoAnswer,
-    check,
-)
-from penstock.client.route import (
-    ANY,
-    Anyone,
-    Route,
-    ToBroker,
-    ToCoordinator,
-    ToLeader,
-)
+from penstock.client.refusal import UNSETTLED, BrokerRefused, ConnectionFailed, NoAnswer, check
+from penstock.client.route import ANY, Anyone, Route, ToBroker, ToCoordinator, ToLeader
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from penstock.wire.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
+from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from penstock.wire.schema import Message
 
 R = TypeVar("R", bound=Message)
@@ -254,16 +237,22 @@ class Client:
         known = self._connections.get(address)
         if known is not None and known.is_open:
             return known
+        assert not self._closed, "a closed client is asked no more"
         opened = await connect(
             address,
             client_id=self._client_id,
             tls=self._tls,
             timeout_ms=self._connect_timeout_ms,
         )
-        other = self._connections.get(address)
-        if self._closed or (other is not None and other.is_open):
-            # Another caller was faster: one connection per broker is enough.
+        return await self._kept(opened)
+
+    async def _kept(self, opened: Connection) -> Connection:
+        """The connection to use: another task may have opened one meanwhile, or closed us."""
+        faster = self._connections.get(opened.address)
+        if faster is not None and faster.is_open:
             await opened.close()
-            return other or opened
-        self._connections[address] = opened
+            return faster
+        self._connections[opened.address] = opened
+        if self._closed:
+            await self.close()
         return opened

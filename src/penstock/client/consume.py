@@ -154,11 +154,12 @@ class Reader:
         moved: dict[TopicPartition, Offset] = {}
         for topic in response.responses:
             for each in topic.partitions:
-                name = topic.topic or names[topic.topic_id]
+                name = topic.topic or names.get(topic.topic_id, "")
                 place = TopicPartition(name, each.partition_index)
-                check(each.error_code, f"fetch of {place} from {self.positions[place]}")
-                records, moved[place] = self._read(place, each)
-                found += records
+                check(each.error_code, f"fetch of {place} from {self.positions.get(place)}")
+                if place in self.positions:  # not if the topic was made anew meanwhile
+                    records, moved[place] = self._read(place, each)
+                    found += records
         self.positions |= moved
         return found
 

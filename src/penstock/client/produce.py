@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 from penstock.client.cluster import Client
 from penstock.client.metadata import NO_LEADER, Topic
 from penstock.client.partitioner import Spread, keyed_partition
-from penstock.client.refusal import (
-    RETRIABLE,
-    BrokerRefused,
-    check,
-)
+from penstock.client.refusal import RETRIABLE, BrokerRefused, check
 from penstock.client.route import ToBroker
 from penstock.clock import Clock, SystemClock
 from penstock.errors import ErrorCode, KafkaError
