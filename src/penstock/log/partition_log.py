@@ -268,8 +268,11 @@ class PartitionLog:
     def aborted_between(self, start: int, end: int) -> list[AbortedTxn]:
         """Aborted transactions with records in `[start, end)`, for a read_committed fetch."""
         with self.log_dir:
-            self._heal_aborted(self.segments.since(start))
-            return lookup.aborted_between(self.segments, start, end)
+            try:
+                return lookup.aborted_between(self.segments, start, end)
+            except CorruptFile:
+                self._heal_aborted(self.segments.since(start))
+                return lookup.aborted_between(self.segments, start, end)
 
     def _heal_aborted(self, segments: list[Segment]) -> None:
         for segment in segments:
