@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from bench.process import resident_mb
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
 from peers.kafka import KafkaCluster
@@ -19,6 +21,7 @@ from peers.process import Process, wait_until
 SETTINGS = {"log.segment.delete.delay.ms": 1000}
 """Topics of earlier rounds leave the disk soon, before their pages are written back."""
 
+ONLY_WARNINGS = {"log_level": 4}
 START_TIMEOUT_S = 60
 READY = re.compile(r"^ready \S+:(\d+)$", re.MULTILINE)
 
@@ -100,19 +103,25 @@ class Penstock:
 
 @contextmanager
 def topic(
-    subject: Subject, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
+    port: int, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """A topic with a leader on every partition, deleted at the end."""
-    # log_level: warnings and worse
-    admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{subject.port}", "log_level": 4})
+    """A topic whose every partition is served, deleted at the end."""
+    admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", **ONLY_WARNINGS})
     new = NewTopic(name, partitions, replication_factor=1, config=dict(config or {}))
     admin.create_topics([new])[name].result(60)
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the library types some of it
+    ends = {TopicPartition(name, each): latest for each in range(partitions)}
 
-    def led() -> bool:
-        found = admin.list_topics(name, timeout=10).topics[name].partitions
-        return len(found) == partitions and all(each.leader >= 0 for each in found.values())
+    def served() -> bool:
+        # A leader that Metadata names may not yet know that it leads.
+        try:
+            for answer in admin.list_offsets(ends).values():
+                answer.result(10)
+        except KafkaException:
+            return False
+        return True
 
-    wait_until(led, 60, f"leaders of {name}")
+    wait_until(served, 60, f"leaders of {name}")
     try:
         yield name
     finally:

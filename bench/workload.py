@@ -126,7 +126,7 @@ class Bench:
             yield self._filled_topic(workload.batch)
         else:
             config = dict(workload.topic_config)
-            with topic(self.subject, self._name(), workload.partitions, config) as name:
+            with topic(self.subject.port, self._name(), workload.partitions, config) as name:
                 yield name
 
     def _options(self, workload: Workload, seconds: float) -> dict[str, object]:
@@ -146,7 +146,7 @@ class Bench:
 
     def _filled_topic(self, batch: Batch) -> str:
         if batch not in self._filled:
-            name = self.stack.enter_context(topic(self.subject, self._name()))
+            name = self.stack.enter_context(topic(self.subject.port, self._name()))
             file = batch.file(self.folder)
             batches = max(1, FILLED_BYTES // file.stat().st_size)
             load("produce", self.subject.port, name, batch=file, in_flight=5, count=batches)

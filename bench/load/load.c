@@ -80,11 +80,11 @@ static void check(const struct options *options) {
     bool sends = !strcmp(options->workload, "produce") || !strcmp(options->workload, "e2e");
     if (!options->port || !options->topic) die("port= and topic= are needed");
     if (options->seconds <= 0 && options->count <= 0) die("seconds= or count= is needed");
-    if ((sends || options->verify) && !options->batch_size) die("batch= is needed");
     if (options->acks != 1 && options->acks != -1)
         die("acks is 1 or -1: without an answer nothing shows that a batch was taken");
     if (options->connections < 1 || options->in_flight < 1 || options->partitions < 1)
         die("connections, in_flight and partitions are 1 or more");
+    if ((sends || options->verify) && !options->batch_size) die("batch= is needed");
 }
 
 int main(int count, char **arguments) {
