@@ -7,15 +7,20 @@ with broker and client on one core: on idle virtual cores wake-ups would dominat
 import argparse
 import json
 import os
+import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.load.generator import LoadError
 from bench.points import measure_points
 from bench.report import Report
 from bench.subject import Kafka, Penstock, Subject, start_to_ready
 from bench.workload import END_TO_END, WORKLOADS, Bench, Workload
 from bench.zero_copy import text, zero_copy
+
+from peers.jars import NotInstalledError
+from peers.process import PeerError
 
 WARM_S = {"Kafka": 45.0, "Penstock": 5.0}
 """A JIT needs the longer time; Penstock makes its codecs at first use."""
@@ -81,7 +86,13 @@ def measure(benches: list[Bench], workloads: list[Workload], rounds: int, report
 
 
 def main(argv: list[str]) -> None:
-    args = arguments(argv)
+    try:
+        run(arguments(argv))
+    except (LoadError, PeerError, NotInstalledError) as error:
+        sys.exit(f"bench: {error}")
+
+
+def run(args: argparse.Namespace) -> None:
     rounds = 1 if args.quick else args.rounds
     seconds = min(args.seconds, 0.5) if args.quick else args.seconds
     subjects = [kind for kind in (Penstock, Kafka) if args.only in (None, kind.__name__.lower())]

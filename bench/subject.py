@@ -4,24 +4,19 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
 from bench.process import resident_mb
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
-from confluent_kafka.cimpl import NewTopic
 
+import penstock
 from peers.kafka import KafkaCluster
-from peers.process import Process, wait_until
+from peers.process import Process
 
 SETTINGS = {"log.segment.delete.delay.ms": 1000}
 """Topics of earlier rounds leave the disk soon, before their pages are written back."""
 
-ONLY_WARNINGS = {"log_level": 4}
 START_TIMEOUT_S = 60
 READY = re.compile(r"^ready \S+:(\d+)$", re.MULTILINE)
 
@@ -73,7 +68,9 @@ class Penstock:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
         settings = [f"--set={name}={value}" for name, value in SETTINGS.items()]
         serve = ["-m", "penstock", "serve", "--port", "0", "--dir", str(folder / "data")]
-        self._process = Process("Penstock", [sys.executable, *serve, *settings], folder)
+        # The package that this bench imports, wherever the process is started.
+        python = ["env", f"PYTHONPATH={Path(penstock.__file__).parents[1]}", sys.executable]
+        self._process = Process("Penstock", [*python, *serve, *settings], folder)
         stack.callback(self._process.stop)
         self._starts = 0
         self._start()
@@ -99,33 +96,6 @@ class Penstock:
 
     def _ready_lines(self) -> list[str]:
         return READY.findall(self._process.output.read_text())
-
-
-@contextmanager
-def topic(
-    port: int, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
-) -> Iterator[str]:
-    """A topic whose every partition is served, deleted at the end."""
-    admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", **ONLY_WARNINGS})
-    new = NewTopic(name, partitions, replication_factor=1, config=dict(config or {}))
-    admin.create_topics([new])[name].result(60)
-    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the library types some of it
-    ends = {TopicPartition(name, each): latest for each in range(partitions)}
-
-    def served() -> bool:
-        # A leader that Metadata names may not yet know that it leads.
-        try:
-            for answer in admin.list_offsets(ends).values():
-                answer.result(10)
-        except KafkaException:
-            return False
-        return True
-
-    wait_until(served, 60, f"leaders of {name}")
-    try:
-        yield name
-    finally:
-        admin.delete_topics([name])[name].result(60)
 
 
 def start_to_ready(subject: Subject, starts: int) -> tuple[list[float], float]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Literal
@@ -10,7 +10,9 @@ from typing import Literal
 from bench.batch import KB_64, MB_1, ONE_RECORD, Batch
 from bench.load.generator import Load, load
 from bench.process import cpu_s, pinned, touch_memory
-from bench.subject import Subject, topic
+from bench.subject import Subject
+from bench.topic import admin_client, topic
+from confluent_kafka.admin import AdminClient
 
 LARGE_BYTES = 1 << 30
 """What a round of large batches moves."""
@@ -51,11 +53,23 @@ def small(kind: Literal["produce", "metadata"]) -> Iterator[Workload]:
         )
 
 
+def large(name: str, batch: Batch) -> Iterator[Workload]:
+    """Of two record sizes: Kafka looks at every record of a batch that it takes."""
+    for record_bytes in (100, 1_000):
+        yield Workload(
+            name=f"{name} of {record_bytes:,} B records",
+            kind="produce",
+            per="GB",
+            batch=replace(batch, record_bytes=record_bytes),
+            cpu_aim=0.5,
+        )
+
+
 WORKLOADS = (
     *small("produce"),
     *small("metadata"),
-    Workload(name="produce 64 KB", kind="produce", per="GB", batch=KB_64, cpu_aim=0.5),
-    Workload(name="produce 1 MB", kind="produce", per="GB", batch=MB_1, cpu_aim=0.5),
+    *large("produce 64 KB", KB_64),
+    *large("produce 1 MB", MB_1),
     Workload(name="fetch 64 KB", kind="fetch", per="GB", batch=KB_64, cpu_aim=0.8),
     Workload(name="fetch 1 MB", kind="fetch", per="GB", batch=MB_1, cpu_aim=1.0),
 )
@@ -101,6 +115,10 @@ class Bench:
     seconds: float
     _filled: dict[Batch, str] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=count)
+    _admin: AdminClient = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._admin = admin_client(self.subject.port)
 
     def measure(self, workload: Workload) -> Measurement:
         with self._topic(workload) as name, pinned(self.subject.pids, *self.cores):
@@ -126,7 +144,7 @@ class Bench:
             yield self._filled_topic(workload.batch)
         else:
             config = dict(workload.topic_config)
-            with topic(self.subject.port, self._name(), workload.partitions, config) as name:
+            with topic(self._admin, self._name(), workload.partitions, config) as name:
                 yield name
 
     def _options(self, workload: Workload, seconds: float) -> dict[str, object]:
@@ -146,7 +164,7 @@ class Bench:
 
     def _filled_topic(self, batch: Batch) -> str:
         if batch not in self._filled:
-            name = self.stack.enter_context(topic(self.subject.port, self._name()))
+            name = self.stack.enter_context(topic(self._admin, self._name()))
             file = batch.file(self.folder)
             batches = max(1, FILLED_BYTES // file.stat().st_size)
             load("produce", self.subject.port, name, batch=file, in_flight=5, count=batches)
