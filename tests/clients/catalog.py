@@ -1,0 +1,42 @@
+"""The clients by name, and what each of them cannot do."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import pytest
+
+from clients.librdkafka import LibrdkafkaClient
+from clients.protocol import Client
+
+Name = Literal["librdkafka"]
+
+START: dict[Name, Callable[[str], Client]] = {
+    "librdkafka": LibrdkafkaClient,
+}
+
+Need = Literal[
+    "alter configs",
+    "bytes",
+    "configs",
+    "create",
+    "delete records",
+    "empty",
+    "murmur2",
+    "out of range",
+    "replace configs",
+    "reset",
+    "time past the end",
+    "timestamp",
+]
+
+CANNOT: dict[Name, dict[Need, str]] = {}
+
+
+def able(*needs: Need) -> list[Name]:
+    """The clients that a scenario with these needs runs over."""
+    return [name for name in START if not set(needs) & CANNOT.get(name, {}).keys()]
+
+
+def over(*needs: Need) -> pytest.MarkDecorator:
+    """Run the scenario once with each able client, which it gets as `client`."""
+    return pytest.mark.parametrize("client", able(*needs), indirect=True)
