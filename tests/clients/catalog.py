@@ -5,13 +5,17 @@ from typing import Literal
 
 import pytest
 
+from clients.aiokafka import AiokafkaClient
+from clients.kafka_python import KafkaPythonClient
 from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import Client
 
-Name = Literal["librdkafka"]
+Name = Literal["librdkafka", "kafka-python", "aiokafka"]
 
 START: dict[Name, Callable[[str], Client]] = {
     "librdkafka": LibrdkafkaClient,
+    "kafka-python": KafkaPythonClient,
+    "aiokafka": AiokafkaClient,
 }
 
 Need = Literal[
@@ -29,7 +33,10 @@ Need = Literal[
     "timestamp",
 ]
 
-CANNOT: dict[Name, dict[Need, str]] = {}
+CANNOT: dict[Name, dict[Need, str]] = {
+    "kafka-python": {"replace configs": "always fills in what it does not change"},
+    "aiokafka": {"alter configs": "has only the older AlterConfigs"},
+}
 
 
 def able(*needs: Need) -> list[Name]:

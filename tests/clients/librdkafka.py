@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from confluent_kafka import (
     Consumer,
@@ -239,7 +239,7 @@ def _record(message: Message) -> Record:
     return Record(
         message.value(),
         message.key(),
-        tuple((name, value) for name, value in message.headers() or () if isinstance(value, bytes)),
+        tuple(cast("list[tuple[str, bytes]]", message.headers() or [])),
         message.timestamp()[1],
         message.partition(),
         message.offset(),
