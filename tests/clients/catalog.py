@@ -8,14 +8,19 @@ import pytest
 from clients.aiokafka import AiokafkaClient
 from clients.kafka_python import KafkaPythonClient
 from clients.librdkafka import LibrdkafkaClient
+from clients.piped import PipedClient
 from clients.protocol import Client
+from peers.java import java_process
 
-Name = Literal["librdkafka", "kafka-python", "aiokafka"]
+Name = Literal["librdkafka", "kafka-python", "aiokafka", "java"]
+
+JAVA = "clients-4.4.0"
 
 START: dict[Name, Callable[[str], Client]] = {
     "librdkafka": LibrdkafkaClient,
     "kafka-python": KafkaPythonClient,
     "aiokafka": AiokafkaClient,
+    "java": lambda bootstrap: PipedClient(java_process("Client", bootstrap, jars=JAVA)),
 }
 
 Need = Literal[
@@ -35,6 +40,7 @@ Need = Literal[
 
 CANNOT: dict[Name, dict[Need, str]] = {
     "kafka-python": {"replace configs": "always fills in what it does not change"},
+    "java": {"replace configs": "was removed in 4.0"},
     "aiokafka": {"alter configs": "has only the older AlterConfigs"},
 }
 
