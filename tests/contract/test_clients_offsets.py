@@ -42,7 +42,7 @@ def test_reading_starts_inside_a_batch(client: Client, referee: Client, topic: s
     assert [record.offset for record in read] == [7, 8, 9]
 
 
-@over()
+@over("seek")
 def test_a_consumer_seeks_back_and_forth(client: Client, hourly: str) -> None:
     ahead, back, last = client.fetch(hourly, 0, (5, 2), (1, 3), (9, 1))
     assert [record.offset for record in ahead] == [5, 6]
