@@ -50,10 +50,7 @@ _OFFSETS: dict[int, Callable[[], OffsetSpec]] = {
 
 class LibrdkafkaClient:
     def __init__(self, bootstrap: str) -> None:
-        self._bootstrap: dict[str, str | int | float | bool] = {
-            "bootstrap.servers": bootstrap,
-            "topic.metadata.propagation.max.ms": 0,
-        }
+        self._bootstrap: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
         self._admin = AdminClient(self._bootstrap)
         self._producers: dict[tuple[Codec, Acks, bool], Producer] = {}
 

@@ -64,7 +64,7 @@ def test_a_topic_that_makes_no_sense_is_refused(
 @over()
 def test_a_topic_is_listed_and_described(client: Client, referee: Client, topic: str) -> None:
     referee.create_topic(topic, partitions=2)
-    assert topic in client.topics()
+    assert settled(lambda: topic in client.topics(), wanted=True)
     (broker,) = referee.cluster().brokers
     assert sorted(client.partitions(topic)) == [
         Partition(number, broker, [broker], [broker]) for number in range(2)
