@@ -8,14 +8,12 @@ from typing import Protocol
 
 import pytest
 
+from clients.brokers import BROKERS, parameters
 from clients.catalog import START, Name
 from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import CODECS, Client, Codec
 from clients.settle import settled
 from peers.penstock import PenstockBroker
-
-BROKERS = ["kafka"]
-"""What the scenarios run against: `kafka`, the real one, is the oracle; `penstock` is ours."""
 
 
 class Target(Protocol):
@@ -27,19 +25,13 @@ class Target(Protocol):
     def data_dir(self, broker: int) -> Path: ...
 
 
-def _parameter(broker: str) -> object:
-    # The oracle's answers change with Kafka's version only: `make test` need not ask it again.
-    rare = broker == "kafka" and not os.environ.get("PENSTOCK_ORACLE")
-    return pytest.param(broker, marks=[pytest.mark.soak] if rare else [])
-
-
 @pytest.fixture(scope="session")
 def penstock() -> Iterator[PenstockBroker]:
     with PenstockBroker() as broker:
         yield broker
 
 
-@pytest.fixture(scope="session", params=[_parameter(broker) for broker in BROKERS])
+@pytest.fixture(scope="session", params=parameters(BROKERS))
 def target(request: pytest.FixtureRequest) -> Target:
     broker: Target = request.getfixturevalue(request.param)
     return broker
