@@ -215,8 +215,8 @@ async def _a_multi_sees_its_own_writes(ensemble: Ensemble) -> None:
     await store.multi([Create("/a/b"), Delete("/a/b"), Delete("/a"), Create("/a", b"new")])
     assert (await store.get("/a")).data == b"new"
     assert await store.create("/a/n_", sequential=True) == "/a/n_0000000000"
-    error = await refusal(NotEmpty, store.multi([Create("/p"), Create("/p/q"), Delete("/p")]))
-    assert error.index == 2
+    parent = await refusal(NotEmpty, store.multi([Create("/p"), Create("/p/q"), Delete("/p")]))
+    assert parent.index == 2
 
 
 async def _batches_leave_out_what_is_missing(ensemble: Ensemble) -> None:
