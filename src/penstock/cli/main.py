@@ -14,6 +14,7 @@ from penstock.errors import ConfigError, KafkaError, ProtocolError, StorageError
 
 COMMANDS = {
     "log": "Look into log directories: dump, verify, adopt.",
+    "metadata": "Save and restore a single broker's metadata.",
 }
 """Name and what `penstock --help` says of it; its code is `penstock.cli.<name>`."""
 
