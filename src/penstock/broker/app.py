@@ -6,6 +6,7 @@ Here alone parts meet: each is made with just what it uses, and `Services` hands
 import asyncio
 import gc
 import logging
+import os
 import random
 import socket
 import sys
@@ -50,7 +51,7 @@ from penstock.metadata.reader import read_image
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.tree import FILE_NAME, Tree
 from penstock.replication.partitions import Partitions
-from penstock.types import Uuid
+from penstock.types import BrokerId, Uuid
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +169,7 @@ async def running(
             gc.freeze()  # what start-up made stays: no collection has to look at it again
             for endpoint, sock in sockets.items():
                 server.listen(sock, endpoint.listener)
-            yield RunningBroker(state(broker_id, cluster, http), services)
+            yield RunningBroker(state(broker_id, cluster_id, addresses, http), services)
         finally:
             for task in background:
                 task.cancel()
@@ -203,13 +204,12 @@ def advertised(
     )
 
 
-def state(broker_id: int, cluster: Cluster, http: str | None) -> BrokerState:
-    from os import getpid
-
-    image = cluster.image
-    endpoints = image.brokers[broker_id].endpoints
-    told = {each.listener: f"{each.host}:{each.port}" for each in endpoints}
-    return BrokerState(getpid(), broker_id, image.cluster_id, next(iter(told.values())), told, http)
+def state(
+    broker_id: BrokerId, cluster_id: str, addresses: tuple[Endpoint, ...], http: str | None
+) -> BrokerState:
+    told = {each.listener: f"{each.host}:{each.port}" for each in addresses}
+    first = next(iter(told.values()))
+    return BrokerState(os.getpid(), broker_id, cluster_id, first, told, http)
 
 
 async def ticking(upkeep: Upkeep, clock: Clock) -> None:

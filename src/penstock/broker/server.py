@@ -37,7 +37,9 @@ def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
         )
     except OSError as error:
         where = f"{endpoint.host or '*'}:{endpoint.port}"
-        raise ConfigError(f"listeners: cannot listen on {where}: {os.strerror(error.errno or 0)}") from None
+        raise ConfigError(
+            f"listeners: cannot listen on {where}: {os.strerror(error.errno or 0)}"
+        ) from None
     sock.settimeout(0)
     # Inherited by accepted sockets: set here, the window is negotiated with it.
     if network.socket_send_buffer_bytes > 0:

@@ -23,8 +23,11 @@ def read_state(directory: Path) -> BrokerState | None:
     """None when nobody serves there; a file that a kill left behind counts as nobody."""
     try:
         state = msgspec.json.decode((directory / FILE_NAME).read_bytes(), type=BrokerState)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+    try:
         os.kill(state.pid, 0)
-    except (FileNotFoundError, msgspec.DecodeError, ProcessLookupError):
+    except ProcessLookupError:
         return None
     except PermissionError:
         pass  # it runs, as somebody else
