@@ -17,8 +17,8 @@ from penstock.clock import Clock
 from penstock.errors import ConfigError, StorageError
 from penstock.metadata.schema import SCHEMA_VERSION, NewerSchema, schema_version
 from penstock.metadata.store import Node
-from penstock.metadata.tree import SavedNode, Tree
 from penstock.metadata.transaction import parent_of
+from penstock.metadata.tree import SavedNode, Tree
 
 FORMAT = "penstock-metadata"
 

@@ -14,12 +14,12 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
     features: dict[str, dict[str, int]] = field(default_factory=dict)
     listener_security_protocol_map: dict[str, SecurityProtocol] = field(default_factory=dict)
     endpoints: tuple[str, ...] = ()
+    rack: str | UnsetType | None = UNSET
     jmx_port: int = -1
     port: int = -1
     host: str | None = None
     version: int = 5
     timestamp: str = "-1"
-    rack: str | UnsetType | None = UNSET
 
     def __post_init__(self) -> None:
         self.addresses()  # a malformed one is refused where it is read
