@@ -8,6 +8,7 @@ import msgspec
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import (
+    HEADER_BYTES,
     LOG_APPEND_TIME,
     MAGIC,
     MAGIC_AT,
@@ -66,10 +67,10 @@ def check_produced(records: Buffer, rules: BatchRules, now_ms: int) -> BatchHead
 
 
 def _only_batch(records: Buffer) -> BatchHeader:
-    if len(records) <= MAGIC_AT:
-        raise InvalidRecord("a partition's data holds no record batch")
-    if records[MAGIC_AT] != MAGIC:
-        raise InvalidRecord(f"magic {records[MAGIC_AT]} of a produced batch is not {MAGIC}")
+    if len(records) < HEADER_BYTES:
+        raise InvalidRecord("a partition's data holds no whole record batch")
+    if records[MAGIC_AT] < MAGIC:
+        raise InvalidRecord(f"magic {records[MAGIC_AT]} is too old for produced batches")
     header = read_header(records)
     if header.size_bytes != len(records):
         raise InvalidRecord(
@@ -111,41 +112,50 @@ def _check_timestamps(header: BatchHeader, rules: BatchRules, now_ms: int) -> No
 def check_records(
     batch: Buffer, header: BatchHeader, *, keys_required: bool, limit_bytes: int
 ) -> None:
-    """Walk the records without making any: sizes, counts, offsets 0..n-1, keys where required."""
+    """Walk the records without making any: sizes, counts, offsets 0..n-1, keys where required.
+
+    Deltas and key sizes of one byte are read in place: calls are what such a loop costs.
+    """
     data = payload(batch, header, limit_bytes)
-    end = 0
+    at = 0
     try:
         for index in range(declared_count(header)):
-            end = _check_record(data, end, index, keys_required=keys_required)
+            size, at = read_varint(data, at)
+            end = at + size
+            if size < 0 or end > len(data):
+                raise InvalidRecord(f"record {index} of {size} bytes, {len(data) - at} are left")
+            at += 1  # attributes, none of them in use
+            if data[at] < 0x80:
+                at += 1
+            else:
+                _, at = read_varlong(data, at)
+            byte = data[at]
+            if byte < 0x80:
+                offset_delta, at = byte >> 1 ^ -(byte & 1), at + 1
+            else:
+                offset_delta, at = read_varint(data, at)
+            if offset_delta != index:
+                raise InvalidRecord(f"record {index} has offset delta {offset_delta}")
+            byte = data[at]
+            if byte < 0x80:
+                key_size, at = byte >> 1 ^ -(byte & 1), at + 1
+            else:
+                key_size, at = read_varint(data, at)
+            if key_size > 0:
+                at += key_size
+            elif key_size < 0 and keys_required:
+                raise InvalidRecord(f"record {index} has no key, which a compacted topic needs")
+            value_size, at = read_varint(data, at)
+            if value_size > 0:
+                at += value_size
+            at = at + 1 if data[at] == 0 else _skip_headers(data, at, index)
+            # Lengths that run past the record show here: `at` only ever moves forward.
+            if at != end:
+                raise InvalidRecord(f"record {index} of {size} bytes has {size + at - end}")
     except IndexError:
         raise InvalidRecord("the last record is cut") from None
-    if end != len(data):
-        raise InvalidRecord(f"{len(data) - end} bytes follow the last record")
-
-
-def _check_record(data: bytes, at: int, index: int, *, keys_required: bool) -> int:
-    """Where record number `index`, which starts at `at`, ends."""
-    size, at = read_varint(data, at)
-    end = at + size
-    if size < 0 or end > len(data):
-        raise InvalidRecord(f"record {index} of {size} bytes, {len(data) - at} are left")
-    _, at = read_varlong(data, at + 1)
-    offset_delta, at = read_varint(data, at)
-    if offset_delta != index:
-        raise InvalidRecord(f"record {index} has offset delta {offset_delta}")
-    key_size, at = read_varint(data, at)
-    if key_size > 0:
-        at += key_size
-    elif key_size < 0 and keys_required:
-        raise InvalidRecord(f"record {index} has no key, which a compacted topic needs")
-    value_size, at = read_varint(data, at)
-    if value_size > 0:
-        at += value_size
-    header_count = data[at]
-    at = at + 1 if header_count == 0 else _skip_headers(data, at, index)
-    if at != end:
-        raise InvalidRecord(f"record {index} of {size} bytes holds fields of {size + at - end}")
-    return end
+    if at != len(data):
+        raise InvalidRecord(f"{len(data) - at} bytes follow the last record")
 
 
 def _skip_headers(data: bytes, at: int, index: int) -> int:

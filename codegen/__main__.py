@@ -1,0 +1,68 @@
+"""Rewrites `wire/messages` and the table in `wire/apis.py` from the jars of the peers."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from codegen.render import Module
+from codegen.schemas import DATA, INTER_BROKER, Api, apis, flexible, read_schemas, versions
+from penstock.wire.apis import snake
+
+REPOSITORY = Path(__file__).parent.parent
+WIRE = REPOSITORY / "src" / "penstock" / "wire"
+MARK = "# --- written by codegen below this line ---\n"
+PACKAGE = '"""One module per API, with its request and response; imported on first use."""\n'
+
+
+def write(wire: Path, current: Path, zookeeper_mode: Path) -> None:
+    """Write every file that codegen owns under `wire`, which holds an `apis.py` already."""
+    files = {"messages/__init__.py": PACKAGE}
+    table = apis(current, zookeeper_mode)
+    for api in table:
+        module = Module(f"{api.name} (key {api.key})", api.low, api.high)
+        module.add(api.request)
+        module.add(api.response)
+        files[f"messages/{snake(api.name)}.py"] = module.text()
+    schemas = read_schemas(current)
+    data = {name: schemas[name] for name in DATA}
+    for name, schema in data.items():
+        module = Module(name, *versions(schema))
+        module.add(schema)
+        files[f"messages/{snake(name)}.py"] = module.text()
+    written_by_hand, _, _ = (wire / "apis.py").read_text().partition(MARK)
+    files["apis.py"] = written_by_hand + MARK + rows(table, data)
+    for old in (wire / "messages").glob("*.py"):
+        old.unlink()
+    for name, text in files.items():
+        (wire / name).write_text(text)
+    ruff = [sys.executable, "-m", "ruff", "format", "--quiet", "--no-cache"]
+    subprocess.run([*ruff, "--config", REPOSITORY / "pyproject.toml", wire], check=True)
+
+
+def rows(table: list[Api], data: dict[str, dict[str, Any]]) -> str:
+    lines = ["\nAPIS: Final = {", "    api.key: api", "    for api in ("]
+    for api in table:
+        arguments = [str(api.key), f'"{api.name}"', str(api.low), str(api.high)]
+        if api.flexible is not None:
+            arguments.append(f"flexible={api.flexible}")
+        if api.key in INTER_BROKER:
+            arguments.append("inter_broker=True")
+        lines.append(f"        Api({', '.join(arguments)}),")
+    lines += ["    )", "}", "_BY_NAME: Final = {api.name: api for api in APIS.values()}"]
+    lines += ["DATA: Final = {"]
+    lines += [f'    "{name}": {flexible(schema) or 32767},' for name, schema in data.items()]
+    return "\n".join(
+        [*lines, "}", '"""First flexible versions of messages that no request is."""', ""]
+    )
+
+
+def main() -> None:
+    sys.path.insert(0, str(REPOSITORY / "tests"))
+    from peers.jars import jar  # the harness lives beside the tests
+
+    write(WIRE, jar("clients-4.4.0", "kafka-clients"), jar("kafka-3.9.2", "kafka-clients"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Reads the message schemas that the official client jars carry.
+
+Names, types, versions and defaults are taken; none of the text is.
+"""
+
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# Left out: keys that only KRaft quorums and the share-state store of Kafka's own brokers use.
+INTERNAL = {52, 53, 54, 58, 59, 62, 63, 70, 73, 80, 81, 82, 83, 84, 85, 86, 87, 94}
+# Requests between brokers in ZooKeeper mode, which Kafka 3.9 was the last to speak.
+INTER_BROKER = {4, 5, 6, 7, 56, 67}
+DATA = ("ConsumerProtocolSubscription", "ConsumerProtocolAssignment")
+
+
+class Api(NamedTuple):
+    """One API: its key, versions, and the schemas of its request and response."""
+
+    key: int
+    name: str
+    low: int
+    high: int
+    flexible: int | None
+    request: dict[str, Any]
+    response: dict[str, Any]
+
+
+def apis(current: Path, zookeeper_mode: Path) -> list[Api]:
+    """Every API that a Penstock broker may speak, by key."""
+    found = []
+    for jar in (current, zookeeper_mode):
+        schemas = read_schemas(jar)
+        requests = [s for s in schemas.values() if s["type"] == "request"]
+        for request in requests:
+            key = request["apiKey"]
+            if key in INTERNAL or (key in INTER_BROKER) != (jar is zookeeper_mode):
+                continue
+            name = request["name"].removesuffix("Request")
+            low, high = versions(request)
+            found.append(
+                Api(key, name, low, high, flexible(request), request, schemas[f"{name}Response"])
+            )
+    return sorted(found)
+
+
+def read_schemas(jar: Path) -> dict[str, dict[str, Any]]:
+    """Schema by message name."""
+    found = {}
+    with zipfile.ZipFile(jar) as archive:
+        for entry in archive.namelist():
+            if entry.startswith("common/message/") and entry.endswith(".json"):
+                text = archive.read(entry).decode()
+                schema = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
+                found[schema["name"]] = schema
+    return found
+
+
+def versions(schema: dict[str, Any]) -> tuple[int, int]:
+    """The lowest and the highest stable version."""
+    low, _, high = schema["validVersions"].partition("-")
+    return int(low), int(high or low) - bool(schema.get("latestVersionUnstable"))
+
+
+def flexible(schema: dict[str, Any]) -> int | None:
+    """The first version with compact lengths and tagged fields, or None."""
+    text = schema["flexibleVersions"]
+    return None if text == "none" else int(text.removesuffix("+"))

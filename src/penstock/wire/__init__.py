@@ -1,0 +1,1 @@
+"""The Kafka protocol without I/O: messages, their codecs, headers and frames."""

@@ -1,0 +1,63 @@
+"""The encode and decode function of every message at every version, made when first asked for."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TypeAlias, TypeVar, cast
+
+from penstock.types import Buffer
+from penstock.wire.apis import first_flexible
+from penstock.wire.decoder import DecoderSource
+from penstock.wire.encoder import EncoderSource
+from penstock.wire.schema import Message, Splice
+
+M = TypeVar("M", bound=Message)
+Decoder: TypeAlias = Callable[[Buffer, int], tuple[M, int]]
+"""decode(buf, at) -> the message, and where it ends; raises ProtocolError."""
+Encoder: TypeAlias = Callable[[M, bytearray], Sequence[Splice]]
+"""encode(message, out) -> the record regions that belong into what it appended to `out`."""
+
+
+def decoder(message: type[M], version: int) -> Decoder[M]:
+    return cast("Decoder[M]", _decoder(message, version))
+
+
+def encoder(message: type[M], version: int) -> Encoder[M]:
+    return cast("Encoder[M]", _encoder(message, version))
+
+
+def decode(message: type[M], version: int, data: Buffer) -> M:
+    """Decode a message that is all of `data` but for what a newer peer may add behind it."""
+    return decoder(message, version)(data, 0)[0]
+
+
+def encode(message: Message, version: int) -> bytes:
+    """Encode a message whose records, if any, are in memory."""
+    out = bytearray()
+    splices = encoder(type(message), version)(message, out)
+    assert not splices, "records that lie in a file cannot be encoded into bytes"
+    return bytes(out)
+
+
+def encode_struct(struct: M, version: int, within: type[Message]) -> M:
+    """The bytes of a struct, to stand for it in an array of the message `within`."""
+    out = bytearray()
+    _struct_encoder(type(struct), version, within)(struct, out)
+    return cast("M", bytes(out))
+
+
+@cache
+def _struct_encoder(struct: type[Message], version: int, within: type[Message]) -> Encoder[Message]:
+    flexible = version >= first_flexible(within)
+    return cast("Encoder[Message]", EncoderSource(version, flexible=flexible).function(struct))
+
+
+@cache
+def _decoder(message: type[Message], version: int) -> Decoder[Message]:
+    flexible = version >= first_flexible(message)
+    return cast("Decoder[Message]", DecoderSource(version, flexible=flexible).function(message))
+
+
+@cache
+def _encoder(message: type[Message], version: int) -> Encoder[Message]:
+    flexible = version >= first_flexible(message)
+    return cast("Encoder[Message]", EncoderSource(version, flexible=flexible).function(message))

@@ -1,0 +1,177 @@
+"""Writes the function that decodes one message at one version, as straight-line code.
+
+Consecutive fields of fixed size, together with the length of what follows them, are one `Struct`
+call. Nothing is allocated by a declared count before it is checked against the bytes that remain.
+Each generated line knows its field, so that an error says where it arose at no cost before.
+"""
+
+from typing import Any
+
+from penstock.wire import primitives
+from penstock.wire.schema import Array, Field, Kind, Message, fields
+from penstock.wire.source import FIXED, SIZES, Source, smallest
+
+
+class DecoderSource(Source):
+    """Fields of fixed size wait in `run` until something of variable size needs the position."""
+
+    def __init__(self, version: int, *, flexible: bool) -> None:
+        super().__init__(version, flexible=flexible)
+        self.run: list[tuple[str, str]] = []
+
+    def function(self, message: type[Message]) -> Any:
+        with self.block("def function(buf, pos=0):"):
+            self.emit("end = len(buf)")
+            with self.block("try:"):
+                made = self.struct(message)
+                self.flush()
+                self.emit(f"return {made}, pos")
+            with self.block("except MALFORMED as error:"):
+                told = f"'{message.__name__} v{self.version}', WHERE, pos, end"
+                self.emit(f"raise malformed(error, {told}) from None")
+        return self.compiled(message)
+
+    def struct(self, message: type[Message]) -> str:
+        """Read a struct's fields; returns the expression that makes it, valid after a flush."""
+        values = {}
+        tagged = []
+        for field in fields(message, self.version):
+            if field.tag is None:
+                with self.field(field.name):
+                    values[field.name] = self.value(field.name, field.kind, nullable=field.nullable)
+            else:
+                tagged.append(field)
+        if self.flexible:
+            values |= self.tags(tagged)
+        arguments = ", ".join(f"{name}={value}" for name, value in values.items())
+        return f"{self.constant(message.__name__, message)}({arguments})"
+
+    def value(self, name: str, kind: Kind, *, nullable: bool) -> str:
+        if isinstance(kind, str) and kind in FIXED:
+            return self.slot(name, FIXED[kind])
+        if isinstance(kind, (str, Array)):
+            return self.sized(name, kind, nullable=nullable)
+        if not nullable:
+            return self.struct(kind)
+        present, made = self.slot(name, "b"), self.fresh(name)
+        self.flush()
+        self.emit(f"{made} = None")
+        with self.block(f"if {present} >= 0:"):
+            expression = self.struct(kind)
+            self.flush()
+            self.emit(f"{made} = {expression}")
+        return made
+
+    def slot(self, name: str, fmt: str) -> str:
+        variable = self.fresh(name)
+        self.run.append((variable, fmt))
+        return variable
+
+    def flush(self) -> None:
+        """Read what waits with one call."""
+        if not self.run:
+            return
+        variables, formats = zip(*self.run, strict=True)
+        self.run.clear()
+        if formats == ("B",):
+            self.emit(f"{variables[0]} = buf[pos]")
+            self.emit("pos += 1")
+            return
+        unpack = self.constant(
+            f"unpack_{''.join(formats)}".replace("?", "o"), primitives.unpacker("".join(formats))
+        )
+        self.emit(f"{', '.join(variables)}, = {unpack}(buf, pos)")
+        self.emit(f"pos += {sum(SIZES[f] for f in formats)}")
+
+    def length(self, name: str, kind: Kind) -> str:
+        """Read a length or count as written: one more than it is where lengths are compact."""
+        size = self.slot(name, self.length_format(kind))
+        self.flush()
+        if self.flexible:
+            with self.block(f"if {size} > 127:"):
+                self.emit(f"{size}, pos = uvarint_rest(buf, pos, {size})")
+            self.emit(f"{size} -= 1")
+        return size
+
+    def sized(self, name: str, kind: str | Array, *, nullable: bool) -> str:
+        size, made = self.length(name, kind), self.fresh(name)
+        if nullable:
+            with self.block(f"if {size} == -1:"):
+                self.emit(f"{made} = None")
+            with self.block("else:"):
+                self.contents(name, kind, size, made)
+        else:
+            self.contents(name, kind, size, made)
+        return made
+
+    def contents(self, name: str, kind: str | Array, size: str, made: str) -> None:
+        if isinstance(kind, Array):
+            self.array(name, kind.item, size, made)
+            return
+        at = self.fresh("at")
+        self.emit(f"{at} = pos")
+        self.emit(f"pos += {size}")
+        with self.block(f"if {size} < 0 or pos > end:"):
+            self.emit(f"pos = {at}")
+            self.emit(f'raise MalformedError(f"impossible length {{{size}}}")')
+        text = {"string": 'str({}, "utf-8")', "bytes": "bytes({})", "records": "{}"}[kind]
+        self.emit(f"{made} = {text.format(f'buf[{at}:pos]')}")
+
+    def array(self, name: str, item: Kind, count: str, made: str) -> None:
+        least = smallest(item, self.version, flexible=self.flexible)
+        with self.block(f"if {count} < 0 or {count} * {least} > end - pos:"):
+            self.emit(f'raise MalformedError(f"impossible count {{{count}}}")')
+        if isinstance(item, str) and item in FIXED:
+            self.emit(f"{made} = list(repeated({FIXED[item]!r}, {count}).unpack_from(buf, pos))")
+            self.emit(f"pos += {count} * {least}")
+            return
+        self.emit(f"{made} = []")
+        append = self.fresh("append")
+        self.emit(f"{append} = {made}.append")
+        self.path[-1:] = [f"{name}[]"]
+        with self.block(f"for _ in range({count}):"):
+            value = self.value(name, item, nullable=False)
+            self.flush()
+            self.emit(f"{append}({value})")
+
+    def tags(self, known: list[Field]) -> dict[str, str]:
+        """Read a tagged section: fields that are absent keep their defaults, unknown ones go."""
+        count = self.slot("tags", "B")
+        self.flush()
+        values = {field.name: self.fresh(field.name) for field in known}
+        for field in known:
+            self.emit(f"{values[field.name]} = {self.default(field)}")
+        with self.field("tagged fields"), self.block(f"if {count}:"):
+            if known:
+                self.known_tags(known, values, count)
+            else:
+                self.emit(f"pos = skip_tags(buf, pos, {count})")
+        return values
+
+    def known_tags(self, known: list[Field], values: dict[str, str], count: str) -> None:
+        tag, size, stop = self.fresh("tag"), self.fresh("size"), self.fresh("stop")
+        with self.block(f"if {count} > 127:"):
+            self.emit(f"{count}, pos = uvarint_rest(buf, pos, {count})")
+        self.emit(f"check_tags({count}, end - pos)")
+        with self.block(f"for _ in range({count}):"):
+            self.emit(f"{tag}, pos = uvarint(buf, pos)")
+            self.emit(f"{size}, pos = uvarint(buf, pos)")
+            self.emit(f"{stop} = pos + {size}")
+            with self.block(f"if {stop} > end:"):
+                self.emit(f'raise MalformedError(f"impossible size {{{size}}}")')
+            test = "if"
+            for field in known:
+                with self.field(field.name), self.block(f"{test} {tag} == {field.tag}:"):
+                    value = self.value(field.name, field.kind, nullable=field.nullable)
+                    self.flush()
+                    self.emit(f"{values[field.name]} = {value}")
+                test = "elif"
+            with self.block("else:"):
+                self.emit(f"pos = {stop}")
+            with self.block(f"if pos != {stop}:"):
+                self.emit('raise MalformedError("a size that its contents belie")')
+
+    def default(self, field: Field) -> str:
+        if isinstance(field.default, list):
+            return "[]"
+        return self.constant(f"DEFAULT_{field.name}", field.default)

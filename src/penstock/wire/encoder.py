@@ -1,0 +1,154 @@
+"""Writes the function that encodes one message at one version, as straight-line code.
+
+It appends to a bytearray. Records that lie in a file are not copied: the function returns them
+with the positions at which they belong. A struct in an array may be given as the bytes that
+`codec.encode_struct` made of it, so that what is asked for often is encoded once.
+"""
+
+from typing import Any
+
+from penstock.wire import primitives
+from penstock.wire.schema import Array, Field, Kind, Message, fields
+from penstock.wire.source import FIXED, Source
+
+
+class EncoderSource(Source):
+    """Expressions of fixed size wait in `run` until something of variable size follows."""
+
+    def __init__(self, version: int, *, flexible: bool) -> None:
+        super().__init__(version, flexible=flexible)
+        self.run: list[tuple[str, str]] = []
+        self.out = "out"
+
+    def function(self, message: type[Message]) -> Any:
+        with self.block("def function(message, out):"):
+            self.emit("splices = ()")
+            self.struct(message, "message")
+            self.flush()
+            self.emit("return splices")
+        return self.compiled(message)
+
+    def struct(self, message: type[Message], value: str) -> None:
+        tagged = []
+        for field in fields(message, self.version):
+            if field.tag is None:
+                self.value(field.kind, f"{value}.{field.name}", nullable=field.nullable)
+            else:
+                tagged.append(field)
+        if self.flexible:
+            self.tags(tagged, value)
+
+    def value(self, kind: Kind, value: str, *, nullable: bool) -> None:
+        if isinstance(kind, str) and kind in FIXED:
+            self.run.append((value, FIXED[kind]))
+        elif isinstance(kind, (str, Array)):
+            self.sized(kind, value, nullable=nullable)
+        elif nullable:
+            self.flush()
+            made = self.fresh("struct")
+            self.emit(f"{made} = {value}")
+            with self.block(f"if {made} is None:"):
+                self.emit(f"{self.out}.append(255)")
+            with self.block("else:"):
+                self.emit(f"{self.out}.append(1)")
+                self.struct(kind, made)
+                self.flush()
+        else:
+            made = self.fresh("struct")
+            self.emit(f"{made} = {value}")
+            self.struct(kind, made)
+
+    def flush(self) -> None:
+        if not self.run:
+            return
+        if self.run == [("", "x")]:
+            self.emit(f"{self.out}.append(0)")
+        else:
+            self.emit(f"{self.out} += {self.packed()}")
+        self.run.clear()
+
+    def packed(self, *more: tuple[str, str]) -> str:
+        """The expression for the bytes of what waits, and of `more` behind it."""
+        values, formats = zip(*self.run, *more, strict=True)
+        name = f"pack_{''.join(formats)}".replace("?", "o")
+        pack = self.constant(name, primitives.packer("".join(formats)))
+        return f"{pack}({', '.join(v for v in values if v)})"
+
+    def sized(self, kind: str | Array, value: str, *, nullable: bool) -> None:
+        held, data, size = self.fresh("value"), self.fresh("data"), self.fresh("size")
+        self.emit(f"{held} = {value}")
+        contents = f"{held}.encode()" if kind == "string" else held
+        plus = " + 1" if self.flexible else ""
+        if nullable:
+            with self.block(f"if {held} is None:"):
+                self.emit(f"{data}, {size} = b'', {'0' if self.flexible else '-1'}")
+            with self.block("else:"):
+                self.emit(f"{data} = {contents}")
+                self.emit(f"{size} = len({data}){plus}")
+        else:
+            self.emit(f"{data} = {contents}")
+            self.emit(f"{size} = len({data}){plus}")
+        self.length(kind, size)
+        if isinstance(kind, Array):
+            self.array(kind.item, data)
+        elif kind == "records":
+            with self.block(f"if isinstance({data}, (bytes, bytearray, memoryview)):"):
+                self.emit(f"{self.out} += {data}")
+            with self.block("else:"):
+                self.emit(f"splices = (*splices, (len({self.out}), {data}))")
+        else:
+            self.emit(f"{self.out} += {data}")
+
+    def length(self, kind: Kind, size: str) -> None:
+        """Write what waits and the length behind it; a short compact length takes one byte."""
+        if not self.flexible:
+            self.run.append((size, self.length_format(kind)))
+            self.flush()
+            return
+        with self.block(f"if {size} < 128:"):
+            if self.run:
+                self.emit(f"{self.out} += {self.packed((size, 'B'))}")
+            else:
+                self.emit(f"{self.out}.append({size})")
+        with self.block("else:"):
+            if self.run:
+                self.emit(f"{self.out} += {self.packed()}")
+            self.emit(f"{self.out} += uvarint_bytes({size})")
+        self.run.clear()
+
+    def array(self, item: Kind, items: str) -> None:
+        if isinstance(item, str) and item in FIXED:
+            self.emit(f"{self.out} += repeated({FIXED[item]!r}, len({items})).pack(*{items})")
+            return
+        element = self.fresh("item")
+        with self.block(f"for {element} in {items}:"):
+            if isinstance(item, type):
+                with self.block(f"if {element}.__class__ is bytes:"):
+                    self.emit(f"{self.out} += {element}")
+                    self.emit("continue")
+            self.value(item, element, nullable=False)
+            self.flush()
+
+    def tags(self, known: list[Field], value: str) -> None:
+        if not known:
+            self.run.append(("", "x"))
+            return
+        self.flush()
+        known.sort(key=lambda field: field.tag or 0)
+        differs = {field.name: f"{value}.{field.name} != {self.default(field)}" for field in known}
+        count, outer = self.fresh("count"), self.out
+        self.emit(f"{count} = {' + '.join(f'({test})' for test in differs.values())}")
+        self.emit(f"{outer}.append({count})")
+        with self.block(f"if {count}:"):
+            for field in known:
+                with self.block(f"if {differs[field.name]}:"):
+                    self.out = self.fresh("tagged")
+                    self.emit(f"{self.out} = bytearray()")
+                    self.value(field.kind, f"{value}.{field.name}", nullable=field.nullable)
+                    self.flush()
+                    sizes = f"uvarint_bytes({field.tag}) + uvarint_bytes(len({self.out}))"
+                    self.emit(f"{outer} += {sizes} + {self.out}")
+                    self.out = outer
+
+    def default(self, field: Field) -> str:
+        return self.constant(f"DEFAULT_{field.name}", field.default)

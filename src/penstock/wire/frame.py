@@ -1,0 +1,106 @@
+"""A byte stream cut into frames, and messages put into them: four bytes of size, then contents."""
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import cast
+
+from penstock.errors import ProtocolError
+from penstock.wire.apis import Api
+from penstock.wire.codec import encoder
+from penstock.wire.header import write_request_header, write_response_header
+from penstock.wire.schema import Message, Splice
+
+_SIZE = Struct(">i")
+SMALL_BYTES = 4096
+GROWTH_BYTES = 65536
+
+
+class FrameBuffer:
+    """Receives into one buffer and hands out frames as views of it.
+
+    Ask `space()` for room, receive into it, tell `received(n)`, then take frames with `next()`
+    until it gives None. A frame is valid until the next `space()`. The size that a peer declares
+    is checked before room is made, and room grows with what has come, not with what is promised.
+    """
+
+    def __init__(self, max_frame_bytes: int) -> None:
+        self.max_frame_bytes = max_frame_bytes
+        self._buffer = memoryview(bytearray(SMALL_BYTES))
+        self._start = self._end = 0
+        self._largest = 0
+
+    def space(self) -> memoryview:
+        """Room to receive into; frames handed out before are gone."""
+        capacity = len(self._buffer)
+        if self._start == self._end:
+            self._start = self._end = 0
+            # Shrink, but only after a while without large frames.
+            self._largest -= self._largest >> 4
+            if capacity > GROWTH_BYTES and self._largest < capacity // 4:
+                self._resize(capacity // 2)
+        elif self._start and self._start + self._needed() > capacity:
+            kept = self._buffer[self._start : self._end]
+            self._buffer[: len(kept)] = kept
+            self._start, self._end = 0, len(kept)
+        if self._end == capacity:
+            grown = max(2 * capacity, GROWTH_BYTES)
+            needed = self._needed()
+            self._resize(min(grown, needed) if needed > capacity else grown)
+        return self._buffer[self._end :]
+
+    def received(self, count: int) -> None:
+        self._end += count
+
+    @property
+    def pending_bytes(self) -> int:
+        """Received and not yet taken."""
+        return self._end - self._start
+
+    def next(self) -> memoryview | None:
+        """The next whole frame without its size, or None until more is received."""
+        needed = self._needed()
+        if self._end - self._start < needed:
+            return None
+        frame = self._buffer[self._start + 4 : self._start + needed]
+        self._start += needed
+        self._largest = max(self._largest, needed)
+        return frame
+
+    def _needed(self) -> int:
+        """How many bytes the frame at hand takes, its size included."""
+        if self._end - self._start < 4:
+            return 4
+        (size,) = _SIZE.unpack_from(self._buffer, self._start)
+        if not 0 <= size <= self.max_frame_bytes:
+            limit = f"[0, {self.max_frame_bytes}]"
+            raise ProtocolError(f"frame of {size} bytes: outside {limit}")
+        return 4 + cast("int", size)
+
+    def _resize(self, capacity: int) -> None:
+        # A new buffer: views of the old one keep it alive for as long as someone holds them.
+        kept = self._buffer[self._start : self._end]
+        self._buffer = memoryview(bytearray(capacity))
+        self._buffer[: len(kept)] = kept
+        self._start, self._end = 0, len(kept)
+
+
+def request_frame(
+    api: Api, version: int, correlation_id: int, client_id: str | None, request: Message
+) -> bytearray:
+    out = bytearray(4)
+    write_request_header(out, api, version, correlation_id, client_id)
+    splices = encoder(type(request), version)(request, out)
+    assert not splices, "a request's records are in memory"
+    _SIZE.pack_into(out, 0, len(out) - 4)
+    return out
+
+
+def response_frame(
+    api: Api, version: int, correlation_id: int, response: Message
+) -> tuple[bytearray, Sequence[Splice]]:
+    """A response's bytes, and the record regions to be sent between them."""
+    out = bytearray(4)
+    write_response_header(out, api, version, correlation_id)
+    splices = encoder(type(response), version)(response, out)
+    _SIZE.pack_into(out, 0, len(out) - 4 + sum(len(region) for _, region in splices))
+    return out, splices

@@ -1,0 +1,91 @@
+"""Request and response headers.
+
+Flexible versions carry tagged fields in their headers too, but for the response to ApiVersions:
+a client reads it before it knows what the broker speaks.
+"""
+
+from struct import Struct
+
+import msgspec
+
+from penstock.errors import ProtocolError
+from penstock.types import Buffer
+from penstock.wire.apis import APIS, Api
+from penstock.wire.primitives import MALFORMED, MalformedError, reason, skip_tags
+
+API_VERSIONS = 18
+CONTROLLED_SHUTDOWN = 7
+
+_FIXED = Struct(">hhi")
+_WITH_CLIENT_ID = Struct(">hhih")
+_CORRELATION_ID = Struct(">i")
+
+
+class RequestHeader(msgspec.Struct, frozen=True, gc=False):
+    """Who asks what: the API, its version, and the number that the response must repeat."""
+
+    api: Api
+    version: int
+    correlation_id: int
+    client_id: str | None
+
+
+def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
+    """The header of a request, and where its body begins."""
+    at = 0
+    try:
+        key, version, correlation_id, size = _WITH_CLIENT_ID.unpack_from(frame)
+        api = APIS.get(key)
+        if api is None:
+            raise MalformedError(f"unknown API key {key}")
+        if key == CONTROLLED_SHUTDOWN and version == 0:
+            return RequestHeader(api, version, correlation_id, None), _FIXED.size
+        at = 10
+        client_id = None
+        if size >= 0:
+            at += size
+            if at > len(frame):
+                raise MalformedError(f"client id of {size} bytes")
+            client_id = str(frame[10:at], "utf-8")
+        if version >= api.flexible:
+            tags = frame[at]
+            at += 1
+            if tags:
+                at = skip_tags(frame, at, tags)
+    except MALFORMED as error:
+        raise ProtocolError(
+            f"request header: {reason(error)} at byte {at} of {len(frame)}"
+        ) from None
+    return RequestHeader(api, version, correlation_id, client_id), at
+
+
+def write_request_header(
+    out: bytearray, api: Api, version: int, correlation_id: int, client_id: str | None
+) -> None:
+    if api.key == CONTROLLED_SHUTDOWN and version == 0:
+        out += _FIXED.pack(api.key, version, correlation_id)
+        return
+    name = b"" if client_id is None else client_id.encode()
+    size = -1 if client_id is None else len(name)
+    out += _WITH_CLIENT_ID.pack(api.key, version, correlation_id, size)
+    out += name
+    if version >= api.flexible:
+        out.append(0)
+
+
+def read_response_header(frame: Buffer, api: Api, version: int) -> tuple[int, int]:
+    """The correlation id of a response, and where its body begins."""
+    try:
+        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+        at = 4
+        if version >= api.flexible and api.key != API_VERSIONS:
+            at = skip_tags(frame, 5, frame[4])
+    except MALFORMED as error:
+        raise ProtocolError(f"response header: {reason(error)}") from None
+    return correlation_id, at
+
+
+def write_response_header(out: bytearray, api: Api, version: int, correlation_id: int) -> None:
+    out += _CORRELATION_ID.pack(correlation_id)
+    if version >= api.flexible and api.key != API_VERSIONS:
+        out.append(0)

@@ -1,0 +1,1 @@
+"""One module per API, with its request and response; imported on first use."""

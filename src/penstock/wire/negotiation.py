@@ -1,0 +1,18 @@
+"""How a broker answers an ApiVersions request that is newer than itself (KIP-511)."""
+
+from penstock.errors import ErrorCode
+from penstock.wire.apis import APIS
+from penstock.wire.frame import response_frame
+from penstock.wire.header import API_VERSIONS
+from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+
+
+def api_versions_refusal(correlation_id: int) -> bytearray:
+    """Version 0, which every client reads, with the range from which it may ask again."""
+    api = APIS[API_VERSIONS]
+    response = ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION,
+        api_keys=[ApiVersion(api_key=api.key, min_version=api.low, max_version=api.high)],
+    )
+    frame, _ = response_frame(api, 0, correlation_id, response)
+    return frame

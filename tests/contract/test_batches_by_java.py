@@ -1,0 +1,87 @@
+"""Apache Kafka's own classes read what Penstock writes, and judge a produced batch alike."""
+
+import json
+
+import pytest
+
+from batch_reading import reading
+from peers import java
+from penstock.record.batch import read_header, stamp_log_append_time
+from penstock.record.build import build_batch, emptied
+from penstock.record.compression import Codec
+from penstock.record.control import build_marker
+from penstock.record.record import Record
+from produced_batches import NOW_MS, REFUSED, produced
+
+pytestmark = pytest.mark.peer
+JARS = "kafka-4.3.1"
+
+HEADERS = [("trace", b"\x00\xff"), ("null", None), ("größe", b""), ("", b"\x01")]
+SMALL = [
+    Record(0, NOW_MS, b"key", b"value", []),
+    Record(1, NOW_MS - 1, b"tombstone", None, HEADERS),
+    Record(2, NOW_MS + 70_000, None, b"", []),
+]
+# Over two blocks of LZ4 and four of snappy; half of it does not compress.
+NOISE = b"".join(((i * 2654435761) % 2**32).to_bytes(4, "big") for i in range(20_000))
+LARGE = [Record(i, NOW_MS, b"k", NOISE + bytes(len(NOISE)), []) for i in range(3)]
+
+
+def written() -> dict[str, bytearray]:
+    batches = {f"small {codec.name}": build_batch(SMALL, codec=codec) for codec in Codec}
+    batches |= {f"large {codec.name}": build_batch(LARGE, codec=codec) for codec in Codec}
+    batches |= {
+        f"{codec.name} at level 5": build_batch(LARGE, codec=codec, level=5)
+        for codec in (Codec.GZIP, Codec.LZ4, Codec.ZSTD)
+    }
+    batches["stamped"] = build_batch(SMALL, codec=Codec.LZ4)
+    stamp_log_append_time(batches["stamped"], NOW_MS + 9)
+    batches["delete horizon"] = build_batch(SMALL, delete_horizon_ms=NOW_MS + 500)
+    batches["transactional"] = build_batch(
+        SMALL, producer_id=7, producer_epoch=1, base_sequence=2**31 - 2, transactional=True
+    )
+    batches["compacted"] = build_batch(
+        [SMALL[1]], base_offset=0, last_offset=9, leader_epoch=4, codec=Codec.ZSTD
+    )
+    batches["emptied"] = emptied(read_header(batches["transactional"]))
+    for committed in (True, False):
+        batches[f"marker {committed}"] = build_marker(
+            producer_id=7,
+            producer_epoch=1,
+            committed=committed,
+            coordinator_epoch=3,
+            timestamp=NOW_MS,
+        )
+    return batches
+
+
+def test_kafka_reads_every_batch_as_it_was_written() -> None:
+    batches = written()
+    lines = "".join(f"{batch.hex()}\n" for batch in batches.values())
+    answers = java.run("Batches", "read", jars=JARS, stdin=lines).splitlines()
+    assert dict(zip(batches, map(json.loads, answers), strict=True)) == {
+        name: reading(batch) for name, batch in batches.items()
+    }
+
+
+STRICTER = {
+    "a base offset": "NONE",  # refused by Kafka too, before the classes that are asked here
+    "a byte too many": "NONE",  # Kafka drops what follows the batch
+    "a codec that is none": "UNKNOWN_SERVER_ERROR",
+    "a producer without epoch": "NONE",
+    "a transaction of nobody": "NONE",
+    "the broker's timestamp type": "NONE",  # refused by Kafka on topics with LogAppendTime
+}
+"""Where Penstock refuses and Kafka's validator does otherwise."""
+
+
+def test_a_broker_of_kafka_refuses_with_the_same_code() -> None:
+    cases = {name: batch for name, (batch, _) in REFUSED.items()}
+    expected = {name: code.name for name, (_, code) in REFUSED.items()} | STRICTER
+    for codec in Codec:
+        cases[codec.name] = produced(codec=codec, producer_id=1, producer_epoch=0, base_sequence=0)
+        expected[codec.name] = "NONE"
+    unbounded, hour_ms = 2**63 - 1, 3_600_000
+    lines = [f"true false {NOW_MS} {unbounded} {hour_ms} {batch.hex()}" for batch in cases.values()]
+    answers = java.run("Batches", "produced", jars=JARS, stdin="\n".join(lines)).splitlines()
+    assert dict(zip(cases, answers, strict=True)) == expected

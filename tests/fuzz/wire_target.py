@@ -1,0 +1,45 @@
+"""Fuzz target for everything that reads a peer's bytes: frames, headers, every message.
+
+As a program it runs atheris (`python tests/fuzz/wire_target.py -max_total_time=60`).
+"""
+
+import sys
+
+from penstock.errors import ProtocolError
+from penstock.wire.codec import decoder
+from penstock.wire.frame import FrameBuffer
+from penstock.wire.header import read_request_header
+
+MAX_FRAME_BYTES = 1 << 16
+
+
+def fuzz_wire(data: bytes) -> None:
+    """The bytes as a client's stream: only ProtocolError may come of it."""
+    buffer = FrameBuffer(MAX_FRAME_BYTES)
+    while data:
+        room = buffer.space()
+        taken = data[: len(room)]
+        room[: len(taken)] = taken
+        buffer.received(len(taken))
+        data = data[len(taken) :]
+        try:
+            while (frame := buffer.next()) is not None:
+                fuzz_request(frame)
+        except ProtocolError:
+            return
+
+
+def fuzz_request(frame: memoryview) -> None:
+    header, at = read_request_header(frame)
+    if header.api.low <= header.version <= header.api.high:
+        decoder(header.api.request, header.version)(frame, at)
+        # A broker is a client too: the same bytes as a response.
+        decoder(header.api.response, header.version)(frame, at)
+
+
+if __name__ == "__main__":
+    import atheris
+
+    atheris.instrument_all()
+    atheris.Setup(sys.argv, fuzz_wire)
+    atheris.Fuzz()

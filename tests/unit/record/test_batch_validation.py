@@ -1,0 +1,179 @@
+from collections.abc import Callable
+
+import pytest
+
+from penstock.errors import ErrorCode, KafkaError
+from penstock.record.batch import BatchHeader, read_header
+from penstock.record.build import build_batch, numbered
+from penstock.record.compression import Codec
+from penstock.record.control import build_marker, read_marker
+from penstock.record.invalid import InvalidRecord
+from penstock.record.record import Record, records
+from penstock.record.validate import BatchRules, check_produced, check_records
+from produced_batches import NOW_MS, PAIRS, REFUSED, produced, resealed
+
+RULES = BatchRules(max_message_bytes=10_000)
+LIMIT_BYTES = 1 << 20
+
+
+def refusal_of(call: Callable[[], object]) -> ErrorCode:
+    with pytest.raises(KafkaError) as refusal:
+        call()
+    return refusal.value.code
+
+
+def checked(batch: bytes | bytearray, rules: BatchRules = RULES) -> BatchHeader:
+    return check_produced(batch, rules, NOW_MS)
+
+
+@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("transactional", [False, True])
+def test_a_clients_batch_is_accepted(codec: Codec, transactional: bool) -> None:
+    batch = produced(
+        codec=codec, producer_id=5, producer_epoch=0, base_sequence=0, transactional=transactional
+    )
+    assert checked(batch) == read_header(batch)
+
+
+@pytest.mark.parametrize("wrong", REFUSED)
+def test_a_batch_is_refused_for(wrong: str) -> None:
+    batch, code = REFUSED[wrong]
+    assert refusal_of(lambda: checked(batch)) == code
+
+
+def test_a_batch_of_the_largest_size_is_accepted_and_no_larger() -> None:
+    batch = produced()
+    checked(batch, BatchRules(max_message_bytes=len(batch)))
+    smaller = BatchRules(max_message_bytes=len(batch) - 1)
+    assert refusal_of(lambda: checked(batch, smaller)) == ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "accepted"),
+    [
+        (NOW_MS - 1000, True),
+        (NOW_MS - 1001, False),
+        (NOW_MS + 2000, True),
+        (NOW_MS + 2001, False),
+        (-1, True),
+    ],
+)
+def test_timestamps_keep_to_the_topics_bounds(timestamp: int, accepted: bool) -> None:
+    rules = BatchRules(
+        max_message_bytes=10_000, timestamp_before_max_ms=1000, timestamp_after_max_ms=2000
+    )
+    if accepted:
+        checked(produced(timestamp), rules)
+    else:
+        assert (
+            refusal_of(lambda: checked(produced(timestamp), rules)) == ErrorCode.INVALID_TIMESTAMP
+        )
+
+
+def test_log_append_time_makes_any_timestamp_welcome() -> None:
+    checked(produced(1), BatchRules(max_message_bytes=10_000, log_append_time=True))
+
+
+def walk(batch: bytes | bytearray, *, keys_required: bool = False) -> None:
+    check_records(batch, read_header(batch), keys_required=keys_required, limit_bytes=LIMIT_BYTES)
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_a_compacted_topic_needs_keys(codec: Codec) -> None:
+    keyed = build_batch(numbered(PAIRS, NOW_MS), codec=codec)
+    keyless = build_batch(numbered([*PAIRS, (None, b"v")], NOW_MS), codec=codec)
+    walk(keyed, keys_required=True)
+    walk(keyless)
+    with pytest.raises(InvalidRecord, match="record 3 has no key"):
+        walk(keyless, keys_required=True)
+
+
+@pytest.mark.parametrize("size", [0, 63, 64, 8191, 8192])
+def test_numbers_of_every_width_are_walked_and_read(size: int) -> None:
+    count = 20_000 if size < 100 else 200
+    written = [
+        Record(i, NOW_MS + i * 1000, bytes(size), bytes(size), [("h" * (size % 999), bytes(size))])
+        for i in range(count)
+    ]
+    batch = build_batch(written)
+    walk(batch, keys_required=True)
+    assert list(records(batch, read_header(batch), LIMIT_BYTES)) == written
+
+
+def test_offset_deltas_must_count_from_zero() -> None:
+    batch = build_batch([Record(offset, NOW_MS, b"k", b"v", []) for offset in (0, 2)])
+    with pytest.raises(InvalidRecord, match="record 1 has offset delta 2"):
+        walk(batch)
+
+
+# One record of size 8: attributes, timestamp delta, offset delta, key "k", value "v", headers.
+MALFORMED = {
+    "its size is negative": "01",
+    "its size passes the end": "12 00 00 00 02 6b 02 76 00",
+    "its size is too small": "0e 00 00 00 02 6b 02 76 00",
+    "its key passes the end": "10 00 00 00 20 6b 02 76 00",
+    "its value passes the end": "10 00 00 00 02 6b 20 76 00",
+    "its header count is negative": "10 00 00 00 02 6b 02 76 01",
+    "its headers are missing": "10 00 00 00 02 6b 02 76 02",
+    "its header key is null": "14 00 00 00 02 6b 02 76 02 01 01",
+    "its header value passes the end": "14 00 00 00 02 6b 02 76 02 00 7e",
+    "a varint does not end": "ff ff ff ff ff ff ff ff ff ff ff ff",
+    "a varint passes 32 bits": "ff ff ff ff 7f 00 00 00 00",
+    "a timestamp passes 64 bits": "22 00 ff ff ff ff ff ff ff ff ff 7f 00 02 6b 02 76 00",
+    "bytes follow it": "10 00 00 00 02 6b 02 76 00 00",
+    "nothing is there": "",
+}
+
+
+@pytest.mark.parametrize("wrong", MALFORMED)
+def test_a_record_is_refused_when(wrong: str) -> None:
+    body = bytes.fromhex(MALFORMED[wrong])
+    batch = build_batch([Record(0, NOW_MS, b"k", b"v", [])])[:61] + body
+    batch[8:12] = (len(batch) - 12).to_bytes(4, "big")
+    with pytest.raises(InvalidRecord):
+        list(records(batch, read_header(batch), LIMIT_BYTES))
+    with pytest.raises(InvalidRecord):
+        walk(batch)
+
+
+def test_a_count_of_records_that_are_not_there_is_refused() -> None:
+    batch = resealed(57, b"\x7f\xff\xff\xff")
+    with pytest.raises(InvalidRecord):
+        list(records(batch, read_header(batch), LIMIT_BYTES))
+    with pytest.raises(InvalidRecord):
+        walk(batch)
+
+
+def test_a_header_key_that_is_no_text_survives_rewriting() -> None:
+    batch = build_batch([Record(0, NOW_MS, None, None, [("\udcff\udc80", b"v")])])
+    again = build_batch(records(batch, read_header(batch), LIMIT_BYTES))
+    assert b"\xff\x80" in batch
+    assert again == batch
+
+
+def test_a_control_record_of_another_kind_is_no_marker() -> None:
+    leader_change = Record(0, NOW_MS, b"\0\0\0\2", b"\0\0\0", [])
+    assert read_marker(leader_change) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, b"\0\0\0\0\0\0"),
+        (b"\0\0\0", b"\0\0\0\0\0\0"),
+        (b"\xff\xff\0\0", b"\0\0\0\0\0\0"),
+        (b"\0\0\0\1", None),
+        (b"\0\0\0\1", b"\0\0\0\0\0"),
+        (b"\0\0\0\1", b"\xff\xff\0\0\0\0"),
+    ],
+)
+def test_a_marker_that_is_cut_is_refused(key: bytes | None, value: bytes | None) -> None:
+    with pytest.raises(InvalidRecord):
+        read_marker(Record(0, NOW_MS, key, value, []))
+
+
+def test_a_marker_is_no_batch_of_a_client() -> None:
+    marker = build_marker(
+        producer_id=1, producer_epoch=0, committed=True, coordinator_epoch=0, timestamp=NOW_MS
+    )
+    assert refusal_of(lambda: checked(marker)) == ErrorCode.INVALID_RECORD

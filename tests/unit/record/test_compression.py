@@ -1,0 +1,136 @@
+import gzip
+import subprocess
+import sys
+import zlib
+
+import cramjam
+import pytest
+
+from penstock.errors import ErrorCode
+from penstock.record import snappy
+from penstock.record.compression import Codec, DecompressionLimit, compress, decompress
+from penstock.record.invalid import InvalidRecord
+
+CODECS = [codec for codec in Codec if codec is not Codec.NONE]
+SIZES = [0, 1, 100, 32 * 1024, 64 * 1024, 64 * 1024 + 1, 300_000]
+LIMIT_BYTES = 1 << 20
+
+
+def sample(size: int) -> bytes:
+    return b"".join(b"%d," % (i * 7919 % 10007) for i in range(size))[:size]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("codec", Codec)
+def test_what_was_compressed_comes_back(codec: Codec, size: int) -> None:
+    data = sample(size)
+    assert bytes(decompress(codec, compress(codec, data), LIMIT_BYTES)) == data
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
+def test_a_higher_level_is_no_larger(codec: Codec) -> None:
+    data = sample(100_000)
+    high = compress(codec, data, 9)
+    assert len(high) <= len(compress(codec, data, 1))
+    assert bytes(decompress(codec, high, LIMIT_BYTES)) == data
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_the_limit_itself_is_allowed_and_one_byte_more_is_not(codec: Codec) -> None:
+    packed = compress(codec, bytes(10_000))
+    assert len(decompress(codec, packed, 10_000)) == 10_000
+    with pytest.raises(DecompressionLimit) as refusal:
+        decompress(codec, packed, 9_999)
+    assert refusal.value.code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_cut_data_is_refused(codec: Codec) -> None:
+    packed = compress(codec, sample(5000))
+    for end in (0, 1, 4, 7, 10, 17, 19, len(packed) // 2, len(packed) - 1):
+        with pytest.raises(InvalidRecord):
+            decompress(codec, packed[:end], LIMIT_BYTES)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_noise_is_refused(codec: Codec) -> None:
+    with pytest.raises(InvalidRecord):
+        decompress(codec, b"\xfe" * 100, LIMIT_BYTES)
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
+def test_several_frames_are_one_text(codec: Codec) -> None:
+    joined = compress(codec, sample(70_000)) + compress(codec, sample(10))
+    assert bytes(decompress(codec, joined, LIMIT_BYTES)) == sample(70_000) + sample(10)
+
+
+def test_gzip_of_the_standard_library_is_read_and_ours_by_it() -> None:
+    data = sample(1000)
+    assert bytes(decompress(Codec.GZIP, gzip.compress(data), LIMIT_BYTES)) == data
+    assert gzip.decompress(compress(Codec.GZIP, data)) == data
+
+
+def test_zstd_without_content_size_is_read() -> None:
+    stream = cramjam.zstd.Compressor()
+    stream.compress(bytes(200_000))
+    packed = bytes(stream.finish())
+    assert packed[4] & 0xE0 == 0, "the frame should not tell its size"
+    assert len(decompress(Codec.ZSTD, packed, LIMIT_BYTES)) == 200_000
+
+
+def test_raw_snappy_is_read() -> None:
+    packed = bytes(cramjam.snappy.compress_raw(sample(1000)))
+    assert bytes(decompress(Codec.SNAPPY, packed, LIMIT_BYTES)) == sample(1000)
+
+
+def test_snappy_is_written_in_the_framing_of_java() -> None:
+    packed = compress(Codec.SNAPPY, sample(100))
+    assert packed.startswith(snappy.MAGIC + b"\0\0\0\1\0\0\0\1")
+
+
+@pytest.mark.parametrize("length", [-1, 0, 1 << 30])
+def test_a_snappy_block_length_that_cannot_be_is_refused(length: int) -> None:
+    packed = bytearray(compress(Codec.SNAPPY, sample(100)))
+    packed[16:20] = length.to_bytes(4, "big", signed=True)
+    with pytest.raises(InvalidRecord):
+        decompress(Codec.SNAPPY, packed, LIMIT_BYTES)
+
+
+def bomb(codec: Codec) -> bytes:
+    """Over 300 MiB from at most a few MiB; made in pieces, so that making it is small too."""
+    piece = bytes(1 << 20)
+    match codec:
+        case Codec.GZIP:
+            stream = zlib.compressobj(wbits=31)
+            return b"".join([stream.compress(piece) for _ in range(300)]) + stream.flush()
+        case Codec.SNAPPY:
+            packed = compress(codec, piece)
+            return packed[:16] + packed[16:] * 300
+        case _:
+            return compress(codec, piece) * 300
+
+
+BOUNDED = """
+import resource, sys
+from penstock.record.compression import Codec, DecompressionLimit, decompress
+
+data = sys.stdin.buffer.read()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    decompress(Codec[sys.argv[1]], data, 8 << 20)
+    print("not refused")
+except DecompressionLimit:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_bomb_takes_little_more_memory_than_the_limit(codec: Codec) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BOUNDED, codec.name],
+        input=bomb(codec),
+        capture_output=True,
+        check=True,
+    )
+    # Growing holds no two buffers at once; the codecs' own windows come on top.
+    assert int(done.stdout) < 20 * 1024, "KiB"
