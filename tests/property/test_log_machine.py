@@ -318,5 +318,7 @@ class LogMachine(RuleBasedStateMachine):
         assert log.recovery_point <= log.end_offset
 
 
-LogMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+LogMachine.TestCase.settings = settings(
+    max_examples=8 * settings().max_examples, stateful_step_count=40, deadline=None
+)
 TestLogMachine = LogMachine.TestCase
