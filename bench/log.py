@@ -54,9 +54,8 @@ def open_log(path: Path, config: TopicConfig, *, clean: bool) -> PartitionLog:
 
 @contextmanager
 def workspace() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
-    yield path
-    shutil.rmtree(path)
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as path:
+        yield Path(path)
 
 
 def seconds(work: Callable[[T], object], on: T) -> float:
