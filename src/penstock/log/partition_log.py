@@ -242,8 +242,7 @@ class PartitionLog:
 
     def _snapshot_producers(self, offset: int) -> None:
         self.producers.map_end_offset = offset
-        self._unsynced.append(write_snapshot(self._files, self.path, self.producers))
-        self._names_changed = True
+        self.sync_later(write_snapshot(self._files, self.path, self.producers))
 
     def read(
         self, offset: int, max_bytes: int, *, up_to: int, min_one_batch: bool = True
@@ -396,6 +395,11 @@ class PartitionLog:
             self.recovery_point < self.end_offset
             and now_ms - self.last_flush_ms >= self._config.flush_ms
         )
+
+    def sync_later(self, file: LogFile) -> None:
+        """Let the next flush sync a file beside the segments."""
+        self._unsynced.append(file)
+        self._names_changed = True
 
     def begin_flush(self) -> Flush:
         """What has to be synced so that everything up to the end survives a crash."""
