@@ -1,0 +1,1 @@
+"""`python -m differential [kafka]`: every difference as text, most frequent API first."""
