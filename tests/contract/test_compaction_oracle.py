@@ -2,16 +2,18 @@
 
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from log_directory import WholeBatch, open_log, read_batches
+from log_directory import WholeBatch, open_log, read_batches, visible
 from peers.kafka import KafkaCluster
 from peers.process import wait_until
 from peers.tools import tool
@@ -95,29 +97,35 @@ class Stage(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def stages(tmp_path_factory: pytest.TempPathFactory) -> list[Stage]:
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A broker of our own: these tests stop it and change its files."""
+    folder = tmp_path_factory.mktemp("kafka")
+    with KafkaCluster(folder=folder, settings={"log.cleaner.backoff.ms": 50}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def stages(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> list[Stage]:
     """A log cleaned for the first time; the same, written to and cleaned again.
 
     The second time the horizons that the first one set have passed.
     """
-    folder = tmp_path_factory.mktemp("kafka")
     began_ms = int(time.time()) * 1000
     plain = {"enable.idempotence": "false", "linger.ms": "5"}
-    with KafkaCluster(folder=folder, settings={"log.cleaner.backoff.ms": 50}) as kafka:
-        create_topic(kafka.bootstrap)
-        for phase, codec in enumerate(["none", "lz4", "zstd", "gzip", "snappy"]):
-            write_phase(kafka.bootstrap, phase, began_ms, {**plain, "compression.type": codec})
-        write_phase(kafka.bootstrap, 5, began_ms, {"enable.idempotence": "true"})
-        for phase in range(6, 10):
-            write_phase(kafka.bootstrap, phase, began_ms, {"transactional.id": f"t{phase // 2}"})
-        write_phase(kafka.bootstrap, 11, began_ms, plain)
-        first = cleaned_by_kafka(kafka, tmp_path_factory.mktemp("first"))
-        kafka.start(0)
-        set_dirty_ratio(kafka.bootstrap, "1.0")
-        for phase in (12, 13):
-            write_phase(kafka.bootstrap, phase, began_ms, {"transactional.id": "t9"})
-        write_phase(kafka.bootstrap, 15, began_ms, plain)
-        return [first, cleaned_by_kafka(kafka, tmp_path_factory.mktemp("second"))]
+    create_topic(kafka.bootstrap)
+    for phase, codec in enumerate(["none", "lz4", "zstd", "gzip", "snappy"]):
+        write_phase(kafka.bootstrap, phase, began_ms, {**plain, "compression.type": codec})
+    write_phase(kafka.bootstrap, 5, began_ms, {"enable.idempotence": "true"})
+    for phase in range(6, 10):
+        write_phase(kafka.bootstrap, phase, began_ms, {"transactional.id": f"t{phase // 2}"})
+    write_phase(kafka.bootstrap, 11, began_ms, plain)
+    first = cleaned_by_kafka(kafka, tmp_path_factory.mktemp("first"))
+    kafka.start(0)
+    set_dirty_ratio(kafka.bootstrap, "1.0")
+    for phase in (12, 13):
+        write_phase(kafka.bootstrap, phase, began_ms, {"transactional.id": "t9"})
+    write_phase(kafka.bootstrap, 15, began_ms, plain)
+    return [first, cleaned_by_kafka(kafka, tmp_path_factory.mktemp("second"))]
 
 
 def create_topic(bootstrap: str) -> None:
@@ -234,3 +242,44 @@ def test_kafkas_tool_reads_what_our_cleaner_wrote(stages: list[Stage], tmp_path:
     assert "deleteHorizonMs: OptionalLong[" in shown
     assert "isvalid: false" not in shown
     assert "Found" not in shown  # how the tool begins a complaint about an index
+
+
+def test_kafka_serves_what_our_cleaner_wrote(
+    kafka: KafkaCluster, stages: list[Stage], tmp_path: Path
+) -> None:
+    log = open_log(shutil.copytree(stages[1].dirty, tmp_path / "here"), PARTITION)
+    expected = newest(visible(log, committed=True))
+    clean_here(log, int(time.time() * 1000))
+    log.close()
+    theirs = kafka.data_dir(0) / str(PARTITION)
+    shutil.rmtree(theirs)
+    shutil.copytree(log.path, theirs, ignore=shutil.ignore_patterns("*.deleted"))
+    kafka.start(0)
+    found = consumed(kafka.bootstrap)
+    kafka.stop(0)
+    assert newest(found) == expected
+    assert newest(visible(log, committed=True)) == expected
+
+
+def newest(found: list[Record]) -> dict[bytes | None, bytes]:
+    """The live keys: a tombstone and no record at all say the same."""
+    values = {record.key: record.value for record in found}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def consumed(bootstrap: str) -> list[Record]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "reader",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": "true",
+            "log_level": "0",
+        }
+    )
+    consumer.assign([ClientPartition(PARTITION.topic, 0, 0)])
+    found = []
+    while (message := consumer.poll(20)) is not None and message.error() is None:
+        found.append(Record(message.offset() or 0, 0, message.key(), message.value(), []))
+    consumer.close()
+    return found

@@ -4,7 +4,7 @@ import json
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from peers.java import JavaProcess
+from peers.java import java_process
 
 
 class RefusedError(Exception):
@@ -42,7 +42,7 @@ class Oracle:
     """
 
     def __init__(self, jars: str = "clients-4.4.0") -> None:
-        self._java = JavaProcess("Oracle", jars=jars)
+        self._java = java_process("Oracle", jars=jars)
 
     def reencode(self, name: str, version: int, data: bytes) -> tuple[bytes, dict[str, Any]]:
         """The message read from `data`: as Kafka writes it again, and as JSON.

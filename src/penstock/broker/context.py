@@ -2,12 +2,17 @@
 
 import msgspec
 
+from penstock.broker.cluster import Cluster
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.waiters import Waiters
 from penstock.config.broker import BrokerConfig
+from penstock.controller.controller import Controller
 from penstock.log.flush import Flusher
+from penstock.metadata.image import Topic
 from penstock.replication.partitions import Partitions
+from penstock.types import BrokerId
 from penstock.wire.header import RequestHeader
+from penstock.wire.messages.metadata import MetadataResponseTopic
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -24,11 +29,18 @@ class Peer(msgspec.Struct, frozen=True):
 class Services(msgspec.Struct, frozen=True):
     """The parts of a broker, as the composition root put them together."""
 
+    broker_id: BrokerId
     config: BrokerConfig
+    served: frozenset[int]
+    """Keys of the APIs that have a handler."""
+    cluster: Cluster
+    controller: Controller
     partitions: Partitions
     waiters: Waiters
     flusher: Flusher
     fetch_sessions: FetchSessions
+    encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
+    """Parts of Metadata responses by topic, version and operations."""
 
 
 class Context(msgspec.Struct, frozen=True, gc=False):

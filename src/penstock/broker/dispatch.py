@@ -1,7 +1,9 @@
 """From a frame to its handler: which API, which version, decoded, and the response encoded."""
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter_ns
+from types import CoroutineType
 from typing import Any, TypeAlias
 
 import msgspec
@@ -11,7 +13,7 @@ from penstock.broker.waiters import Parked
 from penstock.clock import Clock
 from penstock.errors import KafkaError, ProtocolError
 from penstock.types import Buffer
-from penstock.wire.apis import APIS, Api
+from penstock.wire.apis import Api
 from penstock.wire.codec import decoder
 from penstock.wire.frame import response_frame
 from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
@@ -21,7 +23,7 @@ from penstock.wire.schema import Message, Splice
 logger = logging.getLogger(__name__)
 
 Outcome: TypeAlias = (
-    Message | Parked[Message] | Coroutine[None, None, Message | None] | bytearray | None
+    "Message | Parked[Message] | CoroutineType[Any, Any, Message | None] | bytearray | None"
 )
 """A response; one that comes later; one ready to be sent; or none, as after `acks=0`."""
 
@@ -36,11 +38,14 @@ class Route(msgspec.Struct):
     """One API at one version, and how often and how long it was asked."""
 
     api: Api
+    version: int
     handle: Handler
     decode: Callable[[Buffer, int], tuple[Message, int]]
     views_frame: bool
     requests: int = 0
     errors: int = 0
+    total_ns: int = 0
+    """From the last byte of each request to its encoded response, waiting included."""
 
 
 class Request(msgspec.Struct, gc=False):
@@ -49,10 +54,11 @@ class Request(msgspec.Struct, gc=False):
     header: RequestHeader
     route: Route | None
     message: Message | None
+    began_ns: int
 
 
 class Routes:
-    """What a broker serves, made at first use. `lowest` may advertise below what is served."""
+    """What a broker serves; the way to each API and version is made at first use."""
 
     def __init__(self, handlers: Mapping[int, Handler]) -> None:
         self.handlers = handlers
@@ -69,7 +75,7 @@ class Routes:
         handler = self.handlers.get(api.key)
         if handler is None or not api.low <= version <= api.high:
             raise ProtocolError(f"{api.name} v{version} is not served")
-        return Route(api, handler, decoder(api.request, version), api.key in VIEWS_FRAME)
+        return Route(api, version, handler, decoder(api.request, version), api.key in VIEWS_FRAME)
 
 
 class Dispatch:
@@ -79,12 +85,15 @@ class Dispatch:
         self._routes, self._services, self._clock, self.peer = routes, services, clock, peer
 
     def read(self, frame: memoryview) -> Request:
+        began_ns = perf_counter_ns()
         header, at = read_request_header(frame)
         if header.api.key == API_VERSIONS and header.version > header.api.high:
-            return Request(header, None, None)  # KIP-511: answered in version 0, not refused
+            return Request(
+                header, None, None, began_ns
+            )  # KIP-511: answered in version 0, not refused
         route = self._routes.find(header)
         message, _ = route.decode(frame if route.views_frame else bytes(frame), at)
-        return Request(header, route, message)
+        return Request(header, route, message, began_ns)
 
     def handle(self, request: Request) -> Outcome:
         route = request.route
@@ -111,8 +120,6 @@ class Dispatch:
 
     def encode(self, request: Request, response: Message) -> tuple[bytearray, Sequence[Splice]]:
         header = request.header
+        if request.route is not None:
+            request.route.total_ns += perf_counter_ns() - request.began_ns
         return response_frame(header.api, header.version, header.correlation_id, response)
-
-
-def served(handlers: Mapping[int, Handler]) -> list[Api]:
-    return [api for key, api in APIS.items() if key in handlers]

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import logging
+import os
 import socket
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -36,7 +37,9 @@ def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
         )
     except OSError as error:
         where = f"{endpoint.host or '*'}:{endpoint.port}"
-        raise ConfigError(f"listeners: cannot listen on {where}: {error.strerror}") from None
+        raise ConfigError(
+            f"listeners: cannot listen on {where}: {os.strerror(error.errno or 0)}"
+        ) from None
     sock.settimeout(0)
     # Inherited by accepted sockets: set here, the window is negotiated with it.
     if network.socket_send_buffer_bytes > 0:

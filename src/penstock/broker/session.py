@@ -12,6 +12,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from itertools import islice
+from types import CoroutineType
 from typing import Protocol
 
 from penstock.broker.dispatch import Dispatch, Request
@@ -120,7 +121,7 @@ class Session:
         outcome = self._dispatch.handle(request)
         if isinstance(outcome, Parked):
             self._waiter = self._owner.park(outcome, self.reply)
-        elif isinstance(outcome, Coroutine):
+        elif isinstance(outcome, CoroutineType):
             self._owner.run(outcome, self)
         else:
             self.reply(outcome)

@@ -7,6 +7,7 @@ from pathlib import Path
 from penstock.log.files import Files
 from penstock.log.home import Home
 from penstock.log.open_segments import OpenSegments
+from penstock.log.retention import SegmentInfo
 from penstock.log.segment import LOG, SEGMENT_FILES, SWAP, IndexLimits, Segment, offset_path
 
 
@@ -78,6 +79,17 @@ class Segments:
         """The base offset of the next segment; None for the active one."""
         number = bisect_right(self._bases, segment.base_offset)
         return self._bases[number] if number < len(self._bases) else None
+
+    def infos(self, end_offset: int) -> Iterator[SegmentInfo]:
+        """For retention, one by one: each may have to be opened for its newest timestamp."""
+        for segment, end in zip(self._segments, [*self._bases[1:], end_offset], strict=True):
+            yield SegmentInfo(
+                segment.base_offset,
+                end,
+                segment.size_bytes,
+                segment.newest_ms,
+                active=segment is self.active,
+            )
 
     def segment_at(self, base_offset: int, now_ms: int) -> Segment:
         """The segment that the files of this base offset hold, not yet among the others."""

@@ -54,6 +54,7 @@ class Partition:
         self.leader_epoch = -1
         self.isr: tuple[int, ...] = ()
         self.leads = False
+        self.records_in = self.bytes_in = self.bytes_out = 0
         self.configure(log.config)
 
     def configure(self, config: TopicConfig) -> None:
@@ -99,6 +100,8 @@ class Partition:
                 f"min.insync.replicas is {self.min_insync_replicas}"
             )
         appended = self.log.append_as_leader(batch, header, self.leader_epoch, now_ms)
+        self.records_in += header.record_count
+        self.bytes_in += len(batch)
         self.advance()
         return appended
 

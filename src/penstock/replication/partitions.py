@@ -1,11 +1,11 @@
-"""The partitions that this broker holds, by name and by topic id."""
+"""The partitions that this broker holds."""
 
 from collections.abc import Iterator
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.store import LogStore
 from penstock.replication.partition import Partition
-from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
+from penstock.types import BrokerId, TopicPartition, Uuid
 
 
 class UnknownPartition(KafkaError):
@@ -14,19 +14,12 @@ class UnknownPartition(KafkaError):
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-class UnknownTopicId(KafkaError):
-    """No topic has this id."""
-
-    code = ErrorCode.UNKNOWN_TOPIC_ID
-
-
 class Partitions:
     """Creates, finds and drops partitions. Belongs to the event loop."""
 
     def __init__(self, broker_id: BrokerId, store: LogStore) -> None:
         self._broker_id, self.store = broker_id, store
         self._partitions: dict[tuple[str, int], Partition] = {}
-        self.topic_names: dict[Uuid, str] = {}
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self._partitions.values())
@@ -44,15 +37,6 @@ class Partitions:
             raise UnknownPartition(f"{topic}-{index} is not on this broker")
         return found
 
-    def name(self, topic: str, topic_id: Uuid) -> str:
-        """The topic's name, from its id where a request gives one."""
-        if topic_id == NO_UUID:
-            return topic
-        found = self.topic_names.get(topic_id)
-        if found is None:
-            raise UnknownTopicId(f"no topic has the id {topic_id.hex()}")
-        return found
-
     def create(self, topic: str, index: int, topic_id: Uuid, now_ms: int) -> Partition:
         """The partition with its log, which is new unless it was there at start-up."""
         key = TopicPartition(topic, index)
@@ -60,7 +44,6 @@ class Partitions:
         if found is None:
             log = self.store.get(key) or self.store.create(key, topic_id, now_ms)
             found = self._partitions[key] = Partition(self._broker_id, key, topic_id, log)
-            self.topic_names[topic_id] = topic
         return found
 
     def drop(self, topic: str, index: int, now_ms: int) -> None:
@@ -68,6 +51,3 @@ class Partitions:
         found = self._partitions.pop((topic, index), None)
         if found is not None:
             self.store.delete(found.topic_partition, now_ms)
-
-    def forget_topic(self, topic_id: Uuid) -> None:
-        self.topic_names.pop(topic_id, None)

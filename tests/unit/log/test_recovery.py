@@ -260,3 +260,36 @@ def test_no_record_is_passed_over_because_of_a_flipped_bit_in_an_index() -> None
             rig.store.close()
             if at % 8 == 7 and rig.files.size(path) != size:
                 raise AssertionError("the index was not made as it had been")
+
+
+def test_segments_written_after_a_truncation_are_checked_although_others_had_been_synced() -> None:
+    rig = filled()
+    rig.flush()
+    rig.store.truncate({PARTITION: 20})
+    for n in range(20, 60):
+        rig.append(batch_of(b"new %d" % n, producer_id=10, sequence=n - 20), leader_epoch=9)
+    assert len(rig.log.segments) > 2
+    rig.crash(lambda kind, count: count // 2 if kind == "bytes" else count)
+    found = rig.read_all()
+    assert found[:20] == expected(20)
+    assert found[20:] == [(n, b"new %d" % n) for n in range(20, rig.log.end_offset)]
+
+
+def test_a_snapshot_of_records_that_were_cut_is_not_used_again() -> None:
+    rig = filled(58)
+    rig.restart()  # which leaves a snapshot at 58
+    rig.store.truncate({PARTITION: 50})
+    for n in range(20):
+        rig.append(batch_of(b"new", producer_id=10, sequence=n), leader_epoch=9)
+    rig.store.truncate({PARTITION: 60})
+    assert rig.log.producers.producers[10].last_sequence == 9
+    assert rig.log.producers.producers[9].last_sequence == 49
+
+
+def test_the_last_time_index_entry_of_a_closed_segment_is_its_newest_timestamp() -> None:
+    rig = filled()
+    newest = {segment.path(): segment.newest.timestamp for segment in rig.log.segments}
+    rig.store.close()
+    for path, timestamp in newest.items():
+        entries = rig.files.read(path.with_suffix(".timeindex"))
+        assert int.from_bytes(entries[-12:-4]) == timestamp

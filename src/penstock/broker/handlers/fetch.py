@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from penstock.broker.context import Context
 from penstock.broker.fetch_sessions import FetchSession, Wanted
 from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.translate.topics import topic_name
 from penstock.broker.waiters import Parked
 from penstock.errors import ErrorCode
 from penstock.log.lookup import LogSlice
@@ -53,6 +54,7 @@ class Reading:
     def __init__(self, request: FetchRequest, session: FetchSession, ctx: Context) -> None:
         self._session = session
         self._partitions = ctx.services.partitions
+        self._image = ctx.services.cluster.image
         self._committed = request.isolation_level == READ_COMMITTED
         self._replica = max(request.replica_id, request.replica_state.replica_id)
         self._min_bytes = request.min_bytes
@@ -69,7 +71,7 @@ class Reading:
         try:
             if self._replica >= 0:
                 raise NotLeader(f"broker {self._replica} holds no replica of {wanted.topic}")
-            name = self._partitions.name(wanted.topic, wanted.topic_id)
+            name = topic_name(wanted.topic, wanted.topic_id, self._image)
             partition = self._partitions.get(name, wanted.index)
             self.keys.append(partition.topic_partition)
             partition.check_leader(wanted.leader_epoch)
@@ -108,6 +110,7 @@ class Reading:
         if found is not None:
             self.size_bytes += found.size_bytes
             self._left = max(0, self._left - found.size_bytes)
+            partition.bytes_out += found.size_bytes
         aborted = None
         if self._committed:
             aborted = aborted_transactions(log, wanted.fetch_offset, up_to) if found else []

@@ -9,6 +9,7 @@ import msgspec
 
 from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.translate.topics import topic_name
 from penstock.broker.waiters import Parked
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.record.batch import BatchHeader, read_header
@@ -104,7 +105,7 @@ class Appending:
         try:
             if self._acks not in {-1, 0, 1}:
                 raise InvalidRequiredAcks(f"acks={self._acks}")
-            name = services.partitions.name(topic.name, topic.topic_id)
+            name = topic_name(topic.name, topic.topic_id, services.cluster.image)
             partition = services.partitions.get(name, part.index)
             partition.check_leader()
             batch, header = checked(part.records, partition, self._ctx)

@@ -1,0 +1,22 @@
+"""The brokers that the scenarios run against."""
+
+import os
+from collections.abc import Sequence
+
+import pytest
+
+BROKERS = ["kafka"]
+"""`kafka`, the real one, is the oracle; `penstock` is ours. Each is a fixture of that name."""
+
+GROUP_BROKERS = ["kafka"]
+"""Those that coordinate groups."""
+
+
+def parameters(brokers: Sequence[str]) -> list[object]:
+    """For a `target` that is each of these in turn.
+
+    The oracle's answers change with Kafka's version only, so that `make test` need not ask it
+    again: `make soak` does, and whoever sets PENSTOCK_ORACLE.
+    """
+    rare = [] if os.environ.get("PENSTOCK_ORACLE") else [pytest.mark.soak]
+    return [pytest.param(name, marks=rare if name == "kafka" else []) for name in brokers]

@@ -1,0 +1,37 @@
+"""Where `scripts/install-peers` put the programs of the clients in other languages."""
+
+import hashlib
+from pathlib import Path
+
+from peers.jars import NotInstalledError, cache, program
+from peers.java import source_command
+
+HERE = Path(__file__).parent
+
+
+def java_program() -> list[str]:
+    """The command of the official client, compiled if need be."""
+    return source_command("Client", jars="clients-4.4.0")
+
+
+def go_program(name: str) -> list[str]:
+    """The command of a program under `go/`, built from the sources as they are now."""
+    sources = sorted((HERE / "go").rglob("*.*"), key=str)
+    built = _installed("go", [path for path in sources if path.suffix in {".go", ".mod", ".sum"}])
+    return [str(built / name)]
+
+
+def node_program(name: str) -> list[str]:
+    """The command of `<name>/main.js`, with the modules of its `package.json`."""
+    folder = _installed(name, [HERE / name / "package.json"])
+    modules = f"NODE_PATH={folder / 'node_modules'}"
+    return [program("env"), modules, program("node"), str(HERE / name / "main.js")]
+
+
+def _installed(name: str, sources: list[Path]) -> Path:
+    """The folder that carries the hash of these files; the installer computes the same."""
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    folder = cache() / "clients" / f"{name}-{digest[:16]}"
+    if not folder.is_dir():
+        raise NotInstalledError(f"the client {name} in its present form")
+    return folder

@@ -1,0 +1,128 @@
+"""What every client under test is asked, whatever language it is written in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from penstock.errors import ErrorCode
+
+Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+Acks = Literal[0, 1, -1]
+Reset = Literal["earliest", "latest", "none"]
+
+CODECS: tuple[Codec, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
+
+LATEST, EARLIEST = -1, -2
+"""Instead of a time or an offset: one past the last record, and the first one kept."""
+
+WAIT_S = 20
+"""How long a client may take for one answer before a test fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record to write, or one that was read; without a partition the client picks one."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    timestamp_ms: int | None = None
+    partition: int | None = None
+    offset: int | None = None
+
+
+class Placed(NamedTuple):
+    """Where a record went; with acks=0 the offset is unknown and negative."""
+
+    partition: int
+    offset: int
+
+
+class Partition(NamedTuple):
+    number: int
+    leader: int
+    replicas: list[int]
+    isr: list[int]
+
+
+class Cluster(NamedTuple):
+    brokers: list[int]
+    controller: int
+
+
+class RefusedError(Exception):
+    """The broker refused, and the client reported the code that came over the wire."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{code}: {text}")
+        self.code = ErrorCode(code)
+
+
+class Client(Protocol):
+    """One unmodified client library behind the few questions that the scenarios ask."""
+
+    def create_topic(
+        self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> None: ...
+
+    def delete_topic(self, topic: str) -> None: ...
+
+    def topics(self) -> set[str]: ...
+
+    def partitions(self, topic: str) -> list[Partition]: ...
+
+    def create_partitions(self, topic: str, count: int) -> None: ...
+
+    def configs(self, topic: str) -> dict[str, str]: ...
+
+    def replace_configs(self, topic: str, configs: Mapping[str, str]) -> None:
+        """AlterConfigs: what is not named goes back to its default."""
+
+    def alter_configs(self, topic: str, put: Mapping[str, str], delete: Sequence[str]) -> None:
+        """IncrementalAlterConfigs: what is not named stays."""
+
+    def delete_records(self, topic: str, partition: int, before: int) -> None: ...
+
+    def cluster(self) -> Cluster: ...
+
+    def offset(self, topic: str, partition: int, at: int) -> int:
+        """The first offset whose record is not older than `at`, -1 if none is."""
+
+    def produce(
+        self,
+        topic: str,
+        records: Sequence[Record],
+        *,
+        codec: Codec = "none",
+        acks: Acks = -1,
+        idempotent: bool = False,
+    ) -> list[Placed]: ...
+
+    def fetch(
+        self,
+        topic: str,
+        partition: int,
+        *reads: tuple[int, int],
+        reset: Reset = "none",
+    ) -> list[list[Record]]:
+        """Assign the partition, then for each (offset, count) seek there and read that many."""
+
+    def join(self, group: str, *topics: str) -> "Member": ...
+
+    def close(self) -> None: ...
+
+
+class Poll(NamedTuple):
+    records: list[Record]
+    assigned: set[tuple[str, int]]
+
+
+class Member(Protocol):
+    """A consumer in a group; it starts at the earliest record and commits only when told."""
+
+    def poll(self) -> Poll:
+        """What arrived in about a tenth of a second, and what it holds after that."""
+
+    def commit(self, topic: str, partition: int, offset: int) -> None: ...
+
+    def leave(self) -> None: ...

@@ -1,0 +1,96 @@
+"""The broker under test, and the clients that run against it."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from clients.brokers import BROKERS, parameters
+from clients.catalog import START, Name
+from clients.librdkafka import LibrdkafkaClient
+from clients.protocol import CODECS, Client, Codec
+from clients.settle import settled
+from peers.penstock import PenstockBroker
+
+
+class Target(Protocol):
+    """A broker that is its own cluster."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+    def data_dir(self, broker: int) -> Path: ...
+
+
+@pytest.fixture(scope="session")
+def penstock() -> Iterator[PenstockBroker]:
+    with PenstockBroker() as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session", params=parameters(BROKERS))
+def target(request: pytest.FixtureRequest) -> Target:
+    broker: Target = request.getfixturevalue(request.param)
+    return broker
+
+
+@pytest.fixture(scope="session")
+def client_of(target: Target) -> Iterator[Callable[[Name], Client]]:
+    """Clients by name; each is started once and serves all the scenarios."""
+    started: dict[Name, Client] = {}
+
+    def named(name: Name) -> Client:
+        if name not in started:
+            started[name] = START[name](target.bootstrap)
+        return started[name]
+
+    yield named
+    for client in started.values():
+        client.close()
+
+
+@pytest.fixture
+def client(request: pytest.FixtureRequest, client_of: Callable[[Name], Client]) -> Client:
+    return client_of(request.param)
+
+
+class Referee(LibrdkafkaClient):
+    """Its topics are there for every client when it has made them."""
+
+    def create_topic(
+        self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> None:
+        super().create_topic(topic, partitions, configs)
+        assert settled(lambda: len(self.partitions(topic)), partitions) == partitions
+
+
+@pytest.fixture(scope="session")
+def referee(target: Target) -> Iterator[Referee]:
+    """Prepares what a scenario needs and looks at what it left, whichever client it is about."""
+    client = Referee(target.bootstrap)
+    yield client
+    client.close()
+
+
+_numbers = count()
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name that no other test has."""
+    return f"contract-{os.getpid()}-{next(_numbers)}"
+
+
+@pytest.fixture
+def codec_on_disk(target: Target) -> Callable[[str], Codec]:
+    """How the first batch of a topic's partition 0 is compressed in the broker's log."""
+
+    def codec(topic: str) -> Codec:
+        log = target.data_dir(0) / f"{topic}-0" / f"{0:020d}.log"
+        attributes = int.from_bytes(log.read_bytes()[21:23])
+        return CODECS[attributes & 7]
+
+    return codec

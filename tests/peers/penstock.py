@@ -1,0 +1,48 @@
+"""A Penstock broker in a process of its own, as `penstock serve` starts it."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from peers.process import Process
+from peers.servers import Servers
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+class PenstockBroker(Servers):
+    """`with PenstockBroker() as penstock: penstock.bootstrap`; it takes a free port by itself."""
+
+    def __init__(self, *options: str, folder: Path | None = None, timeout_s: float = 20) -> None:
+        super().__init__(folder, timeout_s)
+        self._options = options
+
+    @property
+    def bootstrap(self) -> str:
+        """The address of its last start."""
+        return self._ready()[-1]
+
+    def data_dir(self, broker: int = 0) -> Path:
+        return self.folder / f"broker-{broker}" / "data"
+
+    def start(self, *numbers: int) -> None:
+        self._starts = len(self._ready()) + 1
+        super().start(*numbers)
+
+    def _answers(self, number: int) -> bool:  # noqa: ARG002 — there is one
+        return len(self._ready()) >= self._starts
+
+    def _ready(self) -> list[str]:
+        output = self.output(0)
+        printed = output.read_text(errors="replace") if output.exists() else ""
+        return re.findall(r"^ready (\S+:\d+)$", printed, re.MULTILINE)
+
+    def _prepared(self) -> dict[int, Process]:
+        folder = self.data_dir().parent
+        folder.mkdir(parents=True, exist_ok=True)
+        serve = [sys.executable, "-m", "penstock", "serve", "--port", "0"]
+        serve += ["--dir", str(self.data_dir()), *self._options]
+        path = os.environ.get("PYTHONPATH", "")
+        command = ["env", f"PYTHONPATH={SOURCE}{os.pathsep}{path}", *serve]
+        return {0: Process("Penstock", command, folder)}
