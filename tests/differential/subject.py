@@ -112,7 +112,9 @@ def _create(link: Link, symbols: Symbols, case: Case) -> None:
     names = [topic.name for topic in case.topics]
     metadata = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
     _wait(link, symbols, Eventually(metadata, _has_leaders))
-    counts = {topic.name: max(topic.num_partitions, len(topic.assignments), 1) for topic in case.topics}
+    counts = {
+        topic.name: max(topic.num_partitions, len(topic.assignments), 1) for topic in case.topics
+    }
     offsets = ListOffsetsRequest(
         topics=[
             ListOffsetsTopic(

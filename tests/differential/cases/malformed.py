@@ -9,7 +9,7 @@ from penstock.record.batch import HEADER_BYTES
 from penstock.wire.apis import Api
 from penstock.wire.frame import request_frame
 from penstock.wire.messages.api_versions import ApiVersionsRequest
-from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from penstock.wire.messages.metadata import MetadataRequest
 from penstock.wire.messages.produce import ProduceRequest
 from penstock.wire.schema import Message
 

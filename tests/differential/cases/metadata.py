@@ -90,9 +90,9 @@ METADATA = [
 ]  # fmt: skip
 
 
-def _describe(*names: str, limit: int = 2000, cursor: Cursor | None = None) -> (
-    DescribeTopicPartitionsRequest
-):
+def _describe(
+    *names: str, limit: int = 2000, cursor: Cursor | None = None
+) -> DescribeTopicPartitionsRequest:
     return DescribeTopicPartitionsRequest(
         topics=[TopicRequest(name=name) for name in names],
         response_partition_limit=limit,

@@ -178,7 +178,11 @@ AT_APPEND_TIME: dict[str, Rule] = {
 RECOMPRESSED: dict[str, Rule] = {f"{APPENDED}.batch_length": ignored}
 
 SETTINGS = [
-    _case("larger than the topic allows", produce(batch(size=500)), topics=(topic(max_message_bytes="200"),)),
+    _case(
+        "larger than the topic allows",
+        produce(batch(size=500)),
+        topics=(topic(max_message_bytes="200"),),
+    ),
     _then_read(
         "compressed below the topic's limit",
         produce(batch(size=500, codec=Codec.GZIP)),
@@ -238,9 +242,7 @@ SETTINGS = [
 
 
 def _by(producer: int, sequence: int, *, epoch: int = 0, count: int = 1) -> ProduceRequest:
-    return produce(
-        batch(count, producer_id=producer, producer_epoch=epoch, base_sequence=sequence)
-    )
+    return produce(batch(count, producer_id=producer, producer_epoch=epoch, base_sequence=sequence))
 
 
 P = 77_000
@@ -282,9 +284,7 @@ IDEMPOTENT = [
         "a last offset delta that makes the sequence jump",
         _by(P, 0, count=2),
         produce(
-            patched(
-                batch(2, producer_id=P, producer_epoch=0, base_sequence=2), last_offset_delta=9
-            )
+            patched(batch(2, producer_id=P, producer_epoch=0, base_sequence=2), last_offset_delta=9)
         ),
     ),
 ]

@@ -25,7 +25,9 @@ from penstock.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsTopics,
 )
 
-OWN_TOPICS: dict[str, dict[str, Rule]] = {"DescribeLogDirsResponse": {"results.topics": own("name")}}
+OWN_TOPICS: dict[str, dict[str, Rule]] = {
+    "DescribeLogDirsResponse": {"results.topics": own("name")}
+}
 
 
 def _sizes(*partitions: int, of: str = "~t") -> DescribeLogDirsRequest:

@@ -1,1 +1,0 @@
-"""`python -m differential [kafka]`: every difference as text, most frequent API first."""

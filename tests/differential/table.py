@@ -1,0 +1,26 @@
+"""All cases."""
+
+from differential.case import Case
+from differential.cases import (
+    configs,
+    fetch,
+    malformed,
+    metadata,
+    offsets,
+    produce,
+    producers,
+    replicas,
+    topics,
+)
+
+CASES: list[Case] = [
+    *malformed.CASES,
+    *metadata.CASES,
+    *produce.CASES,
+    *fetch.CASES,
+    *offsets.CASES,
+    *producers.CASES,
+    *topics.CASES,
+    *configs.CASES,
+    *replicas.CASES,
+]
