@@ -1,7 +1,7 @@
 """What the nodes hold: the JSON of Kafka 3.9 in ZooKeeper mode, field by field in its order.
 
 Unknown fields are passed over, since a later Kafka may have written them. Longs that must survive
-JavaScript are strings there. What is broker registration is in `registration.py`.
+JavaScript are strings there. A broker's registration is in `registration.py`.
 """
 
 from collections.abc import Iterable, Mapping

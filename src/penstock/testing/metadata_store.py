@@ -313,7 +313,9 @@ async def _watches_last(ensemble: Ensemble) -> None:
     await inbox.until(ChildrenChanged("/a"))
     await other.delete("/a/c")
     await inbox.until(ChildrenChanged("/a"))
-    await refusal(NoNode, store.watch(inbox.put, children=["/none"]))
+    await other.delete("/a")
+    await inbox.until(ChildrenChanged("/a"))
+    await refusal(NoNode, store.watch(inbox.put, children=["/a"]))
 
 
 async def _a_watch_tells_after_the_write_is_visible(ensemble: Ensemble) -> None:

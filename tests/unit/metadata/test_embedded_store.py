@@ -166,18 +166,22 @@ def test_a_path_must_be_one(path: Path) -> None:
         assert tree.children("/") == []
 
 
-def test_callbacks_run_after_the_call_that_caused_them() -> None:
+def test_callbacks_run_after_the_call_and_not_once_cancelled() -> None:
     async def scenario() -> None:
         tree = Tree.in_memory(SystemClock())
         store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
         told: list[Change] = []
+        unwanted: list[Change] = []
         arrived = asyncio.Event()
         await store.watch(told.append, data=["/a"])
+        late = await store.watch(unwanted.append, data=["/a"])
         await store.watch(lambda _: arrived.set(), data=["/a"])
         await store.multi([Create("/a"), Set("/a", b"1"), Set("/a", b"2")])
         assert told == []
+        late.cancel()
         await arrived.wait()
         assert told == [DataChanged("/a")]
+        assert unwanted == []
         tree.close()
 
     asyncio.run(scenario())
