@@ -43,12 +43,12 @@ def batch(
     )
 
 
-def patched(data: bytes, *, resealed: bool = True, **changed: int) -> bytes:
-    """The same batch with other header fields; its CRC is made right again unless told."""
+def patched(data: bytes, **changed: int) -> bytes:
+    """The same batch with other header fields; its CRC is made right again unless given."""
     header = BatchHeader(*HEADER.unpack_from(data))
     values = [changed.get(name, getattr(header, name)) for name in header.__struct_fields__]
     out = bytearray(HEADER.pack(*values)) + data[HEADER_BYTES:]
-    if resealed and "crc" not in changed:
+    if "crc" not in changed:
         out[17:21] = pack(">I", crc32c(bytes(out[CHECKED_FROM:])))
     return bytes(out)
 
@@ -56,12 +56,8 @@ def patched(data: bytes, *, resealed: bool = True, **changed: int) -> bytes:
 def framed(payload: bytes, count: int = 1, **changed: int) -> bytes:
     """A sound header around any payload."""
     sound = batch(max(count, 1))[:HEADER_BYTES] + payload
-    fields = {
-        "batch_length": HEADER_BYTES - LENGTH_END + len(payload),
-        "record_count": count,
-        **changed,
-    }
-    return patched(sound, **fields)
+    length = HEADER_BYTES - LENGTH_END + len(payload)
+    return patched(sound, batch_length=length, record_count=count, **changed)
 
 
 def record(

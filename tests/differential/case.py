@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+from zlib import crc32
 
 from differential.rules import Rule
 from penstock.wire.apis import APIS, Api
@@ -67,7 +68,9 @@ class Case:
         return tuple(sorted({low, (low + high) // 2, high}))
 
     def prefix(self, version: int) -> str:
-        return re.sub("[^a-z0-9]+", "-", self.name.lower()).strip("-") + f"-v{version}-"
+        """The name in letters that a topic may have; the CRC keeps what they cannot show."""
+        letters = re.sub("[^a-z0-9]+", "-", self.name.lower()).strip("-")
+        return f"{letters}-{crc32(self.name.encode()) & 0xFFFF:04x}-v{version}-"
 
 
 def highest(api: Api) -> int:

@@ -1,16 +1,20 @@
 """An answer as lines that a person can compare: a path, and what stands there."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 from zlib import crc32
 
 from differential.rules import EVERYWHERE, RULES, Rule
 from penstock.errors import ErrorCode
 from penstock.record.batch import CorruptBatch, batches, crc_matches
+from penstock.record.invalid import InvalidRecord
 from penstock.record.record import records
 from penstock.wire.schema import Array, Kind, Message, fields
 
 Flat = dict[str, str]
+
+_fields = cache(fields)
 
 
 def flat(message: Message, version: int, more: Mapping[str, Rule]) -> Flat:
@@ -24,7 +28,7 @@ def _struct(
 ) -> Iterator[tuple[str, str]]:
     """`path` has indexes and is printed; `where` has none and finds rules."""
     dot = "." if path else ""
-    for field in fields(type(message), version):
+    for field in _fields(type(message), version):
         yield from _value(
             f"{path}{dot}{field.name}",
             f"{where}.{field.name}" if where else field.name,
@@ -77,7 +81,7 @@ def _records(
                 shown = (record.timestamp, record.key, record.value, record.headers)
                 rule = rules.get(f"{where}.batches.records")
                 yield f"{batch}.records[{record.offset}]", _text(rule(shown) if rule else shown)
-    except CorruptBatch as error:
+    except (CorruptBatch, InvalidRecord) as error:
         yield f"{path}.corrupt", str(error)
     yield f"{path}.cut_bytes", str(len(data) - end)
 
@@ -90,10 +94,14 @@ def _text(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:200]}… (CRC {crc32(text.encode()):08x})"
 
 
-def difference(left: Flat, right: Flat) -> list[tuple[str, str | None, str | None]]:
-    """Paths at which the two are not equal, with both texts; None where a path is missing."""
-    return [
-        (path, left.get(path), right.get(path))
-        for path in [*left, *(path for path in right if path not in left)]
-        if left.get(path) != right.get(path)
-    ]
+ABSENT = "absent"
+
+Difference = tuple[str, str, str]
+"""A path, and what stands there on the left and on the right."""
+
+
+def difference(left: Flat, right: Flat) -> list[Difference]:
+    """Where the two are not equal."""
+    paths = [*left, *(path for path in right if path not in left)]
+    pairs = ((path, left.get(path, ABSENT), right.get(path, ABSENT)) for path in paths)
+    return [(path, there, here) for path, there, here in pairs if there != here]

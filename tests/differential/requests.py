@@ -1,5 +1,7 @@
 """The few requests that most cases are made of."""
 
+from typing import Any
+
 from differential.symbols import topic_id
 from penstock.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
@@ -68,7 +70,7 @@ def fetch(
     current_leader_epoch: int = -1,
     last_fetched_epoch: int = -1,
     log_start_offset: int = -1,
-    **request: int,
+    **request: Any,
 ) -> FetchRequest:
     """One partition from `offset`, at once."""
     wanted = FetchPartition(

@@ -8,6 +8,8 @@ suite lets pass.
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from penstock.types import NO_UUID
+
 Rule: TypeAlias = Callable[[Any], Any]
 
 
@@ -45,7 +47,7 @@ def by(*names: str) -> Rule:
         found: dict[str, Any] = {}
         for struct in structs:
             parts = [getattr(struct, name) for name in names]
-            key = ",".join(_text(part) for part in parts if part not in (None, ""))
+            key = ",".join(_text(part) for part in parts if part not in (None, "", NO_UUID))
             repeats = sum(known.partition(" #")[0] == key for known in found)
             found[f"{key} #{repeats + 1}" if repeats else key] = struct
         return dict(sorted(found.items()))
