@@ -19,6 +19,7 @@ MEMORY = Path("/dev/shm")  # a thousand new partitions are a thousand fsyncs els
 
 @contextmanager
 def kafka() -> Iterator[Subject]:
+    """A cluster of our own: the one that other tests share holds what they left in it."""
     # The controller otherwise waits 25 ms for company before it writes a new topic.
     settings = {**SETTINGS, "controller.quorum.append.linger.ms": 0}
     with _folder() as folder, KafkaCluster(settings=settings, folder=folder) as cluster:

@@ -40,7 +40,15 @@ class Eventually:
     wanted: Callable[[Any], bool]
 
 
-Step: TypeAlias = Message | Raw | Eventually
+@dataclass(frozen=True)
+class At:
+    """A request at a version of its own, whatever that of the case is."""
+
+    version: int
+    request: Message
+
+
+Step: TypeAlias = Message | At | Raw | Eventually
 
 
 @dataclass(frozen=True)

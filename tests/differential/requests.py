@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from differential.case import Eventually
 from differential.symbols import topic_id
 from penstock.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from penstock.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 
@@ -110,6 +112,18 @@ def fetch_of(
 
 def wanted_of(of: str, *partitions: FetchPartition) -> FetchTopic:
     return FetchTopic(topic=of, topic_id=topic_id(of), partitions=list(partitions))
+
+
+def seen(name: str, partitions: int) -> Eventually:
+    """Wait until the broker knows so many partitions of the topic."""
+    asked = MetadataRequest(
+        topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
+    )
+    return Eventually(asked, lambda answer: len(answer.topics[0].partitions) == partitions)
+
+
+def gone(name: str) -> Eventually:
+    return seen(name, 0)
 
 
 def at(partition: int, offset: int = 0, max_bytes: int = 1 << 20) -> FetchPartition:

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from differential.case import API_OF, Case, Eventually, Raw, Step, highest
+from differential.case import API_OF, At, Case, Eventually, Raw, Step, highest
 from differential.flat import Flat, flat
 from differential.link import CORRELATION_ID, Link
 from differential.symbols import Identity, Symbols
@@ -65,9 +65,12 @@ def _outcome(link: Link, symbols: Symbols, case: Case, version: int, step: Step)
     if isinstance(step, Eventually):
         _wait(link, symbols, step)
         return {}
-    api = API_OF[type(step)]
+    request = step.request if isinstance(step, At) else step
+    api = API_OF[type(request)]
     at = version if api is case.api else highest(api)
-    frame = request_frame(api, at, CORRELATION_ID, CLIENT_ID, symbols.concrete(step))
+    if isinstance(step, At):
+        at = step.version
+    frame = request_frame(api, at, CORRELATION_ID, CLIENT_ID, symbols.concrete(request))
     frames, connection = link.ask(bytes(frame))
     return _read(frames, connection, symbols, case, api, at)
 

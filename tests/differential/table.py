@@ -10,6 +10,7 @@ from differential.cases import (
     produce,
     producers,
     replicas,
+    sequences,
     topics,
 )
 
@@ -17,6 +18,7 @@ CASES: list[Case] = [
     *malformed.CASES,
     *metadata.CASES,
     *produce.CASES,
+    *sequences.CASES,
     *fetch.CASES,
     *offsets.CASES,
     *producers.CASES,

@@ -3,8 +3,18 @@
 from typing import Any
 
 from differential.batches import batch
-from differential.case import Case, Step, case
-from differential.requests import ONE, THREE, at, fetch, fetch_of, produce, topic, wanted_of
+from differential.case import At, Case, Step, case
+from differential.requests import (
+    ONE,
+    THREE,
+    at,
+    fetch,
+    fetch_of,
+    gone,
+    produce,
+    topic,
+    wanted_of,
+)
 from differential.symbols import SESSION, topic_id
 from penstock.types import NO_UUID
 from penstock.wire.messages.create_topics import CreatableTopic
@@ -101,7 +111,8 @@ NAMES = [
     _case(
         "the id of a deleted topic",
         DeleteTopicsRequest(topics=[DeleteTopicState(name="~t")], timeout_ms=5000),
-        fetch_of(FetchTopic(topic_id=topic_id("~u", 2), partitions=[at(0)])),
+        gone("~t"),
+        fetch(0),
         since=13,
     ),
 ]
@@ -237,6 +248,16 @@ SESSIONS = [
         _next(2, max_bytes=1),
     ),
     _session("the epoch's limit", OPEN, _next(2**31 - 1)),
+    _session("opened by names, continued by ids", At(12, OPEN), At(13, _next(1))),
+    _session("opened by ids, continued by names", At(13, OPEN), At(12, _next(1))),
+    _session(
+        "its topic deleted",
+        OPEN,
+        DeleteTopicsRequest(topics=[DeleteTopicState(name="~t")], timeout_ms=5000),
+        gone("~t"),
+        _next(1),
+        _next(2),
+    ),
 ]
 
 CASES: list[Case] = [*OFFSETS, *LIMITS, *NAMES, *EPOCHS, *SESSIONS]

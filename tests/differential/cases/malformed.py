@@ -124,11 +124,9 @@ def _samples() -> dict[Api, Message]:
     samples: dict[Api, Message] = {}
     for table in (fetch, metadata, offsets, producers, topics, configs, replicas):
         for known in table.CASES:
-            ordinary = (r for r in known.requests if isinstance(r, known.api.request))
-            samples.setdefault(known.api, next(ordinary))
             for request in known.requests:
-                if isinstance(request, ProduceRequest):
-                    samples.setdefault(API_OF[ProduceRequest], request)
+                if isinstance(request, Message):
+                    samples.setdefault(API_OF[type(request)], request)
     return samples
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from differential.case import Case, Eventually, case
+from differential.case import Case, case
 from differential.cases.metadata import NAMES_REFUSED, STRANGE_ID
-from differential.requests import ONE, THREE, topic
+from differential.requests import ONE, THREE, gone, seen, topic
 from differential.rules import ignored
 from differential.symbols import topic_id
 from penstock.types import NO_UUID
@@ -20,7 +20,6 @@ from penstock.wire.messages.create_topics import (
     CreateTopicsRequest,
 )
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 
 def _create(*topics: CreatableTopic, validate_only: bool = False) -> CreateTopicsRequest:
@@ -48,13 +47,6 @@ def _new(
             for key, value in configs.items()
         ],
     )
-
-
-def _seen(name: str, partitions: int) -> Eventually:
-    asked = MetadataRequest(
-        topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
-    )
-    return Eventually(asked, lambda answer: len(answer.topics[0].partitions) == partitions)
 
 
 def _assigned(name: str, assigned: dict[int, list[int]], **more: int) -> Case:
@@ -110,7 +102,7 @@ CREATE = [
     case("no copies", _create(_new(copies=0))),
     case("-2 copies", _create(_new(copies=-2))),
     case("more copies than brokers", _create(_new(copies=2))),
-    case("only validated", _create(_new(partitions=2), validate_only=True), _seen("~n", 0)),
+    case("only validated", _create(_new(partitions=2), validate_only=True), gone("~n")),
     case("only validated, and wrong", _create(_new(copies=3), validate_only=True)),
     case("only validated, with a setting", _create(_new(retention_ms="5"), validate_only=True)),
     case("only validated, exists", _create(_new("~t"), validate_only=True), topics=ONE),
@@ -163,12 +155,12 @@ def _with_id(id_: Any) -> DeleteTopicState:
 
 
 DELETE = [
-    case("one", _delete(_named("~t")), _seen("~t", 0), topics=ONE),
+    case("one", _delete(_named("~t")), gone("~t"), topics=ONE),
     case("two", _delete(_named("~t"), _named("~u")), topics=(topic(), topic("~u"))),
     case("an unknown one", _delete(_named("~none"))),
     case("known and unknown", _delete(_named("~none"), _named("~t")), topics=ONE),
     case("twice in one request", _delete(_named("~t"), _named("~t")), topics=ONE),
-    case("twice", _delete(_named("~t")), _seen("~t", 0), _delete(_named("~t")), topics=ONE),
+    case("twice", _delete(_named("~t")), gone("~t"), _delete(_named("~t")), topics=ONE),
     case("nothing", _delete()),
     case("a name with a blank", _delete(_named("a b"))),
     case("by id", _delete(_with_id(topic_id("~t"))), topics=ONE, since=6),
@@ -181,8 +173,8 @@ DELETE = [
     case("by id twice", _delete(_with_id(topic_id("~t")), _with_id(topic_id("~t"))), topics=ONE,
          since=6),
     case("an empty name", _delete(_named("")), since=6),
-    case("created anew", _delete(_named("~t")), _seen("~t", 0), _create(_new("~t")),
-         _seen("~t", 1), _delete(_with_id(topic_id("~t"))), topics=ONE, since=6),
+    case("created anew", _delete(_named("~t")), gone("~t"), _create(_new("~t")),
+         seen("~t", 1), _delete(_with_id(topic_id("~t"))), topics=ONE, since=6),
 ]  # fmt: skip
 
 
@@ -198,8 +190,8 @@ def _grow(
 
 
 GROW = [
-    case("from one to three", _grow(3), _seen("~t", 3), topics=ONE),
-    case("only validated", _grow(3, validate_only=True), _seen("~t", 1), topics=ONE),
+    case("from one to three", _grow(3), seen("~t", 3), topics=ONE),
+    case("only validated", _grow(3, validate_only=True), seen("~t", 1), topics=ONE),
     case("to the same", _grow(3), topics=THREE),
     case("to fewer", _grow(2), topics=THREE),
     case("to none", _grow(0), topics=ONE),
