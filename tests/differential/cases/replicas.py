@@ -71,6 +71,10 @@ MOVES = [
 
 PREFERRED, UNCLEAN = 0, 1
 
+OWN_ELECTIONS: dict[str, dict[str, Rule]] = {
+    "ElectLeadersResponse": {"replica_election_results": own("topic")}
+}
+
 
 def _elect(*partitions: int, of: str = "~t", kind: int = PREFERRED) -> ElectLeadersRequest:
     return ElectLeadersRequest(
@@ -92,10 +96,11 @@ ELECTIONS = [
     case("an empty name", _elect(0, of="")),
     case("no partitions", _elect(), topics=ONE),
     case("no topics", ElectLeadersRequest(topic_partitions=[], timeout_ms=5000)),
-    case("every topic", ElectLeadersRequest(topic_partitions=None, timeout_ms=5000), topics=ONE),
+    case("every topic", ElectLeadersRequest(topic_partitions=None, timeout_ms=5000), topics=ONE,
+         rules=OWN_ELECTIONS),
     case("every topic, unclean",
          ElectLeadersRequest(election_type=UNCLEAN, topic_partitions=None, timeout_ms=5000),
-         topics=ONE, since=1),
+         topics=ONE, since=1, rules=OWN_ELECTIONS),
     case("the same partition twice", _elect(0, 0), topics=ONE),
 ]  # fmt: skip
 
