@@ -84,6 +84,7 @@ class LogStore:
                 with log_dir:
                     log_dir.acquire(self._boot_id)
                     self._load_dir(log_dir, now_ms)
+                    self.checkpoint(log_dir, RECOVERY_POINTS)
             except StorageError:
                 continue  # offline from the start; the other directories serve
 
