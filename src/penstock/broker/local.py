@@ -64,7 +64,7 @@ class LocalBroker:
             logger.error("%s has no log here: %s", change.where, error)
             return
         if change.state.leader == self._broker_id:
-            partition.lead(change.state.leader_epoch, change.state.isr)
+            partition.lead(change.state.leader_epoch, change.state.isr, change.state.replicas)
         self._waiters.changed(change.where)
 
     def _stop(self, where: TopicPartition, *, delete: bool) -> None:

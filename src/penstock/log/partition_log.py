@@ -131,9 +131,11 @@ class PartitionLog:
                 else:
                     original = self.producers.check(header, from_client=from_client)
                     if original is not None:
-                        time = original.timestamp if self._log_append_time else -1
                         return self._appended(
-                            original.base_offset, original.last_offset, time, duplicate=True
+                            original.base_offset,
+                            original.last_offset,
+                            original.timestamp,  # Kafka tells it whatever the timestamp type is
+                            duplicate=True,
                         )
             first_offset = self.end_offset
             last_offset = first_offset + header.last_offset_delta
