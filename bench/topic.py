@@ -91,6 +91,9 @@ def ask(port: int, key: int, version: int, request: Message, answer: type[R]) ->
         link.makefile("rb") as incoming,
     ):
         link.sendall(request_frame(api, version, 0, "bench", request))
-        (size,) = struct.unpack(">i", incoming.read(4))
+        head = incoming.read(4)
+        if not head:
+            raise PeerError(f"the broker closed the connection on {api.name} v{version}")
+        (size,) = struct.unpack(">i", head)
         frame = incoming.read(size)
     return decoder(answer, version)(frame, read_response_header(frame, api, version)[1])[0]
