@@ -68,7 +68,11 @@ def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsRespon
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
-                name=topic.name, partitions=[answer(topic.name, part) for part in topic.partitions]
+                name=topic.name,
+                partitions=[
+                    answer(topic.name, part)
+                    for part in {each.partition_index: each for each in topic.partitions}.values()
+                ],
             )
             for topic in request.topics
         ]
