@@ -1,11 +1,15 @@
 """The partitions that this broker holds."""
 
+import logging
 from collections.abc import Iterator
 
 from penstock.errors import ErrorCode, KafkaError
+from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore, PartitionOffline
 from penstock.replication.partition import Partition
 from penstock.types import BrokerId, TopicPartition, Uuid
+
+logger = logging.getLogger(__name__)
 
 
 class UnknownPartition(KafkaError):
@@ -48,13 +52,25 @@ class Partitions:
         key = TopicPartition(topic, index)
         found = self._partitions.get(key)
         if found is None:
-            log = self.store.get(key)
-            if log is None:
-                if not is_new and len(self.store.online) < len(self.store.dirs):
-                    raise PartitionOffline(f"{key} may be in a directory that is offline")
-                log = self.store.create(key, topic_id, now_ms)
+            log = self._log(key, topic_id, now_ms, is_new=is_new)
             found = self._partitions[key] = Partition(self._broker_id, key, topic_id, log)
         return found
+
+    def _log(
+        self, key: TopicPartition, topic_id: Uuid, now_ms: int, *, is_new: bool
+    ) -> PartitionLog:
+        log, known = self.store.get(key), self.store.topic_ids.get(key)
+        if log is not None and known not in {None, topic_id}:
+            logger.warning("%s is of a topic that was deleted: its log goes", log.path)
+            self.store.delete(key, now_ms)
+            log = None
+        if log is None:
+            if not is_new and len(self.store.online) < len(self.store.dirs):
+                raise PartitionOffline(f"{key} may be in a directory that is offline")
+            return self.store.create(key, topic_id, now_ms)
+        if known is None:
+            self.store.name_topic(log, topic_id)
+        return log
 
     def drop(self, topic: str, index: int, now_ms: int) -> None:
         """Forget a partition and delete its log, the copy in another directory first: alone it

@@ -26,7 +26,9 @@ def consumed(bootstrap: str, topic: str, count: int) -> list[str]:
     found: list[str] = []
     deadline = time.monotonic() + 10
     while len(found) < count and time.monotonic() < deadline:
-        found += [str(m.value(), "utf-8") for m in consumer.consume(count, 0.2) if not m.error()]
+        found += [
+            (m.value() or b"").decode() for m in consumer.consume(count, 0.2) if not m.error()
+        ]
     return found
 
 
