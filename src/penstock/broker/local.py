@@ -59,7 +59,9 @@ class LocalBroker:
     def _lead(self, change: PartitionChange) -> None:
         topic, index = change.where
         try:
-            partition = self._partitions.create(topic, index, change.topic_id, self._clock.now_ms())
+            partition = self._partitions.create(
+                topic, index, change.topic_id, self._clock.now_ms(), is_new=change.is_new
+            )
         except (KafkaError, StorageError) as error:
             logger.error("%s has no log here: %s", change.where, error)
             return
@@ -68,9 +70,10 @@ class LocalBroker:
         self._waiters.changed(change.where)
 
     def _stop(self, where: TopicPartition, *, delete: bool) -> None:
-        partition = self._partitions.find(*where)
-        if partition is not None and delete:
-            self._compactor.truncated(partition.log, 0)
+        # At start a log is there before its partition, and its deletion may be overdue.
+        log = self._partitions.store.get(where)
+        if log is not None and delete:
+            self._compactor.truncated(log, 0)
             self._partitions.drop(*where, self._clock.now_ms())
         self._waiters.changed(where)
 

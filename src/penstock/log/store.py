@@ -88,6 +88,15 @@ class LogStore:
                     self.checkpoint(log_dir, RECOVERY_POINTS)
             except StorageError:
                 continue  # offline from the start; the other directories serve
+        if len(self.online) == len(self.dirs):
+            self._finish_promotions()
+
+    def _finish_promotions(self) -> None:
+        """A copy without its log was about to take its place when the broker died."""
+        for partition in self.future_logs.keys() - self.logs.keys():
+            log = self.logs[partition] = self.future_logs.pop(partition)
+            with log.log_dir:
+                self._rename(log, Role.CURRENT)
 
     def _load_dir(self, log_dir: LogDir, now_ms: int) -> None:
         recovery_points = log_dir.read_offsets(RECOVERY_POINTS)

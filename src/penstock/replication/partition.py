@@ -74,6 +74,13 @@ class Partition:
         """What batches are re-encoded with; None keeps the producer's."""
         self.min_insync_replicas = config.min_insync_replicas
 
+    def replace_log(self, log: PartitionLog) -> None:
+        """Go on with a copy of the log; an epoch in which nothing was written is not in it."""
+        self.log = log
+        if self.leads:
+            log.assign_epoch(self.leader_epoch, log.end_offset)
+        self.configure(log.config)
+
     def lead(
         self, leader_epoch: int, isr: tuple[int, ...], replicas: tuple[int, ...] | None = None
     ) -> None:
