@@ -20,7 +20,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 setup: $(VENV)/installed  ## Create .venv with everything that development needs
 
 run: setup  ## Do the main job on the embedded default
-	$(BIN)/penstock
+	$(BIN)/python examples/quickstart.py
 
 test: setup peers check  ## Install what the tests need and run every check and test
 	$(PYTEST) -m "not soak" $(ARGS)

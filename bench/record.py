@@ -1,7 +1,8 @@
-"""Figures of the record layer: python -m bench.record"""
+"""Figures of the record layer: python -m bench record"""
 
 from collections.abc import Callable
-from timeit import repeat
+
+from bench.timing import best_s
 
 from penstock.record.batch import crc_matches, read_header
 from penstock.record.build import build_batch
@@ -11,15 +12,10 @@ from penstock.record.validate import BatchRules, check_produced, check_records
 
 NOW_MS = 1_700_000_000_000
 LIMIT_BYTES = 1 << 24
-ROUNDS = 5
-ROUND_S = 0.02
 
 
 def measure(name: str, call: Callable[[], object], size_bytes: int = 0) -> None:
-    """Print the fastest of a few rounds, each long enough for the timer."""
-    once_s = min(repeat(call, number=1, repeat=3))
-    number = max(1, int(ROUND_S / once_s))
-    took_s = min(repeat(call, number=number, repeat=ROUNDS)) / number
+    took_s = best_s(call)
     rate = f"{size_bytes / took_s / 1e6:10,.0f} MB/s" if size_bytes else ""
     print(f"{name:44} {took_s * 1e6:10.2f} us {rate}")
 

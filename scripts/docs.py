@@ -4,11 +4,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from penstock.broker.docs import compatibility_page
 from penstock.config.docs import settings_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 PAGES: Mapping[str, Callable[[], str]] = {
+    "compatibility.md": compatibility_page,
     "settings.md": settings_page,
 }
 

@@ -4,7 +4,6 @@ A bug belongs to none of them: let it rise.
 """
 
 from enum import IntEnum
-from typing import ClassVar
 
 
 class ErrorCode(IntEnum):
@@ -151,9 +150,12 @@ class ErrorCode(IntEnum):
 
 
 class KafkaError(Exception):
-    """A refusal that the client will see: `code` goes on the wire, the text into our log."""
+    """A refusal that the client will see: `code` goes on the wire, the text into our log.
 
-    code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
+    A rule's own error sets `code` for its class; what a broker answered sets it per instance.
+    """
+
+    code: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 class ProtocolError(Exception):

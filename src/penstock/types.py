@@ -3,6 +3,7 @@
 Distinct integers get distinct names, so that the type checker tells an offset from an epoch.
 """
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import NamedTuple, NewType, TypeAlias
 
 Offset = NewType("Offset", int)
@@ -15,6 +16,21 @@ Uuid = NewType("Uuid", bytes)
 """Sixteen raw bytes, as on the wire; a topic id is one."""
 
 NO_UUID = Uuid(bytes(16))
+
+
+def uuid_text(uuid: Uuid) -> str:
+    """As Kafka's tools and files spell it: base64url without padding."""
+    return urlsafe_b64encode(uuid).decode().rstrip("=")
+
+
+def parse_uuid(text: str) -> Uuid:
+    """The id that `text` spells; `ValueError` unless those are sixteen bytes."""
+    raw = Uuid(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    # Spelled back, because the decoder passes over characters that it does not know.
+    if len(raw) != 16 or uuid_text(raw) != text:
+        raise ValueError(f"{text!r} is not an id of sixteen bytes in base64url")
+    return raw
+
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """What the codecs read; slices of a memoryview are not copies."""

@@ -1,10 +1,14 @@
 """A setting that is declared but not documented, or documented otherwise, fails here."""
 
+import inspect
+
 from scripts import docs
 
+from penstock.broker.handlers.table import HANDLERS
 from penstock.config.broker import broker_settings
 from penstock.config.setting import settings
 from penstock.config.topic import TopicConfig
+from penstock.wire.apis import APIS
 
 
 def test_every_generated_page_is_what_the_code_gives() -> None:
@@ -20,3 +24,19 @@ def test_every_setting_is_on_the_page() -> None:
 def test_every_setting_says_what_it_does() -> None:
     for each in [*broker_settings().values(), *settings(TopicConfig).values()]:
         assert each.doc.endswith("."), each.name
+
+
+def test_every_api_and_every_handler_is_on_the_page() -> None:
+    page = (docs.DOCS / "compatibility.md").read_text(encoding="utf-8")
+    for api in APIS.values():
+        assert f"| {api.key} | {api.name} |" in page
+    for key in HANDLERS:
+        assert f"**{APIS[key].name}**: " in page
+
+
+def test_every_handler_states_the_versions_that_the_table_has() -> None:
+    for key, handler in HANDLERS.items():
+        api, module = APIS[key], inspect.getmodule(handler)
+        assert module is not None
+        versions = f"v{api.low}-v{api.high}" if api.low < api.high else f"v{api.low}"
+        assert (module.__doc__ or "").startswith(f"{api.name} (key {key}, {versions}): ")

@@ -13,7 +13,10 @@ from penstock import __version__
 from penstock.errors import ConfigError, KafkaError, ProtocolError, StorageError
 
 COMMANDS = {
+    "serve": "Run a broker.",
+    "stop": "Stop a broker that runs in a directory.",
     "log": "Look into log directories: dump, verify, adopt.",
+    "metadata": "Save and restore a single broker's metadata.",
 }
 """Name and what `penstock --help` says of it; its code is `penstock.cli.<name>`."""
 

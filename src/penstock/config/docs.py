@@ -18,8 +18,8 @@ start with `penstock.`.
 
 A broker takes a setting from the first of these that has it: `--set name=value`, the environment,
 the file (`server.properties`, or TOML or YAML with nested keys), the profile, the default below.
-In the environment `KAFKA_LOG_SEGMENT_BYTES` is `log.segment.bytes` and `PENSTOCK_HTTP_LISTENERS`
-is `penstock.http.listeners`; `__` stands for an underscore, `___` for a dash. A name that is not
+In the environment `KAFKA_LOG_SEGMENT_BYTES` is `log.segment.bytes` and `PENSTOCK_HTTP_LISTEN`
+is `penstock.http.listen`; `__` stands for an underscore, `___` for a dash. A name that is not
 on this page is a warning with the nearest name that is, and an error in strict mode.
 
 *Change* says whether a running broker takes a new value: `read-only` needs a restart,

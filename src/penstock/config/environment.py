@@ -1,7 +1,7 @@
 """Settings in environment variables, by the rule of the Kafka images.
 
 `KAFKA_LOG_SEGMENT_BYTES` is log.segment.bytes; `__` stands for an underscore, `___` for a dash.
-`PENSTOCK_HTTP_LISTENERS` is penstock.http.listeners.
+`PENSTOCK_HTTP_LISTEN` is penstock.http.listen.
 """
 
 import re

@@ -10,10 +10,11 @@ from penstock.config.value import Kind
 class MetricsConfig:
     """What the broker tells of itself."""
 
-    penstock_http_listeners: tuple[str, ...] = setting(
-        "penstock.http.listeners",
-        (),
-        "host:port addresses of the HTTP server for metrics and health; none when empty.",
+    penstock_http_listen: str = setting(
+        "penstock.http.listen",
+        "127.0.0.1:0",
+        "host:port of the HTTP server for metrics and health; port 0 takes a free one, none when "
+        "empty.",
     )
     metrics_num_samples: int = setting(
         "metrics.num.samples",

@@ -65,14 +65,19 @@ class Resolved:
 
 def resolve(
     *,
+    defaults: Mapping[str, str] | None = None,
     file: "Path | None" = None,
     profile: str | None = None,
     environ: Mapping[str, str] | None = None,
     pairs: Sequence[str] = (),
     strict: bool = False,
 ) -> Resolved:
-    """Read all sources, check every name and value, and let the nearest source win."""
+    """Read all sources, check every name and value, and let the nearest source win.
+
+    `defaults` are the caller's own, in place of those that the settings declare.
+    """
     layers = [
+        *(Given(name, text, Source.DEFAULT, "") for name, text in (defaults or {}).items()),
         *(from_profile(profile) if profile else ()),
         *(from_file(file) if file else ()),
         *from_environment(environ or {}),

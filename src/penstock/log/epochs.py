@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from penstock.log.checkpoint import decode_rows, encode_rows, integers
 
+EPOCHS = "leader-epoch-checkpoint"
+
 UNDEFINED = (-1, -1)
 """The answer when an epoch's end is unknown: `(epoch, end offset)`."""
 
@@ -95,6 +97,6 @@ class LeaderEpochs:
         return encode_rows(f"{epoch} {start}" for epoch, start in self.entries)
 
     @classmethod
-    def decode(cls, data: bytes, what: str = "leader-epoch-checkpoint") -> "LeaderEpochs":
+    def decode(cls, data: bytes, what: str = EPOCHS) -> "LeaderEpochs":
         """The epochs that `data` lists; `CorruptFile` when it is not such a file."""
         return cls(EpochStart(*integers(row, 2, what)) for row in decode_rows(data, what))

@@ -23,6 +23,10 @@ class LogFile(Protocol):
     """An open file. The fake and the real one pass the same suite, `check_files`."""
 
     @property
+    def path(self) -> Path:
+        """Its name when it was opened."""
+
+    @property
     def size(self) -> int: ...
 
     def append(self, data: Buffer) -> None:

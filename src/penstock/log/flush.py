@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from penstock.errors import StorageError
+from penstock.log.epochs import EPOCHS
 from penstock.log.files import Files, LogFile, replace
 from penstock.log.home import Home
-
-EPOCHS = "leader-epoch-checkpoint"
 
 Deliver: TypeAlias = Callable[[Callable[[], None]], object]
 """How a thread hands a call to the owner of the logs: `loop.call_soon_threadsafe`."""

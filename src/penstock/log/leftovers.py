@@ -74,7 +74,7 @@ def _swap_end(files: Files, directory: Path, base_offset: int) -> int:
     path = directory / f"{base_offset:020d}{LOG}{SWAP}"
     end = base_offset
     file = files.open(path)
-    for _, _, last_offset, _ in spans(file, path, 0, file.size):
+    for _, _, last_offset, _ in spans(file, 0, file.size):
         end = last_offset + 1
     return end
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -51,7 +52,7 @@ class LogDir:
         self._on_failure = on_failure
         self._release: Callable[[], None] | None = None
         self._writing = Lock()
-        self._tickets = 0
+        self._tickets = count(1)
         self._written: dict[str, int] = {}
 
     def __enter__(self) -> None:
@@ -83,7 +84,9 @@ class LogDir:
 
         The marker of a clean stop is gone for good before the first byte is written.
         """
-        self._files.make_dir(self.path)
+        if not self._files.exists(self.path):
+            self._files.make_dir(self.path)
+            self._files.sync_dir(self.path.parent)
         self._release = self._files.lock(self.path / LOCK)
         self.clean = self._files.exists(self.path / CLEAN_SHUTDOWN)
         self._files.remove(self.path / CLEAN_SHUTDOWN)
@@ -109,14 +112,17 @@ class LogDir:
             logger.warning("%s; it is ignored", error)
             return {}
 
+    def write_offsets(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write a checkpoint file, now."""
+        self.checkpoint(name, offsets)()
+
     def checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> Callable[[], None]:
         """A call that writes a checkpoint file, on any thread.
 
         It does nothing once a later one has written: a recovery point that was lowered on one
         thread must not be raised again by a call that has waited on another.
         """
-        self._tickets += 1
-        ticket = self._tickets
+        ticket = next(self._tickets)
 
         def write() -> None:
             with self._writing:

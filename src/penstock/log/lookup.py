@@ -23,6 +23,9 @@ class LogSlice(msgspec.Struct, frozen=True):
     position: int
     size_bytes: int
 
+    def __len__(self) -> int:
+        return self.size_bytes
+
     def read(self) -> bytes:
         return self.file.read(self.position, self.size_bytes)
 

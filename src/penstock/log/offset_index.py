@@ -55,6 +55,13 @@ class OffsetIndex:
         relative, position = self.entries[number]
         return self._base_offset + relative, position
 
+    def last(self) -> tuple[int, int]:
+        """Offset and position of the last entry; else of the beginning."""
+        if not self.entries:
+            return self._base_offset, 0
+        relative, position = self.entries[len(self.entries) - 1]
+        return self._base_offset + relative, position
+
     def truncate_to(self, offset: int) -> None:
         """Forget entries of batches that end at or after `offset`."""
         entries = self.entries

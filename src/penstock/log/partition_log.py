@@ -4,7 +4,6 @@ Every method is a plain call by the one owner, the event loop; only `Flush.run` 
 another thread. A failure of the disk takes the whole log directory offline.
 """
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +20,8 @@ from penstock.log.flush import Flush
 from penstock.log.log_dir import LogDir
 from penstock.log.lookup import LogSlice
 from penstock.log.producer_state import ProducerState
-from penstock.log.replay import index_aborted, marker_in, note_batch, only, replay
-from penstock.log.retention import Retention, SegmentInfo, deletable
+from penstock.log.replay import heal_aborted, index_aborted, marker_in, note_batch, replay
+from penstock.log.retention import Retention, deletable
 from penstock.log.roll import RollRules
 from penstock.log.segment import IndexLimits, Segment
 from penstock.log.segments import Segments
@@ -32,8 +31,6 @@ from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import BatchHeader, assign, read_header, stamp_log_append_time
 from penstock.record.control import Marker
 from penstock.types import Buffer, TopicPartition
-
-logger = logging.getLogger(__name__)
 
 
 class LoadedState(msgspec.Struct):
@@ -75,8 +72,8 @@ class PartitionLog:
         self._loaded_end = -1 if state.changed else state.end_offset
         self._generation = 0
         self._epoch = state.epochs.latest
-        self._epochs_changed = self._rolled = False
-        self._names_changed = state.changed
+        self._epochs_changed = self._names_changed = state.changed
+        self._rolled = False
         self._unsynced: list[LogFile] = []
         self.config = config
 
@@ -268,21 +265,11 @@ class PartitionLog:
     def aborted_between(self, start: int, end: int) -> list[AbortedTxn]:
         """Aborted transactions with records in `[start, end)`, for a read_committed fetch."""
         with self.log_dir:
-            self._heal_aborted(self.segments.since(start))
-            return lookup.aborted_between(self.segments, start, end)
-
-    def _heal_aborted(self, segments: list[Segment]) -> None:
-        for segment in segments:
             try:
-                segment.aborted()
-            except CorruptFile as error:
-                logger.warning("%s; it is made anew", error)
-                start, end = self.log_start_offset, self.end_offset
-                state = latest_state(
-                    self._files, self.path, up_to=segment.base_offset, log_start_offset=start
-                )
-                segment.forget_aborted()
-                replay(state, self.segments, self.segments.end_of(segment) or end, only(segment))
+                return lookup.aborted_between(self.segments, start, end)
+            except CorruptFile:
+                heal_aborted(self._files, self.segments, self.segments.since(start))
+                return lookup.aborted_between(self.segments, start, end)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record at or after `timestamp`; None when all are older."""
@@ -332,7 +319,7 @@ class PartitionLog:
             self.truncate_fully_and_start_at(offset, 0)
             return True
         with self.log_dir:
-            self._heal_aborted(self.segments.since(offset)[:1])
+            heal_aborted(self._files, self.segments, self.segments.since(offset)[:1])
             self._rewind(offset)
             self.segments.truncate_to(offset)
             self.producers = latest_state(
@@ -374,7 +361,7 @@ class PartitionLog:
             self.high_watermark,
         )
         with self.log_dir:
-            count = deletable(self._infos(), self.size_bytes, bounds, now_ms)
+            count = deletable(self.segments.infos(self.end_offset), self.size_bytes, bounds, now_ms)
             if count == 0:
                 return 0
             if count == len(self.segments):
@@ -387,28 +374,14 @@ class PartitionLog:
 
     def swap_in(self, old: list[Segment], base_offset: int, now_ms: int) -> None:
         """Let a compacted segment, whose files end in `.swap`, take the place of `old`."""
-        try:
+        with self.log_dir:
             self.segments.swap_in(
                 old,
                 base_offset,
                 now_ms=now_ms,
                 remove_at_ms=now_ms + self._config.file_delete_delay_ms,
             )
-        except StorageError as error:
-            self.fail(error)
-            raise
         self._names_changed = True
-
-    def _infos(self) -> Iterator[SegmentInfo]:
-        for segment in self.segments:
-            end = self.segments.end_of(segment)
-            yield SegmentInfo(
-                segment.base_offset,
-                self.end_offset if end is None else end,
-                segment.size_bytes,
-                segment.newest_ms,
-                active=end is None,
-            )
 
     def is_flush_due(self, now_ms: int) -> bool:
         """A closed segment waits to be synced, or records have waited for `flush.ms`."""
@@ -445,7 +418,9 @@ class PartitionLog:
 
     def flush(self) -> None:
         """Sync now, on this thread."""
-        flush = self.begin_flush()
+        self._run(self.begin_flush())
+
+    def _run(self, flush: Flush) -> None:
         with self.log_dir:
             flush.run()
         self.flushed(flush)
@@ -460,12 +435,23 @@ class PartitionLog:
             and not (self._names_changed or self._epochs_changed)
         )
 
+    def begin_close(self) -> Flush | None:
+        """Leave everything as a clean start expects it, once the flush has run."""
+        if self._is_untouched():
+            return None
+        with self.log_dir:
+            self.segments.active.close()
+            self._snapshot_producers(self.end_offset)
+        return self.begin_flush()
+
     def close(self) -> None:
-        """Leave everything as a clean start expects it."""
-        if not self._is_untouched():
-            with self.log_dir:
-                self.segments.active.close()
-                self._snapshot_producers(self.end_offset)
-            self.flush()
+        """Close it now, on this thread."""
+        flush = self.begin_close()
+        if flush is not None:
+            self._run(flush)
+        self.release()
+
+    def release(self) -> None:
+        """Let go of open files until they are needed again."""
         for segment in self.segments:
             segment.release()

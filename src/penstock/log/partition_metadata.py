@@ -3,26 +3,10 @@
 A topic deleted and created anew under its old name has another id; the directory tells which.
 """
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-
 from penstock.log.corrupt import CorruptFile
-from penstock.types import NO_UUID, Uuid
+from penstock.types import NO_UUID, Uuid, parse_uuid, uuid_text
 
 FILE_NAME = "partition.metadata"
-
-
-def uuid_text(uuid: Uuid) -> str:
-    """The spelling that Kafka's tools and files use: base64url without padding."""
-    return urlsafe_b64encode(uuid).decode().rstrip("=")
-
-
-def parse_uuid(text: str) -> Uuid:
-    """The id that `text` spells; `ValueError` unless it is sixteen bytes in base64url."""
-    raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    # Spelled back, because the decoder skips characters it does not know.
-    if len(raw) != 16 or uuid_text(Uuid(raw)) != text:
-        raise ValueError(f"{text!r} is not a base64url id of sixteen bytes")
-    return Uuid(raw)
 
 
 def encode_partition_metadata(topic_id: Uuid) -> bytes:

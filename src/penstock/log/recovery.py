@@ -5,9 +5,8 @@ from pathlib import Path
 
 from penstock.config.topic import TopicConfig
 from penstock.log.corrupt import CorruptFile
-from penstock.log.epochs import LeaderEpochs
+from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import Files
-from penstock.log.flush import EPOCHS
 from penstock.log.leftovers import base_offsets, resolve_leftovers
 from penstock.log.log_dir import LogDir
 from penstock.log.open_segments import OpenSegments

@@ -1,16 +1,22 @@
 """Producer state from the batches of the log itself."""
 
+import logging
 from collections.abc import Callable
 
+from penstock.log.corrupt import CorruptFile
+from penstock.log.files import Files
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES, records_at
 from penstock.log.producer_state import CompletedTxn, ProducerState
 from penstock.log.segment import Segment
 from penstock.log.segments import Segments
+from penstock.log.snapshots import latest_state
 from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import BatchHeader
 from penstock.record.control import Marker, read_marker
 from penstock.record.record import Record, records
 from penstock.types import Buffer
+
+logger = logging.getLogger(__name__)
 
 
 def replay(
@@ -69,9 +75,27 @@ def index_aborted(segment: Segment, txn: CompletedTxn) -> None:
         )
 
 
-def only(segment: Segment) -> Callable[[Segment, CompletedTxn], None]:
-    """Listen, during a replay, for the transactions that ended in this segment."""
+def heal_aborted(files: Files, segments: Segments, suspects: list[Segment]) -> None:
+    """Make the aborted transactions of those segments anew whose index is damaged."""
+    for segment in suspects:
+        try:
+            segment.aborted()
+        except CorruptFile as error:
+            logger.warning("%s; it is made anew", error)
+            segment.forget_aborted()
+            state = latest_state(
+                files,
+                segments.directory,
+                up_to=segment.base_offset,
+                log_start_offset=segments.first.base_offset,
+            )
+            end = segments.end_of(segment)
+            replay(
+                state, segments, segment.next_offset() if end is None else end, _ended_in(segment)
+            )
 
+
+def _ended_in(segment: Segment) -> Callable[[Segment, CompletedTxn], None]:
     def completed(where: Segment, txn: CompletedTxn) -> None:
         if where is segment:
             index_aborted(segment, txn)

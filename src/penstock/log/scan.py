@@ -1,7 +1,6 @@
 """Walks over the batches of a segment file by their headers, without reading the records."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from struct import Struct
 
 from penstock.log.files import LogFile
@@ -29,9 +28,7 @@ CHUNK_BYTES = 1 << 20
 _SPAN = Struct(">qi4xb6xi")
 
 
-def spans(
-    file: LogFile, path: Path, position: int, end: int
-) -> Iterator[tuple[int, int, int, int]]:
+def spans(file: LogFile, position: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """Position, base offset, last offset and size of each batch in `[position, end)`.
 
     `CorruptBatch` where the bytes are no batch.
@@ -45,18 +42,16 @@ def spans(
             window = file.read(position, _window(size))
             start, at = position, 0
             if len(window) < HEADER_BYTES:
-                raise CorruptBatch(f"{path}: {len(window)} bytes at {position} are no batch")
+                raise CorruptBatch(f"{file.path}: {len(window)} bytes at {position} are no batch")
         base_offset, length, magic, last_offset_delta = _SPAN.unpack_from(window, at)
         size = LENGTH_END + length
         if magic != MAGIC or size < HEADER_BYTES or size > end - position or last_offset_delta < 0:
-            raise CorruptBatch(f"{path}: no batch begins at byte {position}")
+            raise CorruptBatch(f"{file.path}: no batch begins at byte {position}")
         yield position, base_offset, base_offset + last_offset_delta, size
         position += size
 
 
-def headers(
-    file: LogFile, path: Path, position: int, end: int
-) -> Iterator[tuple[int, BatchHeader]]:
+def headers(file: LogFile, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
     """Position and header of each batch in `[position, end)`, its CRC unchecked."""
     window = b""
     start = position
@@ -69,10 +64,12 @@ def headers(
         try:
             header = read_header(window, at)
         except CorruptBatch as error:
-            raise CorruptBatch(f"{path}: no batch begins at byte {position}: {error}") from None
+            raise CorruptBatch(
+                f"{file.path}: no batch begins at byte {position}: {error}"
+            ) from None
         size = header.size_bytes
         if size > end - position or header.last_offset_delta < 0:
-            raise CorruptBatch(f"{path}: no batch begins at byte {position}")
+            raise CorruptBatch(f"{file.path}: no batch begins at byte {position}")
         yield position, header
         position += size
 

@@ -60,6 +60,7 @@ class Segment:
     """
 
     __slots__ = (
+        "_aborted",
         "_file",
         "_files",
         "_first_timestamp",
@@ -100,6 +101,7 @@ class Segment:
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._newest: TimestampOffset | None = None
+        self._aborted: list[AbortedTxn] | None = None
         self._first_timestamp: int | None = None
         self._since_entry = 0
         self._rebuilt = False
@@ -146,7 +148,7 @@ class Segment:
     def first_timestamp(self) -> int:
         """Of the first batch; -1 when there is none. The age of a segment counts from it."""
         if self._first_timestamp is None:
-            for _, header in headers(self.file, self.path(), 0, self.size_bytes):
+            for _, header in headers(self.file, 0, self.size_bytes):
                 self._first_timestamp = header.max_timestamp
                 return self._first_timestamp
             return -1
@@ -155,7 +157,7 @@ class Segment:
     def append(self, batch: Buffer, last_offset: int, max_timestamp: int) -> None:
         """Write one batch at the end; its offset is already assigned."""
         if self._offset_index is None:
-            self._load_indexes()
+            self._preallocate()
         position = self.size_bytes
         (self._file or self.file).append(batch)
         self.size_bytes = position + len(batch)
@@ -164,7 +166,7 @@ class Segment:
     def append_run(self, run: Buffer, run_headers: list[BatchHeader]) -> None:
         """Write consecutive batches at the end in one go."""
         if self._offset_index is None:
-            self._load_indexes()
+            self._preallocate()
         position = self.size_bytes
         self.file.append(run)
         self.size_bytes = position + len(run)
@@ -189,8 +191,10 @@ class Segment:
         """Position and size of the batch that holds `offset`, or of the first one after it."""
         entry_offset, position = self.offset_index.lookup(offset)
         try:
+            if position >= self.size_bytes > 0:
+                raise CorruptBatch("an index entry points behind the end")
             for at, base_offset, last_offset, size in spans(
-                self.file, self.path(), position, self.size_bytes
+                self._file or self.file, position, self.size_bytes
             ):
                 if at == position and base_offset > entry_offset and position > 0:
                     raise CorruptBatch("the batch lies behind its index entry")
@@ -208,28 +212,31 @@ class Segment:
         """Position and header of each batch from the one that holds `offset`."""
         found = self.find(offset)
         if found is not None:
-            yield from headers(self.file, self.path(), found[0], self.size_bytes)
+            yield from headers(self.file, found[0], self.size_bytes)
 
     def next_offset(self) -> int:
         """The offset after the last batch: the log's end, when this segment is active."""
-        _, position = self.offset_index.lookup(self.base_offset + MAX_RELATIVE_OFFSET)
+        _, position = self.offset_index.last()
         end = self.base_offset
-        for _, _, last_offset, _ in spans(self.file, self.path(), position, self.size_bytes):
+        for _, _, last_offset, _ in spans(self.file, position, self.size_bytes):
             end = last_offset + 1
         return end
 
     def aborted(self) -> list[AbortedTxn]:
         """The aborted transactions that end here."""
-        path = self.path(TXN_INDEX)
-        if not self._files.exists(path):
-            return []
-        return decode_aborted(self._files.read(path), self.base_offset, str(path))
+        if self._aborted is None:
+            path = self.path(TXN_INDEX)
+            data = self._files.read(path) if self._files.exists(path) else b""
+            self._aborted = decode_aborted(data, self.base_offset, str(path))
+        return self._aborted
 
     def append_aborted(self, txn: AbortedTxn) -> None:
         self._files.open(self.path(TXN_INDEX), create=True).append(encode_aborted(txn))
+        self._aborted = None
 
     def forget_aborted(self) -> None:
         self._files.remove(self.path(TXN_INDEX))
+        self._aborted = None
 
     def recover(self) -> Iterator[BatchHeader]:
         """Check every batch, make the indexes anew and yield the headers.
@@ -275,6 +282,7 @@ class Segment:
         if self._files.exists(aborted):
             kept = kept_bytes(self._files.read(aborted), self.base_offset, offset, str(aborted))
             self._files.open(aborted).truncate(kept)
+            self._aborted = None
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self._cut(found[0])
@@ -286,12 +294,6 @@ class Segment:
         self.size_bytes = position
         if position == 0:
             self._first_timestamp = None
-
-    def preallocate(self) -> None:
-        """Give the indexes the size they may grow to; it takes no space on the disk yet."""
-        size = self._limits.size_bytes
-        self.offset_index.entries.preallocate(size - size % OFFSET_ENTRY_BYTES)
-        self.time_index.entries.preallocate(size - size % TIME_ENTRY_BYTES)
 
     def close(self) -> None:
         """Complete and trim the indexes: nothing will be appended for now."""
@@ -305,7 +307,7 @@ class Segment:
             # Trimmed, because the size of the file tells how many entries it has.
             self._offset_index.entries.trim()
             self._time_index.entries.trim()
-        self._file = self._offset_index = self._time_index = None
+        self._file = self._offset_index = self._time_index = self._aborted = None
 
     def to_sync(self) -> list[LogFile]:
         """The files that a flush must sync."""
@@ -326,6 +328,12 @@ class Segment:
                 self._files.rename(path, deleted)
                 doomed.append(deleted)
         return doomed
+
+    def _preallocate(self) -> None:
+        """Give the indexes the size they may grow to; it takes no space on the disk yet."""
+        size = self._limits.size_bytes
+        self.offset_index.entries.preallocate(size - size % OFFSET_ENTRY_BYTES)
+        self.time_index.entries.preallocate(size - size % TIME_ENTRY_BYTES)
 
     def _load_indexes(self) -> None:
         try:
@@ -364,13 +372,20 @@ class Segment:
         assert self._offset_index is not None
         assert self._time_index is not None
         self._newest = self._time_index.last
-        entry_offset, position = self._offset_index.lookup(self.base_offset + MAX_RELATIVE_OFFSET)
+        entry_offset, position = self._offset_index.last()
         self._since_entry = 0
-        for at, header in headers(self.file, self.path(), position, self.size_bytes):
+        last_offset = entry_offset
+        for at, header in headers(self.file, position, self.size_bytes):
             if at == position > 0:
                 if header.base_offset > entry_offset:
                     raise CorruptBatch("the batch lies behind its index entry")
+                if header.max_timestamp > self._newest.timestamp:
+                    raise CorruptBatch("the time index ends before the offset index")
                 self._since_entry = header.size_bytes
-            else:
+            elif position == 0 or header.last_offset > entry_offset:
+                # Kafka may index a run of batches as one, by the last offset of all of them.
                 self._note(at, header.size_bytes, header.last_offset, header.max_timestamp)
+            last_offset = header.last_offset
+        if last_offset < entry_offset:
+            raise CorruptBatch("the last index entry is of no batch")
         self.index_is_full = self._limits.reached(self._offset_index, self._time_index)

@@ -7,6 +7,7 @@ from pathlib import Path
 from penstock.log.files import Files
 from penstock.log.home import Home
 from penstock.log.open_segments import OpenSegments
+from penstock.log.retention import SegmentInfo
 from penstock.log.segment import LOG, SEGMENT_FILES, SWAP, IndexLimits, Segment, offset_path
 
 
@@ -79,6 +80,17 @@ class Segments:
         number = bisect_right(self._bases, segment.base_offset)
         return self._bases[number] if number < len(self._bases) else None
 
+    def infos(self, end_offset: int) -> Iterator[SegmentInfo]:
+        """For retention, one by one: each may have to be opened for its newest timestamp."""
+        for segment, end in zip(self._segments, [*self._bases[1:], end_offset], strict=True):
+            yield SegmentInfo(
+                segment.base_offset,
+                end,
+                segment.size_bytes,
+                segment.newest_ms,
+                active=segment is self.active,
+            )
+
     def segment_at(self, base_offset: int, now_ms: int) -> Segment:
         """The segment that the files of this base offset hold, not yet among the others."""
         return Segment(
@@ -99,9 +111,7 @@ class Segments:
     def begin(self, old: Iterable[Segment], base_offset: int, now_ms: int) -> None:
         """An empty segment in the place of `old`."""
         self._files.open(offset_path(self.directory, base_offset, LOG), create=True).close()
-        segment = self.segment_at(base_offset, now_ms)
-        segment.preallocate()
-        self.replace(old, [segment])
+        self.replace(old, [self.segment_at(base_offset, now_ms)])
 
     def replace(self, old: Iterable[Segment], new: Iterable[Segment]) -> None:
         """Swap some segments for others in one step; the files are the caller's care."""

@@ -6,6 +6,7 @@ directory that fails takes its partitions offline, and the others go on.
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
@@ -20,6 +21,9 @@ from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
 from penstock.log.recovery import load_log
 from penstock.types import TopicPartition, Uuid
+
+CLOSING_THREADS = 8
+"""The disk merges syncs that come together."""
 
 IGNORED = {"lost+found", "__cluster_metadata-0"}
 
@@ -235,7 +239,7 @@ class LogStore:
         """Write checkpoint files now: all of them, unless some are named."""
         with log_dir:
             for name in names or OFFSETS:
-                log_dir.checkpoint(name, self.offsets(log_dir, name))()
+                log_dir.write_offsets(name, self.offsets(log_dir, name))
 
     def offsets(self, log_dir: LogDir, name: str) -> dict[TopicPartition, int]:
         """What a checkpoint file should say now."""
@@ -247,13 +251,22 @@ class LogStore:
         if self._on_offline is not None:
             self._on_offline(log_dir, offline)
 
+    def _close_logs(self, logs: list[PartitionLog]) -> None:
+        flushes = [(log, flush) for log in logs if (flush := log.begin_close()) is not None]
+        with ThreadPoolExecutor(CLOSING_THREADS) as threads:
+            for _ in threads.map(lambda pair: pair[1].run(), flushes):
+                pass  # raises the first failure
+        for log, flush in flushes:
+            log.flushed(flush)
+        for log in logs:
+            log.release()
+
     def close(self, broker_epoch: int = -1) -> None:
         """A clean stop: everything synced, checkpoints written, each directory marked."""
         for log_dir in self.dirs:
             try:
                 with log_dir:
-                    for log in self.logs_in(log_dir):
-                        log.close()
+                    self._close_logs(self.logs_in(log_dir))
                     self.checkpoint(log_dir)
                     log_dir.release(broker_epoch=broker_epoch)
             except StorageError as error:

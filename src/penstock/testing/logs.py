@@ -8,7 +8,7 @@ from penstock.log.append import Appended
 from penstock.log.files import Files
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
-from penstock.record.batch import batches, read_header
+from penstock.record.batch import CorruptBatch, batches, crc_matches, read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.control import build_marker
@@ -59,6 +59,8 @@ class LogRig:
         self.fake = FakeFiles()
         self.files: Files = files or self.fake
         self.dirs = [root / name for name in dirs]
+        self.files.make_dir(root)
+        self.files.sync_dir(root.parent)
         self.boot_id = "boot-1"
         self.offline: list[tuple[Path, list[TopicPartition]]] = []
         self.store = self._open_store()
@@ -82,7 +84,9 @@ class LogRig:
     def append(self, batch: bytearray, leader_epoch: int = 0, now_ms: int = 0) -> Appended:
         return self.log.append_as_leader(batch, read_header(batch), leader_epoch, now_ms)
 
-    def end_transaction(self, producer_id: int, *, committed: bool) -> Appended:
+    def end_transaction(
+        self, producer_id: int, *, committed: bool, leader_epoch: int = 0
+    ) -> Appended:
         marker = build_marker(
             producer_id=producer_id,
             producer_epoch=0,
@@ -90,7 +94,7 @@ class LogRig:
             coordinator_epoch=0,
             timestamp=0,
         )
-        return self.append(marker)
+        return self.append(marker, leader_epoch)
 
     def flush(self) -> None:
         self.log.flush()
@@ -112,13 +116,15 @@ class LogRig:
         self.store = self._open_store()
 
     def read_all(self, log: PartitionLog | None = None) -> list[tuple[int, bytes]]:
-        """Offsets and values of the data records, read slice by slice as a follower would."""
+        """Offsets and values of the data records, read and checked as a consumer does."""
         log = log or self.log
         found: list[tuple[int, bytes]] = []
         offset = log.log_start_offset
         while (part := log.read(offset, 1, up_to=log.end_offset)) is not None:
             data = part.read()
             for position, header in batches(data):
+                if not crc_matches(data, header, position):
+                    raise CorruptBatch(f"offset {header.base_offset} does not match its CRC")
                 if not header.is_control:
                     found += [
                         (record.offset, record.value or b"")

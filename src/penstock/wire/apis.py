@@ -45,12 +45,15 @@ def message_type(name: str) -> type[Message]:
     return found
 
 
+def api_of(message: type[Message]) -> Api:
+    """The API whose request or response this is."""
+    return _BY_NAME[re.sub("(Request|Response)$", "", message.__name__)]
+
+
 def first_flexible(message: type[Message]) -> int:
     """The first flexible version of a top-level message."""
     name = message.__name__
-    return (
-        DATA[name] if name in DATA else _BY_NAME[re.sub("(Request|Response)$", "", name)].flexible
-    )
+    return DATA[name] if name in DATA else api_of(message).flexible
 
 
 def snake(name: str) -> str:

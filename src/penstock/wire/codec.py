@@ -38,6 +38,19 @@ def encode(message: Message, version: int) -> bytes:
     return bytes(out)
 
 
+def encode_struct(struct: M, version: int, within: type[Message]) -> M:
+    """The bytes of a struct, to stand for it in an array of the message `within`."""
+    out = bytearray()
+    _struct_encoder(type(struct), version, within)(struct, out)
+    return cast("M", bytes(out))
+
+
+@cache
+def _struct_encoder(struct: type[Message], version: int, within: type[Message]) -> Encoder[Message]:
+    flexible = version >= first_flexible(within)
+    return cast("Encoder[Message]", EncoderSource(version, flexible=flexible).function(struct))
+
+
 @cache
 def _decoder(message: type[Message], version: int) -> Decoder[Message]:
     flexible = version >= first_flexible(message)

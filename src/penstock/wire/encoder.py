@@ -1,7 +1,8 @@
 """Writes the function that encodes one message at one version, as straight-line code.
 
 It appends to a bytearray. Records that lie in a file are not copied: the function returns them
-with the positions at which they belong.
+with the positions at which they belong. A struct in an array may be given as the bytes that
+`codec.encode_struct` made of it, so that what is asked for often is encoded once.
 """
 
 from typing import Any
@@ -121,6 +122,10 @@ class EncoderSource(Source):
             return
         element = self.fresh("item")
         with self.block(f"for {element} in {items}:"):
+            if isinstance(item, type):
+                with self.block(f"if {element}.__class__ is bytes:"):
+                    self.emit(f"{self.out} += {element}")
+                    self.emit("continue")
             self.value(item, element, nullable=False)
             self.flush()
 

@@ -51,6 +51,11 @@ class FrameBuffer:
     def received(self, count: int) -> None:
         self._end += count
 
+    @property
+    def pending_bytes(self) -> int:
+        """Received and not yet taken."""
+        return self._end - self._start
+
     def next(self) -> memoryview | None:
         """The next whole frame without its size, or None until more is received."""
         needed = self._needed()

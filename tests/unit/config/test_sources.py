@@ -117,7 +117,7 @@ def test_the_environment_follows_the_rule_of_the_images() -> None:
     environ = {
         "KAFKA_LOG_SEGMENT_BYTES": "",
         "KAFKA_A__B___C": "",
-        "PENSTOCK_HTTP_LISTENERS": "",
+        "PENSTOCK_HTTP_LISTEN": "",
         "KAFKA_HEAP_OPTS": "",
         "KAFKA_JMX_PORT": "",
         "KAFKA_LOG4J_OPTS": "",
@@ -129,7 +129,7 @@ def test_the_environment_follows_the_rule_of_the_images() -> None:
     assert dict(setting_names(environ)) == {
         "KAFKA_LOG_SEGMENT_BYTES": "log.segment.bytes",
         "KAFKA_A__B___C": "a_b-c",
-        "PENSTOCK_HTTP_LISTENERS": "penstock.http.listeners",
+        "PENSTOCK_HTTP_LISTEN": "penstock.http.listen",
     }
 
 

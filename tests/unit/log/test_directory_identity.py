@@ -11,10 +11,8 @@ from penstock.log.meta_properties import (
 from penstock.log.partition_metadata import (
     decode_partition_metadata,
     encode_partition_metadata,
-    parse_uuid,
-    uuid_text,
 )
-from penstock.types import NO_UUID, Uuid
+from penstock.types import NO_UUID, Uuid, parse_uuid, uuid_text
 
 TOPIC_ID = Uuid(bytes(range(0xF0, 0x100)))
 SPELLED = "8PHy8_T19vf4-fr7_P3-_w"

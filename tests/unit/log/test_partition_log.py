@@ -255,6 +255,8 @@ def test_a_damaged_index_of_aborted_transactions_is_made_anew() -> None:
     for path in rig.fake.walk(rig.log.path):
         if path.suffix == ".txnindex":
             rig.fake.flip_bit(path, 3)
+    for segment in rig.log.segments:
+        segment.release()
     assert rig.log.aborted_between(0, 16) == expected
 
 

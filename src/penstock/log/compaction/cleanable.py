@@ -59,8 +59,10 @@ def dirty_part(log: LogState, config: TopicConfig, now_ms: int) -> DirtyPart:
         # Deleted up to there, or truncated below it: the checkpoint is of another past.
         first_dirty = log.log_start_offset
     end = _segment_of(log.segments, log.last_stable_offset)
+    lag_ms = config.min_compaction_lag_ms
     for number in range(_segment_of(log.segments, first_dirty), end):
-        if config.min_compaction_lag_ms > now_ms - log.segments[number].newest_ms:
+        # Without a lag, not even timestamps that lie in the future hold compaction up.
+        if lag_ms > 0 and now_ms - log.segments[number].newest_ms < lag_ms:
             end = number
             break
     first_uncleanable = log.segments[end].base_offset

@@ -4,11 +4,12 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 from penstock.clock import Clock
 from penstock.config.storage import StorageConfig
+from penstock.errors import StorageError
 from penstock.log.compaction.child import CleaningProcess
 from penstock.log.compaction.cleanable import DirtyPart, LogState, SegmentAge, dirtiest, dirty_part
 from penstock.log.compaction.job import (
@@ -63,24 +64,30 @@ class Compactor:
         """Clean one log; False when none is worth it."""
         now_ms = self._clock.now_ms()
         logs = {log.topic_partition: log for log in self._logs() if self._is_compacted(log)}
-        parts = {
-            partition: (dirty_part(self._state(log), log.config, now_ms), log.config)
-            for partition, log in logs.items()
-        }
-        partition = dirtiest(parts)
-        if partition is None:
+        parts = {}
+        for partition, log in logs.items():
+            with suppress(StorageError), log.log_dir:
+                parts[partition] = dirty_part(self._state(log), log.config, now_ms), log.config
+        chosen = dirtiest(parts)
+        if chosen is None:
             return False
-        await self._clean(logs[partition], parts[partition][0], now_ms)
+        with suppress(StorageError):  # the directory is offline now, and the others go on
+            await self._clean(logs[chosen], parts[chosen][0], now_ms)
         return True
 
     async def close(self) -> None:
         await self._process.close()
 
     def truncated(self, log: PartitionLog, offset: int) -> None:
-        """The log was cut at `offset`: what will be written from there on is dirty."""
+        """The log was cut at `offset`, or deleted (0): what comes from there on is dirty.
+
+        Written at once: a log of the same name that grows past the old mark would pass for clean.
+        """
         cleaned = self._cleaned(log)
         if cleaned.get(log.topic_partition, 0) > offset:
             cleaned[log.topic_partition] = offset
+            with log.log_dir:
+                log.log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned))()
 
     def _is_compacted(self, log: PartitionLog) -> bool:
         return (
@@ -100,6 +107,10 @@ class Compactor:
             log.end_offset,
             self._cleaned(log).get(log.topic_partition),
         )
+
+    def job_for(self, log: PartitionLog, now_ms: int) -> CleaningJob:
+        """What is to be done about `log` now, worth it or not."""
+        return self._job(log, dirty_part(self._state(log), log.config, now_ms), now_ms)
 
     async def _clean(self, log: PartitionLog, part: DirtyPart, now_ms: int) -> None:
         job = self._job(log, part, now_ms)
@@ -169,4 +180,5 @@ class Compactor:
     async def _note_cleaned(self, log: PartitionLog, cleaned_to: int) -> None:
         cleaned = self._cleaned(log)
         cleaned[log.topic_partition] = cleaned_to
-        await asyncio.to_thread(log.log_dir.write_offsets, CLEANER_OFFSETS, dict(cleaned))
+        with log.log_dir:
+            await asyncio.to_thread(log.log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned)))

@@ -23,14 +23,15 @@ def swap_in(files: Files, log: PartitionLog, group: CleanedGroup, now_ms: int) -
     cleaned = [
         offset_path(log.path, group.base_offset, suffix + CLEANED) for suffix in SEGMENT_FILES
     ]
-    if old is None:
-        for path in cleaned:
-            files.remove(path)
-        return False
-    for path in reversed(cleaned):
-        if files.exists(path):
-            files.rename(path, path.with_name(path.name.removesuffix(CLEANED) + SWAP))
-    log.swap_in(old, group.base_offset, now_ms)
+    with log.log_dir:
+        if old is None:
+            for path in cleaned:
+                files.remove(path)
+            return False
+        for path in reversed(cleaned):
+            if files.exists(path):
+                files.rename(path, path.with_name(path.name.removesuffix(CLEANED) + SWAP))
+        log.swap_in(old, group.base_offset, now_ms)
     return True
 
 

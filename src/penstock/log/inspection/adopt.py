@@ -12,7 +12,8 @@ from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import decode_meta_properties
 from penstock.log.naming import Role, parse_dir_name
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
-from penstock.log.partition_metadata import decode_partition_metadata, uuid_text
+from penstock.log.partition_metadata import decode_partition_metadata
+from penstock.types import uuid_text
 
 IGNORED = "__cluster_metadata-0"
 """KRaft's own log: its contents are metadata, which this broker keeps elsewhere."""

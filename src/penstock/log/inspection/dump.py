@@ -177,7 +177,7 @@ def _disagreements(files: Files, log: Path, check: IndexCheck) -> Iterator[Row]:
         yield note(f"{log} is not there: the entries are not compared with it.")
         return
     try:
-        for position, header in headers(files.open(log), log, 0, files.size(log)):
+        for position, header in headers(files.open(log), 0, files.size(log)):
             check.see(position, header)
     except CorruptBatch as error:
         yield problem(str(error))

@@ -8,7 +8,7 @@ from penstock.errors import ConfigError, KafkaError
 from penstock.log.checkpoint import read_offsets
 from penstock.log.compaction.reading import whole_batches
 from penstock.log.corrupt import CorruptFile
-from penstock.log.epochs import LeaderEpochs
+from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import Files
 from penstock.log.inspection.index_file import IndexCheck, offset_entries, time_entries
 from penstock.log.inspection.report import Report
@@ -17,7 +17,6 @@ from penstock.log.log_dir import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, R
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import decode_meta_properties
 from penstock.log.naming import Role, parse_dir_name
-from penstock.log.partition_log import EPOCHS
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
 from penstock.log.producer_snapshot import decode_snapshot

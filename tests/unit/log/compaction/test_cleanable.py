@@ -51,6 +51,12 @@ def test_segments_with_records_younger_than_the_lag_are_left_alone() -> None:
     assert (part.first_uncleanable, part.dirty_bytes) == (20, 200)
 
 
+def test_timestamps_in_the_future_hold_compaction_up_only_if_there_is_a_lag() -> None:
+    assert dirty_part(log(), CONFIG, now_ms=0).first_uncleanable == 30
+    lag = TopicConfig(min_compaction_lag_ms=1)
+    assert dirty_part(log(), lag, now_ms=0).first_uncleanable == 0
+
+
 def test_a_log_is_overdue_when_its_oldest_dirty_record_is_too_old() -> None:
     config = TopicConfig(max_compaction_lag_ms=485)
     assert dirty_part(log(), config, NOW).overdue

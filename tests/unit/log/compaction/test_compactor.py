@@ -7,6 +7,7 @@ import pytest
 
 from penstock.config.storage import StorageConfig
 from penstock.config.topic import TopicConfig
+from penstock.errors import StorageError
 from penstock.log.checkpoint import read_offsets
 from penstock.log.compaction.child import CleaningProcess
 from penstock.log.compaction.compactor import Compactor
@@ -120,12 +121,17 @@ def test_a_damaged_log_is_left_alone_and_named(log: PartitionLog) -> None:
     assert "wrong CRC at byte 0" in compactor.uncleanable[PARTITION]
 
 
-def test_a_truncated_log_is_dirty_from_there_on(log: PartitionLog) -> None:
+def test_a_truncated_log_is_dirty_from_there_on(log: PartitionLog, tmp_path: Path) -> None:
     _, compactor = cleaned(log)
     compactor.truncated(log, 2)
-    assert compactor._cleaned(log) == {PARTITION: 2}
+    assert read_offsets(DiskFiles(), tmp_path / CLEANER_OFFSETS) == {PARTITION: 2}
     compactor.truncated(log, 3)
-    assert compactor._cleaned(log) == {PARTITION: 2}
+    assert read_offsets(DiskFiles(), tmp_path / CLEANER_OFFSETS) == {PARTITION: 2}
+
+
+def test_a_failed_directory_does_not_stop_the_compactor(log: PartitionLog) -> None:
+    log.log_dir.fail(StorageError("the disk is gone"))
+    assert cleaned(log)[0] == [False]
 
 
 def test_a_log_that_kills_its_process_again_and_again_is_left_alone(log: PartitionLog) -> None:

@@ -1,0 +1,31 @@
+"""python -m bench [wire|record|log|compaction|broker] [options]; all but broker when none is named.
+
+Nothing here asserts: figures stand beside their budgets, or beside Apache Kafka's.
+"""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+PURE = ("wire", "record", "log", "compaction")
+BROKER = "broker"
+
+
+def main(argv: list[str]) -> int:
+    name, *rest = argv or ["all"]
+    if name == BROKER:
+        # The real Kafka beside it is started as the tests start it.
+        sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+        import_module("bench.broker").main(rest)
+    elif name == "all" or (name in PURE and not rest):
+        for each in PURE if name == "all" else (name,):
+            print(f"-- {each}")
+            import_module(f"bench.{each}").main()
+    else:
+        print(f"usage: python -m bench [{'|'.join((*PURE, BROKER))}] [options of broker]")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,94 @@
+"""Figures of several rounds as a table of medians, with Penstock's beside Kafka's."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+NAMES = ("Penstock", "Kafka")
+
+
+@dataclass(slots=True)
+class Row:
+    """One figure of one workload: the samples of each broker, and the ratio aimed at."""
+
+    workload: str
+    figure: str
+    aim: str = ""
+    samples: dict[str, list[float]] = field(default_factory=dict)
+
+    def median(self, subject: str) -> float | None:
+        return median(self.samples[subject]) if self.samples.get(subject) else None
+
+    @property
+    def ratio(self) -> float | None:
+        ours, theirs = (self.median(name) for name in NAMES)
+        return None if ours is None or not theirs else ours / theirs
+
+
+class Report:
+    """Rows in the order in which they first appeared."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], Row] = {}
+
+    def add(
+        self,
+        workload: str,
+        subject: str,
+        figures: Mapping[str, float],
+        aims: Mapping[str, str] | None = None,
+    ) -> None:
+        for figure, value in figures.items():
+            row = self._rows.setdefault(
+                (workload, figure), Row(workload, figure, (aims or {}).get(figure, ""))
+            )
+            row.samples.setdefault(subject, []).append(value)
+
+    @property
+    def rows(self) -> list[Row]:
+        return list(self._rows.values())
+
+    def text(self) -> str:
+        head = ("workload", "figure", *NAMES, "ratio", "aim")
+        return aligned([head, *(_cells(row) for row in self.rows)])
+
+    def jsonable(self) -> list[dict[str, object]]:
+        return [
+            {
+                "workload": row.workload,
+                "figure": row.figure,
+                "medians": {name: row.median(name) for name in NAMES},
+                "ratio": row.ratio,
+                "aim": row.aim,
+                "samples": row.samples,
+            }
+            for row in self.rows
+        ]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+    shown = (rounded(row.median(name)) for name in NAMES)
+    return (row.workload, row.figure, *shown, ratio, row.aim)
+
+
+def rounded(value: float | None) -> str:
+    """Three digits that count."""
+    if value is None:
+        return "-"
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.{1 if value >= 10 else 2 if value >= 1 else 3}f}"
+
+
+def aligned(lines: Sequence[Iterable[str]]) -> str:
+    """Columns under each other: text to the left, from the third on to the right."""
+    table = [list(line) for line in lines]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if at < 2 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in table
+    )

@@ -1,0 +1,56 @@
+"""What a handler may know of its request, and what it may reach of the broker."""
+
+import msgspec
+
+from penstock.broker.cluster import Cluster
+from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.waiters import Waiters
+from penstock.config.broker import BrokerConfig
+from penstock.controller.controller import Controller
+from penstock.log.flush import Flusher
+from penstock.metadata.image import Topic
+from penstock.replication.partitions import Partitions
+from penstock.types import BrokerId
+from penstock.wire.header import RequestHeader
+from penstock.wire.messages.metadata import MetadataResponseTopic
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """Who is at the other end of a connection."""
+
+    listener: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Services(msgspec.Struct, frozen=True):
+    """The parts of a broker, as the composition root put them together."""
+
+    broker_id: BrokerId
+    config: BrokerConfig
+    served: frozenset[int]
+    """Keys of the APIs that have a handler."""
+    cluster: Cluster
+    controller: Controller
+    partitions: Partitions
+    waiters: Waiters
+    flusher: Flusher
+    fetch_sessions: FetchSessions
+    encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
+    """Parts of Metadata responses by topic, version and operations."""
+
+
+class Context(msgspec.Struct, frozen=True, gc=False):
+    """One request: its header, its sender, and the time at which it is handled."""
+
+    header: RequestHeader
+    peer: Peer
+    now_ms: int
+    services: Services
+
+    @property
+    def version(self) -> int:
+        return self.header.version

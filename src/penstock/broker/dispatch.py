@@ -1,0 +1,125 @@
+"""From a frame to its handler: which API, which version, decoded, and the response encoded."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter_ns
+from types import CoroutineType
+from typing import Any, TypeAlias
+
+import msgspec
+
+from penstock.broker.context import Context, Peer, Services
+from penstock.broker.waiters import Parked
+from penstock.clock import Clock
+from penstock.errors import KafkaError, ProtocolError
+from penstock.types import Buffer
+from penstock.wire.apis import Api
+from penstock.wire.codec import decoder
+from penstock.wire.frame import response_frame
+from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
+from penstock.wire.negotiation import api_versions_refusal
+from penstock.wire.schema import Message, Splice
+
+logger = logging.getLogger(__name__)
+
+Outcome: TypeAlias = (
+    "Message | Parked[Message] | CoroutineType[Any, Any, Message | None] | bytearray | None"
+)
+"""A response; one that comes later; one ready to be sent; or none, as after `acks=0`."""
+
+Handler: TypeAlias = Callable[[Any, Context], Any]
+"""handler(request, context) -> Outcome; plain, or async on the cold path."""
+
+VIEWS_FRAME = {0}
+"""Produce: its records are views of the frame. Small requests decode faster from bytes."""
+
+
+class Route(msgspec.Struct):
+    """One API at one version, and how often and how long it was asked."""
+
+    api: Api
+    version: int
+    handle: Handler
+    decode: Callable[[Buffer, int], tuple[Message, int]]
+    views_frame: bool
+    requests: int = 0
+    errors: int = 0
+    total_ns: int = 0
+    """From the last byte of each request to its encoded response, waiting included."""
+
+
+class Request(msgspec.Struct, gc=False):
+    """A request on its way through its handler."""
+
+    header: RequestHeader
+    route: Route | None
+    message: Message | None
+    began_ns: int
+
+
+class Routes:
+    """What a broker serves; the way to each API and version is made at first use."""
+
+    def __init__(self, handlers: Mapping[int, Handler]) -> None:
+        self.handlers = handlers
+        self.by_version: dict[tuple[int, int], Route] = {}
+
+    def find(self, header: RequestHeader) -> Route:
+        key = (header.api.key, header.version)
+        route = self.by_version.get(key)
+        if route is None:
+            route = self.by_version[key] = self._make(header.api, header.version)
+        return route
+
+    def _make(self, api: Api, version: int) -> Route:
+        handler = self.handlers.get(api.key)
+        if handler is None or not api.low <= version <= api.high:
+            raise ProtocolError(f"{api.name} v{version} is not served")
+        return Route(api, version, handler, decoder(api.request, version), api.key in VIEWS_FRAME)
+
+
+class Dispatch:
+    """Reads, hands over and answers the requests of one connection."""
+
+    def __init__(self, routes: Routes, services: Services, clock: Clock, peer: Peer) -> None:
+        self._routes, self._services, self._clock, self.peer = routes, services, clock, peer
+
+    def read(self, frame: memoryview) -> Request:
+        began_ns = perf_counter_ns()
+        header, at = read_request_header(frame)
+        if header.api.key == API_VERSIONS and header.version > header.api.high:
+            return Request(
+                header, None, None, began_ns
+            )  # KIP-511: answered in version 0, not refused
+        route = self._routes.find(header)
+        message, _ = route.decode(frame if route.views_frame else bytes(frame), at)
+        return Request(header, route, message, began_ns)
+
+    def handle(self, request: Request) -> Outcome:
+        route = request.route
+        if route is None:
+            return api_versions_refusal(request.header.correlation_id)
+        route.requests += 1
+        context = Context(request.header, self.peer, self._clock.now_ms(), self._services)
+        try:
+            outcome: Outcome = route.handle(request.message, context)
+        except KafkaError as error:
+            return self.refused(request, error)
+        return outcome
+
+    def refused(self, request: Request, error: KafkaError) -> Message:
+        """The response of an API that answers as a whole: its error code."""
+        assert request.route is not None
+        request.route.errors += 1
+        api = request.header.api
+        logger.debug("%s of %s refused: %s", api.name, self.peer, error)
+        response = api.response
+        if "error_code" not in response.__struct_fields__:
+            raise ProtocolError(f"{api.name} cannot be answered: {error}")
+        return response(error_code=error.code)
+
+    def encode(self, request: Request, response: Message) -> tuple[bytearray, Sequence[Splice]]:
+        header = request.header
+        if request.route is not None:
+            request.route.total_ns += perf_counter_ns() - request.began_ns
+        return response_frame(header.api, header.version, header.correlation_id, response)

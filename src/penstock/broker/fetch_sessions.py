@@ -1,0 +1,168 @@
+"""Incremental fetch sessions (KIP-227): a client names its partitions once, then only changes.
+
+A session remembers what was asked and what was told, so that a request and its response carry
+only partitions with news. Pure but for the session ids, which are given.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from penstock.errors import ErrorCode, KafkaError
+from penstock.types import Uuid
+from penstock.wire.messages.fetch import FetchPartition, FetchRequest, ForgottenTopic
+
+NO_SESSION = 0
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+MAX_EPOCH = 2**31 - 1
+EVICTION_MS = 120_000
+
+
+class FetchSessionIdNotFound(KafkaError):
+    """The session was evicted or never was: the client starts a new one."""
+
+    code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+class InvalidFetchSessionEpoch(KafkaError):
+    """A request of this session was lost or repeated."""
+
+    code = ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
+class FetchSessionTopicIdError(KafkaError):
+    """A session began with names and goes on with ids, or the other way round."""
+
+    code = ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+
+
+class Wanted(msgspec.Struct, gc=False):
+    """One partition that a client fetches, and what it was last told of it."""
+
+    topic: str
+    topic_id: Uuid
+    index: int
+    fetch_offset: int
+    max_bytes: int
+    leader_epoch: int
+    last_fetched_epoch: int
+    told_high_watermark: int = -1
+    told_log_start: int = -1
+    told_error: bool = False
+
+
+class FetchSession(msgspec.Struct):
+    """The partitions of one client, in the order in which they are read."""
+
+    id: int
+    uses_ids: bool
+    epoch: int
+    used_ms: int
+    wanted: dict[tuple[str, Uuid, int], Wanted]
+
+    @property
+    def is_incremental(self) -> bool:
+        """The response needs to carry news only."""
+        return self.id != NO_SESSION and self.epoch > 1
+
+    def update(self, request: FetchRequest) -> None:
+        for topic in request.forgotten_topics_data:
+            for key in _forgotten(topic):
+                self.wanted.pop(key, None)
+        for key, wanted in _wanted(request):
+            known = self.wanted.get(key)
+            if known is not None:
+                wanted.told_high_watermark = known.told_high_watermark
+                wanted.told_log_start = known.told_log_start
+            self.wanted[key] = wanted
+
+    def to_the_end(self, wanted: Wanted) -> None:
+        """A partition that had data is read last next time, so that none starves."""
+        key = (wanted.topic, wanted.topic_id, wanted.index)
+        if key in self.wanted:
+            self.wanted[key] = self.wanted.pop(key)
+
+
+def _wanted(request: FetchRequest) -> Iterable[tuple[tuple[str, Uuid, int], Wanted]]:
+    for topic in request.topics:
+        topic_id = Uuid(topic.topic_id)
+        for part in topic.partitions:
+            yield (topic.topic, topic_id, part.partition), wanted(topic.topic, topic_id, part)
+
+
+def wanted(topic: str, topic_id: Uuid, part: FetchPartition) -> Wanted:
+    return Wanted(
+        topic,
+        topic_id,
+        part.partition,
+        part.fetch_offset,
+        part.partition_max_bytes,
+        part.current_leader_epoch,
+        part.last_fetched_epoch,
+    )
+
+
+def _forgotten(topic: ForgottenTopic) -> Iterable[tuple[str, Uuid, int]]:
+    return ((topic.topic, Uuid(topic.topic_id), index) for index in topic.partitions)
+
+
+class FetchSessions:
+    """The sessions of a broker, at most `slots` of them. Belongs to the event loop."""
+
+    def __init__(self, slots: int, new_id: Callable[[], int]) -> None:
+        self._slots, self._new_id = slots, new_id
+        self._sessions: dict[int, FetchSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def partition_count(self) -> int:
+        return sum(len(session.wanted) for session in self._sessions.values())
+
+    def begin(self, request: FetchRequest, *, uses_ids: bool, now_ms: int) -> FetchSession:
+        """The session that a request belongs to, brought up to date; or one for it alone."""
+        if request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
+            self._sessions.pop(request.session_id, None)
+            everything = dict(_wanted(request))
+            session = FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, now_ms, everything)
+            if request.session_epoch == INITIAL_EPOCH and everything and self._has_room(now_ms):
+                session.id = self._unused_id()
+                session.epoch = 1
+                self._sessions[session.id] = session
+            return session
+        return self._continued(request, uses_ids=uses_ids, now_ms=now_ms)
+
+    def _continued(self, request: FetchRequest, *, uses_ids: bool, now_ms: int) -> FetchSession:
+        found = self._sessions.get(request.session_id)
+        if found is None:
+            raise FetchSessionIdNotFound(f"no fetch session {request.session_id}")
+        if found.epoch != request.session_epoch:
+            raise InvalidFetchSessionEpoch(
+                f"fetch session {found.id} is at epoch {found.epoch}, not {request.session_epoch}"
+            )
+        if found.uses_ids != uses_ids:
+            raise FetchSessionTopicIdError(f"fetch session {found.id} mixes names and ids")
+        found.update(request)
+        if not found.wanted:
+            del self._sessions[found.id]
+            return FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, now_ms, {})
+        found.epoch = 1 if found.epoch == MAX_EPOCH else found.epoch + 1
+        found.used_ms = now_ms
+        return found
+
+    def _has_room(self, now_ms: int) -> bool:
+        if len(self._sessions) < self._slots:
+            return True
+        oldest = min(self._sessions.values(), key=lambda each: each.used_ms, default=None)
+        if oldest is None or now_ms - oldest.used_ms < EVICTION_MS:
+            return False
+        del self._sessions[oldest.id]
+        return True
+
+    def _unused_id(self) -> int:
+        while True:
+            number = self._new_id()
+            if number != NO_SESSION and number not in self._sessions:
+                return number

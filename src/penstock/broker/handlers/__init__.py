@@ -1,0 +1,1 @@
+"""One module per API. Its docstring is the API's contract; rules live in the layers below."""

@@ -1,0 +1,53 @@
+"""ApiVersions (key 18, v0-v5): what this broker serves.
+
+Only APIs with a handler are listed; those between brokers only to brokers. Produce is listed from
+version 0, although 3 is the lowest served: older librdkafka would give up compression otherwise.
+Refused: names of client software that are no names (v3), another cluster's id (v5, KIP-1242).
+"""
+
+import re
+
+from penstock.broker.context import Context
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.apis import APIS
+from penstock.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+
+PRODUCE = 0
+SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+
+
+class InvalidSoftwareName(KafkaError):
+    """Names and versions of clients appear in metrics: only plain ones are taken."""
+
+    code = ErrorCode.INVALID_REQUEST
+
+
+class RebootstrapRequired(KafkaError):
+    """The client knows another cluster, or another broker, under this address."""
+
+    code = ErrorCode.REBOOTSTRAP_REQUIRED
+
+
+def api_versions(request: ApiVersionsRequest, ctx: Context) -> ApiVersionsResponse:
+    services = ctx.services
+    if ctx.version >= 3:
+        for text in (request.client_software_name, request.client_software_version):
+            if not SOFTWARE_NAME.fullmatch(text):
+                raise InvalidSoftwareName(f"{text!r} is no name or version of software")
+    expected_cluster = request.cluster_id in {None, services.cluster.image.cluster_id}
+    if not expected_cluster or request.node_id not in {-1, services.broker_id}:
+        raise RebootstrapRequired(f"cluster {request.cluster_id}, broker {request.node_id}")
+    return ApiVersionsResponse(
+        api_keys=[
+            ApiVersion(
+                api_key=key,
+                min_version=0 if key == PRODUCE else APIS[key].low,
+                max_version=APIS[key].high,
+            )
+            for key in sorted(services.served)
+        ]
+    )

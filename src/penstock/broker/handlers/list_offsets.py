@@ -1,0 +1,96 @@
+"""ListOffsets (key 2, v1-v11): offsets by timestamp, and the special ones: earliest, latest,
+that of the newest record, and those of tiers (there is only the local one).
+
+Refused: special timestamps before the version that introduced them, partitions named twice.
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.errors import ErrorCode, KafkaError
+from penstock.replication.partition import Partition
+from penstock.types import TopicPartition
+from penstock.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = range(
+    -1, -7, -1
+)
+SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+READ_COMMITTED = 1
+
+
+class UnsupportedTimestamp(KafkaError):
+    """A special timestamp that this version does not have."""
+
+    code = ErrorCode.UNSUPPORTED_VERSION
+
+
+class NamedTwice(KafkaError):
+    """A partition is in the request more than once."""
+
+    code = ErrorCode.INVALID_REQUEST
+
+
+def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsResponse:
+    named = [
+        TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions
+    ]
+    twice = (
+        {each for each in named if named.count(each) > 1} if len(set(named)) < len(named) else ()
+    )
+    committed = request.isolation_level == READ_COMMITTED
+
+    def answer(topic: str, part: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        index = part.partition_index
+        try:
+            if (topic, index) in twice:
+                raise NamedTwice(f"{topic}-{index} is named twice")
+            if ctx.version < SINCE_VERSION.get(part.timestamp, 0):
+                raise UnsupportedTimestamp(f"timestamp {part.timestamp} in v{ctx.version}")
+            partition = ctx.services.partitions.get(topic, index)
+            partition.check_leader(part.current_leader_epoch)
+            timestamp, offset, epoch = offset_for(partition, part.timestamp, committed=committed)
+        except Refusal as error:
+            return ListOffsetsPartitionResponse(partition_index=index, error_code=code_of(error))
+        return ListOffsetsPartitionResponse(
+            partition_index=index, timestamp=timestamp, offset=offset, leader_epoch=epoch
+        )
+
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name, partitions=[answer(topic.name, part) for part in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def offset_for(partition: Partition, asked: int, *, committed: bool) -> tuple[int, int, int]:
+    """Timestamp, offset and leader epoch; -1 for each that there is not."""
+    log = partition.log
+    end = partition.visible_end(read_committed=committed)
+    match asked:
+        case -1:
+            return -1, end, partition.leader_epoch
+        case -2 | -4:
+            return -1, log.log_start_offset, epoch_at(partition, log.log_start_offset)
+        case -5 | -6:
+            return -1, -1, -1
+        case -3:
+            found = log.offset_of_max_timestamp()
+        case _:
+            found = log.offset_for_timestamp(asked)
+    if found is None or found.offset >= end:
+        return -1, -1, -1
+    return found.timestamp, found.offset, epoch_at(partition, found.offset)
+
+
+def epoch_at(partition: Partition, offset: int) -> int:
+    epoch = partition.log.epochs.epoch_for(offset)
+    return -1 if epoch is None else epoch

@@ -1,0 +1,138 @@
+"""Metadata (key 3, v0-v13): brokers, the controller, and who leads which partition.
+
+Topics that are asked for by name are created if the request and the broker allow it. A topic's
+part is encoded once for each version and kept until the topic changes.
+"""
+
+from collections.abc import Coroutine
+
+from penstock.broker.context import Context
+from penstock.broker.translate.topics import INTERNAL_TOPICS, TOPIC_OPERATIONS
+from penstock.controller.topics import NewTopic
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.image import ClusterImage, Partition, Topic
+from penstock.types import NO_UUID
+from penstock.wire.codec import encode_struct
+from penstock.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+CLUSTER_OPERATIONS = 0b1_1111_1010_0000
+"""Every operation that can be allowed on the cluster, as bits of Kafka's AclOperation codes."""
+NOT_ASKED = -(2**31)
+
+
+def metadata(
+    request: MetadataRequest, ctx: Context
+) -> MetadataResponse | Coroutine[None, None, MetadataResponse]:
+    missing = to_create(request, ctx)
+    return created(missing, request, ctx) if missing else response(request, ctx, {})
+
+
+def to_create(request: MetadataRequest, ctx: Context) -> list[str]:
+    services = ctx.services
+    allowed = (
+        request.allow_auto_topic_creation and services.config.controller.auto_create_topics_enable
+    )
+    if not allowed or not request.topics:
+        return []
+    known = services.cluster.image.topics
+    named = [each.name for each in request.topics if each.name and each.topic_id == NO_UUID]
+    return [name for name in named if name not in known]
+
+
+async def created(names: list[str], request: MetadataRequest, ctx: Context) -> MetadataResponse:
+    """Answer after creating topics; what could not be created says why."""
+    made = await ctx.services.controller.create_topics([NewTopic(name) for name in names])
+    errors = {n: each for n, each in zip(names, made, strict=True) if isinstance(each, KafkaError)}
+    return response(request, ctx, errors)
+
+
+def response(
+    request: MetadataRequest, ctx: Context, errors: dict[str, KafkaError]
+) -> MetadataResponse:
+    image = ctx.services.cluster.image
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    if request.topics is None or (ctx.version == 0 and not request.topics):
+        topics = [known(topic, operations, ctx) for topic in image.topics.values()]
+    else:
+        topics = [asked(each, operations, ctx, errors) for each in request.topics]
+    return MetadataResponse(
+        brokers=brokers(image, ctx.peer.listener),
+        cluster_id=image.cluster_id,
+        controller_id=image.controller,
+        topics=topics,
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
+    )
+
+
+def brokers(image: ClusterImage, listener: str) -> list[MetadataResponseBroker]:
+    """Those that can be reached on the listener on which the client came."""
+    return [
+        MetadataResponseBroker(
+            node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack
+        )
+        for broker in image.brokers.values()
+        if (endpoint := broker.endpoint(listener)) is not None
+    ]
+
+
+def asked(
+    topic: MetadataRequestTopic, operations: int, ctx: Context, errors: dict[str, KafkaError]
+) -> MetadataResponseTopic:
+    image = ctx.services.cluster.image
+    if topic.topic_id != NO_UUID:
+        found = image.topic_by_id(topic.topic_id)
+        if found is None:
+            return MetadataResponseTopic(
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
+                name=None if ctx.version >= 12 else "",
+                topic_id=topic.topic_id,
+            )
+        return known(found, operations, ctx)
+    name = topic.name or ""
+    if name in image.topics:
+        return known(image.topics[name], operations, ctx)
+    error = errors.get(name)
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error is None else error.code
+    return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
+
+
+def known(topic: Topic, operations: int, ctx: Context) -> MetadataResponseTopic:
+    """A topic's part, encoded: the one that was kept, unless the topic has changed since."""
+    kept = ctx.services.encoded_topics
+    key = (topic.name, ctx.version, operations)
+    found = kept.get(key)
+    if found is not None and found[0] is topic:
+        return found[1]
+    message = MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=[partition(index, each) for index, each in sorted(topic.partitions.items())],
+        topic_authorized_operations=operations,
+    )
+    encoded = encode_struct(message, ctx.version, MetadataResponse)
+    if len(kept) > 2 * len(ctx.services.cluster.image.topics) + 1000:
+        kept.clear()  # topics that are gone, versions that nobody asks for any more
+    kept[key] = (topic, encoded)
+    return encoded
+
+
+def partition(index: int, state: Partition) -> MetadataResponsePartition:
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if state.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=state.leader,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=list(state.replicas),
+        isr_nodes=list(state.isr),
+        offline_replicas=list(state.offline_replicas),
+    )

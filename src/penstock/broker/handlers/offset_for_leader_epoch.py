@@ -1,0 +1,34 @@
+"""OffsetForLeaderEpoch (key 23, v2-v4): where a leader epoch ended, for truncation (KIP-320)."""
+
+from penstock.broker.context import Context
+from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.wire.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+
+def offset_for_leader_epoch(
+    request: OffsetForLeaderEpochRequest, ctx: Context
+) -> OffsetForLeaderEpochResponse:
+    def answer(topic: str, part: OffsetForLeaderPartition) -> EpochEndOffset:
+        try:
+            partition = ctx.services.partitions.get(topic, part.partition)
+            partition.check_leader(part.current_leader_epoch)
+            epoch, end_offset = partition.log.offset_for_leader_epoch(part.leader_epoch)
+        except Refusal as error:
+            return EpochEndOffset(partition=part.partition, error_code=code_of(error))
+        return EpochEndOffset(partition=part.partition, leader_epoch=epoch, end_offset=end_offset)
+
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[answer(topic.topic, part) for part in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,201 @@
+"""Produce (key 0, v3-v13): append each batch to the log of its partition's leader.
+
+Refused: acks other than -1, 0, 1; what `record.validate` refuses; batches of transactions that
+nobody began. With acks=0 an error closes the connection, since there is no other way to tell.
+Left out: errors per record (v8), and the new leader in an error (v10).
+"""
+
+import msgspec
+
+from penstock.broker.context import Context
+from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.translate.topics import topic_name
+from penstock.broker.waiters import Parked
+from penstock.errors import ErrorCode, KafkaError, ProtocolError
+from penstock.record.batch import BatchHeader, read_header
+from penstock.record.build import build_batch
+from penstock.record.compression import Codec
+from penstock.record.record import records
+from penstock.record.validate import check_produced, check_records
+from penstock.replication.partition import Partition
+from penstock.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+DECOMPRESSED_LIMIT_BYTES = 1 << 28
+
+
+class InvalidTxnState(KafkaError):
+    """A batch of a transaction that this producer has not begun."""
+
+    code = ErrorCode.INVALID_TXN_STATE
+
+
+class InvalidRequiredAcks(KafkaError):
+    """Neither 0, 1 nor -1."""
+
+    code = ErrorCode.INVALID_REQUIRED_ACKS
+
+
+class UnsupportedCodec(KafkaError):
+    """zstd needs Produce v7, so that only consumers that know it meet it (KIP-110)."""
+
+    code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+class CorruptRecords(KafkaError):
+    """No records where there must be some."""
+
+    code = ErrorCode.CORRUPT_MESSAGE
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """An append that may not be acknowledged yet, and the answer that says it is done."""
+
+    partition: Partition
+    answer: PartitionProduceResponse
+    last_offset: int
+    needs_flush: bool
+
+    def is_done(self, acks: int) -> bool:
+        log = self.partition.log
+        if self.needs_flush and log.recovery_point <= self.last_offset:
+            return False
+        return acks != -1 or log.high_watermark > self.last_offset
+
+
+def produce(
+    request: ProduceRequest, ctx: Context
+) -> ProduceResponse | Parked[ProduceResponse] | None:
+    appending = Appending(request.acks, ctx)
+    response = ProduceResponse(responses=[appending.topic(each) for each in request.topic_data])
+    if request.acks == 0:
+        if appending.refused:
+            raise ProtocolError(f"acks=0 cannot be answered: {appending.refused}")
+        return None
+    if all(each.is_done(request.acks) for each in appending.pending):
+        return response
+    return parked(request, response, appending.pending)
+
+
+class Appending:
+    """One pass over the partitions of a request."""
+
+    def __init__(self, acks: int, ctx: Context) -> None:
+        self._acks, self._ctx = acks, ctx
+        self.pending: list[Pending] = []
+        self.refused: Exception | None = None
+
+    def topic(self, topic: TopicProduceData) -> TopicProduceResponse:
+        return TopicProduceResponse(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partition_responses=[self._append(topic, part) for part in topic.partition_data],
+        )
+
+    def _append(
+        self, topic: TopicProduceData, part: PartitionProduceData
+    ) -> PartitionProduceResponse:
+        services = self._ctx.services
+        try:
+            if self._acks not in {-1, 0, 1}:
+                raise InvalidRequiredAcks(f"acks={self._acks}")
+            name = topic_name(topic.name, topic.topic_id, services.cluster.image)
+            partition = services.partitions.get(name, part.index)
+            partition.check_leader()
+            batch, header = checked(part.records, partition, self._ctx)
+            appended = partition.append(batch, header, self._acks, self._ctx.now_ms)
+        except Refusal as error:
+            self.refused = error
+            return PartitionProduceResponse(
+                index=part.index, error_code=code_of(error), base_offset=-1
+            )
+        key = partition.topic_partition
+        services.waiters.changed(key)
+        if appended.flush_due:
+            flushed = services.flusher.request(partition.log)
+            flushed.add_done_callback(lambda _: services.waiters.changed(key))
+        answer = PartitionProduceResponse(
+            index=part.index,
+            base_offset=appended.first_offset,
+            log_append_time_ms=appended.log_append_time,
+            log_start_offset=appended.log_start_offset,
+        )
+        self.pending.append(Pending(partition, answer, appended.last_offset, appended.flush_due))
+        return answer
+
+
+def checked(
+    data: object, partition: Partition, ctx: Context
+) -> tuple[bytearray | memoryview, BatchHeader]:
+    """The batch as it will be stored, and its header."""
+    if not isinstance(data, memoryview):
+        raise CorruptRecords("a partition without records")
+    header = check_produced(data, partition.rules, ctx.now_ms)
+    if header.is_transactional:
+        raise InvalidTxnState(f"producer {header.producer_id} has no transaction")
+    if header.codec is Codec.ZSTD and ctx.version < 7:
+        raise UnsupportedCodec("zstd needs Produce v7")
+    if partition.codec is not None and partition.codec is not header.codec:
+        return recompressed(data, header, partition.codec)
+    if partition.keys_required:
+        check_records(data, header, keys_required=True, limit_bytes=DECOMPRESSED_LIMIT_BYTES)
+    return data, header
+
+
+def recompressed(
+    data: memoryview, header: BatchHeader, codec: Codec
+) -> tuple[bytearray, BatchHeader]:
+    """The same records in the topic's own `compression.type`."""
+    batch = build_batch(
+        records(data, header, DECOMPRESSED_LIMIT_BYTES),
+        codec=codec,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
+    )
+    return batch, read_header(batch)
+
+
+def parked(
+    request: ProduceRequest, response: ProduceResponse, pending: list[Pending]
+) -> Parked[ProduceResponse]:
+    """Answer once every append is replicated and flushed as far as it must be."""
+
+    def failure(each: Pending) -> ErrorCode | None:
+        if each.partition.log.log_dir.failure is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return None if each.is_done(request.acks) else ErrorCode.REQUEST_TIMED_OUT
+
+    def attempt() -> ProduceResponse | None:
+        failures = [failure(each) for each in pending]
+        return None if ErrorCode.REQUEST_TIMED_OUT in failures else finished()
+
+    def finished() -> ProduceResponse:
+        return with_errors(response, {id(each.answer): failure(each) for each in pending})
+
+    keys = [each.partition.topic_partition for each in pending]
+    return Parked(keys, request.timeout_ms, attempt, finished)
+
+
+def with_errors(response: ProduceResponse, errors: dict[int, ErrorCode | None]) -> ProduceResponse:
+    """The response with what went wrong after the append, by the identity of each answer."""
+    replace = msgspec.structs.replace
+
+    def told(answer: PartitionProduceResponse) -> PartitionProduceResponse:
+        code = errors.get(id(answer))
+        return answer if code is None else replace(answer, error_code=code, base_offset=-1)
+
+    return replace(
+        response,
+        responses=[
+            replace(topic, partition_responses=[told(each) for each in topic.partition_responses])
+            for topic in response.responses
+        ],
+    )

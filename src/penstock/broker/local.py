@@ -1,0 +1,73 @@
+"""The broker as its controller sees it: decisions that are in the store are carried out here."""
+
+import logging
+from collections.abc import Callable, Iterable
+
+from penstock.broker.cluster import Cluster
+from penstock.broker.waiters import Waiters
+from penstock.clock import Clock
+from penstock.config.topic import TopicConfig
+from penstock.controller.change import PartitionChange, StateChange
+from penstock.errors import KafkaError, StorageError
+from penstock.log.compaction.compactor import Compactor
+from penstock.replication.partition import Partition
+from penstock.replication.partitions import Partitions
+from penstock.types import BrokerId, TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+class LocalBroker:
+    """Replicas come and go, lead and take new settings; then the image says so."""
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        cluster: Cluster,
+        partitions: Partitions,
+        waiters: Waiters,
+        topic_config: Callable[[str], TopicConfig],
+        compactor: Compactor,
+        clock: Clock,
+    ) -> None:
+        self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
+        self._waiters, self._topic_config, self._clock = waiters, topic_config, clock
+        self._compactor = compactor
+
+    async def apply(self, change: StateChange) -> None:
+        # Settings of a new topic are read from the image; clients read its leaders there too,
+        # and no request is handled before this function returns.
+        self._cluster.image = change.image
+        for each in change.partitions:
+            if self._broker_id in each.state.replicas:
+                self._lead(each)
+        for stopped in change.stopped:
+            if self._broker_id in stopped.replicas:
+                self._stop(stopped.where, delete=stopped.delete)
+        if change.broker_configs:
+            self._configure(self._partitions)
+        elif change.topic_configs:
+            changed = set(change.topic_configs)
+            self._configure(p for p in self._partitions if p.topic_partition.topic in changed)
+
+    def _lead(self, change: PartitionChange) -> None:
+        topic, index = change.where
+        try:
+            partition = self._partitions.create(topic, index, change.topic_id, self._clock.now_ms())
+        except (KafkaError, StorageError) as error:
+            logger.error("%s has no log here: %s", change.where, error)
+            return
+        if change.state.leader == self._broker_id:
+            partition.lead(change.state.leader_epoch, change.state.isr)
+        self._waiters.changed(change.where)
+
+    def _stop(self, where: TopicPartition, *, delete: bool) -> None:
+        partition = self._partitions.find(*where)
+        if partition is not None and delete:
+            self._compactor.truncated(partition.log, 0)
+            self._partitions.drop(*where, self._clock.now_ms())
+        self._waiters.changed(where)
+
+    def _configure(self, partitions: Iterable[Partition]) -> None:
+        for partition in partitions:
+            partition.configure(self._topic_config(partition.topic_partition.topic))

@@ -1,0 +1,187 @@
+"""What `/metrics` tells: one table from name to reader, under the names that dashboards know.
+
+Those of Kafka's JMX exporter (`kafka_server_…`) and of kafka_exporter (`kafka_topic_…`). Readers
+look at the counters of the parts themselves; nothing is kept for them.
+"""
+
+import gc
+import os
+from collections.abc import Callable, Iterable, Iterator
+
+from penstock.broker.context import Services
+from penstock.broker.dispatch import Route, Routes
+from penstock.broker.server import Server
+from penstock.http.prometheus import Kind, Metric, Sample
+from penstock.replication.partition import Partition
+from penstock.wire.apis import APIS
+
+PRODUCE, FETCH = 0, 1
+PROC = "/proc/self"
+
+
+def counter(text: str, read: Callable[[], float | Iterable[Sample]]) -> Metric:
+    return Metric(Kind.COUNTER, text, read)
+
+
+def gauge(text: str, read: Callable[[], float | Iterable[Sample]]) -> Metric:
+    return Metric(Kind.GAUGE, text, read)
+
+
+def table(services: Services, server: Server, routes: Routes) -> dict[str, Metric]:
+    return {
+        **_topics(services),
+        **_requests(routes),
+        **_replicas(services),
+        **_logs(services),
+        **_server(services, server),
+        **_process(),
+    }
+
+
+def _topics(services: Services) -> dict[str, Metric]:
+    def summed(read: Callable[[Partition], int]) -> Callable[[], Iterator[Sample]]:
+        def samples() -> Iterator[Sample]:
+            totals: dict[str, int] = {}
+            for partition in list(services.partitions):
+                topic = partition.topic_partition.topic
+                totals[topic] = totals.get(topic, 0) + read(partition)
+            return (Sample(total, {"topic": topic}) for topic, total in totals.items())
+
+        return samples
+
+    def each(read: Callable[[Partition], int]) -> Callable[[], Iterator[Sample]]:
+        def samples() -> Iterator[Sample]:
+            for partition in list(services.partitions):
+                topic, index = partition.topic_partition
+                yield Sample(read(partition), {"topic": topic, "partition": str(index)})
+
+        return samples
+
+    prefix = "kafka_server_brokertopicmetrics"
+    return {
+        f"{prefix}_messagesin_total": counter("Records appended.", summed(lambda p: p.records_in)),
+        f"{prefix}_bytesin_total": counter("Bytes appended.", summed(lambda p: p.bytes_in)),
+        f"{prefix}_bytesout_total": counter("Bytes fetched.", summed(lambda p: p.bytes_out)),
+        "kafka_topic_partitions": gauge("Partitions of a topic.", summed(lambda _: 1)),
+        "kafka_topic_partition_current_offset": gauge(
+            "The high watermark.", each(lambda p: p.log.high_watermark)
+        ),
+        "kafka_topic_partition_oldest_offset": gauge(
+            "The start of the log.", each(lambda p: p.log.log_start_offset)
+        ),
+        "kafka_topic_partition_in_sync_replica": gauge("In sync.", each(lambda p: len(p.isr))),
+        "kafka_log_log_size": gauge("Bytes of a log.", each(lambda p: p.log.size_bytes)),
+    }
+
+
+def _requests(routes: Routes) -> dict[str, Metric]:
+    def each(read: Callable[[Route], float]) -> Callable[[], Iterator[Sample]]:
+        def samples() -> Iterator[Sample]:
+            for route in list(routes.by_version.values()):
+                labels = {"request": route.api.name, "version": str(route.version)}
+                yield Sample(read(route), labels)
+
+        return samples
+
+    def of(key: int, read: Callable[[Route], int]) -> Callable[[], int]:
+        return lambda: sum(read(r) for (api, _), r in list(routes.by_version.items()) if api == key)
+
+    prefix = "kafka_server_brokertopicmetrics"
+    return {
+        "kafka_network_requestmetrics_requests_total": counter(
+            "Requests.", each(lambda route: route.requests)
+        ),
+        "kafka_network_requestmetrics_errors_total": counter(
+            "Requests refused as a whole.", each(lambda route: route.errors)
+        ),
+        "kafka_network_requestmetrics_totaltimems_total": counter(
+            "Milliseconds from each request's last byte to its response, waiting included.",
+            each(lambda route: route.total_ns / 1e6),
+        ),
+        f"{prefix}_totalproducerequests_total": counter(
+            "Produce requests.", of(PRODUCE, lambda route: route.requests)
+        ),
+        f"{prefix}_totalfetchrequests_total": counter(
+            "Fetch requests.", of(FETCH, lambda route: route.requests)
+        ),
+    }
+
+
+def _replicas(services: Services) -> dict[str, Metric]:
+    def count(holds: Callable[[Partition], bool]) -> Callable[[], int]:
+        return lambda: sum(holds(partition) for partition in list(services.partitions))
+
+    def offline() -> int:
+        topics = services.cluster.image.topics.values()
+        return sum(p.leader < 0 for topic in topics for p in topic.partitions.values())
+
+    prefix = "kafka_server_replicamanager"
+    return {
+        f"{prefix}_leadercount": gauge("Partitions led here.", count(lambda p: p.leads)),
+        f"{prefix}_partitioncount": gauge("Replicas held here.", count(lambda _: True)),
+        f"{prefix}_underminisrpartitioncount": gauge(
+            "Partitions led here with fewer replicas in sync than min.insync.replicas.",
+            count(lambda p: p.leads and len(p.isr) < p.min_insync_replicas),
+        ),
+        "kafka_controller_kafkacontroller_activecontrollercount": gauge(
+            "1 where this broker is the controller.",
+            lambda: int(services.cluster.image.controller == services.broker_id),
+        ),
+        "kafka_controller_kafkacontroller_offlinepartitionscount": gauge(
+            "Partitions without a leader.", offline
+        ),
+    }
+
+
+def _logs(services: Services) -> dict[str, Metric]:
+    store = services.partitions.store
+    return {
+        "kafka_log_logmanager_offlinelogdirectorycount": gauge(
+            "Log directories that failed.", lambda: len(store.dirs) - len(store.online)
+        ),
+    }
+
+
+def _server(services: Services, server: Server) -> dict[str, Metric]:
+    return {
+        "kafka_server_socket_server_metrics_connection_count": gauge(
+            "Open connections.", lambda: len(server.sessions)
+        ),
+        "kafka_server_socket_server_metrics_refused_connections_total": counter(
+            "Connections over a limit.", lambda: server.refused_connections
+        ),
+        "kafka_server_delayedoperationpurgatory_size": gauge(
+            "Requests that wait.", lambda: len(services.waiters)
+        ),
+        "kafka_server_fetchsessioncache_numincrementalfetchsessions": gauge(
+            "Incremental fetch sessions.", lambda: len(services.fetch_sessions)
+        ),
+        "penstock_served_apis": gauge(
+            "APIs of the protocol that have a handler.",
+            lambda: len(services.served & APIS.keys()),
+        ),
+    }
+
+
+def _process() -> dict[str, Metric]:
+    def collections() -> Iterator[Sample]:
+        for generation, stats in enumerate(gc.get_stats()):
+            yield Sample(stats["collections"], {"generation": str(generation)})
+
+    def cpu_seconds() -> float:
+        times = os.times()
+        return times.user + times.system
+
+    found = {
+        "process_cpu_seconds_total": counter("CPU time.", cpu_seconds),
+        "python_gc_collections_total": counter("Runs of the garbage collector.", collections),
+    }
+    if os.path.isdir(PROC):  # noqa: PTH112  no pathlib for one question at start-up
+        found["process_open_fds"] = gauge("Open files.", lambda: len(os.listdir(f"{PROC}/fd")))  # noqa: PTH208
+        found["process_resident_memory_bytes"] = gauge("Memory.", _resident_bytes)
+    return found
+
+
+def _resident_bytes() -> int:
+    with open(f"{PROC}/statm", encoding="ascii") as file:  # noqa: PTH123
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

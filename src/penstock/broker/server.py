@@ -1,0 +1,145 @@
+"""The listeners of a broker: accepts connections within their limits and keeps their sessions."""
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+from collections import Counter
+from collections.abc import Callable, Coroutine
+
+from penstock.broker.context import Peer, Services
+from penstock.broker.dispatch import Dispatch, Routes
+from penstock.broker.session import Session
+from penstock.broker.waiters import Parked, Waiter
+from penstock.clock import Clock
+from penstock.config.listener import Endpoint
+from penstock.config.network import NetworkConfig
+from penstock.errors import ConfigError, KafkaError
+from penstock.wire.schema import Message
+
+logger = logging.getLogger(__name__)
+
+ACCEPT_PAUSE_S = 1.0
+ACCEPTS_A_TURN = 64
+IDLE_CHECK_S = 10.0
+
+
+def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
+    """A listening socket; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in endpoint.host or not endpoint.host else socket.AF_INET
+    try:
+        sock = socket.create_server(
+            (endpoint.host, endpoint.port),
+            family=family,
+            backlog=network.socket_listen_backlog_size,
+            dualstack_ipv6=not endpoint.host and socket.has_dualstack_ipv6(),
+        )
+    except OSError as error:
+        where = f"{endpoint.host or '*'}:{endpoint.port}"
+        raise ConfigError(
+            f"listeners: cannot listen on {where}: {os.strerror(error.errno or 0)}"
+        ) from None
+    sock.settimeout(0)
+    # Inherited by accepted sockets: set here, the window is negotiated with it.
+    if network.socket_send_buffer_bytes > 0:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, network.socket_send_buffer_bytes)
+    if network.socket_receive_buffer_bytes > 0:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, network.socket_receive_buffer_bytes)
+    return sock
+
+
+class Server:
+    """Accepts on bound sockets and owns the sessions. Belongs to the event loop."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        tasks: asyncio.TaskGroup,
+        network: NetworkConfig,
+        routes: Routes,
+        services: Services,
+        clock: Clock,
+    ) -> None:
+        self._loop, self._tasks, self._network = loop, tasks, network
+        self._routes, self._services, self._clock = routes, services, clock
+        self._listeners: dict[socket.socket, str] = {}
+        self.sessions: dict[Session, str] = {}
+        self.connections_by_ip: Counter[str] = Counter()
+        self.refused_connections = 0
+
+    def listen(self, sock: socket.socket, listener: str) -> None:
+        self._listeners[sock] = listener
+        self._loop.add_reader(sock, self._accept, sock, listener)
+
+    def _accept(self, listening: socket.socket, listener: str) -> None:
+        for _ in range(ACCEPTS_A_TURN):
+            try:
+                sock, address = listening.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}:
+                    # Out of descriptors: accepting again at once would only spin.
+                    logger.warning("accepting pauses on %s: %s", listener, error)
+                    self._loop.remove_reader(listening)
+                    self._loop.call_later(ACCEPT_PAUSE_S, self.listen, listening, listener)
+                    return
+                continue  # the client was gone before it was accepted
+            host = address[0].removeprefix("::ffff:")
+            if self._may_connect(host):
+                self._open(sock, Peer(listener, host, address[1]))
+            else:
+                self.refused_connections += 1
+                sock.close()
+
+    def _may_connect(self, host: str) -> bool:
+        network = self._network
+        limit = network.connections_by_ip.get(host, network.max_connections_per_ip)
+        return len(self.sessions) < network.max_connections and self.connections_by_ip[host] < limit
+
+    def _open(self, sock: socket.socket, peer: Peer) -> None:
+        sock.settimeout(0)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        dispatch = Dispatch(self._routes, self._services, self._clock, peer)
+        limit = self._network.socket_request_max_bytes
+        self.connections_by_ip[peer.host] += 1
+        self.sessions[Session(self._loop, sock, dispatch, self, limit)] = peer.host
+
+    def closed(self, session: Session) -> None:
+        host = self.sessions.pop(session, None)
+        if host is not None:
+            self.connections_by_ip[host] -= 1
+            if not self.connections_by_ip[host]:
+                del self.connections_by_ip[host]
+
+    def park(self, parked: Parked[Message], done: Callable[[Message], object]) -> Waiter:
+        return self._services.waiters.park(parked, done)
+
+    def run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
+        self._tasks.create_task(self._run(work, session))
+
+    async def _run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
+        try:
+            session.reply(await work)
+        except KafkaError as error:
+            session.refuse(error)
+        except Exception:  # the boundary around one client, as in Session.pump
+            logger.exception("a request failed")
+            session.close("internal error")
+
+    async def close_idle(self) -> None:
+        """Close connections without a request for too long, until cancelled."""
+        while True:
+            await asyncio.sleep(IDLE_CHECK_S)
+            limit = self._loop.time() - self._network.connections_max_idle_ms / 1000
+            for session in [s for s in self.sessions if s.active_at < limit and not s.is_busy]:
+                session.close("idle for too long")
+
+    def close(self) -> None:
+        for sock in self._listeners:
+            self._loop.remove_reader(sock)
+            sock.close()
+        for session in list(self.sessions):
+            session.close("the broker stops")

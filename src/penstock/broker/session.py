@@ -1,0 +1,232 @@
+"""One client connection: bytes in, requests one at a time, replies out in order.
+
+The socket is non-blocking and driven by the loop's readiness callbacks; a request is handled
+where its last byte arrived, without a task. While a request waits, or its reply does not fit into
+the socket, nothing further is read beyond one buffer: that is the back-pressure.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from itertools import islice
+from types import CoroutineType
+from typing import Protocol
+
+from penstock.broker.dispatch import Dispatch, Request
+from penstock.broker.waiters import Parked, Waiter
+from penstock.errors import KafkaError, ProtocolError
+from penstock.log.lookup import LogSlice
+from penstock.wire.frame import FrameBuffer
+from penstock.wire.schema import Message, Splice
+
+logger = logging.getLogger(__name__)
+
+READ_AHEAD_BYTES = 1 << 16
+MAX_GATHERED = 64
+MSG_MORE = getattr(socket, "MSG_MORE", 0)  # absent on macOS: the header leaves on its own
+
+
+class Owner(Protocol):
+    """What a session needs of the server that accepted it."""
+
+    def closed(self, session: "Session") -> None: ...
+
+    def park(self, parked: Parked[Message], done: Callable[[Message], object]) -> Waiter: ...
+
+    def run(self, work: Coroutine[None, None, Message | None], session: "Session") -> None: ...
+
+
+class Session:
+    """A connection. Belongs to the event loop; `close` may be called at any time, and again."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        sock: socket.socket,
+        dispatch: Dispatch,
+        owner: Owner,
+        max_frame_bytes: int,
+    ) -> None:
+        self._loop, self._sock, self._dispatch, self._owner = loop, sock, dispatch, owner
+        self._fd = sock.fileno()
+        self._buffer = FrameBuffer(max_frame_bytes)
+        self._out: deque[memoryview | LogSlice] = deque()
+        self._request: Request | None = None
+        self._waiter: Waiter | None = None
+        self._reading = self._pumping = self._writing = False
+        self.active_at = loop.time()
+        self.resume_reading()
+
+    def resume_reading(self) -> None:
+        if not self._reading and self._fd >= 0:
+            self._reading = True
+            self._loop.add_reader(self._fd, self.on_readable)
+
+    def pause_reading(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._loop.remove_reader(self._fd)
+
+    @property
+    def is_busy(self) -> bool:
+        """A request waits for its response, or responses wait for the socket."""
+        return self._request is not None or self._writing
+
+    def on_readable(self) -> None:
+        try:
+            count = self._sock.recv_into(self._buffer.space())
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.close(str(error))
+            return
+        if count == 0:
+            self.close("closed by the client")
+            return
+        self._buffer.received(count)
+        if not self.is_busy:
+            self.pump()
+        elif self._buffer.pending_bytes > READ_AHEAD_BYTES:
+            self.pause_reading()
+
+    def pump(self) -> None:
+        """Handle whole requests until one has to wait, then send what they were answered."""
+        if self._pumping:
+            return  # a reply was given from within: the loop below goes on
+        self._pumping = True
+        self.active_at = self._loop.time()
+        try:
+            while not self.is_busy and self._fd >= 0:
+                frame = self._buffer.next()
+                if frame is None:
+                    break
+                self._handle(frame)
+            if self._out and not self._writing:
+                self.on_writable()
+            if not self.is_busy:
+                self.resume_reading()
+        except ProtocolError as error:
+            self.close(str(error))
+        except Exception:  # the boundary around one client: its request must not stop the broker
+            logger.exception("a request from %s failed", self._dispatch.peer)
+            self.close("internal error")
+        finally:
+            self._pumping = False
+
+    def _handle(self, frame: memoryview) -> None:
+        self._request = request = self._dispatch.read(frame)
+        outcome = self._dispatch.handle(request)
+        if isinstance(outcome, Parked):
+            self._waiter = self._owner.park(outcome, self.reply)
+        elif isinstance(outcome, CoroutineType):
+            self._owner.run(outcome, self)
+        else:
+            self.reply(outcome)
+
+    def reply(self, response: Message | bytearray | None) -> None:
+        """Send a response, or nothing where none is expected, and go on to the next request."""
+        request, self._request, self._waiter = self._request, None, None
+        if request is None or self._fd < 0:
+            return
+        if isinstance(response, bytearray):
+            self._out.append(memoryview(response))
+        elif response is not None:
+            frame, splices = self._dispatch.encode(request, response)
+            if splices:
+                self._out.extend(interleaved(frame, splices))
+            else:
+                self._out.append(memoryview(frame))
+        self.pump()
+
+    def refuse(self, error: KafkaError) -> None:
+        """Answer a request that was refused while it was awaited."""
+        if self._request is not None:
+            self.reply(self._dispatch.refused(self._request, error))
+
+    def on_writable(self) -> None:
+        """Send as much as the socket takes; the rest when it is ready again."""
+        try:
+            while self._out and self._send_some():
+                pass
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self.close(str(error))
+            return
+        is_full = bool(self._out)
+        if is_full != self._writing:
+            self._writing = is_full
+            if is_full:
+                self._loop.add_writer(self._fd, self.on_writable)
+            else:
+                self._loop.remove_writer(self._fd)
+                self.pump()
+
+    def _send_some(self) -> bool:
+        """Send what is first in line; False when the socket took only part of it.
+
+        Then it is mostly full: asking the loop costs less than asking the kernel again.
+        """
+        out = self._out
+        first = out[0]
+        if isinstance(first, LogSlice):
+            size = first.size_bytes
+            sent = os.sendfile(self._fd, first.file.fileno(), first.position, size)
+            if sent == 0:
+                raise OSError(f"{first.file} is shorter than it was")
+            if sent < size:
+                out[0] = LogSlice(first.file, first.position + sent, size - sent)
+                return False
+            out.popleft()
+            return True
+        views = list(gathered(out))
+        flags = MSG_MORE if len(views) < len(out) else 0
+        sent = self._sock.sendmsg(views, (), flags) if views[1:] else self._sock.send(first, flags)
+        for view in views:
+            if sent < len(view):
+                out[0] = view[sent:]
+                return False
+            sent -= len(view)
+            out.popleft()
+        return True
+
+    def close(self, reason: str) -> None:
+        if self._fd < 0:
+            return
+        logger.debug("connection of %s ends: %s", self._dispatch.peer, reason)
+        self.pause_reading()
+        if self._writing:
+            self._loop.remove_writer(self._fd)
+        self._fd = -1
+        self._out.clear()
+        self._request = None
+        if self._waiter is not None:
+            self._waiter.cancel()
+        self._sock.close()
+        self._owner.closed(self)
+
+
+def gathered(out: Iterable[memoryview | LogSlice]) -> Iterator[memoryview]:
+    """What one call can send: everything in memory before the next slice of a file."""
+    for piece in islice(out, MAX_GATHERED):
+        if isinstance(piece, LogSlice):
+            return
+        yield piece
+
+
+def interleaved(frame: bytearray, splices: Sequence[Splice]) -> list[memoryview | LogSlice]:
+    """The pieces of a response in the order in which they are sent."""
+    pieces: list[memoryview | LogSlice] = []
+    view, at = memoryview(frame), 0
+    for position, region in splices:
+        assert isinstance(region, LogSlice)
+        if position > at:
+            pieces.append(view[at:position])
+        pieces.append(region)
+        at = position
+    if at < len(view):
+        pieces.append(view[at:])
+    return pieces

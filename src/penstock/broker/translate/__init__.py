@@ -1,0 +1,1 @@
+"""What several handlers share when they turn values into messages."""

@@ -1,0 +1,26 @@
+"""What several requests and responses say of topics."""
+
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.image import ClusterImage
+from penstock.types import NO_UUID, Uuid
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+
+TOPIC_OPERATIONS = 0b1101_1111_1000
+"""Every operation that can be allowed on a topic, as bits of Kafka's AclOperation codes."""
+
+
+class UnknownTopicId(KafkaError):
+    """No topic has this id."""
+
+    code = ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def topic_name(name: str, topic_id: Uuid, image: ClusterImage) -> str:
+    """The topic's name, from its id where a request gives one instead."""
+    if topic_id == NO_UUID:
+        return name
+    found = image.topic_names.get(topic_id)
+    if found is None:
+        raise UnknownTopicId(f"no topic has the id {topic_id.hex()}")
+    return found

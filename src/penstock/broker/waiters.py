@@ -1,0 +1,112 @@
+"""Where requests wait: for bytes to fetch, for replicas, for members of a group (the purgatory).
+
+A handler returns `Parked` instead of a response. What it waits for has keys; whoever changes
+something under a key says `changed(key)`, and the request tries again in the loop's next turn, so
+that many changes of one turn cost one attempt. At its deadline it answers with what there is.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Generic, Protocol, TypeVar
+
+R = TypeVar("R")
+
+
+class Parked(Generic[R]):
+    """A request that waits for a change under one of `keys`, at most for `wait_ms`.
+
+    `attempt` gives the response once it is ready, and None before; `expire` gives it at the end.
+    """
+
+    __slots__ = ("attempt", "expire", "keys", "wait_ms")
+
+    def __init__(
+        self,
+        keys: Iterable[Hashable],
+        wait_ms: int,
+        attempt: Callable[[], R | None],
+        expire: Callable[[], R],
+    ) -> None:
+        self.keys = tuple(keys)
+        self.wait_ms = wait_ms
+        self.attempt = attempt
+        self.expire = expire
+
+
+class Handle(Protocol):
+    """What a loop gives for a call that it will make."""
+
+    def cancel(self) -> object: ...
+
+
+class Waiter:
+    """A parked request in its place; whoever holds it may take it away."""
+
+    __slots__ = ("_done", "_parked", "_waiters", "timer")
+
+    def __init__(self, waiters: "Waiters", parked: Parked[R], done: Callable[[R], object]) -> None:
+        self._waiters, self._parked, self._done = waiters, parked, done
+        self.timer: Handle | None = None
+
+    def attempt(self) -> None:
+        response = self._parked.attempt()
+        if response is not None:
+            self.cancel()
+            self._done(response)
+
+    def expire(self) -> None:
+        self.cancel()
+        self._done(self._parked.expire())
+
+    def cancel(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        self._waiters.forget(self, self._parked.keys)
+
+
+class Loop(Protocol):
+    """The two things that waiting needs of an event loop."""
+
+    def call_soon(self, callback: Callable[[], object], /) -> object: ...
+
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> Handle: ...
+
+
+class Waiters:
+    """All parked requests by key. Belongs to the event loop."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._by_key: dict[Hashable, dict[Waiter, None]] = {}
+        self._changed: dict[Hashable, None] = {}
+
+    def park(self, parked: Parked[R], done: Callable[[R], object]) -> Waiter:
+        waiter = Waiter(self, parked, done)
+        waiter.timer = self._loop.call_later(parked.wait_ms / 1000, waiter.expire)
+        for key in parked.keys:
+            self._by_key.setdefault(key, {})[waiter] = None
+        return waiter
+
+    def forget(self, waiter: Waiter, keys: Iterable[Hashable]) -> None:
+        for key in keys:
+            waiting = self._by_key.get(key)
+            if waiting is not None:
+                waiting.pop(waiter, None)
+                if not waiting:
+                    del self._by_key[key]
+
+    def changed(self, key: Hashable) -> None:
+        """Those who wait under `key` try again in the loop's next turn."""
+        if key in self._by_key:
+            if not self._changed:
+                self._loop.call_soon(self._attempt)
+            self._changed[key] = None
+
+    def _attempt(self) -> None:
+        keys, self._changed = self._changed, {}
+        due = dict.fromkeys(waiter for key in keys for waiter in self._by_key.get(key, ()))
+        for waiter in due:
+            waiter.attempt()
+
+    def __len__(self) -> int:
+        """How many requests wait."""
+        return len({waiter for waiting in self._by_key.values() for waiter in waiting})

@@ -1,0 +1,1 @@
+"""The small async client that brokers, command line and console use."""

@@ -1,0 +1,258 @@
+"""A cluster seen from outside: finds the broker for each request, and asks again if it moved."""
+
+import asyncio
+import random
+import ssl
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import count
+from types import TracebackType
+from typing import Self, TypeVar
+
+from penstock.client.address import Address
+from penstock.client.backoff import backoff_ms
+from penstock.client.connection import Connection, connect
+from penstock.client.metadata import Cluster, Topic, cluster_of, topic_of
+from penstock.client.refusal import UNSETTLED, BrokerRefused, ConnectionFailed, NoAnswer, check
+from penstock.client.route import ANY, Anyone, Route, ToBroker, ToCoordinator, ToLeader
+from penstock.errors import ErrorCode, KafkaError
+from penstock.types import BrokerId, TopicPartition
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from penstock.wire.schema import Message
+
+R = TypeVar("R", bound=Message)
+T = TypeVar("T")
+
+
+class Client:
+    """`async with Client([Address("127.0.0.1", 9092)]) as client: await client.call(...)`.
+
+    One connection per broker, opened when first needed; no task of its own. What it learns of
+    leaders and coordinators it keeps until an answer shows that something has moved.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Sequence[Address],
+        *,
+        client_id: str = "penstock",
+        tls: ssl.SSLContext | None = None,
+        timeout_ms: int = 60_000,
+        request_timeout_ms: int = 30_000,
+        connect_timeout_ms: int = 10_000,
+    ) -> None:
+        self.timeout_ms, self.request_timeout_ms = timeout_ms, request_timeout_ms
+        self._bootstrap = tuple(bootstrap)
+        self._seen: list[Address] = []
+        """Brokers of the latest metadata, to have whom to ask when all of it is forgotten."""
+        self._client_id, self._tls = client_id, tls
+        self._connect_timeout_ms = connect_timeout_ms
+        self._connections: dict[Address, Connection] = {}
+        self._cluster: Cluster | None = None
+        self._topics: dict[str, Topic] = {}
+        self._coordinators: dict[ToCoordinator, Address] = {}
+        self._closed = False
+
+    async def call(
+        self,
+        request: Message,
+        answer: type[R],
+        *,
+        to: Route = ANY,
+        check: Callable[[R], None] = lambda _: None,
+        retry_on: frozenset[ErrorCode] = UNSETTLED,
+        timeout_ms: int | None = None,
+    ) -> R:
+        """The answer to a request, from whoever can give it.
+
+        `check` raises what the answer's error codes say; codes in `retry_on` are asked again.
+        """
+
+        async def attempt() -> R:
+            connection = await self.connection(to)
+            response = await connection.call(request, answer, timeout_ms=self.request_timeout_ms)
+            check(response)
+            return response
+
+        return await self.retrying(attempt, retry_on=retry_on, timeout_ms=timeout_ms)
+
+    async def retrying(
+        self,
+        attempt: Callable[[], Awaitable[T]],
+        *,
+        retry_on: frozenset[ErrorCode] = UNSETTLED,
+        timeout_ms: int | None = None,
+    ) -> T:
+        """What `attempt` gives at last. When time is up, the error that it failed with before."""
+        limit_ms = self.timeout_ms if timeout_ms is None else timeout_ms
+        latest: KafkaError | None = None
+        try:
+            async with asyncio.timeout(limit_ms / 1000):
+                for failures in count(1):
+                    try:
+                        return await attempt()
+                    except KafkaError as error:
+                        if error.code not in retry_on:
+                            raise
+                        latest = error
+                    self.forget()
+                    wait_ms = backoff_ms(failures, random.random())  # noqa: S311  only spreads load
+                    await asyncio.sleep(wait_ms / 1000)
+        except TimeoutError:
+            raise latest or NoAnswer(f"no answer within {limit_ms} ms") from None
+        raise AssertionError("counting has no end")
+
+    def forget(self) -> None:
+        """Drop what was learned of leaders, coordinators and controller: something has moved."""
+        self._topics.clear()
+        self._coordinators.clear()
+        self._cluster = None
+
+    async def connection(self, to: Route) -> Connection:
+        """A connection to whom the route means, as known now."""
+        match to:
+            case Anyone.ANY:
+                return await self._any()
+            case Anyone.CONTROLLER:
+                return await self._controller()
+            case ToBroker(broker):
+                return await self._broker(broker)
+            case ToLeader(partition):
+                topic = await self.topic(partition.topic)
+                return await self._broker(topic.leader(partition.partition))
+            case ToCoordinator():
+                return await self._coordinator(to)
+
+    async def topic(self, name: str, *, create: bool = False) -> Topic:
+        """A topic as it was when last asked; `create` lets the broker make it if missing."""
+        if name not in self._topics:
+            await self.topics([name], create=create)
+        return self._topics[name]
+
+    async def topics(self, names: Iterable[str] | None, *, create: bool = False) -> list[Topic]:
+        """Topics as they are now, asked in one request; None means all."""
+        wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+        response = await self._metadata(
+            MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
+        )
+        found = [topic_of(each) for each in response.topics]
+        self._topics |= {topic.name: topic for topic in found}
+        return found
+
+    async def cluster(self) -> Cluster:
+        """The brokers and the controller as they are now."""
+        response = await self._metadata(MetadataRequest(topics=[], allow_auto_topic_creation=False))
+        return cluster_of(response)
+
+    async def by_leader(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[BrokerId, list[TopicPartition]]:
+        """Who is to be asked about which of these."""
+        wanted = list(partitions)
+        missing = {each.topic for each in wanted} - self._topics.keys()
+        if missing:
+            await self.topics(sorted(missing))
+        led = defaultdict(list)
+        for each in wanted:
+            led[(await self.topic(each.topic)).leader(each.partition)].append(each)
+        return dict(led)
+
+    async def close(self) -> None:
+        self._closed = True
+        connections = list(self._connections.values())
+        self._connections.clear()
+        for connection in connections:
+            await connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _metadata(self, request: MetadataRequest) -> MetadataResponse:
+        connection = await self._any()
+        response = await connection.call(
+            request, MetadataResponse, timeout_ms=self.request_timeout_ms
+        )
+        self._cluster = cluster_of(response)
+        self._seen = [broker.address for broker in self._cluster.brokers.values()]
+        return response
+
+    async def _any(self) -> Connection:
+        """An open connection, or a new one to the first broker that takes it."""
+        for connection in self._connections.values():
+            if connection.is_open:
+                return connection
+        failures = []
+        for address in self._addresses():
+            try:
+                return await self._open(address)
+            except ConnectionFailed as error:
+                failures.append(str(error))
+        raise ConnectionFailed("; ".join(failures) or "no bootstrap address was given")
+
+    def _addresses(self) -> Iterable[Address]:
+        """Brokers seen, in any order; then where we came from, should all have moved."""
+        seen = random.sample(self._seen, len(self._seen))
+        return dict.fromkeys((*seen, *self._bootstrap))
+
+    async def _controller(self) -> Connection:
+        if self._cluster is None or self._cluster.controller < 0:
+            await self.cluster()
+        assert self._cluster is not None
+        if self._cluster.controller < 0:
+            raise BrokerRefused(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
+        return await self._broker(self._cluster.controller)
+
+    async def _broker(self, broker: BrokerId) -> Connection:
+        if self._cluster is None or broker not in self._cluster.brokers:
+            await self.cluster()
+        assert self._cluster is not None
+        if broker not in self._cluster.brokers:
+            raise ConnectionFailed(f"broker {broker} is not in the cluster now")
+        return await self._open(self._cluster.brokers[broker].address)
+
+    async def _coordinator(self, to: ToCoordinator) -> Connection:
+        if to not in self._coordinators:
+            connection = await self._any()
+            response = await connection.call(
+                FindCoordinatorRequest(key=to.key, key_type=to.type, coordinator_keys=[to.key]),
+                FindCoordinatorResponse,
+                timeout_ms=self.request_timeout_ms,
+            )
+            # Up to version 3 the answer is about one key, and is in the response itself.
+            found = response.coordinators[0] if response.coordinators else response
+            check(found.error_code, f"coordinator of {to.key}", found.error_message)
+            self._coordinators[to] = Address(found.host, found.port)
+        return await self._open(self._coordinators[to])
+
+    async def _open(self, address: Address) -> Connection:
+        known = self._connections.get(address)
+        if known is not None and known.is_open:
+            return known
+        assert not self._closed, "a closed client is asked no more"
+        opened = await connect(
+            address,
+            client_id=self._client_id,
+            tls=self._tls,
+            timeout_ms=self._connect_timeout_ms,
+        )
+        return await self._kept(opened)
+
+    async def _kept(self, opened: Connection) -> Connection:
+        """The connection to use: another task may have opened one meanwhile, or closed us."""
+        faster = self._connections.get(opened.address)
+        if faster is not None and faster.is_open:
+            await opened.close()
+            return faster
+        self._connections[opened.address] = opened
+        if self._closed:
+            await self.close()
+        return opened

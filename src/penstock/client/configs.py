@@ -1,0 +1,169 @@
+"""Settings of topics and brokers: read with where they come from, changed one by one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from penstock.client.cluster import Client
+from penstock.client.refusal import check
+from penstock.client.route import ANY, Route, ToBroker
+from penstock.types import BrokerId
+from penstock.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+)
+from penstock.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+
+class ResourceType(IntEnum):
+    """What has settings, as the protocol numbers it."""
+
+    TOPIC = 2
+    BROKER = 4
+    GROUP = 32
+
+
+class Source(IntEnum):
+    """Where a value comes from, as DescribeConfigs numbers it."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
+
+
+class Operation(IntEnum):
+    """How a setting changes; the last two are for lists."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A topic by name, or a broker by its number; the name "" means all brokers."""
+
+    type: ResourceType
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """A setting that would count if the ones before it were not set."""
+
+    name: str
+    value: str | None
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One setting as a broker tells it; the value of a sensitive one is None."""
+
+    name: str
+    value: str | None
+    source: Source
+    is_read_only: bool
+    is_sensitive: bool
+    synonyms: tuple[Synonym, ...]
+    documentation: str | None
+
+
+async def describe_configs(
+    client: Client,
+    resource: Resource,
+    *,
+    names: Sequence[str] | None = None,
+    documentation: bool = False,
+) -> dict[str, ConfigEntry]:
+    def raise_refusal(response: DescribeConfigsResponse) -> None:
+        for result in response.results:
+            check(result.error_code, _described(resource), result.error_message)
+
+    wanted = DescribeConfigsResource(
+        resource_type=resource.type,
+        resource_name=resource.name,
+        configuration_keys=None if names is None else list(names),
+    )
+    request = DescribeConfigsRequest(
+        resources=[wanted], include_synonyms=True, include_documentation=documentation
+    )
+    response = await client.call(
+        request, DescribeConfigsResponse, to=_route(resource), check=raise_refusal
+    )
+    (result,) = response.results
+    return {each.name: _entry(each) for each in result.configs}
+
+
+async def alter_configs(
+    client: Client,
+    resource: Resource,
+    changes: Mapping[str, str | None],
+    *,
+    validate_only: bool = False,
+) -> None:
+    """Set each name to its value; None takes the setting away."""
+    operations = [
+        AlterableConfig(
+            name=name,
+            config_operation=Operation.DELETE if value is None else Operation.SET,
+            value=value,
+        )
+        for name, value in changes.items()
+    ]
+
+    def raise_refusal(response: IncrementalAlterConfigsResponse) -> None:
+        for result in response.responses:
+            check(result.error_code, _described(resource), result.error_message)
+
+    altered = AlterConfigsResource(
+        resource_type=resource.type, resource_name=resource.name, configs=operations
+    )
+    request = IncrementalAlterConfigsRequest(resources=[altered], validate_only=validate_only)
+    await client.call(
+        request, IncrementalAlterConfigsResponse, to=_route(resource), check=raise_refusal
+    )
+
+
+def _route(resource: Resource) -> Route:
+    """A broker's own settings are known to that broker alone."""
+    if resource.type is ResourceType.BROKER and resource.name:
+        return ToBroker(BrokerId(int(resource.name)))
+    return ANY
+
+
+def _described(resource: Resource) -> str:
+    return f"{resource.type.name.lower()} {resource.name}".rstrip()
+
+
+def _source(number: int) -> Source:
+    try:
+        return Source(number)
+    except ValueError:
+        return Source.UNKNOWN
+
+
+def _entry(result: DescribeConfigsResourceResult) -> ConfigEntry:
+    return ConfigEntry(
+        result.name,
+        result.value,
+        _source(result.config_source),
+        result.read_only,
+        result.is_sensitive,
+        tuple(Synonym(each.name, each.value, _source(each.source)) for each in result.synonyms),
+        result.documentation,
+    )

@@ -1,0 +1,188 @@
+"""One connection to a broker: requests go out in a row, answers come back in the same order."""
+
+import asyncio
+import ssl
+from collections import deque
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from penstock import __version__
+from penstock.client import versions
+from penstock.client.address import Address
+from penstock.client.refusal import ConnectionFailed, NoAnswer, check
+from penstock.errors import ErrorCode, KafkaError, ProtocolError
+from penstock.types import Buffer
+from penstock.wire.apis import APIS, Api, api_of
+from penstock.wire.codec import decoder
+from penstock.wire.frame import FrameBuffer, request_frame
+from penstock.wire.header import API_VERSIONS, read_response_header
+from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.schema import Message
+
+R = TypeVar("R", bound=Message)
+
+MAX_RESPONSE_BYTES = 1 << 30
+CLOSE_TIMEOUT_S = 2.0
+
+
+class _Awaited(NamedTuple, Generic[R]):
+    """A request that was sent, and who waits for its answer."""
+
+    api: Api
+    version: int
+    correlation_id: int
+    answer: type[R]
+    future: asyncio.Future[R]
+
+
+async def connect(
+    address: Address,
+    *,
+    client_id: str,
+    tls: ssl.SSLContext | None = None,
+    timeout_ms: int = 10_000,
+) -> "Connection":
+    """An open connection that knows which versions the broker speaks."""
+    loop = asyncio.get_running_loop()
+    connection = Connection(address, client_id)
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            await loop.create_connection(lambda: connection, *address, ssl=tls)
+            await connection.negotiate()
+    except TimeoutError:
+        connection.abort()
+        raise ConnectionFailed(f"{address} did not answer within {timeout_ms} ms") from None
+    except OSError as error:
+        raise ConnectionFailed(f"cannot connect to {address}: {error.strerror or error}") from None
+    except BaseException:
+        connection.abort()
+        raise
+    return connection
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Made by `connect`. Any task of its loop may call; it has no task of its own.
+
+    Whatever breaks it, fails every request that is on its way with the same error.
+    """
+
+    def __init__(self, address: Address, client_id: str) -> None:
+        self.address, self.client_id = address, client_id
+        self.versions = {API_VERSIONS: versions.FIRST_ASKED}
+        """The version that each API is called in, by its key."""
+        self._frames = FrameBuffer(MAX_RESPONSE_BYTES)
+        self._awaited: deque[_Awaited[Any]] = deque()
+        self._correlation_id = 0
+        self._transport: asyncio.Transport | None = None
+        self._broken: KafkaError | None = None
+        self._lost = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_open(self) -> bool:
+        return self._broken is None and self._transport is not None
+
+    def send(self, request: Message, answer: type[R]) -> asyncio.Future[R]:
+        """Send at once; the future brings the answer. Cancel it to throw the answer away."""
+        if self._broken is not None or self._transport is None:
+            raise self._broken or ConnectionFailed(f"not connected to {self.address}")
+        api = api_of(type(request))
+        assert answer.__name__ == f"{api.name}Response", f"{api.name} is not answered so"
+        version = versions.chosen(self.versions, api, str(self.address))
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        frame = request_frame(api, version, self._correlation_id, self.client_id, request)
+        future: asyncio.Future[R] = self._lost.get_loop().create_future()
+        self._awaited.append(_Awaited(api, version, self._correlation_id, answer, future))
+        self._transport.write(frame)
+        return future
+
+    async def call(self, request: Message, answer: type[R], *, timeout_ms: int) -> R:
+        """Send and wait. A broker that is late is taken for lost: the connection closes."""
+        future = self.send(request, answer)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await future
+        except TimeoutError:
+            name = api_of(answer).name
+            late = NoAnswer(f"{self.address} did not answer {name} within {timeout_ms} ms")
+            self._break(late)
+            raise late from None
+
+    async def negotiate(self) -> None:
+        """Ask what the broker speaks: once, or twice if it is older than the first question."""
+        request = ApiVersionsRequest(
+            client_software_name="penstock", client_software_version=__version__
+        )
+        response = await self.send(request, ApiVersionsResponse)
+        if response.error_code != ErrorCode.NONE:
+            again = versions.asked_again(response, str(self.address))
+            self.versions = {API_VERSIONS: again}
+            response = await self.send(request, ApiVersionsResponse)
+            check(response.error_code, f"ApiVersions of {self.address}")
+        self.versions = versions.common(response.api_keys)
+
+    async def close(self) -> None:
+        self._break(ConnectionFailed(f"the connection to {self.address} was closed"))
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await asyncio.shield(self._lost)
+        except TimeoutError:
+            self.abort()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What the loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  the buffer knows better
+        return self._frames.space()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._frames.received(nbytes)
+        try:
+            while (frame := self._frames.next()) is not None:
+                self._receive(frame)
+        except ProtocolError as error:
+            self._break(ConnectionFailed(f"{self.address} broke the protocol: {error}"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        why = f": {exc}" if exc else ""
+        self._break(ConnectionFailed(f"the connection to {self.address} was lost{why}"))
+        self._lost.set_result(None)
+
+    def _receive(self, frame: memoryview) -> None:
+        if not self._awaited:
+            raise ProtocolError("a response that nobody asked for")
+        awaited = self._awaited.popleft()
+        try:
+            correlation_id, body = read_response_header(frame, awaited.api, awaited.version)
+            if correlation_id != awaited.correlation_id:
+                raise ProtocolError(
+                    f"response {correlation_id} instead of {awaited.correlation_id}"
+                )
+            if awaited.future.cancelled():
+                return
+            # A copy, since records in the answer are views of it and the buffer is used again.
+            awaited.future.set_result(_decoded(awaited, bytes(frame[body:])))
+        except ProtocolError:
+            self._awaited.appendleft(awaited)
+            raise
+
+    def _break(self, error: KafkaError) -> None:
+        if self._broken is not None:
+            return
+        self._broken = error
+        if self._transport is not None:
+            self._transport.close()
+        while self._awaited:
+            future = self._awaited.popleft().future
+            if not future.done():
+                future.set_exception(error)
+
+
+def _decoded(awaited: _Awaited[R], body: Buffer) -> R:
+    if awaited.api is APIS[API_VERSIONS]:
+        return cast("R", versions.read_answer(body, awaited.version))
+    return decoder(awaited.answer, awaited.version)(body, 0)[0]

@@ -1,0 +1,182 @@
+"""A simple reader of partitions: from offsets to ends, or on and on."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from penstock.client.cluster import Client
+from penstock.client.isolation import visible
+from penstock.client.offsets import Isolation, by_topic
+from penstock.client.refusal import RETRIABLE, NoAnswer, check
+from penstock.client.route import ToBroker
+from penstock.errors import ErrorCode
+from penstock.record.record import Record
+from penstock.types import BrokerId, Buffer, Offset, TopicPartition
+from penstock.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+
+PARTITION_BYTES = 1024 * 1024
+FETCH_BYTES = 50 * 1024 * 1024
+DECOMPRESSED_BYTES = 1 << 30
+"""More than a broker lets any batch grow to: against a broken one."""
+
+RETRY_ON = RETRIABLE - {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+"""A reader that waits for a missing topic would look like one that waits for records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """A record and where it lies."""
+
+    partition: TopicPartition
+    record: Record
+
+
+class Reader:
+    """`async with Reader(client, {partition: offset}) as reader: await reader.poll()`.
+
+    One fetch is under way for each leader, and a poll takes the first that is answered. In a
+    partition records come in the order of their offsets. One task reads at a time.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        positions: Mapping[TopicPartition, Offset],
+        *,
+        ends: Mapping[TopicPartition, Offset] | None = None,
+        isolation: Isolation = Isolation.READ_UNCOMMITTED,
+        max_wait_ms: int = 500,
+    ) -> None:
+        self.positions = dict(positions)
+        """The next offset to be read, by partition."""
+        self._client, self._isolation, self._max_wait_ms = client, isolation, max_wait_ms
+        self._ends = ends
+        self._under_way: dict[BrokerId, asyncio.Future[FetchResponse]] = {}
+
+    @property
+    def unfinished(self) -> list[TopicPartition]:
+        """Partitions whose end is not reached; all of them where no ends were given."""
+        ends = self._ends
+        if ends is None:
+            return list(self.positions)
+        return [each for each, position in self.positions.items() if position < ends[each]]
+
+    async def poll(self) -> list[Consumed]:
+        """Records of the first answer to come: none when a broker had none within `max_wait_ms`.
+
+        At the ends this is an empty list at once.
+        """
+        try:
+            return await self._client.retrying(self._next, retry_on=RETRY_ON)
+        except BaseException:
+            self.close()
+            raise
+
+    async def __aiter__(self) -> AsyncIterator[Consumed]:
+        while self.unfinished:
+            for each in await self.poll():
+                yield each
+
+    def close(self) -> None:
+        for future in self._under_way.values():
+            future.cancel()
+        self._under_way.clear()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def _next(self) -> list[Consumed]:
+        if not self.unfinished:
+            return []
+        await self._fetch_from_idle_leaders()
+        done, _ = await asyncio.wait(
+            self._under_way.values(),
+            timeout=(self._max_wait_ms + self._client.request_timeout_ms) / 1000,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if not done:
+            self.close()
+            raise NoAnswer("no broker answered a fetch in time")
+        leader = next(each for each, future in self._under_way.items() if future in done)
+        return await self._taken(self._under_way.pop(leader).result())
+
+    async def _fetch_from_idle_leaders(self) -> None:
+        leaders = await self._client.by_leader(self.unfinished)
+        for leader, partitions in leaders.items():
+            if leader not in self._under_way:
+                connection = await self._client.connection(ToBroker(leader))
+                request = await self._request(partitions)
+                self._under_way[leader] = connection.send(request, FetchResponse)
+
+    async def _request(self, partitions: list[TopicPartition]) -> FetchRequest:
+        topics = []
+        for name, asked in by_topic(partitions).items():
+            topic = await self._client.topic(name)
+            fetches = [
+                FetchPartition(
+                    partition=each.partition,
+                    current_leader_epoch=topic.partitions[each.partition].leader_epoch,
+                    fetch_offset=self.positions[each],
+                    partition_max_bytes=PARTITION_BYTES,
+                )
+                for each in asked
+            ]
+            topics.append(FetchTopic(topic=name, topic_id=topic.id, partitions=fetches))
+        return FetchRequest(
+            max_wait_ms=self._max_wait_ms,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            isolation_level=self._isolation,
+            topics=topics,
+        )
+
+    async def _taken(self, response: FetchResponse) -> list[Consumed]:
+        """All records of an answer, or none: positions move only when nothing in it is refused."""
+        check(response.error_code, "fetch")
+        names = {(await self._client.topic(name)).id: name for name in by_topic(self.positions)}
+        found: list[Consumed] = []
+        moved: dict[TopicPartition, Offset] = {}
+        for topic in response.responses:
+            for each in topic.partitions:
+                name = topic.topic or names.get(topic.topic_id, "")
+                place = TopicPartition(name, each.partition_index)
+                check(each.error_code, f"fetch of {place} from {self.positions.get(place)}")
+                if place in self.positions:  # not if the topic was made anew meanwhile
+                    records, moved[place] = self._read(place, each)
+                    found += records
+        self.positions |= moved
+        return found
+
+    def _read(self, place: TopicPartition, fetched: PartitionData) -> tuple[list[Consumed], Offset]:
+        """The records to be handed out, and the position behind them."""
+        assert isinstance(fetched.records, Buffer | None), "a decoded answer holds its records"
+        committed = self._isolation is Isolation.READ_COMMITTED
+        aborted = fetched.aborted_transactions if committed else ()
+        position = self.positions[place]
+        end = None if self._ends is None else self._ends[place]
+        found = []
+        for header, records in visible(fetched.records or b"", aborted, DECOMPRESSED_BYTES):
+            found += [
+                Consumed(place, record)
+                for record in records
+                # A fetch gives whole batches: the first may begin earlier, the last end later.
+                if record.offset >= position and (end is None or record.offset < end)
+            ]
+            position = max(position, header.next_offset)
+        return found, position

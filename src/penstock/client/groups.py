@@ -1,0 +1,137 @@
+"""Consumer groups seen from outside: which there are, and the offsets that they have committed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from penstock.client.cluster import Client
+from penstock.client.offsets import by_topic
+from penstock.client.refusal import check
+from penstock.client.route import ToBroker, ToCoordinator
+from penstock.types import LeaderEpoch, Offset, TopicPartition
+from penstock.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from penstock.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from penstock.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponseTopics,
+)
+
+NOT_COMMITTED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group as its coordinator lists it; state and type are "" where an old broker is asked."""
+
+    id: str
+    protocol_type: str
+    state: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Where a group goes on in a partition, and what it wrote beside it."""
+
+    offset: Offset
+    leader_epoch: LeaderEpoch
+    metadata: str | None
+
+
+async def list_groups(client: Client) -> list[Group]:
+    """Every group by its id: each broker is asked for those that it coordinates."""
+
+    async def attempt() -> list[Group]:
+        found = []
+        for broker in (await client.cluster()).brokers:
+            connection = await client.connection(ToBroker(broker))
+            response = await connection.call(
+                ListGroupsRequest(), ListGroupsResponse, timeout_ms=client.request_timeout_ms
+            )
+            check(response.error_code, f"groups of broker {broker}")
+            found += [
+                Group(each.group_id, each.protocol_type, each.group_state, each.group_type)
+                for each in response.groups
+            ]
+        return sorted(found, key=lambda group: group.id)
+
+    return await client.retrying(attempt)
+
+
+async def committed_offsets(client: Client, group: str) -> dict[TopicPartition, Committed]:
+    """All offsets that the group has committed, in topics that still exist."""
+    request = OffsetFetchRequest(
+        group_id=group,
+        topics=None,
+        groups=[OffsetFetchRequestGroup(group_id=group, topics=None)],
+        require_stable=True,
+    )
+    response = await client.call(
+        request,
+        OffsetFetchResponse,
+        to=ToCoordinator(group),
+        check=lambda each: check(_group(each).error_code, f"offsets of group {group}"),
+    )
+    topics = await client.retrying(lambda: client.topics(None))
+    names = {topic.id: topic.name for topic in topics}
+    committed = {}
+    for topic in _group(response).topics:
+        name = topic.name
+        if not name and isinstance(topic, OffsetFetchResponseTopics):
+            name = names.get(topic.topic_id, "")
+        for each in topic.partitions:
+            check(each.error_code, f"offset of group {group} in {name}-{each.partition_index}")
+            if name and each.committed_offset != NOT_COMMITTED:
+                committed[TopicPartition(name, each.partition_index)] = Committed(
+                    Offset(each.committed_offset),
+                    LeaderEpoch(each.committed_leader_epoch),
+                    each.metadata,
+                )
+    return committed
+
+
+async def alter_committed(
+    client: Client, group: str, offsets: Mapping[TopicPartition, Offset]
+) -> None:
+    """Commit in the group's name; refused with UNKNOWN_MEMBER_ID while it has members."""
+
+    def raise_refusal(response: OffsetCommitResponse) -> None:
+        for topic in response.topics:
+            for each in topic.partitions:
+                check(each.error_code, f"offsets of group {group}")
+
+    topics = []
+    for name, partitions in by_topic(offsets).items():
+        committed = [
+            OffsetCommitRequestPartition(
+                partition_index=each.partition, committed_offset=offsets[each]
+            )
+            for each in partitions
+        ]
+        topic = await client.retrying(partial(client.topic, name))
+        topics.append(OffsetCommitRequestTopic(name=name, topic_id=topic.id, partitions=committed))
+    request = OffsetCommitRequest(group_id=group, topics=topics)
+    await client.call(request, OffsetCommitResponse, to=ToCoordinator(group), check=raise_refusal)
+
+
+async def delete_group(client: Client, group: str) -> None:
+    def raise_refusal(response: DeleteGroupsResponse) -> None:
+        for result in response.results:
+            check(result.error_code, f"group {group}", result.error_message)
+
+    request = DeleteGroupsRequest(groups_names=[group])
+    await client.call(request, DeleteGroupsResponse, to=ToCoordinator(group), check=raise_refusal)
+
+
+def _group(response: OffsetFetchResponse) -> OffsetFetchResponseGroup | OffsetFetchResponse:
+    """Up to version 7 the answer is about one group, and is in the response itself."""
+    return response.groups[0] if response.groups else response

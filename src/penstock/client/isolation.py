@@ -1,0 +1,40 @@
+"""Which batches of a fetched partition a reader may see."""
+
+from collections.abc import Iterable, Iterator
+
+from penstock.record.batch import BatchHeader, CorruptBatch, batches, crc_matches
+from penstock.record.control import read_marker
+from penstock.record.record import Record, records
+from penstock.types import Buffer
+from penstock.wire.messages.fetch import AbortedTransaction
+
+
+def visible(
+    fetched: Buffer, aborted: Iterable[AbortedTransaction] | None, limit_bytes: int
+) -> Iterator[tuple[BatchHeader, Iterator[Record]]]:
+    """Each whole batch with the records in it that a reader may see.
+
+    A batch without any is in it too: it moves the reader's position. `aborted` is what the
+    broker answers to a reader of committed records; each is over at its producer's marker.
+    """
+    ahead = sorted(aborted or (), key=lambda each: each.first_offset, reverse=True)
+    undone: set[int] = set()
+    for at, header in batches(fetched):
+        if not crc_matches(fetched, header, at):
+            raise CorruptBatch(f"the CRC of the batch at offset {header.base_offset} is wrong")
+        batch = memoryview(fetched)[at : at + header.size_bytes]
+        while ahead and ahead[-1].first_offset <= header.last_offset:
+            undone.add(ahead.pop().producer_id)
+        if header.is_control:
+            if _is_abort(batch, header, limit_bytes):
+                undone.discard(header.producer_id)
+            yield header, iter(())
+        elif header.is_transactional and header.producer_id in undone:
+            yield header, iter(())
+        else:
+            yield header, records(batch, header, limit_bytes)
+
+
+def _is_abort(batch: Buffer, header: BatchHeader, limit_bytes: int) -> bool:
+    markers = map(read_marker, records(batch, header, limit_bytes))
+    return any(marker is not None and not marker.committed for marker in markers)

@@ -1,0 +1,101 @@
+"""The cluster as its brokers describe it: where they listen, and who leads what."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.client.address import Address
+from penstock.client.refusal import BrokerRefused, check
+from penstock.errors import ErrorCode
+from penstock.types import BrokerId, LeaderEpoch, Uuid
+from penstock.wire.messages.metadata import (
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+NO_LEADER = BrokerId(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """One live broker."""
+
+    id: BrokerId
+    address: Address
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Who holds a partition; `leader` is `NO_LEADER` where there is none."""
+
+    index: int
+    leader: BrokerId
+    leader_epoch: LeaderEpoch
+    replicas: tuple[BrokerId, ...]
+    isr: tuple[BrokerId, ...]
+    offline: tuple[BrokerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic and its partitions, by index."""
+
+    name: str
+    id: Uuid
+    is_internal: bool
+    partitions: Mapping[int, Partition]
+
+    def leader(self, index: int) -> BrokerId:
+        """Who leads the partition; a refusal where it does not exist or nobody does."""
+        partition = self.partitions.get(index)
+        if partition is None:
+            raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self.name}-{index}")
+        if partition.leader == NO_LEADER:
+            raise BrokerRefused(ErrorCode.LEADER_NOT_AVAILABLE, f"{self.name}-{index}")
+        return partition.leader
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What one Metadata answer says of the cluster itself."""
+
+    id: str | None
+    controller: BrokerId
+    brokers: Mapping[BrokerId, Broker]
+
+
+def cluster_of(response: MetadataResponse) -> Cluster:
+    check(response.error_code, "metadata of the cluster")
+    brokers = (
+        Broker(BrokerId(each.node_id), Address(each.host, each.port), each.rack)
+        for each in response.brokers
+    )
+    return Cluster(
+        response.cluster_id,
+        BrokerId(response.controller_id),
+        {broker.id: broker for broker in brokers},
+    )
+
+
+def topic_of(answer: MetadataResponseTopic) -> Topic:
+    check(answer.error_code, f"topic {answer.name or answer.topic_id.hex()}")
+    partitions = sorted(map(_partition, answer.partitions), key=lambda each: each.index)
+    return Topic(
+        answer.name or "",
+        answer.topic_id,
+        answer.is_internal,
+        {partition.index: partition for partition in partitions},
+    )
+
+
+def _partition(answer: MetadataResponsePartition) -> Partition:
+    # A partition's own error says no more than its leader and its offline replicas do.
+    return Partition(
+        answer.partition_index,
+        BrokerId(answer.leader_id),
+        LeaderEpoch(answer.leader_epoch),
+        tuple(map(BrokerId, answer.replica_nodes)),
+        tuple(map(BrokerId, answer.isr_nodes)),
+        tuple(map(BrokerId, answer.offline_replicas)),
+    )

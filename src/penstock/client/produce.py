@@ -1,0 +1,270 @@
+"""A simple producer: idempotent, acked by all in-sync replicas, one batch a partition at a time."""
+
+import random
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from penstock.client.cluster import Client
+from penstock.client.metadata import NO_LEADER, Topic
+from penstock.client.partitioner import Spread, keyed_partition
+from penstock.client.refusal import RETRIABLE, BrokerRefused, check
+from penstock.client.route import ToBroker
+from penstock.clock import Clock, SystemClock
+from penstock.errors import ErrorCode, KafkaError
+from penstock.record.batch import SEQUENCES
+from penstock.record.build import build_batch
+from penstock.record.compression import Codec
+from penstock.record.record import Record
+from penstock.types import BrokerId, Offset, TopicPartition
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+ALL_IN_SYNC = -1
+BATCH_BYTES = 256 * 1024
+REQUEST_BYTES = 4 * 1024 * 1024
+RECORD_OVERHEAD_BYTES = 24
+"""Lengths and deltas of a record take at most this; each header less than half of it."""
+NO_TRANSACTION_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewRecord:
+    """A record to be written; partition and time are chosen where they are None."""
+
+    topic: str
+    value: bytes | None
+    key: bytes | None = None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+    partition: int | None = None
+    timestamp: int | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        headers = (
+            len(name.encode()) + len(value or b"") + RECORD_OVERHEAD_BYTES // 2
+            for name, value in self.headers
+        )
+        return len(self.key or b"") + len(self.value or b"") + sum(headers) + RECORD_OVERHEAD_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Where a record was written."""
+
+    partition: TopicPartition
+    offset: Offset
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Records on their way to one partition, each with its position in what was sent.
+
+    Once built, the bytes stay as they are: a repeated batch must be the same batch.
+    """
+
+    records: list[tuple[int, NewRecord]] = field(default_factory=list)
+    size_bytes: int = 0
+    built: bytes = b""
+
+
+class Producer:
+    """One task sends at a time. After a failure the next `send` starts as a new producer.
+
+    That is because nobody knows which batches were written: sequence numbers used again would
+    have the broker take new records for repeated ones.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        codec: Codec = Codec.NONE,
+        level: int | None = None,
+        create_topics: bool = False,
+        batch_bytes: int = BATCH_BYTES,
+        clock: Clock | None = None,
+    ) -> None:
+        self._client, self._codec, self._level = client, codec, level
+        self._create_topics, self._batch_bytes = create_topics, batch_bytes
+        self._clock = clock or SystemClock()
+        self._spreads: dict[str, Spread] = {}
+        self._identity: InitProducerIdResponse | None = None
+        self._sequences: dict[TopicPartition, int] = {}
+
+    async def send(self, records: Iterable[NewRecord]) -> list[Delivered]:
+        """Write the records, in order within each partition; where each one is, once all are."""
+        sent = list(records)
+        try:
+            topics = {name: await self._topic(name) for name in {each.topic for each in sent}}
+            queues = self._queues(sent, topics)
+            delivered: dict[int, Delivered] = {}
+            while queues:
+                await self._client.retrying(
+                    lambda: self._round(queues, delivered), retry_on=RETRIABLE
+                )
+        except BaseException:
+            self._identity = None
+            self._sequences.clear()
+            raise
+        return [delivered[position] for position in range(len(sent))]
+
+    async def _topic(self, name: str) -> Topic:
+        async def attempt() -> Topic:
+            return await self._client.topic(name, create=self._create_topics)
+
+        if self._create_topics:
+            # The answer that starts the creation says UNKNOWN_TOPIC_OR_PARTITION.
+            return await self._client.retrying(attempt, retry_on=RETRIABLE)
+        return await self._client.retrying(attempt)
+
+    def _queues(
+        self, records: Sequence[NewRecord], topics: Mapping[str, Topic]
+    ) -> dict[TopicPartition, deque[_Batch]]:
+        """The records in batches, by partition."""
+        queues: dict[TopicPartition, deque[_Batch]] = {}
+        for position, record in enumerate(records):
+            place = TopicPartition(record.topic, self._placed(record, topics[record.topic]))
+            queue = queues.setdefault(place, deque([_Batch()]))
+            size_bytes = record.size_bytes
+            if queue[-1].records and queue[-1].size_bytes + size_bytes > self._batch_bytes:
+                queue.append(_Batch())
+            queue[-1].records.append((position, record))
+            queue[-1].size_bytes += size_bytes
+        for spread in self._spreads.values():
+            spread.turn()
+        return queues
+
+    def _placed(self, record: NewRecord, topic: Topic) -> int:
+        if record.partition is not None:
+            if record.partition not in topic.partitions:
+                where = f"{record.topic}-{record.partition}"
+                raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, where)
+            return record.partition
+        if record.key is not None:
+            return keyed_partition(record.key, len(topic.partitions))
+        led = [each.index for each in topic.partitions.values() if each.leader != NO_LEADER]
+        spread = self._spreads.get(topic.name)
+        if spread is None:
+            first = random.randrange(len(topic.partitions))  # noqa: S311  only spreads load
+            spread = self._spreads[topic.name] = Spread(self._batch_bytes, first)
+        return spread.next(led or list(topic.partitions), record.size_bytes)
+
+    async def _round(
+        self, queues: dict[TopicPartition, deque[_Batch]], delivered: dict[int, Delivered]
+    ) -> None:
+        """Send the first batch of each partition; what was written leaves its queue."""
+        await self._identified()
+        refusals: list[KafkaError] = []
+        for leader, partitions in (await self._client.by_leader(queues)).items():
+            try:
+                answers = await self._produced(leader, partitions, queues)
+            except KafkaError as error:
+                refusals.append(error)
+                continue
+            for place, answer in answers.items():
+                # A repeated batch that the broker has, but no longer knows where.
+                if answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+                    self._written(place, queues, delivered, None)
+                elif answer.error_code == ErrorCode.NONE:
+                    self._written(place, queues, delivered, answer.base_offset)
+                else:
+                    words = answer.error_message
+                    refusals.append(BrokerRefused(answer.error_code, f"records to {place}", words))
+        if refusals:
+            raise min(refusals, key=lambda refusal: refusal.code in RETRIABLE)
+
+    async def _produced(
+        self,
+        leader: BrokerId,
+        partitions: Iterable[TopicPartition],
+        queues: Mapping[TopicPartition, deque[_Batch]],
+    ) -> dict[TopicPartition, PartitionProduceResponse]:
+        """What the leader says of as many first batches as one request may hold."""
+        topics: dict[str, TopicProduceData] = {}
+        names = {}
+        size_bytes = 0
+        for place in partitions:
+            if size_bytes >= REQUEST_BYTES:
+                break
+            topic = await self._client.topic(place.topic)
+            names[topic.id] = topic.name
+            asked = topics.setdefault(
+                topic.name,
+                TopicProduceData(name=topic.name, topic_id=topic.id, partition_data=[]),
+            )
+            built = self._built(place, queues[place][0])
+            size_bytes += len(built)
+            asked.partition_data.append(PartitionProduceData(index=place.partition, records=built))
+        request = ProduceRequest(
+            acks=ALL_IN_SYNC,
+            timeout_ms=self._client.request_timeout_ms,
+            topic_data=list(topics.values()),
+        )
+        connection = await self._client.connection(ToBroker(leader))
+        response = await connection.call(
+            request, ProduceResponse, timeout_ms=self._client.request_timeout_ms
+        )
+        return {
+            TopicPartition(answer.name or names[answer.topic_id], each.index): each
+            for answer in response.responses
+            for each in answer.partition_responses
+        }
+
+    def _built(self, place: TopicPartition, batch: _Batch) -> bytes:
+        if not batch.built:
+            assert self._identity is not None
+            now_ms = self._clock.now_ms()
+            batch.built = bytes(
+                build_batch(
+                    (
+                        Record(
+                            offset,
+                            now_ms if record.timestamp is None else record.timestamp,
+                            record.key,
+                            record.value,
+                            list(record.headers),
+                        )
+                        for offset, (_, record) in enumerate(batch.records)
+                    ),
+                    codec=self._codec,
+                    level=self._level,
+                    producer_id=self._identity.producer_id,
+                    producer_epoch=self._identity.producer_epoch,
+                    base_sequence=self._sequences.get(place, 0),
+                )
+            )
+        return batch.built
+
+    def _written(
+        self,
+        place: TopicPartition,
+        queues: dict[TopicPartition, deque[_Batch]],
+        delivered: dict[int, Delivered],
+        base_offset: int | None,
+    ) -> None:
+        batch = queues[place].popleft()
+        if not queues[place]:
+            del queues[place]
+        first = self._sequences.get(place, 0)
+        self._sequences[place] = (first + len(batch.records)) % SEQUENCES
+        for index, (position, _) in enumerate(batch.records):
+            offset = -1 if base_offset is None else base_offset + index
+            delivered[position] = Delivered(place, Offset(offset))
+
+    async def _identified(self) -> None:
+        if self._identity is None:
+            self._identity = await self._client.call(
+                InitProducerIdRequest(
+                    transactional_id=None, transaction_timeout_ms=NO_TRANSACTION_MS
+                ),
+                InitProducerIdResponse,
+                check=lambda response: check(response.error_code, "producer id"),
+                retry_on=RETRIABLE,
+            )

@@ -1,0 +1,1 @@
+"""The controller: where replicas go, who leads, how topics live and die."""

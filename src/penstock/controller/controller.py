@@ -1,0 +1,215 @@
+"""The controller: whoever holds the office decides for the whole cluster.
+
+Each call is one operation: it plans on the image, writes to the store, takes what was written into
+the image and tells the brokers. The rules are in the modules around this one.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from random import Random, SystemRandom
+from typing import TypeVar
+
+from msgspec import Struct
+
+from penstock.clock import Clock
+from penstock.config.controller import ControllerConfig
+from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.controller import producer_ids, topic_life
+from penstock.controller.change import Brokers, PartitionChange
+from penstock.controller.election import Elected, elected
+from penstock.controller.office import Office
+from penstock.controller.operations import Operations
+from penstock.controller.partition_states import write_elected
+from penstock.controller.producer_ids import ProducerIds
+from penstock.controller.term import NotController, Term
+from penstock.controller.topic_rules import TopicAlreadyExists
+from penstock.controller.topics import (
+    MorePartitions,
+    NewTopic,
+    PlannedTopic,
+    check_total,
+    grown,
+    planned,
+)
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
+from penstock.metadata.reader import read_image
+from penstock.metadata.store import MetadataStore
+from penstock.types import BrokerId, LeaderEpoch, TopicPartition, Uuid
+
+T = TypeVar("T")
+
+
+class TopicDeletionDisabled(KafkaError):
+    """`delete.topic.enable` is false."""
+
+    code = ErrorCode.TOPIC_DELETION_DISABLED
+
+
+class FoundTopic(Struct, frozen=True):
+    """A topic whose logs are there already, with the last leader epoch of each; -1: none."""
+
+    name: str
+    id: Uuid
+    last_epochs: Mapping[int, int]
+
+
+class Controller:
+    """Decides once it has `start`ed and while its `run` goes on. Belongs to the event loop.
+
+    `static` are the broker's settings as they were given at start, by name.
+    """
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        broker: BrokerId,
+        brokers: Brokers,
+        *,
+        config: ControllerConfig,
+        static: Mapping[str, str],
+        clock: Clock,
+        chance: Random | None = None,
+    ) -> None:
+        self._store, self._broker, self._brokers = store, broker, brokers
+        self._config, self._static, self._clock = config, static, clock
+        self._chance = chance or SystemRandom()
+        self._operations = Operations()
+        self._holder: Office | None = None
+
+    async def start(self) -> None:
+        """Win the office, finish what the last controller has begun, and tell the brokers all.
+
+        The broker is registered by then: only live brokers get partitions to lead.
+        """
+        term = await Term.begin(self._store, self._broker, self._clock.now_ms())
+        image = await read_image(self._store)
+        self._holder = office = Office(self._store, term, image, self._brokers)
+        changes = {change.where: change for change in await topic_life.resume(office)}
+        changes |= await write_elected(office, self._lost_replicas(office.image))
+        delta = ImageDelta(partitions={each.where: each.state for each in changes.values()})
+        await office.announce(
+            delta,
+            partitions=_all_partitions(office.image.apply(delta), changes),
+            topic_configs=office.image.topic_configs,
+            broker_configs=True,
+        )
+
+    async def run(self) -> None:
+        """Carry operations out until cancelled."""
+        await self._operations.run()
+
+    @property
+    def image(self) -> ClusterImage:
+        return self._office.image
+
+    @property
+    def _office(self) -> Office:
+        if self._holder is None:
+            raise NotController(f"broker {self._broker} is not the controller")
+        return self._holder
+
+    async def create_topics(
+        self, news: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> list[PlannedTopic | KafkaError]:
+        """Each topic as it is now, or why there is none; in the order of `news`."""
+        check_total(news, self._config)
+
+        async def operation() -> list[PlannedTopic | KafkaError]:
+            plans = [*self._planned(news)]
+            valid = [each for each in plans if isinstance(each, PlannedTopic)]
+            if validate_only or not valid:
+                return plans
+            made = iter(await topic_life.create(self._office, valid))
+            return [each if isinstance(each, KafkaError) else next(made) for each in plans]
+
+        return await self._operations.submit(operation)
+
+    def _planned(self, news: Iterable[NewTopic]) -> Iterable[PlannedTopic | KafkaError]:
+        image = self.image
+        for new in news:
+            try:
+                plan = planned(new, image, self._config, self.layers(), self._chance)
+            except KafkaError as error:
+                yield error
+            else:
+                # The next one may not have the same name.
+                image = image.apply(ImageDelta(topics={new.name: plan.topic}))
+                yield plan
+
+    async def delete_topics(self, names: Sequence[str]) -> dict[str, Topic | KafkaError]:
+        """Each topic as it was, or why it is still there."""
+        if not self._config.delete_topic_enable:
+            raise TopicDeletionDisabled("delete.topic.enable is false")
+        return await self._submit(lambda office: topic_life.delete(office, names))
+
+    async def create_partitions(
+        self, more: MorePartitions, *, validate_only: bool = False
+    ) -> Topic:
+        """The topic as it is then."""
+
+        async def operation() -> Topic:
+            partitions = grown(more, self.image)
+            if validate_only:
+                return self.image.topics[more.name]
+            return await topic_life.grow(self._office, more.name, partitions)
+
+        return await self._operations.submit(operation)
+
+    async def adopt(self, found: Sequence[FoundTopic]) -> list[PlannedTopic | KafkaError]:
+        """Register topics whose logs this broker has: all replicas here, leaders in new epochs."""
+        plans, epochs = [], {}
+        for topic in found:
+            partitions = {index: Partition((self._broker,)) for index in topic.last_epochs}
+            plans.append(PlannedTopic(Topic(topic.name, topic.id, partitions), {}))
+            for index, epoch in topic.last_epochs.items():
+                epochs[TopicPartition(topic.name, index)] = LeaderEpoch(epoch + 1)
+
+        async def operation() -> list[PlannedTopic | KafkaError]:
+            unknown = [each for each in plans if each.topic.name not in self.image.topics]
+            made = iter(await topic_life.create(self._office, unknown, epochs))
+            return [
+                next(made)
+                if each in unknown
+                else TopicAlreadyExists(f"topic {each.topic.name} is registered already")
+                for each in plans
+            ]
+
+        return await self._operations.submit(operation)
+
+    async def next_producer_id_block(self) -> ProducerIds:
+        return await self._submit(lambda office: producer_ids.next_block(office, self._broker))
+
+    def layers(self, broker: BrokerId | None = None) -> BrokerLayers:
+        """The settings of a broker, this one by default, with what was altered since its start."""
+        image, broker = self.image, self._broker if broker is None else broker
+        return BrokerLayers(
+            self._static, image.default_broker_config, image.broker_configs.get(broker, {})
+        )
+
+    async def _submit(self, operation: Callable[[Office], Awaitable[T]]) -> T:
+        return await self._operations.submit(lambda: operation(self._office))
+
+    def _lost_replicas(self, image: ClusterImage) -> dict[TopicPartition, Elected]:
+        """New leaders and ISRs for partitions whose leader or followers are not there."""
+        outcomes = {}
+        for topic in image.topics.values():
+            config = effective_topic_config(image.topic_configs.get(topic.name, {}), self.layers())
+            for index, partition in topic.partitions.items():
+                if partition.partition_epoch < 0:
+                    continue
+                outcome = elected(
+                    partition, image.brokers, unclean=config.unclean_leader_election_enable
+                )
+                if (outcome.leader, outcome.isr) != (partition.leader, partition.isr):
+                    outcomes[TopicPartition(topic.name, index)] = outcome
+        return outcomes
+
+
+def _all_partitions(
+    image: ClusterImage, changes: Mapping[TopicPartition, PartitionChange]
+) -> Iterable[PartitionChange]:
+    for topic in image.topics.values():
+        for index, partition in topic.partitions.items():
+            where = TopicPartition(topic.name, index)
+            if partition.partition_epoch >= 0:
+                yield changes.get(where) or PartitionChange(where, topic.id, partition)

@@ -1,0 +1,119 @@
+"""Writing who leads: the `state` nodes of new partitions, and of those with a new leader."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec import UNSET
+
+from penstock.controller.change import PartitionChange
+from penstock.controller.election import Elected, first_elected
+from penstock.controller.office import Office
+from penstock.metadata import paths
+from penstock.metadata.image import Partition, Topic
+from penstock.metadata.records import PartitionState, encode
+from penstock.metadata.refusal import StoreError
+from penstock.metadata.store import Create, Node, Operation, Set
+from penstock.types import LeaderEpoch, TopicPartition
+
+FIRST_EPOCH = LeaderEpoch(0)
+
+
+async def bring_online(
+    office: Office,
+    topics: Iterable[Topic],
+    epochs: Mapping[TopicPartition, LeaderEpoch] | None = None,
+) -> list[PartitionChange]:
+    """Give each partition that has no state yet its first leader.
+
+    One whose replicas are all down is left for the time when one of them comes. `epochs` are
+    those of partitions that have records already; others begin at 0.
+    """
+    pending = [
+        (topic, index, partition)
+        for topic in topics
+        for index, partition in topic.partitions.items()
+        if partition.partition_epoch < 0
+    ]
+    multis, changes = [], []
+    there = await _existing_parents(office, [(topic.name, index) for topic, index, _ in pending])
+    for topic, index, partition in pending:
+        outcome = first_elected(partition.replicas, office.image.brokers)
+        if outcome is None:
+            continue
+        where = TopicPartition(topic.name, index)
+        epoch = (epochs or {}).get(where, FIRST_EPOCH)
+        state = _decided(office, partition, outcome, epoch)
+        operations: list[Operation] = []
+        for parent in (paths.partitions(topic.name), paths.partition(where)):
+            if parent not in there:
+                operations.append(Create(parent))
+                there.add(parent)
+        operations.append(Create(paths.partition_state(where), encode(_record(state))))
+        multis.append(operations)
+        state = msgspec.structs.replace(state, partition_epoch=0)
+        changes.append(PartitionChange(where, topic.id, state, is_new=where not in (epochs or ())))
+    for answer in await office.term.write_each(multis):
+        if isinstance(answer, StoreError):
+            raise answer
+    return changes
+
+
+async def _existing_parents(office: Office, partitions: Iterable[tuple[str, int]]) -> set[str]:
+    """What a start that was broken off has left, or a Kafka that writes one node at a time."""
+    wanted = {
+        path
+        for name, index in partitions
+        for path in (paths.partitions(name), paths.partition(TopicPartition(name, index)))
+    }
+    return set(await office.store.get_many(wanted))
+
+
+async def write_elected(
+    office: Office, outcomes: Mapping[TopicPartition, Elected]
+) -> dict[TopicPartition, PartitionChange]:
+    """Write new leaders, each in an epoch of its own. Whoever's state was changed meanwhile, by
+    an ISR that grew or shrank, is left out.
+    """
+    multis: list[list[Operation]] = []
+    decided: list[tuple[TopicPartition, Topic, Partition]] = []
+    for where, outcome in outcomes.items():
+        topic = office.image.topics[where.topic]
+        before = topic.partitions[where.partition]
+        epoch = LeaderEpoch(before.leader_epoch + 1)
+        state = _decided(office, before, outcome, epoch)
+        path = paths.partition_state(where)
+        multis.append([Set(path, encode(_record(state)), before.partition_epoch)])
+        decided.append((where, topic, state))
+    written = {}
+    answers = await office.term.write_each(multis)
+    for (where, topic, state), answer in zip(decided, answers, strict=True):
+        if not isinstance(answer, StoreError):
+            (node,) = answer
+            assert isinstance(node, Node)
+            state = msgspec.structs.replace(state, partition_epoch=node.version)
+            written[where] = PartitionChange(where, topic.id, state)
+    return written
+
+
+def _decided(office: Office, before: Partition, outcome: Elected, epoch: LeaderEpoch) -> Partition:
+    return msgspec.structs.replace(
+        before,
+        leader=outcome.leader,
+        isr=outcome.isr,
+        leader_epoch=epoch,
+        controller_epoch=office.term.epoch,
+        recovering=outcome.unclean,
+        offline_replicas=tuple(
+            each for each in before.replicas if each not in office.image.brokers
+        ),
+    )
+
+
+def _record(state: Partition) -> PartitionState:
+    return PartitionState(
+        controller_epoch=state.controller_epoch,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=state.isr,
+        leader_recovery_state=1 if state.recovering else UNSET,
+    )

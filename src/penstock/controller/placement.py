@@ -1,0 +1,131 @@
+"""Which brokers hold which replicas. Pure: where to begin is given.
+
+Two goals: every broker gets its share of replicas, and when a broker dies, its partitions' next
+leaders are spread over all the others. Replica 0 of partition i goes to broker i + start around
+the ring; the others follow it at a distance that grows by one with each round of the ring.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice, zip_longest
+
+from penstock.errors import ErrorCode, KafkaError
+from penstock.types import BrokerId
+
+Racks = Mapping[BrokerId, str | None]
+"""The live brokers, each with the rack in which it stands, if it tells."""
+
+Assignment = dict[int, tuple[BrokerId, ...]]
+"""The replicas of each partition; the first is the preferred leader."""
+
+
+class InvalidReplicationFactor(KafkaError):
+    """Not positive, or more replicas than there are brokers."""
+
+    code = ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+class InvalidReplicaAssignment(KafkaError):
+    """Replicas that somebody chose by hand and that cannot be."""
+
+    code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+def placed(
+    racks: Racks,
+    partitions: int,
+    replication_factor: int,
+    *,
+    start: int,
+    shift: int,
+    first_partition: int = 0,
+) -> Assignment:
+    """Replicas for so many partitions, numbered from `first_partition`.
+
+    Racks count only if every broker tells its own: half a map would crowd those who do not.
+    """
+    if replication_factor > len(racks):
+        raise InvalidReplicationFactor(
+            f"{replication_factor} replicas need as many brokers, and there are {len(racks)}"
+        )
+    known = {broker: rack for broker, rack in racks.items() if rack is not None}
+    aware = len(known) == len(racks)
+    ring = _alternating(known) if aware else sorted(racks)
+    shift -= max(first_partition - 1, 0) // len(ring)
+    assignment = {}
+    for index in range(first_partition, first_partition + partitions):
+        first = (index + start) % len(ring)
+        distance = shift + index // len(ring)
+        if aware:
+            followers = _over_racks(ring, known, first, distance)
+        else:
+            followers = _around(ring, first, distance)
+        assignment[index] = (ring[first], *islice(followers, replication_factor - 1))
+    return assignment
+
+
+def _around(ring: Sequence[BrokerId], first: int, distance: int) -> Iterator[BrokerId]:
+    """The brokers but the first, beginning at some distance behind it; again and again."""
+    others = max(len(ring) - 1, 1)
+    for step in count(distance):
+        yield ring[(first + 1 + step % others) % len(ring)]
+
+
+def _over_racks(
+    ring: Sequence[BrokerId], racks: Mapping[BrokerId, str], first: int, distance: int
+) -> Iterator[BrokerId]:
+    """As above, but no rack twice before each has had one, nor a broker."""
+    every = set(racks.values())
+    taken, served = {ring[first]}, {racks[ring[first]]}
+    for broker in _around(ring, first, distance * len(every)):
+        if (racks[broker] in served and served != every) or broker in taken:
+            continue
+        taken.add(broker)
+        served.add(racks[broker])
+        yield broker
+        if len(taken) == len(ring):
+            return
+
+
+def _alternating(racks: Mapping[BrokerId, str]) -> list[BrokerId]:
+    """The brokers ordered so that neighbours stand in different racks, as far as possible."""
+    by_rack: dict[str, list[BrokerId]] = {}
+    for broker in sorted(racks):
+        by_rack.setdefault(racks[broker], []).append(broker)
+    rounds = zip_longest(*(by_rack[rack] for rack in sorted(by_rack)))
+    return [broker for each in rounds for broker in each if broker is not None]
+
+
+def chosen(assignments: Iterable[tuple[int, Sequence[int]]], live: Collection[int]) -> Assignment:
+    """A new topic's replicas as somebody chose them: partitions from 0 without a gap."""
+    pairs = list(assignments)
+    assignment = {index: chosen_replicas(replicas, live) for index, replicas in pairs}
+    if len(assignment) < len(pairs):
+        raise InvalidReplicaAssignment("a partition has two assignments")
+    if set(assignment) != set(range(len(assignment))):
+        raise InvalidReplicaAssignment("partitions must be numbered from 0 without a gap")
+    check_even(assignment.values())
+    return assignment
+
+
+def chosen_replicas(replicas: Sequence[int], live: Collection[int]) -> tuple[BrokerId, ...]:
+    if not replicas:
+        raise InvalidReplicaAssignment("an assignment names no replica")
+    for broker in sorted(replicas):
+        if broker not in live:
+            raise InvalidReplicaAssignment(f"an assignment names broker {broker}, which is unknown")
+    if len(set(replicas)) < len(replicas):
+        raise InvalidReplicaAssignment("an assignment names a broker twice")
+    return tuple(map(BrokerId, replicas))
+
+
+def check_even(assignments: Iterable[Sequence[BrokerId]]) -> None:
+    """All partitions of a topic have as many replicas."""
+    if len(sizes := {len(replicas) for replicas in assignments}) > 1:
+        raise InvalidReplicaAssignment(f"partitions differ in their replicas: {sorted(sizes)}")
+
+
+def new_replication_factor(asked: int, default: int) -> int:
+    """How many replicas a new topic gets; -1 asks for the broker's default (KIP-464)."""
+    if asked == 0 or asked < -1:
+        raise InvalidReplicationFactor(f"a partition cannot have {asked} replicas")
+    return default if asked == -1 else asked

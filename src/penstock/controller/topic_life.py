@@ -1,0 +1,182 @@
+"""How topics come, grow and go. Each step is in the store before the next one begins, so that a
+controller which starts in the middle finishes what another has begun.
+
+A topic is there once `/brokers/topics/T` is; partitions without a `state` are then brought online.
+A topic goes once it is marked in `/admin/delete_topics`; the mark is the last node that goes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from penstock.controller.change import PartitionChange, StoppedReplicas
+from penstock.controller.office import Office
+from penstock.controller.partition_states import bring_online
+from penstock.controller.topic_rules import TopicAlreadyExists, UnknownTopic
+from penstock.controller.topics import PlannedTopic
+from penstock.errors import KafkaError
+from penstock.metadata import paths
+from penstock.metadata.image import ImageDelta, Partition, Topic
+from penstock.metadata.records import ConfigOverrides, TopicAssignment, encode
+from penstock.metadata.refusal import NodeExists, StoreError
+from penstock.metadata.store import Create, Delete, Operation, Set
+from penstock.types import LeaderEpoch, TopicPartition
+
+
+async def create(
+    office: Office,
+    planned: Sequence[PlannedTopic],
+    epochs: Mapping[TopicPartition, LeaderEpoch] | None = None,
+) -> list[PlannedTopic | KafkaError]:
+    """Write the topics, give their partitions leaders, and tell the brokers."""
+    answers = await office.term.write_each(_creation(office, each) for each in planned)
+    outcomes: list[PlannedTopic | KafkaError] = [
+        each if not isinstance(answer, StoreError) else _refused(each.topic.name, answer)
+        for each, answer in zip(planned, answers, strict=True)
+    ]
+    made = [each for each in outcomes if isinstance(each, PlannedTopic)]
+    if made:
+        changes = await bring_online(office, (each.topic for each in made), epochs)
+        delta = ImageDelta(
+            topics={each.topic.name: each.topic for each in made},
+            partitions={change.where: change.state for change in changes},
+            topic_configs={each.topic.name: each.configs for each in made},
+        )
+        await office.announce(
+            delta, partitions=changes, topic_configs=[each.topic.name for each in made]
+        )
+    return outcomes
+
+
+def _creation(office: Office, planned: PlannedTopic) -> list[Operation]:
+    name = planned.topic.name
+    config = encode(ConfigOverrides(config=dict(planned.configs)))
+    path = paths.topic_config(name)
+    # Kafka writes the two one after the other, and may have left the first alone.
+    kept = name in office.image.topic_configs
+    return [
+        Set(path, config) if kept else Create(path, config),
+        Create(paths.topic(name), encode(assignment_of(planned.topic))),
+    ]
+
+
+def _refused(name: str, error: StoreError) -> KafkaError:
+    return TopicAlreadyExists(f"topic {name} exists") if isinstance(error, NodeExists) else error
+
+
+async def grow(office: Office, name: str, partitions: Mapping[int, Partition]) -> Topic:
+    """Add partitions to a topic."""
+    before = office.image.topics[name]
+    topic = Topic(name, before.id, {**before.partitions, **partitions})
+    await office.term.write(Set(paths.topic(name), encode(assignment_of(topic))))
+    changes = await bring_online(office, [topic])
+    delta = ImageDelta(
+        topics={name: topic}, partitions={change.where: change.state for change in changes}
+    )
+    await office.announce(delta, partitions=changes)
+    return office.image.topics[name]
+
+
+async def delete(office: Office, names: Sequence[str]) -> dict[str, Topic | KafkaError]:
+    """Mark the topics, stop their replicas, then let their nodes go."""
+    known = [name for name in names if name in office.image.topics]
+    marks = [[Create(paths.deleted_topic(name))] for name in known]
+    answers = await office.term.write_each(marks)
+    outcomes: dict[str, Topic | KafkaError] = {
+        name: office.image.topics[name]
+        if not isinstance(answer, StoreError) or isinstance(answer, NodeExists)
+        else answer
+        for name, answer in zip(known, answers, strict=True)
+    }
+    topics = [each for each in outcomes.values() if isinstance(each, Topic)]
+    deleting = office.image.deleting | {each.name for each in topics}
+    await finish_deletions(office, topics, deleting)
+    return {
+        name: outcomes.get(name) or UnknownTopic(f"topic {name} is not known") for name in names
+    }
+
+
+async def finish_deletions(
+    office: Office, topics: Sequence[Topic], deleting: frozenset[str]
+) -> None:
+    """Take marked topics out of the image, stop and delete their replicas, then their nodes.
+
+    While a replica's broker is down the nodes stay: its log could not be told from a topic made
+    anew under the same name.
+    """
+    stopped = [
+        StoppedReplicas(TopicPartition(topic.name, index), topic.id, partition.replicas)
+        for topic in topics
+        for index, partition in topic.partitions.items()
+    ]
+    gone = {topic.name: None for topic in topics}
+    await office.announce(
+        ImageDelta(topics=gone, topic_configs=gone, deleting=deleting), stopped=stopped
+    )
+    done = [topic.name for topic in topics if _all_replicas_live(office, topic)]
+    for name in done:
+        await _remove_nodes(office, name)
+    if done:
+        await office.announce(ImageDelta(deleting=office.image.deleting - set(done)))
+
+
+def _all_replicas_live(office: Office, topic: Topic) -> bool:
+    return all(
+        replica in office.image.brokers
+        for partition in topic.partitions.values()
+        for replica in partition.replicas
+    )
+
+
+async def _remove_nodes(office: Office, name: str) -> None:
+    """From the leaves up; whatever a deletion that was broken off has removed is passed over."""
+    parent = paths.partitions(name)
+    indexes = (await office.store.children_many([parent])).get(parent, [])
+    places = [TopicPartition(name, int(index)) for index in indexes]
+    states = await office.store.get_many(map(paths.partition_state, places))
+    await _write_all(
+        office,
+        [
+            [
+                *([Delete(path)] if (path := paths.partition_state(where)) in states else []),
+                Delete(paths.partition(where)),
+            ]
+            for where in places
+        ],
+    )
+    last = (parent, paths.topic(name), paths.topic_config(name), paths.deleted_topic(name))
+    there = await office.store.get_many(last)
+    await _write_all(office, [[Delete(path) for path in last if path in there]])
+
+
+async def _write_all(office: Office, multis: Iterable[Sequence[Operation]]) -> None:
+    for answer in await office.term.write_each(multis):
+        if isinstance(answer, StoreError):
+            raise answer
+
+
+async def resume(office: Office) -> list[PartitionChange]:
+    """Finish what the last controller has begun: deletions, and partitions without a leader."""
+    image = office.image
+    marked = [image.topics[name] for name in sorted(image.deleting) if name in image.topics]
+    unknown = image.deleting - {topic.name for topic in marked}
+    if marked:
+        await finish_deletions(office, marked, image.deleting)
+    for name in unknown:  # marked by a tool, or the topic's own node went first
+        await _remove_nodes(office, name)
+    if unknown:
+        await office.announce(ImageDelta(deleting=office.image.deleting - unknown))
+    return await bring_online(office, office.image.topics.values())
+
+
+def assignment_of(topic: Topic) -> TopicAssignment:
+    """The record that says who replicates what."""
+    parts = topic.partitions
+    assignment = TopicAssignment.of(
+        topic.id, {index: parts[index].replicas for index in sorted(parts)}
+    )
+    return msgspec.structs.replace(
+        assignment,
+        adding_replicas={i: p.adding_replicas for i, p in parts.items() if p.adding_replicas},
+        removing_replicas={i: p.removing_replicas for i, p in parts.items() if p.removing_replicas},
+    )

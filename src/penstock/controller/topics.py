@@ -1,0 +1,170 @@
+"""What a new topic, or a topic with more partitions, will be. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from uuid import UUID
+
+from msgspec import Struct
+
+from penstock.config.controller import ControllerConfig
+from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.config.setting import settings
+from penstock.config.topic import TopicConfig
+from penstock.controller.placement import (
+    Assignment,
+    InvalidReplicaAssignment,
+    check_even,
+    chosen,
+    chosen_replicas,
+    new_replication_factor,
+    placed,
+)
+from penstock.controller.topic_rules import (
+    MAX_NEW_PARTITIONS,
+    InvalidRequest,
+    PolicyViolation,
+    UnknownTopic,
+    check_new_name,
+    more_partitions,
+    new_partitions,
+)
+from penstock.errors import ConfigError, ErrorCode, KafkaError
+from penstock.metadata.image import ClusterImage, Partition, Topic
+from penstock.types import BrokerId, Uuid, uuid_text
+
+
+class InvalidConfig(KafkaError):
+    """A topic setting that nobody declares, or a value that it does not take."""
+
+    code = ErrorCode.INVALID_CONFIG
+
+
+class NewTopic(Struct, frozen=True):
+    """A topic as somebody asks for it; -1 asks for the broker's default (KIP-464)."""
+
+    name: str
+    num_partitions: int = -1
+    replication_factor: int = -1
+    assignments: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """Partitions with the replicas chosen for them; then the two numbers above are -1."""
+    configs: Mapping[str, str | None] = {}
+
+
+class PlannedTopic(Struct, frozen=True):
+    """A topic as it will be, or is. Its partitions have no leader before they are online."""
+
+    topic: Topic
+    configs: Mapping[str, str]
+
+
+class MorePartitions(Struct, frozen=True):
+    """A topic that is to have `count` partitions; perhaps with the new ones' replicas chosen."""
+
+    name: str
+    count: int
+    assignments: tuple[tuple[int, ...], ...] | None = None
+
+
+def planned(
+    new: NewTopic,
+    image: ClusterImage,
+    config: ControllerConfig,
+    layers: BrokerLayers,
+    chance: Random,
+) -> PlannedTopic:
+    """Refused as Kafka does: the name first, then settings, then partitions and replicas."""
+    check_new_name(new.name, (*image.topics, *image.deleting))
+    configs = checked_configs(new.configs, layers)
+    assignment = _assigned(new, image, config, chance)
+    partitions = {index: Partition(replicas) for index, replicas in assignment.items()}
+    return PlannedTopic(Topic(new.name, new_topic_id(chance), partitions), configs)
+
+
+def check_total(news: Iterable[NewTopic], config: ControllerConfig) -> None:
+    """One request may not ask for more than the controller can write in reasonable time."""
+    total = sum(
+        len(new.assignments)
+        or (config.num_partitions if new.num_partitions == -1 else max(new.num_partitions, 0))
+        for new in news
+    )
+    if total > MAX_NEW_PARTITIONS:
+        raise PolicyViolation(
+            f"{total} new partitions in one request, at most {MAX_NEW_PARTITIONS}"
+        )
+
+
+def checked_configs(configs: Mapping[str, str | None], layers: BrokerLayers) -> dict[str, str]:
+    """The settings, if they are known and hold together with what brokers give by default."""
+    given = {name: value for name, value in configs.items() if value is not None}
+    if len(given) < len(configs):
+        empty = sorted(set(configs) - set(given))
+        raise InvalidConfig(f"topic settings without a value: {', '.join(empty)}")
+    unknown = sorted(set(given) - set(settings(TopicConfig)))
+    if unknown:
+        raise InvalidConfig(f"unknown topic settings: {', '.join(unknown)}")
+    try:
+        effective_topic_config(given, layers)
+    except ConfigError as error:
+        raise InvalidConfig(str(error)) from error
+    return given
+
+
+def _assigned(
+    new: NewTopic, image: ClusterImage, config: ControllerConfig, chance: Random
+) -> Assignment:
+    if new.assignments:
+        if (new.num_partitions, new.replication_factor) != (-1, -1):
+            raise InvalidRequest("replicas are chosen by hand: their numbers must be -1")
+        return chosen(new.assignments, image.brokers)
+    factor = new_replication_factor(new.replication_factor, config.default_replication_factor)
+    partitions = new_partitions(new.num_partitions, config.num_partitions)
+    size = max(len(image.brokers), 1)
+    start, shift = chance.randrange(size), chance.randrange(size)
+    return placed(_racks(image), partitions, factor, start=start, shift=shift)
+
+
+def grown(more: MorePartitions, image: ClusterImage) -> dict[int, Partition]:
+    """The partitions to add. They go on around the ring where the topic's first one began."""
+    topic = image.topics.get(more.name)
+    if topic is None:
+        raise UnknownTopic(f"topic {more.name} is not known")
+    current = max(topic.partitions) + 1
+    extra = more_partitions(current, more.count)
+    if extra > MAX_NEW_PARTITIONS:
+        raise PolicyViolation(
+            f"{extra} new partitions in one request, at most {MAX_NEW_PARTITIONS}"
+        )
+    first = topic.partitions[min(topic.partitions)].replicas
+    if more.assignments is None:
+        ring = sorted(image.brokers)
+        start = ring.index(first[0]) if first[0] in ring else 0
+        assignment = placed(
+            _racks(image), extra, len(first), start=start, shift=start, first_partition=current
+        )
+    else:
+        assignment = _chosen_growth(more.assignments, extra, current, image)
+        check_even((first, *assignment.values()))
+    return {index: Partition(replicas) for index, replicas in assignment.items()}
+
+
+def _chosen_growth(
+    assignments: Sequence[Sequence[int]], extra: int, current: int, image: ClusterImage
+) -> Assignment:
+    if len(assignments) != extra:
+        raise InvalidReplicaAssignment(f"{extra} new partitions, but {len(assignments)} assigned")
+    return {
+        current + index: chosen_replicas(replicas, image.brokers)
+        for index, replicas in enumerate(assignments)
+    }
+
+
+def _racks(image: ClusterImage) -> dict[BrokerId, str | None]:
+    return {broker.id: broker.rack for broker in image.brokers.values()}
+
+
+def new_topic_id(chance: Random) -> Uuid:
+    """Never one that begins with a dash, which tools would take for an option."""
+    while True:
+        topic_id = Uuid(UUID(bytes=chance.randbytes(16), version=4).bytes)
+        if not uuid_text(topic_id).startswith("-"):
+            return topic_id

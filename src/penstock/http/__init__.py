@@ -1,0 +1,1 @@
+"""The one small HTTP server: metrics and health."""

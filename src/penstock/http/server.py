@@ -1,0 +1,217 @@
+"""A minimal HTTP/1.1 server: exact routes, bounded in size, time and number of connections."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import NamedTuple, TypeAlias
+
+from penstock.http.message import (
+    BadRequest,
+    Body,
+    Request,
+    Response,
+    plain,
+    read_head,
+    response_head,
+)
+
+logger = logging.getLogger(__name__)
+
+Handler: TypeAlias = Callable[[Request], Response | Awaitable[Response]]
+Routes: TypeAlias = Mapping[tuple[str, str], Handler]
+"""Handlers by method and exact path; GET serves HEAD too."""
+
+CLOSE_S = 1.0
+
+
+class BoundAddress(NamedTuple):
+    """Where the server listens."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one client may take."""
+
+    head_bytes: int = 16 * 1024
+    body_bytes: int = 1024 * 1024
+    connections: int = 100
+    idle_s: float = 30
+    """From one request to the next, its head included."""
+    transfer_s: float = 30
+    """For a body to come, and for the client to take what was sent."""
+
+
+@asynccontextmanager
+async def serving(
+    group: asyncio.TaskGroup,
+    routes: Routes,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    limits: Limits | None = None,
+) -> AsyncIterator[BoundAddress]:
+    """Serve until the end of the block; port 0 takes a free one.
+
+    Each connection is a child of `group`, and all of them are gone at the end.
+    """
+    server = _Server(routes, limits or Limits())
+    sessions: set[asyncio.Task[None]] = set()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        sessions.add(session := group.create_task(server.session(reader, writer)))
+        session.add_done_callback(sessions.discard)
+
+    listener = await asyncio.start_server(accept, host, port, limit=server.limits.head_bytes)
+    try:
+        yield BoundAddress(*listener.sockets[0].getsockname()[:2])
+    finally:
+        listener.close()
+        for session in sessions:
+            session.cancel()
+        if sessions:
+            await asyncio.wait(sessions)
+
+
+class _Server:
+    """What all sessions share."""
+
+    def __init__(self, routes: Routes, limits: Limits) -> None:
+        self.routes, self.limits = routes, limits
+        self._sessions = 0
+
+    async def session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection from its first request to its last; its troubles stay its own."""
+        self._sessions += 1
+        # What a client does not take stays short in our memory.
+        writer.transport.set_write_buffer_limits(high=64 * 1024)
+        try:
+            if self._sessions > self.limits.connections:
+                await self._send(writer, plain(HTTPStatus.SERVICE_UNAVAILABLE), close=True)
+                return
+            while await self._exchange(reader, writer):
+                pass
+        except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
+            writer.transport.abort()
+        except asyncio.CancelledError:
+            writer.transport.abort()
+            raise
+        except Exception:
+            # An answer that broke off must not look like a whole one.
+            logger.exception("the body of an HTTP response failed")
+            writer.transport.abort()
+        finally:
+            self._sessions -= 1
+            await _closed(writer)
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request and its answer; whether the client may go on."""
+        try:
+            request = await self._read(reader)
+        except BadRequest as bad:
+            await self._send(writer, plain(bad.status, str(bad)), close=True)
+            return False
+        if request is None:
+            return False
+        response = await self._handled(request)
+        await self._send(
+            writer,
+            response,
+            close=not request.keeps_alive,
+            chunked=not request.http_1_0,
+            head=request.method == "HEAD",
+        )
+        return request.keeps_alive
+
+    async def _read(self, reader: asyncio.StreamReader) -> Request | None:
+        """The next request, or None when the client has left."""
+        try:
+            async with asyncio.timeout(self.limits.idle_s):
+                head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError:
+            raise BadRequest(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too large") from None
+        except asyncio.IncompleteReadError:
+            return None
+        request = read_head(head)
+        size = request.content_length
+        if size > self.limits.body_bytes:
+            raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large")
+        if not size:
+            return request
+        async with asyncio.timeout(self.limits.transfer_s):
+            body = await reader.readexactly(size)
+        return replace(request, body=body)
+
+    async def _handled(self, request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        handler = self.routes.get((method, request.path))
+        if handler is not None:
+            return await _answer(handler, request)
+        allowed = [each for each, path in self.routes if path == request.path]
+        if not allowed:
+            return plain(HTTPStatus.NOT_FOUND)
+        if "GET" in allowed:
+            allowed.append("HEAD")
+        return replace(plain(HTTPStatus.METHOD_NOT_ALLOWED), headers={"Allow": ", ".join(allowed)})
+
+    async def _send(
+        self,
+        writer: asyncio.StreamWriter,
+        response: Response,
+        *,
+        close: bool,
+        chunked: bool = True,
+        head: bool = False,
+    ) -> None:
+        writer.write(response_head(response, chunked=chunked, close=close))
+        framed = chunked and not isinstance(response.body, bytes)
+        if not head:
+            async with aclosing(_parts(response.body)) as parts:
+                async for part in parts:
+                    if part:
+                        writer.write(b"%x\r\n%b\r\n" % (len(part), part) if framed else part)
+                    await self._drain(writer)
+            if framed:
+                writer.write(b"0\r\n\r\n")
+        await self._drain(writer)
+
+    async def _drain(self, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(self.limits.transfer_s):
+            await writer.drain()
+
+
+async def _answer(handler: Handler, request: Request) -> Response:
+    try:
+        response = handler(request)
+        return response if isinstance(response, Response) else await response
+    except Exception:
+        logger.exception("the handler of %s %s failed", request.method, request.path)
+        return plain(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+async def _parts(body: Body) -> AsyncGenerator[bytes, None]:
+    """The body part by part; whoever waits for the loop gets it in between."""
+    if isinstance(body, bytes):
+        yield body
+    elif isinstance(body, AsyncGenerator):
+        async with aclosing(body):
+            async for part in body:
+                yield part
+    else:
+        for part in body:
+            yield part
+            await asyncio.sleep(0)
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    try:
+        async with asyncio.timeout(CLOSE_S):
+            await writer.wait_closed()
+    except (TimeoutError, ConnectionError):
+        writer.transport.abort()

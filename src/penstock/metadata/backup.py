@@ -1,0 +1,144 @@
+"""The embedded store's tree as lines of JSON, and back: every version, zxid and number is kept.
+
+The first line says what follows and how much, so that half a file is not taken for a whole one.
+Ephemeral nodes are left out: nobody's session lives in a backup.
+"""
+
+import sqlite3
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from penstock.clock import Clock
+from penstock.errors import ConfigError, StorageError
+from penstock.metadata.schema import SCHEMA_VERSION, NewerSchema, schema_version
+from penstock.metadata.store import Node
+from penstock.metadata.transaction import parent_of
+from penstock.metadata.tree import SavedNode, Tree
+
+FORMAT = "penstock-metadata"
+
+
+class Header(Struct, frozen=True, kw_only=True):
+    """The first line."""
+
+    format: str
+    schema_version: int
+    zxid: int
+    nodes: int
+
+
+class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One node. Its data is text, or base64 where it is not UTF-8; neither: it holds null."""
+
+    path: str
+    text: str | None = None
+    base64: str | None = None
+    version: int
+    created_zxid: int
+    modified_zxid: int
+    created_ms: int
+    children_created: int
+
+
+class BadBackup(ConfigError):
+    """What was given to import is not a whole backup."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"not a backup of Penstock's metadata: {what}")
+
+
+def export_lines(path: Path) -> Iterator[bytes]:
+    """The tree in the file at `path`, as of one moment; a broker may be at work on it."""
+    if not path.exists():
+        raise ConfigError(f"there is no {path}")
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("BEGIN")
+            yield from _exported(connection, path)
+    except sqlite3.Error as error:
+        raise StorageError(f"{path}: {error}") from error
+
+
+def import_lines(path: Path, lines: Iterable[bytes], clock: Clock) -> int:
+    """Fill the file at `path`, which must be new or empty; returns the number of nodes."""
+    header, nodes = _parsed(lines)
+    with closing(Tree.open(path, clock)) as tree:
+        if tree.children("/"):
+            raise ConfigError(f"{path} is not empty: a backup is imported into an empty store only")
+        tree.restore(header.zxid, nodes)
+    return len(nodes)
+
+
+def _exported(connection: sqlite3.Connection, path: Path) -> Iterator[bytes]:
+    found = schema_version(connection)
+    if found > SCHEMA_VERSION:
+        raise NewerSchema(found, SCHEMA_VERSION)
+    if found < SCHEMA_VERSION:
+        raise ConfigError(f"{path} is of an older Penstock: start a broker on it once")
+    (zxid,) = connection.execute("SELECT zxid FROM store").fetchone()
+    rows = connection.execute(
+        "SELECT path, data, version, created_zxid, modified_zxid, created_ms, children_created"
+        " FROM node WHERE ephemeral_owner = 0 ORDER BY path"
+    ).fetchall()
+    yield msgspec.json.encode(
+        Header(format=FORMAT, schema_version=found, zxid=zxid, nodes=len(rows))
+    )
+    for node_path, data, version, created, modified, created_ms, children_created in rows:
+        text, base64 = _spelled(data)
+        yield msgspec.json.encode(
+            Line(
+                path=node_path,
+                text=text,
+                base64=base64,
+                version=version,
+                created_zxid=created,
+                modified_zxid=modified,
+                created_ms=created_ms,
+                children_created=children_created,
+            )
+        )
+
+
+def _spelled(data: bytes | None) -> tuple[str | None, str | None]:
+    if data is None:
+        return None, None
+    try:
+        return data.decode(), None
+    except UnicodeDecodeError:
+        return None, b64encode(data).decode()
+
+
+def _parsed(lines: Iterable[bytes]) -> tuple[Header, list[SavedNode]]:
+    given = iter(lines)
+    try:
+        header = msgspec.json.decode(next(given, b""), type=Header)
+        if header.format != FORMAT:
+            raise BadBackup(f"its format is {header.format!r}")
+        if header.schema_version > SCHEMA_VERSION:
+            raise NewerSchema(header.schema_version, SCHEMA_VERSION)
+        nodes = [_saved(msgspec.json.decode(line, type=Line)) for line in given]
+        known = {saved.node.path for saved in nodes}
+        orphans = [path for path in known - {"/"} if parent_of(path) not in known]
+    except (msgspec.DecodeError, ValueError) as error:
+        raise BadBackup(str(error)) from error
+    if len(nodes) != header.nodes or len(known) != header.nodes:
+        raise BadBackup(f"{header.nodes} nodes are announced, {len(known)} are there")
+    if orphans or "/" not in known:
+        raise BadBackup(f"{min(orphans, default='/')} has no parent")
+    return header, nodes
+
+
+def _saved(line: Line) -> SavedNode:
+    data = line.text.encode() if line.text is not None else None
+    if line.base64 is not None:
+        data = b64decode(line.base64, validate=True)
+    node = Node(
+        line.path, data, line.version, line.created_zxid, line.modified_zxid, line.created_ms
+    )
+    return SavedNode(node, line.children_created)

@@ -1,0 +1,125 @@
+"""Where things are in the tree: the paths of Kafka 3.9 in ZooKeeper mode."""
+
+from urllib.parse import quote, unquote
+
+from penstock.types import BrokerId, TopicPartition
+
+CLUSTER_ID = "/cluster/id"
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+FEATURE = "/feature"
+LATEST_PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+
+BROKER_IDS = "/brokers/ids"
+BROKER_SEQID = "/brokers/seqid"
+TOPICS = "/brokers/topics"
+
+CONFIG_TOPICS = "/config/topics"
+CONFIG_BROKERS = "/config/brokers"
+CONFIG_CLIENTS = "/config/clients"
+CONFIG_USERS = "/config/users"
+CONFIG_IPS = "/config/ips"
+CONFIG_CHANGES = "/config/changes"
+
+DELETE_TOPICS = "/admin/delete_topics"
+REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
+
+ISR_CHANGE_NOTIFICATION = "/isr_change_notification"
+LOG_DIR_EVENT_NOTIFICATION = "/log_dir_event_notification"
+
+CONFIG_CHANGE_PREFIX = f"{CONFIG_CHANGES}/config_change_"
+ISR_CHANGE_PREFIX = f"{ISR_CHANGE_NOTIFICATION}/isr_change_"
+LOG_DIR_EVENT_PREFIX = f"{LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_"
+"""Created sequential: the store puts ten digits behind."""
+
+DEFAULT_ENTITY = "<default>"
+"""Stands for all those that have no settings of their own."""
+
+PERSISTENT = (
+    "/consumers",
+    BROKER_IDS,
+    TOPICS,
+    CONFIG_CHANGES,
+    DELETE_TOPICS,
+    BROKER_SEQID,
+    ISR_CHANGE_NOTIFICATION,
+    LATEST_PRODUCER_ID_BLOCK,
+    LOG_DIR_EVENT_NOTIFICATION,
+    CONFIG_TOPICS,
+    CONFIG_CLIENTS,
+    CONFIG_USERS,
+    CONFIG_BROKERS,
+    CONFIG_IPS,
+)
+"""What the first broker makes in an empty tree, in its order, with the parents."""
+
+
+def broker(broker_id: BrokerId) -> str:
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic(name: str) -> str:
+    return f"{TOPICS}/{name}"
+
+
+def partitions(topic_name: str) -> str:
+    return f"{TOPICS}/{topic_name}/partitions"
+
+
+def partition(where: TopicPartition) -> str:
+    return f"{TOPICS}/{where.topic}/partitions/{where.partition}"
+
+
+def partition_state(where: TopicPartition) -> str:
+    return f"{TOPICS}/{where.topic}/partitions/{where.partition}/state"
+
+
+def deleted_topic(name: str) -> str:
+    return f"{DELETE_TOPICS}/{name}"
+
+
+def topic_config(name: str) -> str:
+    return f"{CONFIG_TOPICS}/{name}"
+
+
+def broker_config(broker_id: BrokerId | None) -> str:
+    """None: what holds for every broker without an own value."""
+    return f"{CONFIG_BROKERS}/{DEFAULT_ENTITY if broker_id is None else broker_id}"
+
+
+def client_config(client_id: str | None) -> str:
+    return f"{CONFIG_CLIENTS}/{_entity(client_id)}"
+
+
+def user_config(user: str | None) -> str:
+    return f"{CONFIG_USERS}/{_entity(user)}"
+
+
+def user_client_config(user: str | None, client_id: str | None) -> str:
+    return f"{CONFIG_USERS}/{_entity(user)}/clients/{_entity(client_id)}"
+
+
+def ip_config(address: str | None) -> str:
+    return f"{CONFIG_IPS}/{DEFAULT_ENTITY if address is None else address}"
+
+
+def sequence_number(name: str) -> int:
+    """Of a sequential node, by its name or path."""
+    return int(name[-10:])
+
+
+def entity_of(segment: str) -> str | None:
+    """The user or client that a path's segment stands for; None: the default."""
+    return None if segment == DEFAULT_ENTITY else unquote(segment)
+
+
+def with_parents(path: str) -> list[str]:
+    """The path and all above it but the root, top first."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(2, len(parts) + 1)]
+
+
+def _entity(name: str | None) -> str:
+    # As Java's URLEncoder, which unlike `quote` has no mercy on the tilde.
+    return DEFAULT_ENTITY if name is None else quote(name, safe="").replace("~", "%7E")

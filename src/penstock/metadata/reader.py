@@ -1,0 +1,132 @@
+"""The cluster's image as the store holds it: a few batches of reads, whatever its size.
+
+The reads are not one moment's: whoever needs the image exact watches first and reads then.
+"""
+
+from collections.abc import Container, Iterable
+
+from msgspec.structs import replace
+
+from penstock.metadata import paths
+from penstock.metadata.image import Broker, ClusterImage, Configs, Partition, Topic
+from penstock.metadata.records import (
+    NO_LEADER,
+    ClusterId,
+    ConfigOverrides,
+    Controller,
+    PartitionState,
+    TopicAssignment,
+    decode,
+)
+from penstock.metadata.registration import BrokerRegistration
+from penstock.metadata.store import MetadataStore, Node
+from penstock.types import NO_UUID, BrokerId, TopicPartition
+
+
+async def read_image(store: MetadataStore) -> ClusterImage:
+    brokers = await read_brokers(store)
+    topics = await read_topics(store, await _children(store, paths.TOPICS), brokers)
+    broker_configs = await read_configs(store, paths.CONFIG_BROKERS)
+    single = await store.get_many((paths.CLUSTER_ID, paths.CONTROLLER, paths.CONTROLLER_EPOCH))
+    cluster_id, controller = single.get(paths.CLUSTER_ID), single.get(paths.CONTROLLER)
+    epoch = single.get(paths.CONTROLLER_EPOCH)
+    return ClusterImage(
+        cluster_id=None if cluster_id is None else decode(ClusterId, cluster_id).id,
+        controller=NO_LEADER if controller is None else decode(Controller, controller).broker,
+        controller_epoch=0 if epoch is None else decode(int, epoch),
+        brokers=brokers,
+        topics=topics,
+        topic_names={topic.id: name for name, topic in topics.items() if topic.id != NO_UUID},
+        topic_configs=await read_configs(store, paths.CONFIG_TOPICS),
+        default_broker_config=broker_configs.pop(paths.DEFAULT_ENTITY, {}),
+        broker_configs={BrokerId(int(name)): given for name, given in broker_configs.items()},
+        deleting=frozenset(await _children(store, paths.DELETE_TOPICS)),
+    )
+
+
+async def read_brokers(store: MetadataStore) -> dict[BrokerId, Broker]:
+    """The live brokers."""
+    ids = [BrokerId(int(name)) for name in await _children(store, paths.BROKER_IDS)]
+    nodes = await store.get_many(map(paths.broker, ids))
+    return {
+        broker_id: broker_of(broker_id, nodes[paths.broker(broker_id)])
+        for broker_id in ids
+        if paths.broker(broker_id) in nodes
+    }
+
+
+async def read_topics(
+    store: MetadataStore, names: Iterable[str], live: Container[BrokerId]
+) -> dict[str, Topic]:
+    """These topics, as far as they are there."""
+    found = await store.get_many(map(paths.topic, names))
+    assigned = {
+        path.rpartition("/")[2]: decode(TopicAssignment, node) for path, node in found.items()
+    }
+    states = await store.get_many(
+        paths.partition_state(TopicPartition(name, index))
+        for name, assignment in assigned.items()
+        for index in assignment.partitions
+    )
+    return {
+        name: Topic(
+            name,
+            assignment.id(),
+            {
+                index: partition_of(
+                    assignment,
+                    index,
+                    states.get(paths.partition_state(TopicPartition(name, index))),
+                    live,
+                )
+                for index in sorted(assignment.partitions)
+            },
+        )
+        for name, assignment in assigned.items()
+    }
+
+
+async def read_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
+    """The settings given under `/config/<type>`, by name as in the path."""
+    listed = [f"{parent}/{name}" for name in await _children(store, parent)]
+    return {
+        path.rpartition("/")[2]: decode(ConfigOverrides, node).config
+        for path, node in (await store.get_many(listed)).items()
+        if node.data is not None  # only a parent of others, as a user with quotas per client
+    }
+
+
+def broker_of(broker_id: BrokerId, node: Node) -> Broker:
+    """The broker that registered by this node."""
+    registration = decode(BrokerRegistration, node)
+    return Broker(broker_id, node.created_zxid, registration.addresses(), registration.rack_name())
+
+
+def partition_of(
+    assignment: TopicAssignment, index: int, state: Node | None, live: Container[BrokerId]
+) -> Partition:
+    """A replica counts as offline if its broker is; of failed log directories no node tells."""
+    replicas = assignment.partitions[index]
+    partition = Partition(
+        replicas,
+        offline_replicas=tuple(each for each in replicas if each not in live),
+        adding_replicas=assignment.adding_replicas.get(index, ()),
+        removing_replicas=assignment.removing_replicas.get(index, ()),
+    )
+    if state is None:
+        return partition
+    known = decode(PartitionState, state)
+    return replace(
+        partition,
+        isr=known.isr,
+        leader=known.leader,
+        leader_epoch=known.leader_epoch,
+        partition_epoch=state.version,
+        controller_epoch=known.controller_epoch,
+        recovering=known.recovering(),
+    )
+
+
+async def _children(store: MetadataStore, path: str) -> list[str]:
+    """None if nobody has made the parent yet."""
+    return (await store.children_many((path,))).get(path, [])

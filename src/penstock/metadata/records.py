@@ -1,0 +1,186 @@
+"""What the nodes hold: the JSON of Kafka 3.9 in ZooKeeper mode, field by field in its order.
+
+Unknown fields are passed over, since a later Kafka may have written them. Longs that must survive
+JavaScript are strings there. A broker's registration is in `registration.py`.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from penstock.metadata.refusal import StoreError
+from penstock.metadata.store import Node
+from penstock.types import (
+    NO_UUID,
+    BrokerId,
+    LeaderEpoch,
+    ProducerId,
+    TopicPartition,
+    Uuid,
+    parse_uuid,
+    uuid_text,
+)
+
+NO_LEADER = BrokerId(-1)
+
+Kind = TypeVar("Kind")
+
+
+class MalformedRecord(StoreError):
+    """The node holds what cannot be read."""
+
+    says = "does not hold what belongs there"
+
+
+def decode(kind: type[Kind], node: Node) -> Kind:
+    """What the node holds; `int` for `/controller_epoch`."""
+    try:
+        return msgspec.json.decode(node.data or b"", type=kind)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise MalformedRecord(node.path) from error
+
+
+def encode(record: Struct | int) -> bytes:
+    return msgspec.json.encode(record)
+
+
+class ClusterId(Struct, frozen=True, kw_only=True):
+    """`/cluster/id`."""
+
+    version: str = "1"
+    id: str
+
+
+class Controller(Struct, frozen=True, kw_only=True):
+    """`/controller`: who won it, and when."""
+
+    version: int = 2
+    broker: BrokerId = field(name="brokerid")
+    timestamp: str
+    kraft_controller_epoch: int = field(name="kraftControllerEpoch", default=-1)
+
+
+class Feature(Struct, frozen=True, kw_only=True):
+    """`/feature`: finalized features, of which a cluster on ZooKeeper has none."""
+
+    features: dict[str, int] = field(default_factory=dict)
+    version: int = 2
+    status: int = 1
+
+
+class TopicAssignment(Struct, frozen=True, kw_only=True):
+    """`/brokers/topics/T`: who replicates what. While a partition moves, `partitions` names the
+    target first and then those that will leave.
+    """
+
+    partitions: dict[int, tuple[BrokerId, ...]]
+    topic_id: str | UnsetType = UNSET
+    adding_replicas: dict[int, tuple[BrokerId, ...]] = field(default_factory=dict)
+    removing_replicas: dict[int, tuple[BrokerId, ...]] = field(default_factory=dict)
+    version: int = 3
+
+    def __post_init__(self) -> None:
+        self.id()  # a malformed one is refused where it is read
+
+    @classmethod
+    def of(
+        cls, topic_id: Uuid, partitions: Mapping[int, tuple[BrokerId, ...]]
+    ) -> "TopicAssignment":
+        return cls(partitions=dict(partitions), topic_id=uuid_text(topic_id))
+
+    def id(self) -> Uuid:
+        """`NO_UUID` if it was written before topics had ids."""
+        return NO_UUID if isinstance(self.topic_id, UnsetType) else parse_uuid(self.topic_id)
+
+
+class PartitionState(Struct, frozen=True, kw_only=True):
+    """`…/partitions/P/state`: the ISR in the order it grew. Its node's version is the partition
+    epoch.
+    """
+
+    controller_epoch: int
+    leader: BrokerId
+    version: int = 1
+    leader_epoch: LeaderEpoch
+    isr: tuple[BrokerId, ...]
+    leader_recovery_state: int | UnsetType = UNSET
+    """1 after an unclean election, until the leader says that it has recovered; else absent."""
+
+    def recovering(self) -> bool:
+        return self.leader_recovery_state == 1
+
+
+class ConfigOverrides(Struct, frozen=True, kw_only=True):
+    """`/config/<type>/<name>`: the settings that somebody gave."""
+
+    version: int = 1
+    config: dict[str, str] = field(default_factory=dict)
+
+
+class ConfigChange(Struct, frozen=True, kw_only=True):
+    """`/config/changes/config_change_N`: whose settings to read again, e.g. `topics/t1`."""
+
+    version: int = 2
+    entity_path: str
+
+
+class ProducerIdBlock(Struct, frozen=True, kw_only=True):
+    """`/latest_producer_id_block`: the last that was given away; the end belongs to it."""
+
+    version: int = 1
+    broker: BrokerId
+    block_start: str
+    block_end: str
+
+    @classmethod
+    def of(cls, broker: BrokerId, start: ProducerId, size: int) -> "ProducerIdBlock":
+        return cls(broker=broker, block_start=str(start), block_end=str(start + size - 1))
+
+    def next_start(self) -> ProducerId:
+        return ProducerId(int(self.block_end) + 1)
+
+
+class PartitionName(Struct, frozen=True):
+    """A partition, as the lists below name it."""
+
+    topic: str
+    partition: int
+
+
+class PartitionNames(Struct, frozen=True, kw_only=True):
+    """`/admin/preferred_replica_election` and `/isr_change_notification/isr_change_N`."""
+
+    version: int = 1
+    partitions: tuple[PartitionName, ...]
+
+    @classmethod
+    def of(cls, partitions: Iterable[TopicPartition]) -> "PartitionNames":
+        return cls(partitions=tuple(PartitionName(*each) for each in partitions))
+
+    def named(self) -> list[TopicPartition]:
+        return [TopicPartition(each.topic, each.partition) for each in self.partitions]
+
+
+class PartitionMove(Struct, frozen=True):
+    """Where a partition's replicas are to be."""
+
+    topic: str
+    partition: int
+    replicas: tuple[BrokerId, ...]
+
+
+class PartitionMoves(Struct, frozen=True, kw_only=True):
+    """`/admin/reassign_partitions`, as old tools ask for moves."""
+
+    version: int = 1
+    partitions: tuple[PartitionMove, ...]
+
+
+class LogDirEvent(Struct, frozen=True, kw_only=True):
+    """`/log_dir_event_notification/log_dir_event_N`: a log directory of the broker has failed."""
+
+    version: int = 1
+    broker: BrokerId
+    event: int = 1

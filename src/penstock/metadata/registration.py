@@ -1,0 +1,63 @@
+"""`/brokers/ids/N`: a live broker and its addresses. The node's creation is the broker's epoch."""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+from penstock.config.listener import Endpoint, SecurityProtocol
+
+
+class BrokerRegistration(Struct, frozen=True, kw_only=True):
+    """Version 5 is written; 1 to 4, which lack some fields, are read."""
+
+    features: dict[str, dict[str, int]] = field(default_factory=dict)
+    listener_security_protocol_map: dict[str, SecurityProtocol] = field(default_factory=dict)
+    endpoints: tuple[str, ...] = ()
+    rack: str | UnsetType | None = UNSET
+    jmx_port: int = -1
+    port: int = -1
+    host: str | None = None
+    version: int = 5
+    timestamp: str = "-1"
+
+    def __post_init__(self) -> None:
+        self.addresses()  # a malformed one is refused where it is read
+
+    @classmethod
+    def of(
+        cls, addresses: Sequence[Endpoint], timestamp_ms: int, rack: str | None = None
+    ) -> "BrokerRegistration":
+        """`host` and `port` are for those who know one plaintext address only."""
+        plain = [each for each in addresses if each.protocol is SecurityProtocol.PLAINTEXT]
+        return cls(
+            listener_security_protocol_map={each.listener: each.protocol for each in addresses},
+            endpoints=tuple(_spelled(each) for each in addresses),
+            port=plain[0].port if plain else -1,
+            host=plain[0].host if plain else None,
+            timestamp=str(timestamp_ms),
+            rack=UNSET if rack is None else rack,
+        )
+
+    def addresses(self) -> tuple[Endpoint, ...]:
+        if self.endpoints:
+            return tuple(self._parsed(each) for each in self.endpoints)
+        plaintext = SecurityProtocol.PLAINTEXT
+        return (Endpoint(plaintext.value, plaintext, self.host or "", self.port),)
+
+    def rack_name(self) -> str | None:
+        return None if isinstance(self.rack, UnsetType) else self.rack
+
+    def _parsed(self, text: str) -> Endpoint:
+        match = re.fullmatch(r"([^:/]+)://(?:\[([^\]]*)\]|([^:]*)):([0-9]+)", text)
+        if match is None:
+            raise ValueError(f"{text!r} is not name://host:port")
+        listener, bracketed, host, port = match.groups()
+        # Before version 4 a listener had no name but its protocol's.
+        protocol = self.listener_security_protocol_map.get(listener) or SecurityProtocol(listener)
+        return Endpoint(listener, protocol, bracketed or host or "", int(port))
+
+
+def _spelled(each: Endpoint) -> str:
+    host = f"[{each.host}]" if ":" in each.host else each.host
+    return f"{each.listener}://{host}:{each.port}"

@@ -1,0 +1,180 @@
+"""The protocol of a metadata store: a tree of small versioned nodes, as ZooKeeper has it.
+
+Calls are awaitable because one implementation must wait: ZooKeeper answers after milliseconds,
+from another thread. The embedded store answers at once and never yields to the loop, so that a
+controller written once runs on both. No record path calls the store, so the `await` costs nothing
+that anyone would notice.
+
+Watches are lasting subscriptions that carry no data: a change says "read again". That can be kept
+on ZooKeeper, whose own watches fire once (arm anew, then tell), and changes in quick succession
+may be told as one. A change is never missed while the session lives. Whoever was SUSPENDED or
+EXPIRED reads everything again once CONNECTED: subscriptions stay, but what happened meanwhile may
+go untold.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from penstock.metadata.refusal import StoreError
+
+ANY_VERSION = -1
+"""As the expected version: whatever it is."""
+
+NO_SESSION = 0
+"""The owner of a node that outlives its session."""
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A node as it was read. An empty one holds None, which ZooKeeper tells from b""."""
+
+    path: str
+    data: bytes | None
+    version: int
+    """Number of times that the data was set since the creation."""
+    created_zxid: int
+    """The transaction that made it; rises over the whole tree, so that it serves as an epoch."""
+    modified_zxid: int
+    created_ms: int
+    ephemeral_owner: int = NO_SESSION
+
+
+class Check(msgspec.Struct, frozen=True):
+    """Go on only if the node is there at this version."""
+
+    path: str
+    version: int
+
+
+class Create(msgspec.Struct, frozen=True):
+    """A new node, whose parent is there. Answered with its path.
+
+    An ephemeral one goes with its session and has no children. The path of a sequential one is
+    continued with ten digits, greater each time under the same parent.
+    """
+
+    path: str
+    data: bytes | None = None
+    ephemeral: bool = False
+    sequential: bool = False
+
+
+class Set(msgspec.Struct, frozen=True):
+    """Replace the data, if the version is as expected. Answered with the node as it is then."""
+
+    path: str
+    data: bytes | None
+    version: int = ANY_VERSION
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """Remove a node without children, if the version is as expected."""
+
+    path: str
+    version: int = ANY_VERSION
+
+
+Operation: TypeAlias = Check | Create | Set | Delete
+Answer: TypeAlias = str | Node | None
+
+
+class DataChanged(msgspec.Struct, frozen=True):
+    """The node was created, set or deleted."""
+
+    path: str
+
+
+class ChildrenChanged(msgspec.Struct, frozen=True):
+    """A child came or went, or the node itself was deleted."""
+
+    path: str
+
+
+Change: TypeAlias = DataChanged | ChildrenChanged
+
+
+class SessionState(Enum):
+    """How the store can be reached. After EXPIRED comes CONNECTED in a session of another id."""
+
+    CONNECTED = "connected"
+    SUSPENDED = "suspended"
+    EXPIRED = "expired"
+
+
+class Subscription(Protocol):
+    """Nothing more is told after `cancel()`, not even what was on its way."""
+
+    def cancel(self) -> None: ...
+
+
+class MetadataStore(Protocol):
+    """One session on the tree, for one event loop. Callbacks run on that loop, never in a call."""
+
+    @property
+    def session_id(self) -> int: ...
+
+    @property
+    def session_state(self) -> SessionState: ...
+
+    def watch_session(self, told: Callable[[SessionState], None]) -> Subscription: ...
+
+    async def watch(
+        self,
+        told: Callable[[Change], None],
+        *,
+        data: Iterable[str] = (),
+        children: Iterable[str] = (),
+    ) -> Subscription:
+        """Be told of every change after this call returns, own ones included.
+
+        Data may be watched before the node is there; its creation is a change. Whose children are
+        watched must be there (`NoNode`), and is to be watched anew after its deletion.
+        """
+        ...
+
+    async def get(self, path: str) -> Node: ...
+
+    async def exists(self, path: str) -> bool: ...
+
+    async def children(self, path: str) -> list[str]:
+        """Names, not paths; sorted."""
+        ...
+
+    async def get_many(self, paths: Iterable[str]) -> dict[str, Node]:
+        """Those that are there, by path, in one round trip; each as of its own moment."""
+        ...
+
+    async def children_many(self, paths: Iterable[str]) -> dict[str, list[str]]:
+        """As `get_many`."""
+        ...
+
+    async def create(
+        self,
+        path: str,
+        data: bytes | None = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+    ) -> str: ...
+
+    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Node: ...
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None: ...
+
+    async def multi(self, operations: Sequence[Operation]) -> list[Answer]:
+        """All or none, as one transaction. The error is that of the operation which failed,
+        with its `index`.
+        """
+        ...
+
+    async def multi_many(
+        self, multis: Iterable[Sequence[Operation]]
+    ) -> list[list[Answer] | StoreError]:
+        """Several multis in one round trip, in order. Each holds or fails on its own."""
+        ...
+
+    async def close(self) -> None:
+        """End the session: its ephemeral nodes go at once."""
+        ...

@@ -1,0 +1,1 @@
+"""Partition state: leaders, in-sync replicas, high watermarks."""

@@ -1,0 +1,103 @@
+"""A broker inside a test: in a thread of its own, in a temporary directory, on a free port.
+
+    with Broker() as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap})
+
+With pytest, ask for the fixture `broker`; see `penstock.testing.plugin`.
+"""
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from penstock.broker.app import RunningBroker, new_event_loop, running
+from penstock.config.sources import resolve
+
+START_S = 30.0
+
+
+class Broker:
+    """Starts on entry and stops cleanly at the end; `settings` are a broker's, by Kafka's names.
+
+    With a `directory` of the caller's, data outlives it: another Broker goes on from there.
+    """
+
+    def __init__(
+        self, *, directory: Path | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self._directory, self._settings = directory, dict(settings or {})
+        self._stack = ExitStack()
+        self._running: RunningBroker | None = None
+        self._error: BaseException | None = None
+        self._ready = threading.Event()
+        self._stop: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """What a client takes as `bootstrap.servers`."""
+        return self.running.state.bootstrap
+
+    @property
+    def http(self) -> str | None:
+        """host:port of `/metrics`, `/healthz` and `/readyz`."""
+        return self.running.state.http
+
+    @property
+    def running(self) -> RunningBroker:
+        assert self._running is not None, "the broker has not been started"
+        return self._running
+
+    def __enter__(self) -> Self:
+        if self._directory is None:
+            self._directory = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        self._thread = threading.Thread(target=self._serve, name="penstock-broker", daemon=True)
+        self._thread.start()
+        assert self._ready.wait(START_S), "the broker did not start"
+        if self._error is not None:
+            self._stack.close()
+            raise self._error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._loop is not None
+        assert self._stop is not None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        self._stack.close()
+        if self._error is not None:
+            raise self._error
+
+    def _serve(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=new_event_loop) as runner:
+                runner.run(self._until_stopped())
+        except BaseException as failure:  # noqa: BLE001  for the test's thread to raise
+            self._error = failure
+        finally:
+            self._ready.set()
+
+    async def _until_stopped(self) -> None:
+        assert self._directory is not None
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        resolved = resolve(
+            defaults={
+                "listeners": "PLAINTEXT://127.0.0.1:0",
+                "log.dir": str((self._directory / "logs").absolute()),
+            },
+            pairs=[f"{name}={text}" for name, text in self._settings.items()],
+            strict=True,
+        )
+        async with running(resolved, self._directory) as self._running:
+            self._ready.set()
+            await self._stop.wait()

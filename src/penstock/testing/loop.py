@@ -1,0 +1,44 @@
+"""An event loop's clock by hand: calls are made when the test says that time has passed."""
+
+from collections.abc import Callable
+
+
+class ManualCall:
+    """A call that a `ManualLoop` will make."""
+
+    def __init__(self, when_s: float, callback: Callable[[], object]) -> None:
+        self.when_s, self.callback, self.cancelled = when_s, callback, False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class ManualLoop:
+    """`call_soon` and `call_later` without a thread, a selector or real time."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self._calls: list[ManualCall] = []
+
+    def call_soon(self, callback: Callable[[], object], /) -> ManualCall:
+        return self.call_later(0, callback)
+
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> ManualCall:
+        call = ManualCall(self.now_s + delay, callback)
+        self._calls.append(call)
+        return call
+
+    @property
+    def waiting(self) -> int:
+        return sum(not call.cancelled for call in self._calls)
+
+    def advance(self, seconds: float = 0) -> None:
+        """Make every call that is due by then, in order; also those that they ask for."""
+        until = self.now_s + seconds
+        while due := [c for c in self._calls if c.when_s <= until and not c.cancelled]:
+            first = min(due, key=lambda call: call.when_s)
+            self._calls.remove(first)
+            self.now_s = max(self.now_s, first.when_s)
+            first.callback()
+        self._calls = [call for call in self._calls if not call.cancelled]
+        self.now_s = until

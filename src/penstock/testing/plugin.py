@@ -1,0 +1,44 @@
+"""pytest fixtures, found by pytest itself once penstock is installed.
+
+    def test_what_was_produced_is_counted(broker):
+        producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
+        ...
+
+`broker` is new for each test; `shared_broker` is one for the whole session. Both take the
+settings of a fixture `broker_settings`, if there is one of that name, such as
+`{"auto.create.topics.enable": "false"}`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from penstock.testing.broker import Broker
+
+
+@pytest.fixture(scope="session")
+def broker_settings() -> Mapping[str, str]:
+    """Override it to start brokers with other settings."""
+    return {}
+
+
+@pytest.fixture
+def broker(broker_settings: Mapping[str, str]) -> "Iterator[Broker]":
+    """A broker for this test alone; `broker.bootstrap` is its address."""
+    yield from _started(broker_settings)
+
+
+@pytest.fixture(scope="session")
+def shared_broker(broker_settings: Mapping[str, str]) -> "Iterator[Broker]":
+    """A broker for the whole session: topics are shared, so give each test its own."""
+    yield from _started(broker_settings)
+
+
+def _started(settings: Mapping[str, str]) -> "Iterator[Broker]":
+    # Late: whoever runs pytest without a broker does not pay for it.
+    from penstock.testing.broker import Broker
+
+    with Broker(settings=settings) as broker:
+        yield broker

@@ -1,0 +1,32 @@
+"""Keys and error codes mean to our client what they mean to the Java client."""
+
+import random
+
+import pytest
+
+from peers import java
+from penstock.client.murmur2 import murmur2
+from penstock.client.partitioner import keyed_partition
+from penstock.client.refusal import RETRIABLE, UNSETTLED
+
+pytestmark = pytest.mark.peer
+JARS = "clients-4.4.0"
+
+
+def test_keys_hash_and_choose_partitions_as_in_java() -> None:
+    dice = random.Random(7)
+    keys = [dice.randbytes(size) for size in range(70) for _ in range(4)]
+    keys += [b"21", b"foobar", "größe".encode(), bytes(1000), b"\xff" * 1000]
+    counts = [dice.choice([1, 2, 3, 6, 50, 1000]) for _ in keys]
+    lines = "".join(f"{count} {key.hex()}\n" for key, count in zip(keys, counts, strict=True))
+    answers = java.run("ClientFacts", "murmur2", jars=JARS, stdin=lines).splitlines()
+    assert answers == [
+        f"{murmur2(key)} {keyed_partition(key, count)}"
+        for key, count in zip(keys, counts, strict=True)
+    ]
+
+
+def test_the_java_client_tries_the_same_errors_again() -> None:
+    java_names = set(java.run("ClientFacts", "retriable", jars=JARS).split())
+    assert {code.name for code in RETRIABLE} == java_names
+    assert UNSETTLED < RETRIABLE

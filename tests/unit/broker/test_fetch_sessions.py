@@ -1,0 +1,97 @@
+from itertools import count
+
+import pytest
+
+from penstock.broker.fetch_sessions import (
+    EVICTION_MS,
+    FetchSessionIdNotFound,
+    FetchSessions,
+    FetchSessionTopicIdError,
+    InvalidFetchSessionEpoch,
+)
+from penstock.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+)
+
+
+def sessions(slots: int = 10) -> FetchSessions:
+    return FetchSessions(slots, count(1).__next__)
+
+
+def request(
+    session_id: int, epoch: int, *indexes: int, forget: tuple[int, ...] = ()
+) -> FetchRequest:
+    parts = [FetchPartition(partition=i, fetch_offset=10 * epoch) for i in indexes]
+    return FetchRequest(
+        session_id=session_id,
+        session_epoch=epoch,
+        topics=[FetchTopic(topic="t", partitions=parts)] if parts else [],
+        forgotten_topics_data=[ForgottenTopic(topic="t", partitions=list(forget))]
+        if forget
+        else [],
+    )
+
+
+def begin(sessions: FetchSessions, asked: FetchRequest, now_ms: int = 0, *, uses_ids: bool = False):  # type: ignore[no-untyped-def]
+    return sessions.begin(asked, uses_ids=uses_ids, now_ms=now_ms)
+
+
+def test_a_request_without_session_stands_alone() -> None:
+    kept = sessions()
+    session = begin(kept, request(0, -1, 0, 1))
+    assert (session.id, len(session.wanted), len(kept)) == (0, 2, 0)
+
+
+def test_a_session_remembers_partitions_and_takes_changes() -> None:
+    kept = sessions()
+    first = begin(kept, request(0, 0, 0, 1, 2))
+    assert not first.is_incremental
+    second = begin(kept, request(first.id, 1, 1, forget=(0,)))
+    assert second is first
+    assert second.is_incremental
+    assert [(w.index, w.fetch_offset) for w in second.wanted.values()] == [(1, 10), (2, 0)]
+
+
+def test_an_unknown_session_a_lost_request_and_a_change_of_naming_are_refused() -> None:
+    kept = sessions()
+    with pytest.raises(FetchSessionIdNotFound):
+        begin(kept, request(99, 1))
+    session = begin(kept, request(0, 0, 0))
+    with pytest.raises(InvalidFetchSessionEpoch):
+        begin(kept, request(session.id, 2))
+    with pytest.raises(FetchSessionTopicIdError):
+        begin(kept, request(session.id, 1), uses_ids=True)
+
+
+def test_epoch_0_and_minus_1_close_the_session_they_name() -> None:
+    kept = sessions()
+    session = begin(kept, request(0, 0, 0))
+    begin(kept, request(session.id, -1))
+    with pytest.raises(FetchSessionIdNotFound):
+        begin(kept, request(session.id, 1))
+
+
+def test_a_session_without_partitions_left_is_closed() -> None:
+    kept = sessions()
+    session = begin(kept, request(0, 0, 0))
+    assert begin(kept, request(session.id, 1, forget=(0,))).id == 0
+    assert len(kept) == 0
+
+
+def test_when_all_slots_are_taken_only_an_old_session_makes_room() -> None:
+    kept = sessions(slots=1)
+    old = begin(kept, request(0, 0, 0), now_ms=0)
+    assert begin(kept, request(0, 0, 1), now_ms=EVICTION_MS - 1).id == 0
+    new = begin(kept, request(0, 0, 1), now_ms=EVICTION_MS)
+    assert new.id not in {0, old.id}
+    with pytest.raises(FetchSessionIdNotFound):
+        begin(kept, request(old.id, 1))
+
+
+def test_a_partition_that_had_data_is_read_last_next_time() -> None:
+    session = begin(sessions(), request(0, 0, 0, 1, 2))
+    session.to_the_end(next(iter(session.wanted.values())))
+    assert [w.index for w in session.wanted.values()] == [1, 2, 0]

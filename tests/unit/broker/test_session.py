@@ -1,0 +1,245 @@
+"""One connection over a real socket pair: order, waiting, back-pressure, and its end."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from penstock.broker.context import Context, Peer, Services
+from penstock.broker.dispatch import Dispatch, Handler, Routes
+from penstock.broker.session import READ_AHEAD_BYTES, Session
+from penstock.broker.waiters import Parked, Waiter, Waiters
+from penstock.clock import SystemClock
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.apis import APIS
+from penstock.wire.codec import decode
+from penstock.wire.frame import request_frame
+from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+from penstock.wire.schema import Message
+
+
+class Owner:
+    """A server of one session."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, tasks: asyncio.TaskGroup) -> None:
+        self.waiters, self._tasks, self.ended = Waiters(loop), tasks, asyncio.Event()
+
+    def closed(self, _session: Session) -> None:
+        self.ended.set()
+
+    def park(self, parked: Parked[Message], done: Callable[[Message], object]) -> Waiter:
+        return self.waiters.park(parked, done)
+
+    def run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
+        async def reply() -> None:
+            session.reply(await work)
+
+        self._tasks.create_task(reply())
+
+
+class Client:
+    """The other end, with the owner of the session for the test to look at."""
+
+    def __init__(self, sock: socket.socket, owner: Owner, session: Session) -> None:
+        self.sock, self.owner, self.session = sock, owner, session
+        self._loop = asyncio.get_running_loop()
+
+    async def send(self, data: bytes | bytearray) -> None:
+        await self._loop.sock_sendall(self.sock, data)
+
+    async def ask(self, number: int, *, topics: int = 0) -> None:
+        request = MetadataRequest(topics=[], allow_auto_topic_creation=bool(topics))
+        await self.send(request_frame(APIS[3], 4, number, None, request))
+
+    async def read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            part = await self._loop.sock_recv(self.sock, size - len(data))
+            if not part:
+                break
+            data += part
+        return data
+
+    async def answer(self) -> tuple[int, bytes]:
+        """Correlation id and body of the next response; (-1, b"") at the end."""
+        size = await self.read(4)
+        if not size:
+            return -1, b""
+        frame = await self.read(int.from_bytes(size, "big"))
+        return int.from_bytes(frame[:4], "big"), frame[4:]
+
+
+@asynccontextmanager
+async def connected(
+    handlers: dict[int, Handler], max_frame_bytes: int = 1 << 20
+) -> AsyncIterator[Client]:
+    loop = asyncio.get_running_loop()
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        owner = Owner(loop, tasks)
+        services = cast("Services", None)
+        dispatch = Dispatch(Routes(handlers), services, SystemClock(), Peer("P", "test", 0))
+        session = Session(loop, ours, dispatch, owner, max_frame_bytes)
+        yield Client(theirs, owner, session)
+        session.close("the test is over")
+        theirs.close()
+
+
+def served(test: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
+    def run() -> None:
+        asyncio.run(test())
+
+    run.__name__ = test.__name__
+    return run
+
+
+def at_once(_request: Any, ctx: Context) -> MetadataResponse:
+    return MetadataResponse(controller_id=ctx.header.correlation_id)
+
+
+@served
+async def test_pipelined_requests_are_answered_in_order() -> None:
+    async with connected({3: at_once}) as client:
+        for number in range(200):
+            await client.ask(number)
+        assert [(await client.answer())[0] for _ in range(200)] == list(range(200))
+
+
+@served
+async def test_a_request_that_waits_holds_back_those_behind_it() -> None:
+    ready: list[MetadataResponse] = []
+
+    def wait_for_first(_request: Any, ctx: Context) -> MetadataResponse | Parked[MetadataResponse]:
+        if ctx.header.correlation_id > 0:
+            return MetadataResponse()
+        return Parked(["key"], 60_000, lambda: ready[0] if ready else None, MetadataResponse)
+
+    async with connected({3: wait_for_first}) as client:
+        for number in range(3):
+            await client.ask(number)
+        await asyncio.sleep(0)
+        while not client.session.is_busy:
+            await asyncio.sleep(0)
+        ready.append(MetadataResponse())
+        client.owner.waiters.changed("key")
+        assert [(await client.answer())[0] for _ in range(3)] == [0, 1, 2]
+
+
+@served
+async def test_an_awaited_request_is_answered_before_the_next() -> None:
+    async def later(_request: Any, ctx: Context) -> MetadataResponse:
+        for _ in range(5 - ctx.header.correlation_id):
+            await asyncio.sleep(0)
+        return MetadataResponse()
+
+    async with connected({3: later}) as client:
+        for number in range(4):
+            await client.ask(number)
+        assert [(await client.answer())[0] for _ in range(4)] == [0, 1, 2, 3]
+
+
+@served
+async def test_nothing_is_sent_where_no_response_is_expected() -> None:
+    def silent_on_odd(_request: Any, ctx: Context) -> MetadataResponse | None:
+        return None if ctx.header.correlation_id % 2 else MetadataResponse()
+
+    async with connected({3: silent_on_odd}) as client:
+        for number in range(4):
+            await client.ask(number)
+        assert [(await client.answer())[0] for _ in range(2)] == [0, 2]
+
+
+@served
+async def test_a_client_that_does_not_read_is_not_read_from_either() -> None:
+    handled = 0
+
+    def large(_request: Any, _ctx: Context) -> MetadataResponse:
+        nonlocal handled
+        handled += 1
+        return MetadataResponse(cluster_id="x" * 30_000)
+
+    async with connected({3: large}) as client:
+        client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        for number in range(200):
+            await client.ask(number)
+        await asyncio.sleep(0)
+        assert handled < 200
+        assert [(await client.answer())[0] for _ in range(200)] == list(range(200))
+        assert handled == 200
+
+
+@served
+async def test_read_ahead_of_a_waiting_request_is_bounded() -> None:
+    def never(_request: Any, _ctx: Context) -> Parked[MetadataResponse]:
+        return Parked([], 60_000, lambda: None, MetadataResponse)
+
+    async with connected({3: never}) as client:
+        sent = 0
+        loop = asyncio.get_running_loop()
+        client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        frame = bytes(request_frame(APIS[3], 4, 1, "x" * 1000, MetadataRequest()))
+        try:
+            async with asyncio.timeout(0.3):
+                while True:
+                    await loop.sock_sendall(client.sock, frame)
+                    sent += len(frame)
+        except TimeoutError:
+            pass
+        assert sent < READ_AHEAD_BYTES + (1 << 20)
+
+
+@served
+async def test_a_malformed_request_ends_the_connection() -> None:
+    async with connected({3: at_once}) as client:
+        await client.send(b"\0\0\0\x0a" + b"\xff" * 10)
+        assert await client.answer() == (-1, b"")
+        assert client.owner.ended.is_set()
+
+
+@served
+async def test_a_version_that_is_not_served_ends_the_connection() -> None:
+    async with connected({3: at_once}) as client:
+        frame = request_frame(APIS[3], 4, 1, None, MetadataRequest())
+        frame[6:8] = (99).to_bytes(2, "big")
+        await client.send(frame)
+        assert await client.answer() == (-1, b"")
+
+
+@served
+async def test_a_frame_over_the_limit_ends_the_connection() -> None:
+    async with connected({3: at_once}, max_frame_bytes=100) as client:
+        await client.send((101).to_bytes(4, "big"))
+        assert await client.answer() == (-1, b"")
+
+
+@served
+async def test_a_refusal_is_answered_with_its_code() -> None:
+    class Refused(KafkaError):
+        code = ErrorCode.INVALID_REQUEST
+
+    def refuse(_request: Any, _ctx: Context) -> ApiVersionsResponse:
+        raise Refused("no")
+
+    async with connected({18: refuse}) as client:
+        await client.send(request_frame(APIS[18], 0, 7, None, ApiVersionsRequest()))
+        number, body = await client.answer()
+        assert number == 7
+        assert decode(ApiVersionsResponse, 0, body).error_code == ErrorCode.INVALID_REQUEST
+
+
+@served
+async def test_a_client_that_leaves_takes_its_waiting_request_along() -> None:
+    def never(_request: Any, _ctx: Context) -> Parked[MetadataResponse]:
+        return Parked(["key"], 60_000, lambda: None, MetadataResponse)
+
+    async with connected({3: never}) as client:
+        await client.ask(1)
+        while not len(client.owner.waiters):
+            await asyncio.sleep(0)
+        client.sock.close()
+        await client.owner.ended.wait()
+        assert len(client.owner.waiters) == 0

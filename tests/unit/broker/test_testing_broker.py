@@ -1,0 +1,70 @@
+"""The shipped test kit, used as its users would."""
+
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from penstock.errors import ConfigError
+from penstock.testing.broker import Broker
+
+
+def produced(bootstrap: str, topic: str, *values: str) -> None:
+    failed: list[object] = []
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
+    for value in values:
+        producer.produce(topic, value, on_delivery=lambda error, _: failed.append(error))
+    assert producer.flush(10) == 0
+    assert failed == [None] * len(values)
+
+
+def consumed(bootstrap: str, topic: str, count: int) -> list[str]:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "log_level": 0})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found: list[str] = []
+    deadline = time.monotonic() + 10
+    while len(found) < count and time.monotonic() < deadline:
+        found += [
+            (m.value() or b"").decode() for m in consumer.consume(count, 0.2) if not m.error()
+        ]
+    return found
+
+
+def test_a_test_produces_and_reads_back_through_a_real_client(broker: Broker) -> None:
+    produced(broker.bootstrap, "orders", "a", "b", "c")
+    assert consumed(broker.bootstrap, "orders", 3) == ["a", "b", "c"]
+
+
+def test_it_is_ready_at_once_and_tells_its_health(broker: Broker) -> None:
+    with urlopen(f"http://{broker.http}/readyz") as answer:
+        assert answer.status == 200
+    with urlopen(f"http://{broker.http}/metrics") as answer:
+        text = answer.read().decode()
+    assert "kafka_controller_kafkacontroller_activecontrollercount 1" in text
+
+
+def test_data_in_a_directory_of_ones_own_outlives_the_broker(tmp_path: Path) -> None:
+    with Broker(directory=tmp_path) as first:
+        produced(first.bootstrap, "kept", "x")
+    with Broker(directory=tmp_path) as second:
+        produced(second.bootstrap, "kept", "y")
+        assert consumed(second.bootstrap, "kept", 2) == ["x", "y"]
+
+
+def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
+    with (
+        Broker(directory=tmp_path),
+        pytest.raises(ConfigError, match="in use"),
+        Broker(directory=tmp_path),
+    ):
+        pass
+
+
+def test_a_wrong_setting_is_told_where_the_test_can_see_it() -> None:
+    with (
+        pytest.raises(ConfigError, match=r"num\.partitions"),
+        Broker(settings={"num.partitions": "none"}),
+    ):
+        pass

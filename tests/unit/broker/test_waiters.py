@@ -1,0 +1,91 @@
+from penstock.broker.waiters import Parked, Waiters
+from penstock.testing.loop import ManualLoop
+
+
+class Waiting:
+    """A request that is ready once `ready` is set, and counts its attempts."""
+
+    def __init__(self, *keys: str, wait_ms: int = 500) -> None:
+        self.ready, self.attempts, self.answers = False, 0, list[str]()
+        self.parked = Parked(keys, wait_ms, self.attempt, lambda: "expired")
+
+    def attempt(self) -> str | None:
+        self.attempts += 1
+        return "done" if self.ready else None
+
+
+def parked(loop: ManualLoop, *keys: str) -> tuple[Waiters, Waiting]:
+    waiters, waiting = Waiters(loop), Waiting(*keys)
+    waiters.park(waiting.parked, waiting.answers.append)
+    return waiters, waiting
+
+
+def test_a_change_lets_the_request_try_again_in_the_next_turn() -> None:
+    loop = ManualLoop()
+    waiters, waiting = parked(loop, "a")
+    waiting.ready = True
+    waiters.changed("a")
+    assert waiting.answers == []
+    loop.advance()
+    assert waiting.answers == ["done"]
+    assert (len(waiters), loop.waiting) == (0, 0)
+
+
+def test_many_changes_of_one_turn_cost_one_attempt() -> None:
+    loop = ManualLoop()
+    waiters, waiting = parked(loop, "a", "b")
+    for _ in range(10):
+        waiters.changed("a")
+        waiters.changed("b")
+    loop.advance()
+    assert waiting.attempts == 1
+    assert len(waiters) == 1
+
+
+def test_a_change_of_something_else_is_not_heard() -> None:
+    loop = ManualLoop()
+    waiters, waiting = parked(loop, "a")
+    waiters.changed("b")
+    loop.advance()
+    assert waiting.attempts == 0
+
+
+def test_at_its_deadline_a_request_answers_with_what_there_is() -> None:
+    loop = ManualLoop()
+    waiters, waiting = parked(loop, "a")
+    loop.advance(0.499)
+    assert waiting.answers == []
+    loop.advance(0.002)
+    assert waiting.answers == ["expired"]
+    waiters.changed("a")
+    loop.advance(1)
+    assert (waiting.answers, waiting.attempts) == (["expired"], 0)
+
+
+def test_a_request_that_was_taken_away_never_answers() -> None:
+    loop = ManualLoop()
+    waiters, waiting = Waiters(loop), Waiting("a")
+    waiter = waiters.park(waiting.parked, waiting.answers.append)
+    waiting.ready = True
+    waiters.changed("a")
+    waiter.cancel()
+    loop.advance(1)
+    assert waiting.answers == []
+
+
+def test_an_answer_may_park_again_and_cause_changes() -> None:
+    """A session that was answered goes on with its next request from within."""
+    loop = ManualLoop()
+    waiters, first = Waiters(loop), Waiting("a")
+    second = Waiting("a")
+
+    def go_on(_answer: str) -> None:
+        waiters.park(second.parked, second.answers.append)
+        second.ready = True
+        waiters.changed("a")
+
+    waiters.park(first.parked, go_on)
+    first.ready = True
+    waiters.changed("a")
+    loop.advance()
+    assert second.answers == ["done"]

@@ -1,0 +1,104 @@
+"""`penstock metadata` through click's runner, and the refusals of a backup."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from penstock.cli.main import main
+from penstock.clock import SystemClock
+from penstock.metadata.schema import SCHEMA_VERSION
+from penstock.metadata.store import Create, Set
+from penstock.metadata.tree import FILE_NAME, Tree
+
+
+def run(*args: str | Path, given: bytes | None = None) -> Result:
+    return CliRunner().invoke(main, ["metadata", *map(str, args)], input=given)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A directory whose store has seen text, bytes, null, numbering and a live session."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    with closing(Tree.open(folder / FILE_NAME, SystemClock())) as tree:
+        writes = [
+            Create("/text", '{"a":"é"}'.encode()),
+            Create("/raw", b"\xff\x00"),
+            Create("/empty", b""),
+            Create("/null"),
+            Create("/null/n_", sequential=True),
+            Create("/live", ephemeral=True),
+        ]
+        tree.apply(tree.open_session(), [writes, [Set("/text", b"new")], [Set("/raw", b"\xfe")]])
+    return folder
+
+
+def nodes(folder: Path) -> list[object]:
+    with closing(Tree.open(folder / FILE_NAME, SystemClock())) as tree:
+        return [
+            tree.get(path) for path in ("/text", "/raw", "/empty", "/null", "/null/n_0000000000")
+        ]
+
+
+def test_an_export_imports_to_the_same_tree(data: Path, tmp_path: Path) -> None:
+    assert run("export", "--dir", data, tmp_path / "backup").exit_code == 0
+    other = tmp_path / "other"
+    other.mkdir()
+    done = run("import", "--dir", other, tmp_path / "backup")
+    assert (done.exit_code, done.stdout.split()[:3]) == (0, ["imported", "6", "nodes"])
+    assert nodes(other) == nodes(data)
+    assert run("export", "--dir", other).stdout == (tmp_path / "backup").read_text()
+    with closing(Tree.open(other / FILE_NAME, SystemClock())) as tree:
+        assert tree.children("/") == ["empty", "null", "raw", "text"]
+        again = tree.apply(tree.open_session(), [[Create("/null/n_", sequential=True)]])
+        assert again == [["/null/n_0000000001"]]
+        newest = tree.get("/null/n_0000000001").created_zxid
+        assert newest > tree.get("/raw").modified_zxid
+
+
+def test_a_running_broker_can_be_exported_but_not_imported_into(data: Path) -> None:
+    with closing(Tree.open(data / FILE_NAME, SystemClock())) as tree:
+        tree.apply(tree.open_session(), [[Create("/fresh", b"1")]])
+        lines = run("export", "--dir", data).stdout.splitlines()
+        assert "/fresh" in [json.loads(line).get("path") for line in lines]
+        refused = run("import", "--dir", data, given="\n".join(lines).encode())
+    assert refused.exit_code == 2
+    assert "in use by another process" in refused.stderr
+
+
+def test_a_store_with_nodes_is_not_imported_into(data: Path) -> None:
+    before = nodes(data)
+    refused = run("import", "--dir", data, given=run("export", "--dir", data).stdout_bytes)
+    assert refused.exit_code == 2
+    assert "is not empty" in refused.stderr
+    assert nodes(data) == before
+
+
+def test_what_is_not_a_whole_backup_is_refused(data: Path, tmp_path: Path) -> None:
+    whole = run("export", "--dir", data).stdout_bytes.splitlines()
+    header = json.loads(whole[0])
+    newer = json.dumps(header | {"schema_version": SCHEMA_VERSION + 1}).encode()
+    without_parent = [json.dumps(header | {"nodes": 5}).encode(), *whole[1:3], *whole[4:]]
+    cases = {
+        "announced": whole[:-1],
+        "was truncated": [*whole[:-1], whole[-1][:-5]],
+        "not a backup": [],
+        "its format is": [json.dumps(header | {"format": "other"}).encode(), *whole[1:]],
+        "schema version": [newer, *whole[1:]],
+        "has no parent": without_parent,
+        "6 nodes are announced, 5": [*whole[:-1], whole[1]],
+    }
+    for says, lines in cases.items():
+        refused = run("import", "--dir", tmp_path, given=b"\n".join(lines))
+        assert refused.exit_code == 2
+        assert says in refused.stderr
+    assert not (tmp_path / FILE_NAME).exists()
+
+
+def test_a_directory_without_metadata_has_no_backup(tmp_path: Path) -> None:
+    refused = run("export", "--dir", tmp_path)
+    assert refused.exit_code == 2
+    assert "there is no" in refused.stderr

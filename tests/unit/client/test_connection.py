@@ -1,0 +1,249 @@
+"""A connection against brokers that answer by a script: old, slow, mad or gone."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeAlias, TypeVar
+
+import pytest
+
+from penstock.client.address import Address
+from penstock.client.connection import Connection, connect
+from penstock.client.refusal import BrokerRefused, ConnectionFailed, NoAnswer, VersionsApart
+from penstock.errors import ErrorCode
+from penstock.wire.apis import APIS, api_of
+from penstock.wire.frame import response_frame
+from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
+from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+from penstock.wire.negotiation import api_versions_refusal
+from penstock.wire.schema import Message
+
+T = TypeVar("T")
+Broker: TypeAlias = Callable[[RequestHeader], bytes | None]
+"""What goes back for a request; None hangs up."""
+SPOKEN = [
+    ApiVersion(api_key=18, min_version=0, max_version=4),
+    ApiVersion(api_key=3, min_version=2, max_version=99),
+    ApiVersion(api_key=0, min_version=77, max_version=99),
+    ApiVersion(api_key=30_000, min_version=0, max_version=1),
+]
+
+
+def answer(header: RequestHeader, response: Message, version: int | None = None) -> bytes:
+    spoken = header.version if version is None else version
+    frame, _ = response_frame(header.api, spoken, header.correlation_id, response)
+    return bytes(frame)
+
+
+def modern(header: RequestHeader) -> bytes:
+    if header.api.key == API_VERSIONS:
+        return answer(header, ApiVersionsResponse(api_keys=SPOKEN))
+    return answer(header, MetadataResponse(cluster_id=f"asked in {header.version}"))
+
+
+@asynccontextmanager
+async def broker(script: Broker) -> AsyncIterator[tuple[Address, list[RequestHeader]]]:
+    asked: list[RequestHeader] = []
+
+    async def session(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while size := await reader.read(4):
+                frame = await reader.readexactly(int.from_bytes(size, "big"))
+                header, _ = read_request_header(frame)
+                asked.append(header)
+                back = script(header)
+                if back is None:
+                    break
+                writer.write(back)
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(session, "127.0.0.1", 0)
+    try:
+        yield Address(*server.sockets[0].getsockname()), asked
+    finally:
+        server.close()
+
+
+def run(
+    script: Broker, scenario: Callable[[Connection], Awaitable[T]]
+) -> tuple[T, list[RequestHeader]]:
+    async def main() -> tuple[T, list[RequestHeader]]:
+        async with asyncio.timeout(20), broker(script) as (address, asked):
+            connection = await connect(address, client_id="me")
+            try:
+                return await scenario(connection), asked
+            finally:
+                await connection.close()
+
+    return asyncio.run(main())
+
+
+async def metadata(connection: Connection) -> str | None:
+    response = await connection.call(MetadataRequest(), MetadataResponse, timeout_ms=10_000)
+    return response.cluster_id
+
+
+def test_each_api_is_called_in_the_highest_common_version() -> None:
+    words, asked = run(modern, metadata)
+    assert words == f"asked in {APIS[3].high}"
+    assert [(each.api.name, each.version, each.client_id) for each in asked] == [
+        ("ApiVersions", 4, "me"),
+        ("Metadata", APIS[3].high, "me"),
+    ]
+
+
+def test_a_broker_older_than_the_first_question_is_asked_in_its_own_version() -> None:
+    def older(header: RequestHeader) -> bytes:
+        if header.api.key == API_VERSIONS and header.version > 2:
+            refusal = ApiVersionsResponse(
+                error_code=ErrorCode.UNSUPPORTED_VERSION,
+                api_keys=[ApiVersion(api_key=18, min_version=0, max_version=2)],
+            )
+            return answer(header, refusal, version=0)
+        return modern(header)
+
+    _, asked = run(older, metadata)
+    assert [each.version for each in asked[:2]] == [4, 2]
+
+
+def test_a_broker_that_only_refuses_is_asked_in_version_0() -> None:
+    def oldest(header: RequestHeader) -> bytes:
+        if header.api.key == API_VERSIONS and header.version > 0:
+            refusal = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+            return answer(header, refusal, version=0)
+        return modern(header)
+
+    _, asked = run(oldest, metadata)
+    assert [each.version for each in asked[:2]] == [4, 0]
+
+
+def test_our_own_brokers_refusal_is_understood() -> None:
+    def ours(header: RequestHeader) -> bytes:
+        if len(seen) == 0:
+            seen.append(header)
+            return bytes(api_versions_refusal(header.correlation_id))
+        return modern(header)
+
+    seen: list[RequestHeader] = []
+    _, asked = run(ours, metadata)
+    assert [each.version for each in asked[:2]] == [4, APIS[API_VERSIONS].high]
+
+
+def test_another_refusal_of_the_first_question_is_raised() -> None:
+    def refusing(header: RequestHeader) -> bytes:
+        return answer(
+            header, ApiVersionsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        )
+
+    with pytest.raises(BrokerRefused, match="CLUSTER_AUTHORIZATION_FAILED"):
+        run(refusing, metadata)
+
+
+def test_an_api_without_a_common_version_is_not_sent() -> None:
+    async def scenario(connection: Connection) -> None:
+        with pytest.raises(VersionsApart, match="ListGroups"):
+            await connection.call(ListGroupsRequest(), ListGroupsResponse, timeout_ms=1_000)
+        assert await metadata(connection)
+
+    _, asked = run(modern, scenario)
+    assert len(asked) == 2
+
+
+def test_requests_are_sent_without_waiting_for_answers() -> None:
+    held: list[bytes] = []
+
+    def lazy(header: RequestHeader) -> bytes:
+        if header.api.key == API_VERSIONS:
+            return modern(header)
+        held.append(modern(header))
+        return b"".join(held) if len(held) == 3 else b""
+
+    async def scenario(connection: Connection) -> list[str | None]:
+        futures = [connection.send(MetadataRequest(), MetadataResponse) for _ in range(3)]
+        futures[1].cancel()
+        return [(await futures[n]).cluster_id for n in (0, 2)]
+
+    words, _ = run(lazy, scenario)
+    assert words == [f"asked in {APIS[3].high}"] * 2
+
+
+def mad(data: bytes) -> Broker:
+    def script(header: RequestHeader) -> bytes:
+        return modern(header) if header.api.key == API_VERSIONS else data
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\x00\x00\x00\x04\x00\x00\x00\x63", "response"),
+        (b"\x00\x00\x00\x05\x00\x00\x00\x63\x00", "response 99 instead of 2"),
+        (b"\x00\x00\x00\x06\x00\x00\x00\x02\x00\x00", "Metadata"),
+        (b"\xff\xff\xff\xff", "frame of -1 bytes"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "frame of"),
+    ],
+)
+def test_a_broker_that_breaks_the_protocol_is_left(data: bytes, why: str) -> None:
+    async def scenario(connection: Connection) -> None:
+        futures = [connection.send(MetadataRequest(), MetadataResponse) for _ in range(2)]
+        for future in futures:
+            with pytest.raises(ConnectionFailed, match=why):
+                await future
+        assert not connection.is_open
+        with pytest.raises(ConnectionFailed, match=why):
+            connection.send(MetadataRequest(), MetadataResponse)
+
+    run(mad(data), scenario)
+
+
+def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
+    def eager(header: RequestHeader) -> bytes:
+        return modern(header) * 2 if header.api.key == 3 else modern(header)
+
+    async def scenario(connection: Connection) -> None:
+        assert await metadata(connection)
+        with pytest.raises(ConnectionFailed, match="nobody asked"):
+            await metadata(connection)
+
+    run(eager, scenario)
+
+
+def test_a_late_broker_is_left() -> None:
+    async def scenario(connection: Connection) -> None:
+        with pytest.raises(NoAnswer, match="did not answer Metadata within 50 ms") as caught:
+            await connection.call(MetadataRequest(), MetadataResponse, timeout_ms=50)
+        assert caught.value.code is ErrorCode.REQUEST_TIMED_OUT
+        assert not connection.is_open
+
+    run(mad(b""), scenario)
+
+
+def test_a_broker_that_hangs_up_fails_what_is_on_its_way() -> None:
+    def leaving(header: RequestHeader) -> bytes | None:
+        return modern(header) if header.api.key == API_VERSIONS else None
+
+    async def scenario(connection: Connection) -> None:
+        with pytest.raises(ConnectionFailed, match="lost") as caught:
+            await metadata(connection)
+        assert caught.value.code is ErrorCode.NETWORK_EXCEPTION
+
+    run(leaving, scenario)
+
+
+def test_nobody_at_home_and_nobody_who_answers_are_told_apart() -> None:
+    async def main() -> None:
+        async with broker(lambda _: b"") as (address, _):
+            with pytest.raises(ConnectionFailed, match="did not answer within 50 ms"):
+                await connect(address, client_id="me", timeout_ms=50)
+        with pytest.raises(ConnectionFailed, match="cannot connect"):
+            await connect(address, client_id="me")
+
+    asyncio.run(main())
+
+
+def test_an_api_is_known_by_both_of_its_messages() -> None:
+    assert api_of(MetadataRequest) is api_of(MetadataResponse) is APIS[3]

@@ -1,0 +1,82 @@
+import pytest
+
+from penstock.controller.election import (
+    Elected,
+    ElectionNotNeeded,
+    EligibleLeadersNotAvailable,
+    PreferredLeaderNotAvailable,
+    elected,
+    first_elected,
+    forced,
+    preferred,
+)
+from penstock.metadata.image import Partition
+from penstock.metadata.records import NO_LEADER
+from penstock.types import BrokerId, LeaderEpoch
+
+
+def brokers(*ids: int) -> tuple[BrokerId, ...]:
+    return tuple(map(BrokerId, ids))
+
+
+def partition(
+    replicas: tuple[int, ...], isr: tuple[int, ...], leader: int = NO_LEADER
+) -> Partition:
+    return Partition(brokers(*replicas), brokers(*isr), BrokerId(leader), LeaderEpoch(0))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "isr", "leader", "live", "unclean", "outcome"),
+    [
+        # The assignment's order decides, not the ISR's.
+        ((1, 2, 3), (3, 2, 1), 1, (2, 3), False, (2, (3, 2), False)),
+        # A leader that lives stays, also when it is not the preferred one.
+        ((1, 2, 3), (1, 2, 3), 2, (1, 2), False, (2, (1, 2), False)),
+        # Outside the ISR nobody is elected,
+        ((1, 2, 3), (1,), 1, (2, 3), False, (-1, (1,), False)),
+        # unless the topic allows it.
+        ((1, 2, 3), (1,), 1, (2, 3), True, (2, (2,), True)),
+        # An unclean election is not held while a clean one can be.
+        ((1, 2, 3), (3,), 1, (2, 3), True, (3, (3,), False)),
+        ((1, 2, 3), (1, 2), 1, (), True, (-1, (1, 2), False)),
+    ],
+)
+def test_leaders_come_from_the_isr(
+    replicas: tuple[int, ...],
+    isr: tuple[int, ...],
+    leader: int,
+    live: tuple[int, ...],
+    unclean: bool,
+    outcome: tuple[int, tuple[int, ...], bool],
+) -> None:
+    assert elected(partition(replicas, isr, leader), brokers(*live), unclean=unclean) == outcome
+
+
+def test_a_new_partition_is_led_by_its_first_live_replica() -> None:
+    assert first_elected(brokers(1, 2, 3), brokers(2, 3)) == Elected(BrokerId(2), brokers(2, 3))
+    assert first_elected(brokers(1, 2, 3), brokers(4)) is None
+
+
+def test_a_preferred_election_gives_leadership_back() -> None:
+    assert preferred(partition((1, 2), (2, 1), 2), brokers(1, 2)) == Elected(
+        BrokerId(1), brokers(2, 1)
+    )
+
+
+def test_a_preferred_leader_must_be_alive_and_in_sync() -> None:
+    with pytest.raises(ElectionNotNeeded):
+        preferred(partition((1, 2), (1, 2), 1), brokers(1, 2))
+    with pytest.raises(PreferredLeaderNotAvailable):
+        preferred(partition((1, 2), (2,), 2), brokers(1, 2))
+    with pytest.raises(PreferredLeaderNotAvailable):
+        preferred(partition((1, 2), (1, 2), 2), brokers(2))
+
+
+def test_an_unclean_election_on_request_needs_a_partition_without_leader() -> None:
+    with pytest.raises(ElectionNotNeeded):
+        forced(partition((1, 2), (1,), 1), brokers(1, 2))
+    assert forced(partition((1, 2), (1,)), brokers(2)) == Elected(
+        BrokerId(2), brokers(2), unclean=True
+    )
+    with pytest.raises(EligibleLeadersNotAvailable):
+        forced(partition((1, 2), (1,)), brokers(3))

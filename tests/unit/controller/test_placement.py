@@ -1,0 +1,143 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.controller.placement import (
+    Assignment,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    Racks,
+    chosen,
+    new_replication_factor,
+    placed,
+)
+from penstock.types import BrokerId
+
+
+def without_racks(count: int) -> Racks:
+    return {BrokerId(broker): None for broker in range(count)}
+
+
+def test_replicas_go_around_the_ring_as_in_kafkas_documentation() -> None:
+    # The table in Kafka's own comment on AdminUtils: 10 partitions, 3 replicas, 5 brokers.
+    assert placed(without_racks(5), 10, 3, start=0, shift=0) == {
+        0: (0, 1, 2),
+        1: (1, 2, 3),
+        2: (2, 3, 4),
+        3: (3, 4, 0),
+        4: (4, 0, 1),
+        5: (0, 2, 3),
+        6: (1, 3, 4),
+        7: (2, 4, 0),
+        8: (3, 0, 1),
+        9: (4, 1, 2),
+    }
+
+
+def test_racks_alternate_as_in_kafkas_documentation() -> None:
+    # Two brokers in each of three racks: the ring is 0, 3, 1, 5, 4, 2.
+    racks = {0: "rack1", 3: "rack2", 1: "rack3", 5: "rack1", 4: "rack2", 2: "rack3"}
+    assignment = placed({BrokerId(b): r for b, r in racks.items()}, 7, 3, start=0, shift=0)
+    assert assignment == {
+        0: (0, 3, 1),
+        1: (3, 1, 5),
+        2: (1, 5, 4),
+        3: (5, 4, 2),
+        4: (4, 2, 0),
+        5: (2, 0, 3),
+        6: (0, 4, 2),
+    }
+
+
+def test_racks_do_not_count_unless_every_broker_tells_its_own() -> None:
+    racks: Racks = {BrokerId(0): "a", BrokerId(1): "a", BrokerId(2): None}
+    assert placed(racks, 3, 2, start=0, shift=0) == placed(without_racks(3), 3, 2, start=0, shift=0)
+
+
+def test_more_replicas_than_brokers_are_refused() -> None:
+    with pytest.raises(InvalidReplicationFactor, match="there are 2"):
+        placed(without_racks(2), 1, 3, start=0, shift=0)
+
+
+@pytest.mark.parametrize("asked", [0, -2])
+def test_a_partition_has_at_least_one_replica(asked: int) -> None:
+    with pytest.raises(InvalidReplicationFactor):
+        new_replication_factor(asked, 1)
+
+
+def test_minus_one_asks_for_the_default() -> None:
+    assert new_replication_factor(-1, 3) == 3
+
+
+@st.composite
+def rings(draw: st.DrawFn) -> tuple[Racks, int, int, int, int]:
+    brokers = draw(st.sets(st.integers(0, 20), min_size=1, max_size=9))
+    rack = st.sampled_from(["a", "b", "c"])
+    racks: Racks = {BrokerId(broker): draw(rack) for broker in sorted(brokers)}
+    if draw(st.booleans()):
+        racks = dict.fromkeys(racks)
+    factor = draw(st.integers(1, len(racks)))
+    number = st.integers(0, len(racks) - 1)
+    return racks, draw(st.integers(1, 30)), factor, draw(number), draw(number)
+
+
+@given(rings())
+def test_no_broker_has_two_replicas_and_racks_are_used_evenly(
+    ring: tuple[Racks, int, int, int, int],
+) -> None:
+    racks, partitions, factor, start, shift = ring
+    assignment = placed(racks, partitions, factor, start=start, shift=shift)
+    assert list(assignment) == list(range(partitions))
+    for replicas in assignment.values():
+        assert len(set(replicas)) == factor
+        if None not in racks.values():
+            used = {racks[broker] for broker in replicas}
+            assert len(used) == min(factor, len(set(racks.values())))
+
+
+@given(rings())
+def test_leaders_are_spread_evenly(ring: tuple[Racks, int, int, int, int]) -> None:
+    racks, partitions, factor, start, shift = ring
+    led = Counter(
+        each[0] for each in placed(racks, partitions, factor, start=start, shift=shift).values()
+    )
+    counts = [led[broker] for broker in racks]
+    assert max(counts) - min(counts) <= 1
+
+
+@given(rings(), st.integers(1, 30))
+def test_partitions_added_later_lie_where_they_would_have_been(
+    ring: tuple[Racks, int, int, int, int], later: int
+) -> None:
+    racks, partitions, factor, start, shift = ring
+    whole = placed(racks, partitions + later, factor, start=start, shift=shift)
+    part = placed(racks, later, factor, start=start, shift=shift, first_partition=partitions)
+    assert [replicas[0] for replicas in part.values()] == [
+        whole[index][0] for index in range(partitions, partitions + later)
+    ]
+
+
+def test_replicas_chosen_by_hand_are_taken_as_they_are() -> None:
+    expected: Assignment = {0: (BrokerId(2), BrokerId(1)), 1: (BrokerId(0), BrokerId(2))}
+    assert chosen([(1, (0, 2)), (0, (2, 1))], {0, 1, 2}) == expected
+
+
+@pytest.mark.parametrize(
+    ("assignments", "reason"),
+    [
+        ([(0, ())], "no replica"),
+        ([(0, (0, 0))], "twice"),
+        ([(0, (7,))], "broker 7"),
+        ([(0, (0,)), (0, (1,))], "two assignments"),
+        ([(0, (0,)), (2, (1,))], "gap"),
+        ([(1, (0,))], "gap"),
+        ([(0, (0,)), (1, (0, 1))], "differ"),
+    ],
+)
+def test_impossible_choices_are_refused(
+    assignments: list[tuple[int, tuple[int, ...]]], reason: str
+) -> None:
+    with pytest.raises(InvalidReplicaAssignment, match=reason):
+        chosen(assignments, {0, 1})

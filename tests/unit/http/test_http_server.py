@@ -1,0 +1,284 @@
+"""The HTTP server over real sockets, asked by raw bytes."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from http import HTTPStatus
+from http.client import HTTPConnection
+from typing import TypeVar
+
+import pytest
+
+from penstock.http.health import healthz, readyz
+from penstock.http.message import Request, Response, plain
+from penstock.http.server import BoundAddress, Limits, Routes, serving
+
+T = TypeVar("T")
+CLOSED = b"Connection: close\r\n"
+
+
+def echoed(request: Request) -> Response:
+    return plain(HTTPStatus.OK, f"{request.method} {request.query} {request.body!r}")
+
+
+def in_parts(_: Request) -> Response:
+    return Response(body=iter([b"one ", b"", b"two"]))
+
+
+def in_parts_later(_: Request) -> Response:
+    async def body() -> AsyncGenerator[bytes, None]:
+        for part in (b"three ", b"four"):
+            await asyncio.sleep(0)
+            yield part
+
+    return Response(body=body())
+
+
+async def awaited(_: Request) -> Response:
+    await asyncio.sleep(0)
+    return plain(HTTPStatus.OK, "awaited")
+
+
+def failing(_: Request) -> Response:
+    raise ValueError("on purpose")
+
+
+def breaking_off(_: Request) -> Response:
+    def body() -> Iterator[bytes]:
+        yield b"a part"
+        raise ValueError("on purpose")
+
+    return Response(body=body())
+
+
+ROUTES: Routes = {
+    ("GET", "/healthz"): healthz,
+    ("GET", "/echo"): echoed,
+    ("POST", "/echo"): echoed,
+    ("GET", "/parts"): in_parts,
+    ("GET", "/later"): in_parts_later,
+    ("GET", "/awaited"): awaited,
+    ("GET", "/failing"): failing,
+    ("GET", "/breaking-off"): breaking_off,
+}
+
+
+def run(
+    scenario: Callable[[BoundAddress], Awaitable[T]],
+    routes: Routes = ROUTES,
+    limits: Limits | None = None,
+) -> T:
+    async def main() -> T:
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            async with serving(group, routes, limits=limits) as address:
+                result = await scenario(address)
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+        return result
+
+    return asyncio.run(main())
+
+
+def exchange(data: bytes, limits: Limits | None = None) -> bytes:
+    """All that the server says to these bytes until it closes."""
+
+    async def scenario(address: BoundAddress) -> bytes:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(data)
+        try:
+            return await reader.read()
+        finally:
+            writer.close()
+
+    return run(scenario, limits=limits)
+
+
+def get(path: str, *headers: str, method: str = "GET") -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", "Host: here", *headers]
+    return "".join(f"{line}\r\n" for line in (*lines, "")).encode()
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+def test_a_request_is_answered_with_its_size_and_type() -> None:
+    answer = exchange(get("/healthz", "Connection: close"))
+    head, body = answer.split(b"\r\n\r\n")
+    assert head.split(b"\r\n") == [
+        b"HTTP/1.1 200 OK",
+        b"Content-Type: text/plain; charset=utf-8",
+        b"Content-Length: 3",
+        b"Connection: close",
+    ]
+    assert body == b"OK\n"
+
+
+def test_one_connection_serves_many_requests_also_when_sent_at_once() -> None:
+    answer = exchange(get("/healthz") * 3 + get("/echo?a=b", "Connection: close"))
+    assert answer.count(b"200 OK") == 4
+    assert answer.endswith(b"GET a=b b''\n")
+
+
+def test_the_standard_library_reads_every_kind_of_body() -> None:
+    def ask(address: BoundAddress) -> list[tuple[int, bytes]]:
+        connection = HTTPConnection(*address, timeout=10)
+        answers = []
+        try:
+            for path in ("/parts", "/later", "/awaited", "/healthz", "/nowhere"):
+                connection.request("GET", path)
+                response = connection.getresponse()
+                answers.append((response.status, response.read()))
+            connection.request("POST", "/echo", body=b"posted")
+            answers.append((connection.getresponse().status, b""))
+        finally:
+            connection.close()
+        return answers
+
+    assert run(lambda address: asyncio.to_thread(ask, address)) == [
+        (200, b"one two"),
+        (200, b"three four"),
+        (200, b"awaited\n"),
+        (200, b"OK\n"),
+        (404, b"Not Found\n"),
+        (200, b""),
+    ]
+
+
+def test_head_gives_the_head_alone() -> None:
+    for path in ("/healthz", "/parts"):
+        answer = exchange(get(path, "Connection: close", method="HEAD"))
+        assert status(answer) == 200
+        assert answer.endswith(b"\r\n\r\n")
+
+
+def test_http_1_0_gets_a_body_that_ends_with_the_connection() -> None:
+    answer = exchange(b"GET /parts HTTP/1.0\r\n\r\n")
+    assert answer.endswith(b"\r\n\r\none two")
+    assert b"chunked" not in answer
+
+
+def test_a_wrong_method_is_told_the_right_ones() -> None:
+    answer = exchange(get("/echo", "Connection: close", method="DELETE"))
+    assert status(answer) == 405
+    assert b"Allow: GET, POST, HEAD\r\n" in answer
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET /healthz\r\n\r\n", 400),
+        (b"GET healthz HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        (b"GET http://other/ HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        (b"GET /healthz HTTP/2.0\r\nHost: h\r\n\r\n", 505),
+        (b"GET /healthz HTTP/1.1\r\n\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n", 400),
+        (get("/healthz", "Bad Name: x"), 400),
+        (get("/healthz", "Folded: x", " more"), 400),
+        (get("/healthz", "Space : x"), 400),
+        (get("/healthz", "Bare: a\nb"), 400),
+        (get("/healthz", "Nul: \0"), 400),
+        (get("/echo", "Content-Length: 1", "Content-Length: 2"), 400),
+        (get("/echo", "Content-Length: -1"), 400),
+        (get("/echo", "Content-Length: ²"), 400),
+        (get("/echo", "Transfer-Encoding: chunked"), 501),
+        (get("/echo", "Content-Length: 1048577"), 413),
+        (get("/echo", "Long: " + "x" * 20_000), 431),
+    ],
+)
+def test_a_bad_request_is_refused_and_the_connection_closed(data: bytes, code: int) -> None:
+    answer = exchange(data)
+    assert status(answer) == code
+    assert CLOSED in answer
+    assert answer.count(b"HTTP/1.1") == 1 + (code == 505)
+
+
+@pytest.mark.parametrize("path", ["/../healthz", "/%68ealthz", "//healthz", "/healthz/"])
+def test_a_path_is_matched_as_it_is(path: str) -> None:
+    assert status(exchange(get(path, "Connection: close"))) == 404
+
+
+def test_a_handler_that_fails_is_answered_for_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        answer = exchange(get("/failing") + get("/healthz", "Connection: close"))
+    assert status(answer) == 500
+    assert answer.endswith(b"OK\n")
+    assert "on purpose" in caplog.text
+
+
+def test_a_body_that_breaks_off_never_looks_whole(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        answer = exchange(get("/breaking-off"))
+    assert b"a part" in answer
+    assert not answer.endswith(b"0\r\n\r\n")
+    assert "on purpose" in caplog.text
+
+
+def test_a_silent_client_is_sent_away() -> None:
+    assert exchange(b"GET /healthz HTT", Limits(idle_s=0.05)) == b""
+
+
+def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    request = get("/echo", "Content-Length: 5") + b"abc"
+    assert exchange(request, Limits(transfer_s=0.05)) == b""
+
+
+def test_a_client_that_does_not_read_holds_little_memory_and_not_for_long() -> None:
+    made = 0
+    given_up = asyncio.Event()
+
+    def endless(_: Request) -> Response:
+        def body() -> Iterator[bytes]:
+            nonlocal made
+            try:
+                while True:
+                    made += 1
+                    yield bytes(65536)
+            finally:
+                given_up.set()
+
+        return Response(body=body())
+
+    async def scenario(address: BoundAddress) -> None:
+        reader, writer = await asyncio.open_connection(*address, limit=1024)
+        writer.write(get("/endless"))
+        await reader.readuntil(b"\r\n\r\n")
+        await given_up.wait()
+        writer.close()
+
+    run(scenario, {("GET", "/endless"): endless}, Limits(transfer_s=0.1))
+    assert made < 400  # what the kernel's own buffers take, far from all that there is
+
+
+def test_more_clients_than_allowed_are_turned_away_until_one_leaves() -> None:
+    async def scenario(address: BoundAddress) -> list[int]:
+        reader, first = await asyncio.open_connection(*address)
+        first.write(get("/healthz"))
+        await reader.readuntil(b"OK\n")
+        codes = []
+        reader, second = await asyncio.open_connection(*address)
+        codes.append(status(await reader.read()))
+        second.close()
+        first.close()
+        async with asyncio.timeout(10):
+            while codes[-1] != 200:
+                reader, second = await asyncio.open_connection(*address)
+                second.write(get("/healthz", "Connection: close"))
+                codes.append(status(await reader.read()))
+                second.close()
+        return codes
+
+    codes = run(scenario, limits=Limits(connections=1))
+    assert codes[0] == 503
+    assert codes[-1] == 200
+
+
+def test_readiness_names_what_is_missing() -> None:
+    state = {"log": True, "metadata": False}
+    handler = readyz({"log": lambda: state["log"], "metadata": lambda: state["metadata"]})
+    request = Request("GET", "/readyz", "", {})
+    assert handler(request) == plain(HTTPStatus.SERVICE_UNAVAILABLE, "not ready: metadata")
+    state["metadata"] = True
+    assert handler(request) == plain(HTTPStatus.OK)

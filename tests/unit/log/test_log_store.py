@@ -1,0 +1,215 @@
+import errno
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import ConfigError, ErrorCode
+from penstock.log.files import DirectoryLocked, DiskFiles
+from penstock.log.log_dir import LogDirOffline
+from penstock.log.store import LogDirNotFound, LogStore, PartitionOffline
+from penstock.testing.logs import PARTITION, ROOT, TOPIC_ID, LogRig, batch_of
+from penstock.types import TopicPartition
+
+TWO = ("d0", "d1")
+
+
+def part(number: int) -> TopicPartition:
+    return TopicPartition("orders", number)
+
+
+def names(rig: LogRig, directory: str = "d0") -> list[str]:
+    return rig.files.names(ROOT / directory)
+
+
+def test_a_new_partition_goes_to_the_directory_with_the_fewest() -> None:
+    rig = LogRig(dirs=TWO)
+    for number in range(1, 6):
+        rig.store.create(part(number), TOPIC_ID, 0)
+    placed = [rig.store.logs[part(n)].log_dir.path.name for n in range(6)]
+    assert placed == ["d0", "d1", "d0", "d1", "d0", "d1"]
+    chosen = rig.store.create(part(6), TOPIC_ID, 0, path=ROOT / "d1")
+    assert chosen.path == ROOT / "d1" / "orders-6"
+    with pytest.raises(LogDirNotFound):
+        rig.store.create(part(7), TOPIC_ID, 0, path=ROOT / "d2")
+
+
+def test_a_clean_stop_leaves_a_marker_beside_the_checkpoints_and_a_start_takes_it_away() -> None:
+    rig = LogRig()
+    rig.append(batch_of(b"x"))
+    rig.store.close(broker_epoch=5)
+    assert rig.files.read(ROOT / "d0" / ".kafka_cleanshutdown") == b'{"version":0,"brokerEpoch":5}'
+    assert set(names(rig)) == {
+        ".kafka_cleanshutdown",
+        ".lock",
+        ".penstock_boot_id",
+        "log-start-offset-checkpoint",
+        "orders-0",
+        "recovery-point-offset-checkpoint",
+        "replication-offset-checkpoint",
+    }
+    rig.store = rig._open_store()
+    assert ".kafka_cleanshutdown" not in names(rig)
+    assert rig.store.dirs[0].clean
+    rig.append(batch_of(b"y"))
+    rig.crash()
+    assert not rig.store.dirs[0].clean
+
+
+def test_only_another_boot_without_a_clean_stop_loses_the_page_cache() -> None:
+    rig = LogRig()
+    lost = []
+    for boot_id, stop in (("1", LogRig.crash), ("2", LogRig.crash), ("3", LogRig.restart)):
+        rig.boot_id = f"boot-{boot_id}"
+        stop(rig)
+        lost.append(rig.store.dirs[0].page_cache_lost)
+    assert lost == [False, True, False]
+
+
+def test_partition_directory_and_topic_id_are_found_again() -> None:
+    rig = LogRig()
+    rig.restart()
+    assert rig.store.topic_ids == {PARTITION: TOPIC_ID}
+    assert rig.log.path == ROOT / "d0" / "orders-0"
+
+
+def test_a_new_partition_survives_a_crash_once_it_is_flushed() -> None:
+    rig = LogRig()
+    rig.store.create(part(1), TOPIC_ID, 0).flush()
+    rig.crash()
+    assert part(1) in rig.store.logs
+
+
+def test_a_directory_serves_one_process_only(tmp_path: Path) -> None:
+    rig = LogRig(files=DiskFiles(), root=tmp_path)
+    other = LogStore(DiskFiles(), rig.dirs, lambda _topic: rig.config, boot_id="boot-1")
+    with pytest.raises(DirectoryLocked, match="in use"):
+        other.load(0)
+    rig.store.close()
+    other.load(0)
+    assert list(other.logs) == [PARTITION]
+    other.close()
+
+
+def test_other_directories_and_doubled_partitions_are_refused() -> None:
+    rig = LogRig(dirs=TWO)
+    rig.store.close()
+    rig.files.make_dir(ROOT / "d0" / "lost+found")
+    rig.files.make_dir(ROOT / "d0" / "__cluster_metadata-0")
+    rig.restart()
+    rig.store.close()
+    rig.files.make_dir(ROOT / "d1" / "orders-0")
+    with pytest.raises(ConfigError, match="both in"):
+        rig._open_store()
+    rig.fake.crash()
+    rig.files.make_dir(ROOT / "d0" / "photos")
+    with pytest.raises(ConfigError, match="photos is no partition's directory"):
+        rig._open_store()
+
+
+def test_a_deleted_partition_is_renamed_at_once_and_removed_later() -> None:
+    rig = LogRig()
+    rig.append(batch_of(b"x"))
+    reader = rig.log.read(0, 1, up_to=1)
+    rig.store.delete(PARTITION, now_ms=1_000)
+    assert PARTITION not in rig.store.logs
+    [renamed] = [name for name in names(rig) if name.startswith("orders-0.")]
+    assert renamed.endswith("-delete")
+    assert rig.store.deleted == [(61_000, ROOT / "d0" / renamed)]
+    assert reader is not None
+    assert reader.read(), "a reader on its way keeps its file"
+    again = rig.store.create(PARTITION, TOPIC_ID, 0)
+    assert again.end_offset == 0
+
+
+def test_a_crash_does_not_bring_a_deleted_partition_back() -> None:
+    rig = LogRig()
+    rig.append(batch_of(b"x"))
+    rig.flush()
+    rig.store.delete(PARTITION, now_ms=0)
+    rig.crash()
+    assert rig.store.logs == {}
+    assert len(rig.store.deleted) == 1
+
+
+def test_stray_directories_are_left_alone() -> None:
+    rig = LogRig()
+    stray = ROOT / "d0" / f"orders-3.{'0' * 32}-stray"
+    rig.files.make_dir(stray)
+    rig.restart()
+    assert rig.store.stray == [stray]
+    assert list(rig.store.logs) == [PARTITION]
+
+
+def test_a_partition_moves_to_another_directory() -> None:
+    rig = LogRig(dirs=TWO)
+    for value in (b"a", b"b"):
+        rig.append(batch_of(value))
+    rig.log.advance_high_watermark(2)
+    future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    assert future.path.name.endswith("-future")
+    copied = rig.log.read(0, 1 << 20, up_to=2)
+    assert copied is not None
+    future.append_as_follower(copied.read(), 0)
+    rig.store.promote_future(PARTITION, 0)
+    assert rig.log.path == ROOT / "d1" / "orders-0"
+    assert rig.log.high_watermark == 2
+    rig.append(batch_of(b"c"))
+    rig.restart()
+    assert rig.log.path == ROOT / "d1" / "orders-0"
+    assert [value for _, value in rig.read_all()] == [b"a", b"b", b"c"]
+
+
+def test_an_unfinished_move_is_found_again_after_a_restart() -> None:
+    rig = LogRig(dirs=TWO)
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    rig.restart()
+    assert list(rig.store.future_logs) == [PARTITION]
+
+
+def test_a_failed_directory_takes_its_partitions_offline_and_the_other_goes_on() -> None:
+    rig = LogRig(dirs=TWO)
+    other = rig.store.create(part(1), TOPIC_ID, 0)
+    third = rig.store.create(part(2), TOPIC_ID, 0)
+    rig.fake.fail_next("append", errno.EROFS)
+    with pytest.raises(Exception, match="Read-only"):
+        rig.append(batch_of(b"x"))
+    assert rig.offline == [(ROOT / "d0", [part(0), part(2)])]
+    with pytest.raises(LogDirOffline):
+        third.flush()
+    other.flush()
+    assert rig.store.create(part(3), TOPIC_ID, 0).log_dir.path == ROOT / "d1"
+    rig.store.close()
+    assert ".kafka_cleanshutdown" in names(rig, "d1")
+    assert ".kafka_cleanshutdown" not in names(rig, "d0")
+
+
+def test_a_directory_that_cannot_be_read_at_the_start_is_offline() -> None:
+    rig = LogRig(dirs=TWO)
+    rig.store.create(part(1), TOPIC_ID, 0)
+    rig.store.close()
+    rig.fake.fail_next("open", errno.EIO)
+    rig.store = rig._open_store()
+    assert [log_dir.path.name for log_dir in rig.store.online] == ["d1"]
+    assert list(rig.store.logs) == [part(1)]
+
+
+def test_without_any_directory_nothing_can_be_created() -> None:
+    rig = LogRig()
+    rig.fake.fail_next("append", errno.EIO)
+    with pytest.raises(Exception, match="EIO"):
+        rig.append(batch_of(b"x"))
+    with pytest.raises(PartitionOffline) as refused:
+        rig.store.create(part(1), TOPIC_ID, 0)
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_store_on_a_real_disk_reads_back_what_it_wrote(tmp_path: Path) -> None:
+    rig = LogRig(files=DiskFiles(), root=tmp_path, dirs=TWO)
+    for n in range(200):
+        rig.append(batch_of(b"%d" % n * 100, timestamp=n))
+    rig.restart()
+    assert [value for _, value in rig.read_all()] == [b"%d" % n * 100 for n in range(200)]
+    assert rig.log.offset_for_timestamp(77) == (77, 77)
+    rig.store.truncate({PARTITION: 100})
+    rig.store.delete(PARTITION, 0)
+    rig.store.close()

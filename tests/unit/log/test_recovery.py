@@ -1,0 +1,295 @@
+import logging
+from pathlib import Path
+
+import pytest
+
+from penstock.config.topic import TopicConfig
+from penstock.record.batch import CorruptBatch
+from penstock.testing.files import FakeFiles
+from penstock.testing.logs import PARTITION, ROOT, LogRig, batch_of
+
+CONFIG = TopicConfig(segment_bytes=1_000, index_interval_bytes=200, segment_index_bytes=1_200)
+LOG_PATH = ROOT / "d0" / "orders-0"
+RECORDS = 60
+
+
+def filled(count: int = RECORDS, config: TopicConfig = CONFIG) -> LogRig:
+    rig = LogRig(config)
+    for n in range(count):
+        rig.append(
+            batch_of(b"%d" % n, timestamp=n * 10, producer_id=9, sequence=n), leader_epoch=n // 20
+        )
+    return rig
+
+
+def expected(count: int = RECORDS) -> list[tuple[int, bytes]]:
+    return [(n, b"%d" % n) for n in range(count)]
+
+
+class CountingFiles(FakeFiles):
+    """Counts the bytes that are read out of segment files."""
+
+    read_bytes = 0
+
+    def operate(self, operation: str, path: Path) -> None:
+        super().operate(operation, path)
+        if operation == "read" and path.suffix == ".log":
+            self.read_bytes += 1
+
+
+def test_a_flushed_batch_survives_a_crash() -> None:
+    rig = filled()
+    rig.flush()
+    rig.append(batch_of(b"not flushed", producer_id=9, sequence=RECORDS))
+    rig.crash()
+    assert rig.read_all() == expected()
+    assert rig.log.end_offset == RECORDS
+
+
+def test_a_clean_restart_keeps_everything_without_checking_the_batches() -> None:
+    files = CountingFiles()
+    rig = LogRig(CONFIG, files)
+    for n in range(RECORDS):
+        rig.append(batch_of(b"%d" % n, timestamp=n * 10), leader_epoch=n // 20)
+    rig.store.close()
+    files.read_bytes = 0
+    rig.store = rig._open_store()
+    assert files.read_bytes < 20, "only the tail of the active segment is looked at"
+    assert rig.log.recovery_point == RECORDS
+    assert rig.read_all() == expected()
+    assert rig.log.epochs.entries == [(0, 0), (1, 20), (2, 40)]
+    assert rig.log.offset_for_timestamp(333) == (340, 34)
+
+
+def test_a_restart_knows_the_producers() -> None:
+    for stop in (LogRig.restart, LogRig.crash):
+        rig = filled()
+        rig.flush()
+        stop(rig)
+        again = rig.append(batch_of(b"x", producer_id=9, sequence=RECORDS - 1))
+        assert (again.duplicate, again.first_offset) == (True, RECORDS - 1)
+
+
+def test_a_torn_last_batch_is_cut_and_reported(caplog: pytest.LogCaptureFixture) -> None:
+    rig = filled()
+    rig.flush()
+    rig.append(batch_of(b"torn" * 20, producer_id=9, sequence=RECORDS))
+    with caplog.at_level(logging.WARNING):
+        rig.crash(lambda kind, count: count // 2 if kind == "bytes" else 0)
+    assert rig.read_all() == expected()
+    assert "cut" in caplog.text
+    assert rig.append(batch_of(b"next", producer_id=9, sequence=RECORDS)).first_offset == RECORDS
+
+
+def test_blocks_that_never_reached_the_disk_are_cut() -> None:
+    rig = filled()
+    rig.flush()
+    rig.append(batch_of(b"zeros" * 20, producer_id=9, sequence=RECORDS))
+    rig.crash(lambda kind, count: count if kind == "zeros" else 0)
+    assert rig.read_all() == expected()
+
+
+@pytest.mark.parametrize("offset", [0, 17, 44, 59])
+def test_damage_after_the_recovery_point_is_cut_and_nothing_before_it(offset: int) -> None:
+    rig = filled()
+    rig.log.flush()  # the checkpoint that says so is not written: all is scanned
+    segment = rig.log.segments.floor(offset)
+    assert segment is not None
+    found = segment.find(offset)
+    assert found is not None
+    path, bit = segment.path(), (found[0] + 65) * 8
+    rig.crash(damage=lambda: rig.fake.flip_bit(path, bit))
+    assert rig.read_all() == expected(offset)
+    assert rig.log.producers.map_end_offset == offset
+    assert rig.append(batch_of(b"next", producer_id=9, sequence=offset)).first_offset == offset
+    rig.flush()
+    rig.crash()
+    assert rig.read_all() == [*expected(offset), (offset, b"next")]
+
+
+def test_damage_before_the_recovery_point_is_reported_to_its_readers() -> None:
+    rig = filled()
+    rig.flush()
+    segment = rig.log.segments.first
+    path = segment.path()
+    rig.crash(damage=lambda: rig.fake.flip_bit(path, 9 * 8 + 2))  # the first batch's length
+    with pytest.raises(CorruptBatch, match="no batch begins at byte"):
+        rig.read_all()
+    tail = rig.log.segments.active.base_offset
+    assert rig.log.read(tail, 1, up_to=RECORDS) is not None
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("harm", ["missing", "empty", "short", "ragged", "flipped", "zeros"])
+def test_indexes_that_are_harmed_are_made_anew(suffix: str, harm: str) -> None:
+    rig = filled()
+    rig.store.close()
+    for path in list(rig.fake.walk(LOG_PATH)):
+        if path.suffix == suffix:
+            file = rig.files.open(path)
+            match harm:
+                case "missing":
+                    rig.files.remove(path)
+                case "empty":
+                    file.truncate(0)
+                case "short":
+                    file.truncate(
+                        file.size // 24 * 12 if suffix == ".timeindex" else file.size // 16 * 8
+                    )
+                case "ragged":
+                    file.truncate(max(file.size - 1, 0))
+                case "flipped":
+                    for at in range(0, file.size * 8, 7):
+                        rig.fake.flip_bit(path, at)
+                case _:
+                    file.truncate(file.size + 24)
+    rig.store = rig._open_store()
+    assert rig.read_all() == expected()
+    for n in range(RECORDS):
+        part = rig.log.read(n, 1, up_to=RECORDS)
+        assert part is not None
+        assert int.from_bytes(part.read()[:8]) == n
+    if (suffix, harm) != (".timeindex", "flipped"):  # plausible wrong times cannot be told
+        assert rig.log.offset_for_timestamp(333) == (340, 34)
+        assert rig.log.offset_of_max_timestamp() == ((RECORDS - 1) * 10, RECORDS - 1)
+
+
+def test_a_damaged_snapshot_is_replaced_by_a_replay() -> None:
+    rig = filled()
+    rig.store.close()
+    for path in rig.fake.walk(LOG_PATH):
+        if path.suffix == ".snapshot":
+            rig.fake.flip_bit(path, 100)
+    rig.store = rig._open_store()
+    assert rig.log.producers.producers[9].last_sequence == RECORDS - 1
+
+
+def test_damaged_checkpoints_are_rebuilt_from_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    rig = filled()
+    rig.flush()
+
+    def damage() -> None:
+        for path in rig.fake.walk(ROOT / "d0"):
+            if path.name.endswith("checkpoint"):
+                rig.files.open(path).truncate(3)
+
+    rig.crash(damage=damage)
+    assert rig.read_all() == expected()
+    assert rig.log.epochs.entries == [(0, 0), (1, 20), (2, 40)]
+    assert "ignored" in caplog.text
+
+
+def test_epochs_of_lost_batches_are_forgotten() -> None:
+    rig = filled()
+    rig.flush()
+    rig.append(batch_of(b"lost", producer_id=9, sequence=RECORDS), leader_epoch=7)
+    rig.crash()
+    assert rig.log.epochs.latest == 2
+
+
+def test_open_transactions_and_aborted_ones_survive_a_crash() -> None:
+    rig = LogRig(CONFIG)
+    for n in range(12):
+        rig.append(batch_of(b"x" * 50, producer_id=n, sequence=0, transactional=True))
+        if n != 5:
+            rig.end_transaction(n, committed=n % 2 == 0)
+    end = rig.log.end_offset
+    aborted = rig.log.aborted_between(0, end)
+    first_unstable = rig.log.producers.producers[5].current_txn_first_offset
+    assert len(rig.log.segments) > 1
+    rig.log.flush()
+    rig.crash()  # no checkpoint was written: everything is rebuilt
+    rig.log.advance_high_watermark(end)
+    assert rig.log.aborted_between(0, end) == aborted
+    assert rig.log.last_stable_offset == first_unstable
+
+
+def test_a_follower_that_truncated_and_crashed_does_not_trust_what_it_did_not_sync() -> None:
+    rig = filled()
+    rig.flush()
+    rig.store.truncate({PARTITION: 30})
+    for n in range(30, 50):
+        rig.append(batch_of(b"new %d" % n, producer_id=10, sequence=n - 30), leader_epoch=9)
+    rig.crash(lambda kind, count: count if kind == "names" else 0)
+    assert rig.read_all() == expected(30)
+
+
+def test_deleted_segments_do_not_come_back_to_be_read() -> None:
+    config = TopicConfig(segment_bytes=1_000, retention_ms=100, segment_index_bytes=1_200)
+    rig = filled(config=config)
+    rig.log.advance_high_watermark(RECORDS)
+    rig.flush()
+    assert rig.log.delete_old_segments(now_ms=500) > 0
+    start = rig.log.log_start_offset
+    rig.flush()
+    rig.crash()
+    assert rig.log.log_start_offset == start
+    assert rig.read_all() == expected()[start:]
+    assert not any(name.endswith(".deleted") for name in rig.files.names(LOG_PATH))
+
+
+def test_a_log_that_ends_before_its_start_begins_anew_there() -> None:
+    rig = filled()
+    rig.flush()
+    rig.log.advance_high_watermark(RECORDS)
+    rig.log.maybe_increment_log_start(50)
+    rig.flush()
+
+    def damage() -> None:
+        for path in list(rig.fake.walk(LOG_PATH)):
+            if path.suffix == ".log":
+                rig.files.open(path).truncate(10)
+        rig.files.remove(ROOT / "d0" / "recovery-point-offset-checkpoint")
+
+    rig.crash(damage=damage)
+    assert (rig.log.log_start_offset, rig.log.end_offset) == (50, 50)
+
+
+def test_no_record_is_passed_over_because_of_a_flipped_bit_in_an_index() -> None:
+    sizes = {}
+    rig = filled(40, TopicConfig(segment_bytes=4_000, index_interval_bytes=200))
+    rig.store.close()
+    for path in rig.fake.walk(LOG_PATH):
+        if path.suffix == ".index":
+            sizes[path] = rig.files.size(path)
+    for path, size in sizes.items():
+        for at in range(size * 8):
+            rig.fake.flip_bit(path, at)
+            rig.store = rig._open_store()
+            assert [offset for offset, _ in rig.read_all()] == list(range(40)), (path.name, at)
+            rig.store.close()
+            if at % 8 == 7 and rig.files.size(path) != size:
+                raise AssertionError("the index was not made as it had been")
+
+
+def test_segments_written_after_a_truncation_are_checked_although_others_had_been_synced() -> None:
+    rig = filled()
+    rig.flush()
+    rig.store.truncate({PARTITION: 20})
+    for n in range(20, 60):
+        rig.append(batch_of(b"new %d" % n, producer_id=10, sequence=n - 20), leader_epoch=9)
+    assert len(rig.log.segments) > 2
+    rig.crash(lambda kind, count: count // 2 if kind == "bytes" else count)
+    found = rig.read_all()
+    assert found[:20] == expected(20)
+    assert found[20:] == [(n, b"new %d" % n) for n in range(20, rig.log.end_offset)]
+
+
+def test_a_snapshot_of_records_that_were_cut_is_not_used_again() -> None:
+    rig = filled(58)
+    rig.restart()  # which leaves a snapshot at 58
+    rig.store.truncate({PARTITION: 50})
+    for n in range(20):
+        rig.append(batch_of(b"new", producer_id=10, sequence=n), leader_epoch=9)
+    rig.store.truncate({PARTITION: 60})
+    assert rig.log.producers.producers[10].last_sequence == 9
+    assert rig.log.producers.producers[9].last_sequence == 49
+
+
+def test_the_last_time_index_entry_of_a_closed_segment_is_its_newest_timestamp() -> None:
+    rig = filled()
+    newest = {segment.path(): segment.newest.timestamp for segment in rig.log.segments}
+    rig.store.close()
+    for path, timestamp in newest.items():
+        entries = rig.files.read(path.with_suffix(".timeindex"))
+        assert int.from_bytes(entries[-12:-4]) == timestamp
