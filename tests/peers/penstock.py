@@ -23,7 +23,11 @@ class PenstockBroker(Servers):
         """The address of its last start."""
         return self._ready()[-1]
 
-    def data_dir(self, broker: int = 0) -> Path:
+    def data_dir(self, broker: int) -> Path:
+        """Its only log directory."""
+        return self._dir(broker) / "logs"
+
+    def _dir(self, broker: int) -> Path:
         return self.folder / f"broker-{broker}" / "data"
 
     def start(self, *numbers: int) -> None:
@@ -39,10 +43,10 @@ class PenstockBroker(Servers):
         return re.findall(r"^ready (\S+:\d+)$", printed, re.MULTILINE)
 
     def _prepared(self) -> dict[int, Process]:
-        folder = self.data_dir().parent
+        folder = self._dir(0).parent
         folder.mkdir(parents=True, exist_ok=True)
         serve = [sys.executable, "-m", "penstock", "serve", "--port", "0"]
-        serve += ["--dir", str(self.data_dir()), *self._options]
+        serve += ["--dir", str(self._dir(0)), *self._options]
         path = os.environ.get("PYTHONPATH", "")
         command = ["env", f"PYTHONPATH={SOURCE}{os.pathsep}{path}", *serve]
         return {0: Process("Penstock", command, folder)}
