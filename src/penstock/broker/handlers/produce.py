@@ -105,7 +105,9 @@ class Appending:
         try:
             if self._acks not in {-1, 0, 1}:
                 raise InvalidRequiredAcks(f"acks={self._acks}")
-            name = topic_name(topic.name, topic.topic_id, services.cluster.image)
+            name = topic_name(
+                topic.name, topic.topic_id, services.cluster.image, by_id=self._ctx.version >= 13
+            )
             partition = services.partitions.get(name, part.index)
             partition.check_leader()
             batch, header = checked(part.records, partition, self._ctx)
