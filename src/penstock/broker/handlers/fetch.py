@@ -141,14 +141,14 @@ class Reading:
             wanted.told_high_watermark = data.high_watermark
             wanted.told_log_start = data.log_start_offset
             wanted.told_error = bool(data.error_code)
-            if session.id and isinstance(data.records, LogSlice):
+            if session.is_incremental and isinstance(data.records, LogSlice):
                 session.to_the_end(wanted)
         return FetchResponse(session_id=session.id, responses=list(by_topic(chosen)))
 
 
 def is_unknown(error: Exception) -> bool:
-    """A topic or partition that is not there; Kafka then tells an empty list, not none."""
-    return isinstance(error, (UnknownPartition, UnknownTopicId))
+    """Nothing was looked for in a log; Kafka then tells an empty list, not none."""
+    return isinstance(error, (UnknownPartition, UnknownTopicId, InvalidRequest))
 
 
 def is_news(wanted: Wanted, data: PartitionData) -> bool:
