@@ -24,6 +24,7 @@ from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
 from penstock.broker.metrics import table as metrics_table
+from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.server import Server, bind
 from penstock.broker.state_file import BrokerState
 from penstock.broker.waiters import Waiters
@@ -127,9 +128,11 @@ async def running(
             services = Services(
                 broker_id=broker_id,
                 config=config,
+                static=resolved.texts(),
                 served=frozenset(HANDLERS),
                 cluster=cluster,
                 controller=controller,
+                producer_ids=ProducerIdPool(controller.next_producer_id_block),
                 partitions=partitions,
                 waiters=waiters,
                 flusher=flusher,
