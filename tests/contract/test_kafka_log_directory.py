@@ -15,6 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from log_directory import open_log, visible
 from peers.kafka import KafkaCluster
+from peers.penstock import PenstockBroker
 from peers.tools import tool
 from penstock.cli.main import main
 from penstock.log.files import DiskFiles
@@ -90,6 +91,7 @@ def consume(bootstrap: str, topic: str, isolation: str) -> list[Record]:
             "bootstrap.servers": bootstrap,
             "group.id": "reader",
             "isolation.level": isolation,
+            "enable.auto.commit": "false",
             "enable.partition.eof": "true",
             "log_level": "0",
         }
@@ -176,6 +178,39 @@ def test_adopt_finds_every_topic(written: Written) -> None:
     assert adopted.clean_shutdown
     assert adopted.broker_id == 0
     assert "__cluster_metadata-0" in adopted.ignored
+
+
+def test_a_directory_that_kafka_uses_is_not_adopted(kafka: KafkaCluster, tmp_path: Path) -> None:
+    words = ["log", "adopt", str(kafka.data_dir(0)), "--dir", str(tmp_path / "home")]
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, "is in use" in result.stderr) == (2, True), result.output
+    assert not (tmp_path / "home").exists()
+
+
+def test_an_adopted_directory_is_served_as_kafka_served_it(
+    written: Written, tmp_path: Path
+) -> None:
+    data = shutil.copytree(written.data, tmp_path / "data")
+    served = PenstockBroker("--set", f"log.dirs={data}", folder=tmp_path)
+    # Its records are of 2023: by default they would be past retention.
+    words = ["log", "adopt", str(data), "--dir", str(served.data_dir()), "-c", "retention.ms=-1"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    with served:
+        for topic in TOPICS:
+            assert (
+                consume(served.bootstrap, topic, "read_uncommitted") == written.uncommitted[topic]
+            )
+            assert consume(served.bootstrap, topic, "read_committed") == written.committed[topic]
+        for (topic, timestamp), expected in written.by_time.items():
+            assert offset_at(served.bootstrap, topic, timestamp) == expected, (topic, timestamp)
+        produce(served.bootstrap, "codecs", 10, enable_idempotence="true")
+        grown = consume(served.bootstrap, "codecs", "read_committed")
+    kept = written.committed["codecs"]
+    assert grown[: len(kept)] == kept
+    assert len(grown) == len(kept) + 10
+    report = verify(DiskFiles(), data, deep=True)
+    assert report.damage == []
 
 
 @pytest.mark.parametrize("topic", TOPICS)
