@@ -63,9 +63,8 @@ def produce(bootstrap: str) -> None:
     for number in range(RECORDS):
         producer.produce(TOPIC, f"record {number}", key=f"key {number % 10}")
     left = producer.flush(30)
-    print(
-        f"produced {RECORDS - left} records in {time.perf_counter() - began:.2f} s, all acknowledged"
-    )
+    took = time.perf_counter() - began
+    print(f"produced {RECORDS - left} records in {took:.2f} s, all acknowledged")
 
 
 def consume(bootstrap: str) -> int:

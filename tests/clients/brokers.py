@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-BROKERS = ["kafka"]
+BROKERS = ["kafka", "penstock"]
 """`kafka`, the real one, is the oracle; `penstock` is ours. Each is a fixture of that name."""
 
 GROUP_BROKERS = ["kafka"]

@@ -23,8 +23,14 @@ class PenstockBroker(Servers):
         """The address of its last start."""
         return self._ready()[-1]
 
-    def data_dir(self, broker: int = 0) -> Path:
-        return self.folder / f"broker-{broker}" / "data"
+    @property
+    def directory(self) -> Path:
+        """What `--dir` names."""
+        return self.folder / "broker-0" / "data"
+
+    def data_dir(self, broker: int = 0) -> Path:  # noqa: ARG002 - there is one
+        """The log directory."""
+        return self.directory / "logs"
 
     def start(self, *numbers: int) -> None:
         self._starts = len(self._ready()) + 1
@@ -39,10 +45,10 @@ class PenstockBroker(Servers):
         return re.findall(r"^ready (\S+:\d+)$", printed, re.MULTILINE)
 
     def _prepared(self) -> dict[int, Process]:
-        folder = self.data_dir().parent
+        folder = self.directory.parent
         folder.mkdir(parents=True, exist_ok=True)
         serve = [sys.executable, "-m", "penstock", "serve", "--port", "0"]
-        serve += ["--dir", str(self.data_dir()), *self._options]
+        serve += ["--dir", str(self.directory), *self._options]
         path = os.environ.get("PYTHONPATH", "")
         command = ["env", f"PYTHONPATH={SOURCE}{os.pathsep}{path}", *serve]
         return {0: Process("Penstock", command, folder)}

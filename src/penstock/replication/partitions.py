@@ -1,11 +1,15 @@
 """The partitions that this broker holds."""
 
+import logging
 from collections.abc import Iterator
 
 from penstock.errors import ErrorCode, KafkaError
+from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
 from penstock.replication.partition import Partition
 from penstock.types import BrokerId, TopicPartition, Uuid
+
+logger = logging.getLogger(__name__)
 
 
 class UnknownPartition(KafkaError):
@@ -42,9 +46,21 @@ class Partitions:
         key = TopicPartition(topic, index)
         found = self._partitions.get(key)
         if found is None:
-            log = self.store.get(key) or self.store.create(key, topic_id, now_ms)
+            log = self._log(key, topic_id, now_ms)
             found = self._partitions[key] = Partition(self._broker_id, key, topic_id, log)
         return found
+
+    def _log(self, key: TopicPartition, topic_id: Uuid, now_ms: int) -> PartitionLog:
+        log, known = self.store.get(key), self.store.topic_ids.get(key)
+        if log is not None and known not in {None, topic_id}:
+            logger.warning("%s is of a topic that was deleted: its log goes", log.path)
+            self.store.delete(key, now_ms)
+            log = None
+        if log is None:
+            return self.store.create(key, topic_id, now_ms)
+        if known is None:
+            self.store.name_topic(log, topic_id)
+        return log
 
     def drop(self, topic: str, index: int, now_ms: int) -> None:
         """Forget a partition and delete its log."""

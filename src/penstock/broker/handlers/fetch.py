@@ -11,12 +11,15 @@ from collections.abc import Iterable
 from penstock.broker.context import Context
 from penstock.broker.fetch_sessions import FetchSession, Wanted
 from penstock.broker.translate.refusal import Refusal, code_of
-from penstock.broker.translate.topics import topic_name
+from penstock.broker.translate.topics import UnknownTopicId, topic_name
 from penstock.broker.waiters import Parked
+from penstock.controller.topic_rules import InvalidRequest
 from penstock.errors import ErrorCode
+from penstock.log.append import OffsetOutOfRange
 from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
 from penstock.replication.partition import NotLeader, Partition
+from penstock.replication.partitions import UnknownPartition
 from penstock.types import TopicPartition
 from penstock.wire.messages.fetch import (
     AbortedTransaction,
@@ -27,10 +30,12 @@ from penstock.wire.messages.fetch import (
     PartitionData,
 )
 
-READ_COMMITTED = 1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchResponse]:
+    if request.isolation_level not in {READ_UNCOMMITTED, READ_COMMITTED}:
+        raise InvalidRequest(f"isolation level {request.isolation_level}")
     session = ctx.services.fetch_sessions.begin(
         request, uses_ids=ctx.version >= 13, now_ms=ctx.now_ms
     )
@@ -71,7 +76,9 @@ class Reading:
         try:
             if self._replica >= 0:
                 raise NotLeader(f"broker {self._replica} holds no replica of {wanted.topic}")
-            name = topic_name(wanted.topic, wanted.topic_id, self._image)
+            name = topic_name(
+                wanted.topic, wanted.topic_id, self._image, by_id=self._session.uses_ids
+            )
             partition = self._partitions.get(name, wanted.index)
             self.keys.append(partition.topic_partition)
             partition.check_leader(wanted.leader_epoch)
@@ -82,7 +89,7 @@ class Reading:
                 partition_index=wanted.index,
                 error_code=code_of(error),
                 high_watermark=-1,
-                aborted_transactions=[] if self._committed else None,
+                aborted_transactions=[] if self._committed or is_unknown(error) else None,
                 records=b"",
             )
 
@@ -137,6 +144,11 @@ class Reading:
         return FetchResponse(session_id=session.id, responses=list(by_topic(chosen)))
 
 
+def is_unknown(error: Exception) -> bool:
+    """A topic or partition that is not there; Kafka then tells an empty list, not none."""
+    return isinstance(error, (UnknownPartition, UnknownTopicId))
+
+
 def is_news(wanted: Wanted, data: PartitionData) -> bool:
     """Whether an incremental response has to tell of this partition."""
     return (
@@ -172,6 +184,8 @@ def diverged(log: PartitionLog, wanted: Wanted) -> EpochEndOffset | None:
     if wanted.last_fetched_epoch < 0:
         return None
     epoch, end_offset = log.offset_for_leader_epoch(wanted.last_fetched_epoch)
+    if epoch < 0:
+        raise OffsetOutOfRange(wanted.fetch_offset, log.log_start_offset, log.end_offset)
     if epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset:
         return EpochEndOffset(epoch=epoch, end_offset=end_offset)
     return None
