@@ -30,7 +30,9 @@ INTERNAL: Mapping[str, Mapping[str, str]] = {
     "__transaction_state": {"cleanup.policy": "compact", "segment.bytes": "104857600"},
     "__share_group_state": {"retention.ms": "-1", "segment.bytes": "104857600"},
 }
-"""Settings without which retention would delete what coordinators remember."""
+"""Settings without which retention would delete what coordinators remember; KRaft tells them too,
+but not every directory has its log.
+"""
 
 
 class NotOurs(ConfigError):
@@ -51,17 +53,17 @@ async def adopt(
 ) -> list[PlannedTopic | KafkaError]:
     """Register the topics with the metadata in `directory`: each as it is then, or why not.
 
-    `configs` are for all topics but internal ones. Refused when a broker uses the metadata, or
-    when it is another cluster's or broker's.
+    `configs` are for all topics but internal ones, and win over those that were found. Refused
+    when a broker uses the metadata, or when it is another cluster's or broker's.
     """
     clock = clock or SystemClock()
-    settings = checked_configs(configs or {}, BrokerLayers({}, {}, {}))
+    topics = [_found(each, configs or {}) for each in found.topics]
     broker = FIRST_BROKER if found.broker_id is None else BrokerId(found.broker_id)
     async with _in_office(directory, found.cluster_id, broker, clock) as controller:
         _refuse_if_of_another(controller.image, broker, directory)
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(controller.run())
-            outcomes = await controller.adopt([_found(each, settings) for each in found.topics])
+            outcomes = await controller.adopt(topics)
             running.cancel()
     return outcomes
 
@@ -106,10 +108,12 @@ def _refuse_if_of_another(image: ClusterImage, broker: BrokerId, directory: Path
         )
 
 
-def _found(topic: AdoptedTopic, settings: Mapping[str, str]) -> FoundTopic:
+def _found(topic: AdoptedTopic, given: Mapping[str, str]) -> FoundTopic:
+    internal = INTERNAL.get(topic.name)
+    configs = {**topic.configs, **given} if internal is None else {**internal, **topic.configs}
     return FoundTopic(
         topic.name,
         parse_uuid(topic.topic_id),
         {each.partition: each.last_epoch for each in topic.partitions},
-        INTERNAL.get(topic.name, settings),
+        checked_configs(configs, BrokerLayers({}, {}, {})),
     )

@@ -119,9 +119,8 @@ def adopt_directories(
 
     DIR... are all log.dirs of one broker that has stopped. Their topics are registered with the
     broker whose data directory is D, which may not run; `serve --dir D --set log.dirs=DIR,...`
-    then serves them. No record is touched. KRaft's own __cluster_metadata-0 is ignored, and with
-    it the settings of topics: unless --config gives them some, they have the broker's defaults,
-    which delete records after seven days.
+    then serves them. No record is touched. Settings of topics are those in KRaft's log, if it is
+    there; a Kafka on ZooKeeper kept them elsewhere, so that --config has to give them.
     """
     found = adopted_topics(DiskFiles(), *directories)
     if dry_run:
@@ -146,6 +145,7 @@ def _print_adopted(adopted: AdoptedTopics, output: str) -> None:
         click.echo("its broker did not stop in order: logs will be recovered at the first start")
     for topic in adopted.topics:
         partitions = ",".join(str(each.partition) for each in topic.partitions)
-        click.echo(f"{topic.name} {topic.topic_id} partitions {partitions}")
+        configs = "".join(f" {name}={value}" for name, value in sorted(topic.configs.items()))
+        click.echo(f"{topic.name} {topic.topic_id} partitions {partitions}{configs}")
     for name in adopted.ignored:
         click.echo(f"ignored: {name}")

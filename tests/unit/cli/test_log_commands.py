@@ -288,7 +288,12 @@ def test_adopt_lists_topics_ids_and_partitions(data: Path) -> None:
     assert not (data.parent / "home").exists()
     adopted = json.loads(adopt(data, "--format", "json").stdout)
     assert adopted["topics"] == [
-        {"name": "orders", "topic_id": ID, "partitions": [{"partition": 0, "last_epoch": 0}]}
+        {
+            "name": "orders",
+            "topic_id": ID,
+            "partitions": [{"partition": 0, "last_epoch": 0}],
+            "configs": {},
+        }
     ]
     assert adopted["clean_shutdown"] is True
 

@@ -1,15 +1,19 @@
 """What a directory written by Kafka holds, so that a broker can register it as its own."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from penstock.config.setting import settings
+from penstock.config.topic import TopicConfig
 from penstock.errors import ConfigError
 from penstock.log.epochs import EPOCHS, LeaderEpochs
 from penstock.log.files import Files
+from penstock.log.inspection.kraft import FOLDER as KRAFT_METADATA
+from penstock.log.inspection.kraft import topic_configs
 from penstock.log.log_dir import CLEAN_SHUTDOWN, LOCK
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import MetaProperties, decode_meta_properties
@@ -19,8 +23,7 @@ from penstock.log.partition_metadata import decode_partition_metadata
 from penstock.types import uuid_text
 
 T = TypeVar("T", int, str)
-IGNORED = "__cluster_metadata-0"
-"""KRaft's own log: its contents are metadata, which this broker keeps elsewhere."""
+KNOWN = settings(TopicConfig)
 
 
 class AdoptedPartition(msgspec.Struct, frozen=True):
@@ -31,11 +34,12 @@ class AdoptedPartition(msgspec.Struct, frozen=True):
 
 
 class AdoptedTopic(msgspec.Struct, frozen=True):
-    """A topic by name and id, with its partitions."""
+    """A topic by name and id, with its partitions, and its settings where KRaft kept them."""
 
     name: str
     topic_id: str
     partitions: list[AdoptedPartition]
+    configs: dict[str, str]
 
 
 class AdoptedTopics(msgspec.Struct, frozen=True):
@@ -46,6 +50,7 @@ class AdoptedTopics(msgspec.Struct, frozen=True):
     clean_shutdown: bool
     topics: list[AdoptedTopic]
     ignored: list[str]
+    """Directories that are no topic's, and settings that no topic of ours has."""
 
 
 class NotAdoptable(ConfigError):
@@ -63,7 +68,7 @@ def adopted_topics(files: Files, *directories: Path) -> AdoptedTopics:
     ignored = []
     for path in _folders(files, directories):
         parsed = parse_dir_name(path.name)
-        if path.name == IGNORED or parsed is None or parsed.role is not Role.CURRENT:
+        if path.name == KRAFT_METADATA or parsed is None or parsed.role is not Role.CURRENT:
             ignored.append(path.name)
             continue
         topic, number = parsed.topic_partition
@@ -71,10 +76,20 @@ def adopted_topics(files: Files, *directories: Path) -> AdoptedTopics:
         if number in together:
             raise NotAdoptable(f"{path.name} is in two of the directories")
         together[number] = AdoptedPartition(number, _last_epoch(files, path))
+    configs = _configs(files, directories)
     topics = [
-        AdoptedTopic(topic, topic_id, [together[number] for number in sorted(together)])
+        AdoptedTopic(
+            topic,
+            topic_id,
+            [together[number] for number in sorted(together)],
+            {name: value for name, value in configs.get(topic, {}).items() if name in KNOWN},
+        )
         for (topic, topic_id), together in sorted(partitions.items())
     ]
+    for each in topics:
+        ignored += [
+            f"{each.name}: {name}" for name in configs.get(each.name, {}) if name not in KNOWN
+        ]
     _refuse_if_ambiguous(topics)
     for each in topics:
         _refuse_if_incomplete(each)
@@ -93,6 +108,12 @@ def _identity(files: Files, directory: Path) -> MetaProperties:
         raise NotAdoptable(f"{directory} is no log directory: it has no {META_PROPERTIES}")
     _refuse_if_in_use(files, directory)
     return decode_meta_properties(files.read(meta), str(meta))
+
+
+def _configs(files: Files, directories: Iterable[Path]) -> Mapping[str, Mapping[str, str]]:
+    """KRaft keeps its log in one of a broker's directories."""
+    found = (topic_configs(files, directory) for directory in directories)
+    return next((configs for configs in found if configs), {})
 
 
 def _common(what: str, stated: Sequence[T | None]) -> T | None:
