@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 from click.testing import CliRunner, Result
 
-from clients.brokers import parameters
+from clients.brokers import BROKERS, parameters
 from penstock.cli.main import main
 
 Penstock = Callable[..., Result]
 
 
-@pytest.fixture(scope="session", params=parameters(["penstock", "kafka"]))
+@pytest.fixture(scope="session", params=parameters(BROKERS))
 def bootstrap(request: pytest.FixtureRequest) -> str:
     address: str = request.getfixturevalue(request.param).bootstrap
     return address

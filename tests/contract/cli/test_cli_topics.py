@@ -88,7 +88,7 @@ def test_a_partial_success_exits_with_5(penstock_command: Penstock, topic: str) 
 
 
 def test_a_broker_is_found_by_its_directory(penstock: PenstockBroker) -> None:
-    found = CliRunner().invoke(main, ["topic", "list", "--dir", str(penstock.data_dir())])
+    found = CliRunner().invoke(main, ["topic", "list", "--dir", str(penstock.directory)])
     assert found.exit_code == 0, found.output
 
 
