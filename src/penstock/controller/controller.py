@@ -60,6 +60,7 @@ class FoundTopic(Struct, frozen=True):
     name: str
     id: Uuid
     last_epochs: Mapping[int, int]
+    configs: Mapping[str, str] = {}
 
 
 class Controller:
@@ -169,7 +170,7 @@ class Controller:
         plans, epochs = [], {}
         for topic in found:
             partitions = {index: Partition((self._broker,)) for index in topic.last_epochs}
-            plans.append(PlannedTopic(Topic(topic.name, topic.id, partitions), {}))
+            plans.append(PlannedTopic(Topic(topic.name, topic.id, partitions), topic.configs))
             for index, epoch in topic.last_epochs.items():
                 epochs[TopicPartition(topic.name, index)] = LeaderEpoch(epoch + 1)
 
