@@ -4,7 +4,7 @@ Each call is one operation: it plans on the image, writes to the store, takes wh
 the image and tells the brokers. The rules are in the modules around this one.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random, SystemRandom
 from typing import TypeVar
 
@@ -124,7 +124,7 @@ class Controller:
         check_total(news, self._config)
 
         async def operation() -> list[PlannedTopic | KafkaError]:
-            plans = [*self._planned(news)]
+            plans = list(self._planned(news))
             valid = [each for each in plans if isinstance(each, PlannedTopic)]
             if validate_only or not valid:
                 return plans
@@ -133,17 +133,12 @@ class Controller:
 
         return await self._operations.submit(operation)
 
-    def _planned(self, news: Iterable[NewTopic]) -> Iterable[PlannedTopic | KafkaError]:
-        image = self.image
+    def _planned(self, news: Iterable[NewTopic]) -> Iterator[PlannedTopic | KafkaError]:
         for new in news:
             try:
-                plan = planned(new, image, self._config, self.layers(), self._chance)
+                yield planned(new, self.image, self._config, self.layers(), self._chance)
             except KafkaError as error:
                 yield error
-            else:
-                # The next one may not have the same name.
-                image = image.apply(ImageDelta(topics={new.name: plan.topic}))
-                yield plan
 
     async def delete_topics(self, names: Sequence[str]) -> dict[str, Topic | KafkaError]:
         """Each topic as it was, or why it is still there."""

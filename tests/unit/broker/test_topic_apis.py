@@ -173,4 +173,5 @@ def test_partitions_are_described_page_by_page(link: WireLink) -> None:
     assert page(link, ("zz", "a"), 3) == ([("a", [0, 1, 2])], ("zz", 0))
     assert page(link, ("b", "a"), 0) == ([("a", [0])], ("a", 1))
     assert page(link, ("a",), 10, Cursor(topic_name="a", partition_index=9)) == ([("a", [])], None)
+    assert page(link, ("a",), 10, Cursor(topic_name="aa")) == ([("a", [])], None)
     assert page(link, (), 10, Cursor(topic_name="aa", partition_index=1)) == ([("b", [0, 1])], None)
