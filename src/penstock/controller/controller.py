@@ -13,6 +13,7 @@ from msgspec import Struct
 from penstock.clock import Clock
 from penstock.config.controller import ControllerConfig
 from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.config.topic import TopicConfig
 from penstock.controller import (
     config_changes,
     configs,
@@ -258,16 +259,18 @@ class Controller:
         """New leaders and ISRs for partitions whose leader or followers are not there."""
         outcomes = {}
         for topic in image.topics.values():
-            config = effective_topic_config(image.topic_configs.get(topic.name, {}), self.layers())
             for index, partition in topic.partitions.items():
-                if partition.partition_epoch < 0:
+                replicas = {partition.leader, *partition.isr}
+                if partition.partition_epoch < 0 or replicas <= image.brokers.keys():
                     continue
-                outcome = elected(
-                    partition, image.brokers, unclean=config.unclean_leader_election_enable
-                )
+                unclean = self._topic_config(topic.name).unclean_leader_election_enable
+                outcome = elected(partition, image.brokers, unclean=unclean)
                 if (outcome.leader, outcome.isr) != (partition.leader, partition.isr):
                     outcomes[TopicPartition(topic.name, index)] = outcome
         return outcomes
+
+    def _topic_config(self, topic: str) -> TopicConfig:
+        return effective_topic_config(self.image.topic_configs.get(topic, {}), self.layers())
 
 
 def _all_partitions(
