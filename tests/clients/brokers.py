@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -10,6 +12,15 @@ BROKERS = ["kafka", "penstock"]
 
 GROUP_BROKERS = ["kafka"]
 """Those that coordinate groups."""
+
+
+class Target(Protocol):
+    """A broker that is its own cluster."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+    def data_dir(self, broker: int) -> Path: ...
 
 
 def parameters(brokers: Sequence[str]) -> list[object]:

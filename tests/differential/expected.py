@@ -13,6 +13,8 @@ ELIGIBLE_LEADERS = (
     "a new Kafka cluster with eligible leader replicas writes min.insync.replicas into its dynamic"
     " settings; ours is the default"
 )
+STRICT = "bytes that break the protocol end the connection; Kafka's readers let some pass"
+EPOCH = "a producer without an epoch or a sequence could not be told from others"
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,19 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("ApiVersions: *", "finalized_features*", FEATURES),
     Expected("*", "*.configs[[]min.insync.replicas].config_source", ELIGIBLE_LEADERS),
     Expected("*", "*.configs[[]min.insync.replicas].synonyms*", ELIGIBLE_LEADERS),
+    Expected("Produce: *", "*.error_message", "every refusal says why, not some of them"),
+    Expected("Produce: *", "*.record_errors*", "errors per record are left out"),
+    Expected("Produce: a producer of epoch -1", "*", EPOCH),
+    Expected("Produce: a producer without a sequence", "*", EPOCH),
+    Expected("Produce: bytes, records of size -2", "*", STRICT),
+    Expected("Metadata: bytes, an array of size -2", "*", STRICT),
+    Expected("Metadata: bytes, a topic that is no utf-8", "*", STRICT),
+    Expected("ApiVersions: bytes, a client id that is no utf-8", "*", STRICT),
+    Expected("Metadata: id zero and no name", "*", "an exception in Kafka: we know no such topic"),
+    Expected("OffsetForLeaderEpoch: epoch -2", "*", "there is no epoch below 0"),
+    Expected("CreateTopics: with a *", "*.value", "settings are told in their usual form"),
+    Expected("Fetch: isolation level *", "error_code", "told for each partition"),
+    Expected("DescribeProducers: *", "*.error_message", "every refusal says why, or none"),
     Expected("DescribeConfigs: all brokers", "results[[]4].configs*", ELIGIBLE_LEADERS),
 )
 

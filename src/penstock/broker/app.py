@@ -113,7 +113,7 @@ async def running(
             broker_id,
             local,
             config=config.controller,
-            static=resolved.texts(),
+            static={**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"},
             clock=clock,
         )
         addresses = advertised(config.listener.advertised(), sockets)

@@ -34,8 +34,6 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchResponse]:
-    if request.isolation_level not in {READ_UNCOMMITTED, READ_COMMITTED}:
-        raise InvalidRequest(f"isolation level {request.isolation_level}")
     session = ctx.services.fetch_sessions.begin(
         request, uses_ids=ctx.version >= 13, now_ms=ctx.now_ms
     )
@@ -61,6 +59,8 @@ class Reading:
         self._partitions = ctx.services.partitions
         self._image = ctx.services.cluster.image
         self._committed = request.isolation_level == READ_COMMITTED
+        known = {READ_UNCOMMITTED, READ_COMMITTED}
+        self._is_valid = request.isolation_level in known and request.max_bytes >= 0
         self._replica = max(request.replica_id, request.replica_state.replica_id)
         self._min_bytes = request.min_bytes
         self._left = min(request.max_bytes, ctx.services.config.network.fetch_max_bytes)
@@ -74,6 +74,8 @@ class Reading:
 
     def _read(self, wanted: Wanted) -> PartitionData:
         try:
+            if not self._is_valid or wanted.max_bytes < 0:
+                raise InvalidRequest("a negative limit, or an isolation level that there is not")
             if self._replica >= 0:
                 raise NotLeader(f"broker {self._replica} holds no replica of {wanted.topic}")
             name = topic_name(
@@ -81,7 +83,7 @@ class Reading:
             )
             partition = self._partitions.get(name, wanted.index)
             self.keys.append(partition.topic_partition)
-            partition.check_leader(wanted.leader_epoch)
+            partition.check_leader(max(wanted.leader_epoch, -1))
             return self._read_from(partition, wanted)
         except Refusal as error:
             self.has_errors = True
@@ -139,14 +141,14 @@ class Reading:
             wanted.told_high_watermark = data.high_watermark
             wanted.told_log_start = data.log_start_offset
             wanted.told_error = bool(data.error_code)
-            if session.id and isinstance(data.records, LogSlice):
+            if session.is_incremental and isinstance(data.records, LogSlice):
                 session.to_the_end(wanted)
         return FetchResponse(session_id=session.id, responses=list(by_topic(chosen)))
 
 
 def is_unknown(error: Exception) -> bool:
-    """A topic or partition that is not there; Kafka then tells an empty list, not none."""
-    return isinstance(error, (UnknownPartition, UnknownTopicId))
+    """Nothing was looked for in a log; Kafka then tells an empty list, not none."""
+    return isinstance(error, (UnknownPartition, UnknownTopicId, InvalidRequest))
 
 
 def is_news(wanted: Wanted, data: PartitionData) -> bool:

@@ -45,13 +45,13 @@ def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsRespon
     twice = (
         {each for each in named if named.count(each) > 1} if len(set(named)) < len(named) else ()
     )
-    if request.isolation_level not in {READ_UNCOMMITTED, READ_COMMITTED}:
-        raise InvalidRequest(f"isolation level {request.isolation_level}")
     committed = request.isolation_level == READ_COMMITTED
 
     def answer(topic: str, part: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         index = part.partition_index
         try:
+            if request.isolation_level not in {READ_UNCOMMITTED, READ_COMMITTED}:
+                raise InvalidRequest(f"isolation level {request.isolation_level}")
             if (topic, index) in twice:
                 raise NamedTwice(f"{topic}-{index} is named twice")
             if ctx.version < SINCE_VERSION.get(part.timestamp, 0) or part.timestamp < LOWEST:

@@ -80,7 +80,13 @@ def response(
     if request.topics is None or (ctx.version == 0 and not request.topics):
         topics = [known(topic, operations, ctx) for topic in image.topics.values()]
     else:
-        named = {(each.name, each.topic_id): each for each in request.topics}
+        # As in Kafka, a request that names one topic by id means ids only.
+        by_id = any(each.topic_id != NO_UUID for each in request.topics)
+        named = {
+            (each.name, each.topic_id): each
+            for each in request.topics
+            if not by_id or each.topic_id != NO_UUID
+        }
         topics = [asked(each, operations, ctx, errors) for each in named.values()]
     return MetadataResponse(
         brokers=brokers(image, ctx.peer.listener),

@@ -15,11 +15,10 @@ from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
-from penstock.record.invalid import InvalidRecord
 from penstock.record.record import records
 from penstock.record.validate import (
     BatchTooLarge,
-    InvalidTimestamp,
+    NotOneBatch,
     check_produced,
     check_records,
 )
@@ -34,8 +33,6 @@ from penstock.wire.messages.produce import (
 )
 
 DECOMPRESSED_LIMIT_BYTES = 1 << 28
-TOLD = (InvalidRecord, InvalidTimestamp)
-"""Refusals whose text goes to the client as well: it sent what it can mend."""
 
 
 class InvalidTxnState(KafkaError):
@@ -66,6 +63,9 @@ class CorruptRecords(KafkaError):
     """No records where there must be some."""
 
     code = ErrorCode.CORRUPT_MESSAGE
+
+
+UNREAD = (CorruptBatch, CorruptRecords, NotOneBatch, BatchTooLarge, UnsupportedCodec, StorageError)
 
 
 class Pending(msgspec.Struct, frozen=True):
@@ -153,13 +153,13 @@ def refused(index: int, error: Exception, log_start_offset: int) -> PartitionPro
 
     The start of the log is told unless the partition was not reached or the data was no batch.
     """
-    unread = isinstance(error, (CorruptBatch, CorruptRecords, BatchTooLarge, StorageError))
+    unread = isinstance(error, UNREAD)
     return PartitionProduceResponse(
         index=index,
         error_code=code_of(error),
         base_offset=-1,
         log_start_offset=-1 if unread else log_start_offset,
-        error_message=str(error) if isinstance(error, TOLD) else None,
+        error_message=str(error),
     )
 
 
@@ -170,6 +170,7 @@ def checked(
     if not isinstance(data, memoryview):
         raise CorruptRecords("a partition without records")
     header = check_produced(data, partition.rules, ctx.now_ms)
+    data = data[: header.size_bytes]
     if header.is_transactional:
         if transactional_id is None:
             raise TransactionalIdMissing("a transactional batch in a request without its id")
