@@ -29,8 +29,9 @@ from penstock.broker.server import Server, bind
 from penstock.broker.state_file import BrokerState
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock, SystemClock
+from penstock.config.broker import BrokerConfig
 from penstock.config.effective import BrokerLayers, effective_topic_config
-from penstock.config.listener import Endpoint
+from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.sources import Resolved
 from penstock.config.topic import TopicConfig
 from penstock.controller import membership
@@ -75,6 +76,7 @@ async def running(
     config, loop = resolved.config, asyncio.get_running_loop()
     files = DiskFiles()
     log_dirs = [Path(each).absolute() for each in config.identity.directories]
+    refuse_unserved(config)
     make_directory(directory)
     async with AsyncExitStack() as stack:
         sockets = {each: bind(each, config.network) for each in config.listener.endpoints()}
@@ -87,11 +89,12 @@ async def running(
         cluster = Cluster(await read_image(metadata))
         known = identity.remembered(files, log_dirs)
         broker_id = identity.broker_id(config.identity.number, known)
+        static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
 
         def topic_config(topic: str) -> TopicConfig:
             image = cluster.image
             own = image.broker_configs.get(broker_id, {})
-            layers = BrokerLayers(resolved.texts(), image.default_broker_config, own)
+            layers = BrokerLayers(static, image.default_broker_config, own)
             return effective_topic_config(image.topic_configs.get(topic, {}), layers)
 
         logs = LogStore(files, log_dirs, topic_config, boot_id=kernel_boot_id())
@@ -113,7 +116,7 @@ async def running(
             broker_id,
             local,
             config=config.controller,
-            static={**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"},
+            static=static,
             clock=clock,
         )
         addresses = advertised(config.listener.advertised(), sockets)
@@ -132,7 +135,7 @@ async def running(
             services = Services(
                 broker_id=broker_id,
                 config=config,
-                static=resolved.texts(),
+                static=static,
                 served=frozenset(HANDLERS),
                 cluster=cluster,
                 controller=controller,
@@ -182,6 +185,19 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
+
+
+def refuse_unserved(config: BrokerConfig) -> None:
+    """What cannot be had yet is refused: nobody may think that it is there."""
+    if config.zookeeper.zookeeper_connect:
+        raise ConfigError(
+            "zookeeper.connect: clusters are not served yet; leave it out for one node"
+        )
+    for each in config.listener.endpoints():
+        if each.protocol is not SecurityProtocol.PLAINTEXT:
+            raise ConfigError(
+                f"listeners: {each.listener} speaks {each.protocol}; only PLAINTEXT is served yet"
+            )
 
 
 def make_directory(directory: Path) -> None:

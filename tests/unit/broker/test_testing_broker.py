@@ -68,3 +68,17 @@ def test_a_wrong_setting_is_told_where_the_test_can_see_it() -> None:
         Broker(settings={"num.partitions": "none"}),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"zookeeper.connect": "127.0.0.1:2181"}, "zookeeper.connect"),
+        ({"listeners": "SSL://127.0.0.1:0", "security.inter.broker.protocol": "SSL"}, "speaks SSL"),
+        ({"listeners": "PLAINTEXT://203.0.113.1:0"}, "cannot listen on"),
+        ({"log.dirs": "/proc/nowhere"}, "/proc/nowhere"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_by_name(settings: dict[str, str], named: str) -> None:
+    with pytest.raises(ConfigError, match=named), Broker(settings=settings):
+        pass
