@@ -1,6 +1,7 @@
 """What a handler may know of its request, and what it may reach of the broker."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -69,3 +70,7 @@ class Context(msgspec.Struct, frozen=True, gc=False):
     @property
     def version(self) -> int:
         return self.header.version
+
+
+Handler: TypeAlias = Callable[[Any, Context], Any]
+"""handler(request, context) -> its response, None, `Parked`, or a coroutine on the cold path."""
