@@ -1,14 +1,19 @@
 """What a handler may know of its request, and what it may reach of the broker."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.waiters import Waiters
 from penstock.config.broker import BrokerConfig
+from penstock.config.effective import BrokerLayers
 from penstock.controller.controller import Controller
 from penstock.log.flush import Flusher
 from penstock.metadata.image import Topic
+from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId
 from penstock.wire.header import RequestHeader
@@ -31,16 +36,26 @@ class Services(msgspec.Struct, frozen=True):
 
     broker_id: BrokerId
     config: BrokerConfig
+    static: Mapping[str, str]
+    """The settings as they were given at start, by name."""
     served: frozenset[int]
     """Keys of the APIs that have a handler."""
     cluster: Cluster
     controller: Controller
+    producer_ids: ProducerIdPool
     partitions: Partitions
+    log_dir_moves: LogDirMoves
     waiters: Waiters
     flusher: Flusher
     fetch_sessions: FetchSessions
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Parts of Metadata responses by topic, version and operations."""
+
+    def layers(self) -> BrokerLayers:
+        """What the settings come from: given at start, or altered since."""
+        image = self.cluster.image
+        own = image.broker_configs.get(self.broker_id, {})
+        return BrokerLayers(self.static, image.default_broker_config, own)
 
 
 class Context(msgspec.Struct, frozen=True, gc=False):

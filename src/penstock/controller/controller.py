@@ -13,9 +13,18 @@ from msgspec import Struct
 from penstock.clock import Clock
 from penstock.config.controller import ControllerConfig
 from penstock.config.effective import BrokerLayers, effective_topic_config
-from penstock.controller import producer_ids, topic_life
+from penstock.controller import (
+    config_changes,
+    configs,
+    elections,
+    producer_ids,
+    reassignment,
+    topic_life,
+)
 from penstock.controller.change import Brokers, PartitionChange
+from penstock.controller.configs import BrokerResource, ConfigAlteration, ConfigResource
 from penstock.controller.election import Elected, elected
+from penstock.controller.elections import ElectionType
 from penstock.controller.office import Office
 from penstock.controller.operations import Operations
 from penstock.controller.partition_states import write_elected
@@ -175,6 +184,67 @@ class Controller:
             ]
 
         return await self._operations.submit(operation)
+
+    async def alter_config(
+        self,
+        resource: ConfigResource,
+        alterations: Sequence[ConfigAlteration],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Alter some settings and leave the others (KIP-339)."""
+        await self._configure(
+            resource,
+            lambda before: configs.altered(before, resource, alterations),
+            validate_only=validate_only,
+        )
+
+    async def replace_config(
+        self,
+        resource: ConfigResource,
+        settings: Mapping[str, str],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Give settings, and take back all that are not named."""
+        await self._configure(resource, lambda _: settings, validate_only=validate_only)
+
+    async def _configure(
+        self,
+        resource: ConfigResource,
+        alter: Callable[[Mapping[str, str]], Mapping[str, str]],
+        *,
+        validate_only: bool,
+    ) -> None:
+        async def operation() -> None:
+            before = configs.current(resource, self.image)
+            broker = resource.id if isinstance(resource, BrokerResource) else None
+            after = configs.checked(resource, alter(before), self.layers(broker))
+            if not validate_only and after != before:
+                now_ms = self._clock.now_ms()
+                await config_changes.write(self._office, resource, after, now_ms)
+
+        await self._operations.submit(operation)
+
+    async def elect_leaders(
+        self, kind: ElectionType, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """None for each partition that has a new leader, else why it has not."""
+        return await self._submit(lambda office: elections.elect(office, kind, partitions))
+
+    async def reassign(
+        self,
+        where: TopicPartition,
+        target: Sequence[int] | None,
+        *,
+        factor_may_change: bool = True,
+    ) -> None:
+        """Give a partition these replicas; None cancels a move that is under way."""
+        await self._submit(
+            lambda office: reassignment.reassign(
+                office, where, target, factor_may_change=factor_may_change
+            )
+        )
 
     async def next_producer_id_block(self) -> ProducerIds:
         return await self._submit(lambda office: producer_ids.next_block(office, self._broker))

@@ -14,9 +14,6 @@ MAX_NEW_PARTITIONS = 10_000
 METADATA_TOPIC = "__cluster_metadata"
 """Kafka's own log of metadata: a directory of that name is never a topic's."""
 
-INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Topics that belong to the brokers; clients are told so."""
-
 
 class InvalidTopic(KafkaError):
     """A name that no topic can have."""

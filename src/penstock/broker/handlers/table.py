@@ -3,11 +3,26 @@
 from collections.abc import Mapping
 
 from penstock.broker.dispatch import Handler
+from penstock.broker.handlers.alter_configs import alter_configs
+from penstock.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
+from penstock.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
 from penstock.broker.handlers.api_versions import api_versions
+from penstock.broker.handlers.create_partitions import create_partitions
+from penstock.broker.handlers.create_topics import create_topics
 from penstock.broker.handlers.delete_records import delete_records
+from penstock.broker.handlers.delete_topics import delete_topics
+from penstock.broker.handlers.describe_cluster import describe_cluster
+from penstock.broker.handlers.describe_configs import describe_configs
+from penstock.broker.handlers.describe_log_dirs import describe_log_dirs
 from penstock.broker.handlers.describe_producers import describe_producers
+from penstock.broker.handlers.describe_topic_partitions import describe_topic_partitions
+from penstock.broker.handlers.elect_leaders import elect_leaders
 from penstock.broker.handlers.fetch import fetch
+from penstock.broker.handlers.incremental_alter_configs import incremental_alter_configs
+from penstock.broker.handlers.init_producer_id import init_producer_id
+from penstock.broker.handlers.list_config_resources import list_config_resources
 from penstock.broker.handlers.list_offsets import list_offsets
+from penstock.broker.handlers.list_partition_reassignments import list_partition_reassignments
 from penstock.broker.handlers.metadata import metadata
 from penstock.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from penstock.broker.handlers.produce import produce
@@ -18,7 +33,22 @@ HANDLERS: Mapping[int, Handler] = {
     2: list_offsets,
     3: metadata,
     18: api_versions,
+    19: create_topics,
+    20: delete_topics,
     21: delete_records,
+    22: init_producer_id,
     23: offset_for_leader_epoch,
+    32: describe_configs,
+    33: alter_configs,
+    34: alter_replica_log_dirs,
+    35: describe_log_dirs,
+    37: create_partitions,
+    43: elect_leaders,
+    44: incremental_alter_configs,
+    45: alter_partition_reassignments,
+    46: list_partition_reassignments,
+    60: describe_cluster,
     61: describe_producers,
+    74: list_config_resources,
+    75: describe_topic_partitions,
 }

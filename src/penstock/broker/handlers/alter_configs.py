@@ -1,0 +1,50 @@
+"""AlterConfigs (key 33, v0-v2): replace all settings of topics or brokers.
+
+Refused: settings without a value or named twice, resources named twice, loggers.
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.translate.config_resources import named_twice, resource
+from penstock.controller.configs import check_once
+from penstock.controller.topic_rules import InvalidRequest
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+
+async def alter_configs(request: AlterConfigsRequest, ctx: Context) -> AlterConfigsResponse:
+    twice = named_twice((each.resource_type, each.resource_name) for each in request.resources)
+    responses = []
+    for asked in request.resources:
+        code, text = ErrorCode.NONE, None
+        try:
+            if (asked.resource_type, asked.resource_name) in twice:
+                raise InvalidRequest("the resource is named twice")
+            await ctx.services.controller.replace_config(
+                resource(asked.resource_type, asked.resource_name, ctx.services),
+                given(asked),
+                validate_only=request.validate_only,
+            )
+        except KafkaError as error:
+            code, text = error.code, str(error)
+        responses.append(
+            AlterConfigsResourceResponse(
+                error_code=code,
+                error_message=text,
+                resource_type=asked.resource_type,
+                resource_name=asked.resource_name,
+            )
+        )
+    return AlterConfigsResponse(responses=responses)
+
+
+def given(asked: AlterConfigsResource) -> dict[str, str]:
+    check_once(each.name for each in asked.configs)
+    found = {each.name: each.value for each in asked.configs if each.value is not None}
+    if len(found) < len(asked.configs):
+        raise InvalidRequest("a setting has no value")
+    return found

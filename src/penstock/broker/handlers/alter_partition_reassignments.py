@@ -1,0 +1,47 @@
+"""AlterPartitionReassignments (key 45, v0-v1): other replicas for partitions (KIP-455).
+
+Done at once: another order, fewer replicas. Refused: unknown brokers; brokers that would have to
+copy the partition; cancelling a move where there is none.
+"""
+
+from penstock.broker.context import Context
+from penstock.controller.reassignment import NoReassignmentInProgress
+from penstock.errors import KafkaError
+from penstock.types import TopicPartition
+from penstock.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+
+
+async def alter_partition_reassignments(
+    request: AlterPartitionReassignmentsRequest, ctx: Context
+) -> AlterPartitionReassignmentsResponse:
+    async def answer(topic: str, part: ReassignablePartition) -> ReassignablePartitionResponse:
+        index = part.partition_index
+        try:
+            await ctx.services.controller.reassign(
+                TopicPartition(topic, index),
+                part.replicas,
+                factor_may_change=request.allow_replication_factor_change,
+            )
+        except KafkaError as error:
+            text = None if isinstance(error, NoReassignmentInProgress) else str(error)
+            return ReassignablePartitionResponse(
+                partition_index=index, error_code=error.code, error_message=text
+            )
+        return ReassignablePartitionResponse(partition_index=index, error_message=None)
+
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change,
+        error_message=None if request.topics else "",  # as Kafka says of nothing
+        responses=[
+            ReassignableTopicResponse(
+                name=topic.name, partitions=[await answer(topic.name, p) for p in topic.partitions]
+            )
+            for topic in request.topics
+        ],
+    )

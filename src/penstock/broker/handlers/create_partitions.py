@@ -1,0 +1,51 @@
+"""CreatePartitions (key 37, v0-v3): more partitions for topics; never fewer.
+
+Refused: topics that are unknown or twice in the request, assignments that cannot be.
+"""
+
+from collections import Counter
+
+from penstock.broker.context import Context
+from penstock.controller.topic_rules import InvalidRequest, UnknownTopic
+from penstock.controller.topics import MorePartitions
+from penstock.errors import KafkaError
+from penstock.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+
+async def create_partitions(
+    request: CreatePartitionsRequest, ctx: Context
+) -> CreatePartitionsResponse:
+    named = Counter(topic.name for topic in request.topics)
+    results = [
+        refused(name, InvalidRequest("the topic is named twice"))
+        for name, count in named.items()
+        if count > 1
+    ]
+    for topic in request.topics:
+        if named[topic.name] > 1:
+            continue
+        try:
+            await ctx.services.controller.create_partitions(
+                wanted(topic), validate_only=request.validate_only
+            )
+        except KafkaError as error:
+            results.append(refused(topic.name, error))
+        else:
+            results.append(CreatePartitionsTopicResult(name=topic.name))
+    return CreatePartitionsResponse(results=results)
+
+
+def wanted(topic: CreatePartitionsTopic) -> MorePartitions:
+    chosen = topic.assignments
+    assignments = None if chosen is None else tuple(tuple(each.broker_ids) for each in chosen)
+    return MorePartitions(topic.name, topic.count, assignments)
+
+
+def refused(name: str, error: KafkaError) -> CreatePartitionsTopicResult:
+    text = None if isinstance(error, UnknownTopic) else str(error)
+    return CreatePartitionsTopicResult(name=name, error_code=error.code, error_message=text)

@@ -1,0 +1,74 @@
+"""CreateTopics (key 19, v2-v7): new topics, each on its own.
+
+Refused: names that are illegal, taken, or twice in the request; unknown settings; numbers or
+assignments that cannot be; more than 10,000 partitions in all.
+"""
+
+from collections import Counter
+
+from penstock.broker.context import Context
+from penstock.config.effective import topic_entries
+from penstock.controller.topics import NewTopic, PlannedTopic
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+
+async def create_topics(request: CreateTopicsRequest, ctx: Context) -> CreateTopicsResponse:
+    named = Counter(topic.name for topic in request.topics)
+    news = [wanted(topic) for topic in request.topics if named[topic.name] == 1]
+    try:
+        outcomes = await ctx.services.controller.create_topics(
+            news, validate_only=request.validate_only
+        )
+    except KafkaError as error:
+        outcomes = [error] * len(news)
+    results = [
+        refused(new.name, outcome) if isinstance(outcome, KafkaError) else created(outcome, ctx)
+        for new, outcome in zip(news, outcomes, strict=True)
+    ]
+    results += [
+        CreatableTopicResult(
+            name=name,
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message="the topic is named twice",
+        )
+        for name, count in named.items()
+        if count > 1
+    ]
+    return CreateTopicsResponse(topics=results)
+
+
+def wanted(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        tuple((each.partition_index, tuple(each.broker_ids)) for each in topic.assignments),
+        {each.name: each.value for each in topic.configs},
+    )
+
+
+def refused(name: str, error: KafkaError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=str(error))
+
+
+def created(made: PlannedTopic, ctx: Context) -> CreatableTopicResult:
+    topic = made.topic
+    entries = sorted(topic_entries(made.configs, ctx.services.layers()))
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.id,
+        error_message=None,
+        num_partitions=len(topic.partitions),
+        replication_factor=len(topic.partitions[0].replicas),
+        configs=[
+            CreatableTopicConfigs(name=each.name, value=each.value, config_source=each.source)
+            for each in entries
+        ],
+    )

@@ -1,0 +1,84 @@
+"""DeleteTopics (key 20, v1-v6): topics go by name or, from v6 on, by id.
+
+Refused: a topic that is named twice, by whatever; a name together with an id, or neither.
+"""
+
+from collections import Counter
+from typing import NamedTuple
+
+from penstock.broker.context import Context
+from penstock.broker.translate.topics import UnknownTopicId
+from penstock.controller.controller import TopicDeletionDisabled
+from penstock.controller.topic_rules import InvalidRequest
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.image import ClusterImage, Topic
+from penstock.types import NO_UUID, Uuid
+from penstock.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+
+
+class Asked(NamedTuple):
+    """A topic as a request names it."""
+
+    name: str | None
+    topic_id: Uuid = NO_UUID
+
+
+async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTopicsResponse:
+    image = ctx.services.cluster.image
+    by_name = map(Asked, request.topic_names)
+    asked = Counter((*by_name, *(Asked(each.name, each.topic_id) for each in request.topics)))
+    ids = {topic_id for name, topic_id in asked if name is None}
+    # Named by both, a topic is refused once: under its name, with its id.
+    both = {name for topic_id in ids if Asked(name := image.topic_names.get(topic_id)) in asked}
+    results, names = [], []
+    for each, count in asked.items():
+        try:
+            name = known_name(each, count, image)
+        except KafkaError as error:
+            results.append(refused(each, error, ctx))
+            continue
+        if name not in both:
+            names.append(name)
+        elif each.name is not None:
+            twice = InvalidRequest(f"topic {name} is named by its id as well")
+            results.append(refused(Asked(name, image.topics[name].id), twice, ctx))
+    try:
+        outcomes = await ctx.services.controller.delete_topics(names)
+    except TopicDeletionDisabled as error:
+        outcomes = dict.fromkeys(names, error)
+    for name, outcome in outcomes.items():
+        if isinstance(outcome, Topic):
+            results.append(DeletableTopicResult(name=name, topic_id=outcome.id))
+        else:
+            results.append(refused(Asked(name), outcome, ctx))
+    return DeleteTopicsResponse(responses=results)
+
+
+def known_name(asked: Asked, count: int, image: ClusterImage) -> str:
+    """What the topic is called; whether there is one of this name is for the controller to say."""
+    name, topic_id = asked
+    if (name is None) == (topic_id == NO_UUID):
+        raise InvalidRequest("a topic has either a name or an id")
+    if count > 1:
+        raise InvalidRequest("the topic is named twice")
+    if name is not None:
+        return name
+    topic = image.topic_by_id(topic_id)
+    if topic is None:
+        raise UnknownTopicId(f"no topic has the id {topic_id.hex()}")
+    return topic.name
+
+
+def refused(asked: Asked, error: KafkaError, ctx: Context) -> DeletableTopicResult:
+    # Before v3 clients do not know the code that says so.
+    unsaid = isinstance(error, TopicDeletionDisabled) and ctx.version < 3
+    return DeletableTopicResult(
+        name=asked.name,
+        topic_id=asked.topic_id,
+        error_code=ErrorCode.INVALID_REQUEST if unsaid else error.code,
+        error_message=str(error),
+    )

@@ -1,0 +1,41 @@
+"""DescribeCluster (key 60, v0-v2): the cluster's id, its controller and its live brokers.
+
+Refused: endpoints other than brokers' (KIP-919); there are no others.
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.handlers.metadata import CLUSTER_OPERATIONS, NOT_ASKED, brokers
+from penstock.errors import ErrorCode
+from penstock.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+BROKERS, CONTROLLERS = 1, 2
+
+
+def describe_cluster(request: DescribeClusterRequest, ctx: Context) -> DescribeClusterResponse:
+    if request.endpoint_type == CONTROLLERS:
+        return refused(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker's listener")
+    if request.endpoint_type != BROKERS:
+        return refused(
+            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"endpoint type {request.endpoint_type} is unknown"
+        )
+    image = ctx.services.cluster.image
+    asked = request.include_cluster_authorized_operations
+    return DescribeClusterResponse(
+        cluster_id=image.cluster_id or "",
+        controller_id=image.controller,
+        brokers=[
+            DescribeClusterBroker(
+                broker_id=each.node_id, host=each.host, port=each.port, rack=each.rack
+            )
+            for each in brokers(image, ctx.peer.listener)
+        ],
+        cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED,
+    )
+
+
+def refused(code: ErrorCode, text: str) -> DescribeClusterResponse:
+    return DescribeClusterResponse(error_code=code, error_message=text)

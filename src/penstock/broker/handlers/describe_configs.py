@@ -1,0 +1,107 @@
+"""DescribeConfigs (key 32, v1-v4): settings of topics, of this broker, of all brokers, and the
+levels of its loggers: each with its source, what other layers say, its type and its meaning.
+
+Refused: unknown topics, other brokers, resources without settings.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from penstock.broker import log_levels
+from penstock.broker.context import Context
+from penstock.broker.translate.config_resources import ResourceType, own_id
+from penstock.config.effective import (
+    ConfigEntry,
+    ConfigSource,
+    broker_default_entries,
+    broker_entries,
+    topic_entries,
+)
+from penstock.config.setting import Update
+from penstock.controller.topic_rules import InvalidRequest, UnknownTopic, check_name
+from penstock.errors import KafkaError
+from penstock.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+
+def describe_configs(request: DescribeConfigsRequest, ctx: Context) -> DescribeConfigsResponse:
+    def answer(asked: DescribeConfigsResource) -> DescribeConfigsResult:
+        kind, name, keys = asked.resource_type, asked.resource_name, asked.configuration_keys
+        try:
+            configs = [
+                each for each in described(asked, request, ctx) if not keys or each.name in keys
+            ]
+        except KafkaError as error:
+            return DescribeConfigsResult(
+                error_code=error.code,
+                # A topic that is not there needs no words, says Kafka.
+                error_message="" if isinstance(error, UnknownTopic) else str(error),
+                resource_type=kind,
+                resource_name=name,
+            )
+        return DescribeConfigsResult(resource_type=kind, resource_name=name, configs=configs)
+
+    return DescribeConfigsResponse(results=[answer(each) for each in request.resources])
+
+
+def described(
+    asked: DescribeConfigsResource, request: DescribeConfigsRequest, ctx: Context
+) -> Iterator[DescribeConfigsResourceResult]:
+    if asked.resource_type == ResourceType.BROKER_LOGGER:
+        if not asked.resource_name:
+            raise InvalidRequest("loggers are those of one broker")
+        own_id(asked.resource_name, ctx.services)
+        for name, level in log_levels.loggers():
+            source = ConfigSource.DYNAMIC_BROKER_LOGGER
+            yield DescribeConfigsResourceResult(name=name, value=level, config_source=source)
+        return
+    fixed = asked.resource_type == ResourceType.BROKER
+    for entry in entries(asked, ctx):
+        yield told(entry, request, fixed=fixed)
+
+
+def entries(asked: DescribeConfigsResource, ctx: Context) -> Iterable[ConfigEntry]:
+    services, name = ctx.services, asked.resource_name
+    match asked.resource_type:
+        case ResourceType.TOPIC:
+            check_name(name)
+            if name not in services.cluster.image.topics:
+                raise UnknownTopic(f"topic {name} is not known")
+            overrides = services.cluster.image.topic_configs.get(name, {})
+            return topic_entries(overrides, services.layers())
+        case ResourceType.BROKER:
+            if not name:
+                return broker_default_entries(services.layers())
+            own_id(name, services)
+            return broker_entries(services.layers())
+        case _:
+            raise InvalidRequest(f"resources of type {asked.resource_type} have no settings")
+
+
+def told(
+    entry: ConfigEntry, request: DescribeConfigsRequest, *, fixed: bool
+) -> DescribeConfigsResourceResult:
+    """`fixed`: a setting that is not said to change while the broker runs does not."""
+    setting = entry.setting
+    synonyms = entry.synonyms if request.include_synonyms else ()
+    read_only = fixed and (setting is None or setting.update is Update.READ_ONLY)
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=read_only,
+        config_source=entry.source,
+        is_sensitive=setting is None or setting.sensitive,
+        synonyms=[
+            DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
+            for each in synonyms
+        ],
+        config_type=0 if setting is None else setting.kind,
+        documentation=setting.doc
+        if setting is not None and request.include_documentation
+        else None,
+    )

@@ -1,0 +1,75 @@
+"""DescribeLogDirs (key 35, v1-v5): the log directories, their disks, and the logs in them.
+
+Without topics, all logs. A directory that is offline is told as such, without its contents.
+"""
+
+import shutil
+from collections.abc import Iterable
+
+from penstock.broker.context import Context
+from penstock.errors import ErrorCode
+from penstock.log.log_dir import LogDir
+from penstock.log.partition_log import PartitionLog
+from penstock.types import TopicPartition
+from penstock.wire.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+def describe_log_dirs(request: DescribeLogDirsRequest, ctx: Context) -> DescribeLogDirsResponse:
+    asked = None
+    if request.topics is not None:
+        asked = {
+            TopicPartition(each.topic, index)
+            for each in request.topics
+            for index in each.partitions
+        }
+    return DescribeLogDirsResponse(
+        results=[described(each, asked, ctx) for each in ctx.services.partitions.store.dirs]
+    )
+
+
+def described(
+    log_dir: LogDir, asked: set[TopicPartition] | None, ctx: Context
+) -> DescribeLogDirsResult:
+    path = str(log_dir.path)
+    if log_dir.failure is not None:
+        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
+    store = ctx.services.partitions.store
+    logs = [log for log in store.logs_in(log_dir) if asked is None or log.topic_partition in asked]
+    disk = shutil.disk_usage(path)
+    cordoned = ctx.services.config.identity.cordoned_log_dirs
+    return DescribeLogDirsResult(
+        log_dir=path,
+        topics=[
+            DescribeLogDirsTopic(name=topic, partitions=[described_log(each, ctx) for each in mine])
+            for topic, mine in by_topic(logs).items()
+        ],
+        total_bytes=disk.total,
+        usable_bytes=disk.free,
+        is_cordoned=path in cordoned or "*" in cordoned,
+    )
+
+
+def by_topic(logs: Iterable[PartitionLog]) -> dict[str, list[PartitionLog]]:
+    found: dict[str, list[PartitionLog]] = {}
+    for log in sorted(logs, key=lambda log: log.topic_partition):
+        found.setdefault(log.topic_partition.topic, []).append(log)
+    return found
+
+
+def described_log(log: PartitionLog, ctx: Context) -> DescribeLogDirsPartition:
+    """A log lags behind what is committed; a copy in the making, behind the log that it copies."""
+    store, where = ctx.services.partitions.store, log.topic_partition
+    is_future = store.future_logs.get(where) is log
+    reached = store.logs[where].end_offset if is_future else log.high_watermark
+    return DescribeLogDirsPartition(
+        partition_index=where.partition,
+        partition_size=log.size_bytes,
+        offset_lag=max(reached - log.end_offset, 0),
+        is_future_key=is_future,
+    )

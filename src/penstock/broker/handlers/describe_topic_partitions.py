@@ -1,0 +1,96 @@
+"""DescribeTopicPartitions (key 75, v0): topics and their partitions page by page (KIP-966).
+
+A page ends after `response_partition_limit` partitions, or after the broker's own limit; its
+cursor says where the next one begins. Without names, all topics in the order of their names.
+"""
+
+from collections.abc import Iterable
+
+from penstock.broker.context import Context
+from penstock.broker.translate.topics import INTERNAL_TOPICS, TOPIC_OPERATIONS
+from penstock.controller.topic_rules import InvalidTopic, check_name
+from penstock.errors import ErrorCode
+from penstock.metadata.image import Partition, Topic
+from penstock.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+PAGE_LIMIT = 2000
+"""`max.request.partition.size.limit` of Kafka."""
+
+
+def describe_topic_partitions(
+    request: DescribeTopicPartitionsRequest, ctx: Context
+) -> DescribeTopicPartitionsResponse:
+    topics = ctx.services.cluster.image.topics
+    cursor = request.cursor or Cursor()
+    if cursor.partition_index < 0:
+        return DescribeTopicPartitionsResponse(
+            topics=[
+                DescribeTopicPartitionsResponseTopic(
+                    error_code=ErrorCode.INVALID_REQUEST, name=each.name
+                )
+                for each in request.topics
+            ]
+        )
+    named = {each.name for each in request.topics}
+    names = [each for each in sorted(named or topics) if each >= cursor.topic_name]
+    room = max(1, min(request.response_partition_limit, PAGE_LIMIT))
+    page: list[DescribeTopicPartitionsResponseTopic] = []
+    for name in names:
+        if room == 0:
+            return DescribeTopicPartitionsResponse(topics=page, next_cursor=Cursor(topic_name=name))
+        topic = topics.get(name)
+        if topic is None:
+            page.append(unknown(name))
+            continue
+        first = cursor.partition_index if name == cursor.topic_name else 0
+        indexes = [index for index in sorted(topic.partitions) if index >= first]
+        page.append(described(topic, indexes[:room]))
+        if len(indexes) > room:
+            following = Cursor(topic_name=name, partition_index=indexes[room])
+            return DescribeTopicPartitionsResponse(topics=page, next_cursor=following)
+        room -= len(indexes)
+    return DescribeTopicPartitionsResponse(topics=page)
+
+
+def unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        check_name(name)
+    except InvalidTopic as error:
+        code = error.code
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code,
+        name=name,
+        is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def described(topic: Topic, indexes: Iterable[int]) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=[partition(index, topic.partitions[index]) for index in indexes],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def partition(index: int, state: Partition) -> DescribeTopicPartitionsResponsePartition:
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE if state.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=state.leader,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=list(state.replicas),
+        isr_nodes=list(state.isr),
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+        offline_replicas=list(state.offline_replicas),
+    )

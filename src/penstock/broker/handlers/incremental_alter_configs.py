@@ -1,0 +1,85 @@
+"""IncrementalAlterConfigs (key 44, v0-v1): set, delete, and add to or take from lists (KIP-339):
+settings of topics, of this broker, of all brokers, and the levels of its loggers.
+
+Refused: settings or resources that are named twice, lists that are none, values that cannot be.
+"""
+
+from penstock.broker import log_levels
+from penstock.broker.context import Context
+from penstock.broker.translate.config_resources import (
+    ResourceType,
+    named_twice,
+    own_id,
+    resource,
+)
+from penstock.controller.configs import AlterOperation, ConfigAlteration, check_once
+from penstock.controller.topic_rules import InvalidRequest
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+OPERATIONS = frozenset(AlterOperation)
+
+
+async def incremental_alter_configs(
+    request: IncrementalAlterConfigsRequest, ctx: Context
+) -> IncrementalAlterConfigsResponse:
+    twice = named_twice((each.resource_type, each.resource_name) for each in request.resources)
+    responses = []
+    for asked in request.resources:
+        code, text = ErrorCode.NONE, None
+        try:
+            if (asked.resource_type, asked.resource_name) in twice:
+                raise InvalidRequest("the resource is named twice")
+            await alter(asked, ctx, validate_only=request.validate_only)
+        except KafkaError as error:
+            code, text = error.code, str(error)
+        responses.append(
+            AlterConfigsResourceResponse(
+                error_code=code,
+                error_message=text,
+                resource_type=asked.resource_type,
+                resource_name=asked.resource_name,
+            )
+        )
+    return IncrementalAlterConfigsResponse(responses=responses)
+
+
+async def alter(asked: AlterConfigsResource, ctx: Context, *, validate_only: bool) -> None:
+    alterations = [alteration(each) for each in asked.configs]
+    if asked.resource_type != ResourceType.BROKER_LOGGER:
+        await ctx.services.controller.alter_config(
+            resource(asked.resource_type, asked.resource_name, ctx.services),
+            alterations,
+            validate_only=validate_only,
+        )
+        return
+    own_id(asked.resource_name, ctx.services)
+    check_once(each.name for each in alterations)
+    levels = {each.name: new_level(each) for each in alterations}
+    for name, level in levels.items():
+        log_levels.check_level(name, level)
+    if not validate_only:
+        for name, level in levels.items():
+            log_levels.set_level(name, level)
+
+
+def alteration(asked: AlterableConfig) -> ConfigAlteration:
+    if asked.config_operation not in OPERATIONS:
+        raise InvalidRequest(f"{asked.name}: operation {asked.config_operation} is unknown")
+    return ConfigAlteration(asked.name, AlterOperation(asked.config_operation), asked.value)
+
+
+def new_level(asked: ConfigAlteration) -> str | None:
+    match asked.operation:
+        case AlterOperation.SET if asked.value is not None:
+            return asked.value
+        case AlterOperation.DELETE:
+            return None
+        case _:
+            raise InvalidRequest(f"a logger's level is set or deleted: {asked.name}")

@@ -1,0 +1,38 @@
+"""ListConfigResources (key 74, v0-v1): what has settings (KIP-1142); all kinds if none is named.
+
+v0 asked for client metrics alone. Of these and of groups there are no settings of their own.
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.translate.config_resources import ResourceType
+from penstock.errors import ErrorCode
+from penstock.wire.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+
+def list_config_resources(
+    request: ListConfigResourcesRequest, ctx: Context
+) -> ListConfigResourcesResponse:
+    if ctx.version == 0:
+        return ListConfigResourcesResponse()
+    asked = set(request.resource_types) or set(ResourceType)
+    if not asked <= set(ResourceType):
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    image = ctx.services.cluster.image
+    brokers = [str(broker) for broker in image.brokers]
+    names = {
+        ResourceType.BROKER_LOGGER: brokers,
+        ResourceType.BROKER: brokers,
+        ResourceType.TOPIC: list(image.topics),
+    }
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ConfigResource(resource_name=name, resource_type=kind)
+            for kind, known in names.items()
+            if kind in asked
+            for name in known
+        ]
+    )

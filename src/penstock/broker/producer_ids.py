@@ -1,0 +1,22 @@
+"""The producer ids that this broker may hand out, a block at a time."""
+
+from collections.abc import Awaitable, Callable
+
+from penstock.controller.producer_ids import ProducerIds
+from penstock.types import ProducerId
+
+
+class ProducerIdPool:
+    """Hands out ids, each once. Belongs to the event loop."""
+
+    def __init__(self, next_block: Callable[[], Awaitable[ProducerIds]]) -> None:
+        self._next_block = next_block
+        self._start = self._end = ProducerId(0)
+
+    async def take(self) -> ProducerId:
+        while self._start == self._end:
+            # Several may wait here: each brings a block, and those that come late are lost.
+            self._start, self._end = await self._next_block()
+        taken = self._start
+        self._start = ProducerId(taken + 1)
+        return taken

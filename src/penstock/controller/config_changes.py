@@ -1,0 +1,59 @@
+"""Altered settings, written so that every broker hears of them."""
+
+from collections.abc import Mapping
+
+from penstock.controller.configs import BrokerResource, ConfigResource, TopicResource
+from penstock.controller.office import Office
+from penstock.metadata import paths
+from penstock.metadata.image import ImageDelta
+from penstock.metadata.records import ConfigChange, ConfigOverrides, encode
+from penstock.metadata.store import Create, Delete, Set
+
+NOTIFICATION_LIFE_MS = 15 * 60 * 1000
+"""Kafka's own: time enough for each broker to read a notification."""
+
+
+async def write(
+    office: Office, resource: ConfigResource, configs: Mapping[str, str], now_ms: int
+) -> None:
+    path = _path(resource)
+    data = encode(ConfigOverrides(config=dict(configs)))
+    there = await office.store.exists(path)
+    entity = path.removeprefix("/config/")
+    await office.term.write(
+        Set(path, data) if there else Create(path, data),
+        Create(
+            paths.CONFIG_CHANGE_PREFIX, encode(ConfigChange(entity_path=entity)), sequential=True
+        ),
+    )
+    await _drop_old_notifications(office, now_ms)
+    match resource:
+        case TopicResource(name):
+            delta = ImageDelta(topic_configs={name: configs})
+            await office.announce(delta, topic_configs=[name])
+        case BrokerResource(None):
+            delta = ImageDelta(default_broker_config=configs)
+            await office.announce(delta, broker_configs=True)
+        case BrokerResource(broker):
+            assert broker is not None
+            delta = ImageDelta(broker_configs={broker: configs})
+            await office.announce(delta, broker_configs=True)
+
+
+def _path(resource: ConfigResource) -> str:
+    match resource:
+        case TopicResource(name):
+            return paths.topic_config(name)
+        case BrokerResource(broker):
+            return paths.broker_config(broker)
+
+
+async def _drop_old_notifications(office: Office, now_ms: int) -> None:
+    names = await office.store.children(paths.CONFIG_CHANGES)
+    nodes = await office.store.get_many(f"{paths.CONFIG_CHANGES}/{name}" for name in names)
+    old = [
+        [Delete(path)]
+        for path, node in nodes.items()
+        if now_ms - node.created_ms > NOTIFICATION_LIFE_MS
+    ]
+    await office.term.write_each(old)  # each broker may have done so before us

@@ -1,0 +1,139 @@
+"""What a topic's or a broker's settings are after somebody has altered them. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+
+from msgspec import Struct
+
+from penstock.config.broker import broker_config, broker_settings
+from penstock.config.effective import BrokerLayers
+from penstock.config.setting import Setting, Update, settings
+from penstock.config.topic import TopicConfig
+from penstock.config.value import Kind, render
+from penstock.controller.topic_rules import InvalidRequest, UnknownTopic, check_name
+from penstock.controller.topics import InvalidConfig, checked_configs
+from penstock.errors import ConfigError
+from penstock.metadata.image import ClusterImage
+from penstock.types import BrokerId
+
+
+class TopicResource(Struct, frozen=True):
+    """The settings of one topic."""
+
+    name: str
+
+
+class BrokerResource(Struct, frozen=True):
+    """The settings of one broker; without an id those that hold for all."""
+
+    id: BrokerId | None
+
+
+ConfigResource = TopicResource | BrokerResource
+
+
+class AlterOperation(IntEnum):
+    """What is done with a setting, numbered as IncrementalAlterConfigs sends it."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigAlteration(Struct, frozen=True):
+    """One setting, and what is to become of it."""
+
+    name: str
+    operation: AlterOperation
+    value: str | None = None
+
+
+def current(resource: ConfigResource, image: ClusterImage) -> Mapping[str, str]:
+    """What was altered so far. Refused where there is nothing to alter."""
+    match resource:
+        case TopicResource(""):
+            raise InvalidRequest("settings for all topics are the brokers'")
+        case TopicResource(name):
+            check_name(name)
+            if name not in image.topics:
+                raise UnknownTopic(f"topic {name} is not known")
+            return image.topic_configs.get(name, {})
+        case BrokerResource(None):
+            return image.default_broker_config
+        case BrokerResource(broker):
+            assert broker is not None
+            return image.broker_configs.get(broker, {})
+
+
+def altered(
+    before: Mapping[str, str], resource: ConfigResource, alterations: Sequence[ConfigAlteration]
+) -> dict[str, str]:
+    """The settings with each alteration made, not yet checked as a whole."""
+    check_once(each.name for each in alterations)
+    known = settings(TopicConfig) if isinstance(resource, TopicResource) else broker_settings()
+    after = dict(before)
+    for each in alterations:
+        if each.operation is AlterOperation.DELETE:
+            after.pop(each.name, None)
+        elif each.value is None:
+            raise InvalidRequest(f"{each.name} has no value")
+        elif each.operation is AlterOperation.SET:
+            after[each.name] = each.value
+        else:
+            after[each.name] = _list_altered(after.get(each.name), each, known.get(each.name))
+    return after
+
+
+def _list_altered(before: str | None, alteration: ConfigAlteration, setting: Setting | None) -> str:
+    """A list with some items more or less; one that nobody has set starts at its default."""
+    if setting is None or setting.kind is not Kind.LIST:
+        raise InvalidConfig(f"{alteration.name} is no list: nothing can be added or taken away")
+    text = before if before is not None else render(setting.default)
+    items = dict.fromkeys(_split(text or ""))
+    named = _split(alteration.value or "")
+    if alteration.operation is AlterOperation.APPEND:
+        items |= dict.fromkeys(named)
+    else:
+        items = {item: None for item in items if item not in named}
+    return ",".join(items)
+
+
+def _split(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def check_once(names: Iterable[str]) -> None:
+    listed = list(names)
+    if len(set(listed)) < len(listed):
+        raise InvalidRequest("a setting is named twice")
+
+
+def checked(
+    resource: ConfigResource, after: Mapping[str, str | None], layers: BrokerLayers
+) -> dict[str, str]:
+    """The new settings, if they can be; `layers` are those of the broker meant, as they were."""
+    if isinstance(resource, TopicResource):
+        return checked_configs(after, layers)
+    given = {name: text for name, text in after.items() if text is not None}
+    fixed = [name for name in given if _update(name) is Update.READ_ONLY]
+    if fixed:
+        raise InvalidRequest(f"only a restart can change {', '.join(sorted(fixed))}")
+    if resource.id is None:
+        own = [name for name in given if _update(name) is Update.PER_BROKER]
+        if own:
+            raise InvalidRequest(f"each broker has its own {', '.join(sorted(own))}")
+        layers = BrokerLayers(layers.static, given, layers.dynamic)
+    else:
+        layers = BrokerLayers(layers.static, layers.dynamic_default, given)
+    try:
+        broker_config(layers.texts())
+    except ConfigError as error:
+        raise InvalidRequest(str(error)) from error
+    return given
+
+
+def _update(name: str) -> Update | None:
+    """Names that nobody declares are taken as they are: plug-ins and listeners have their own."""
+    setting = broker_settings().get(name)
+    return None if setting is None else setting.update

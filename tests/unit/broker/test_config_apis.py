@@ -1,0 +1,184 @@
+"""DescribeConfigs, IncrementalAlterConfigs, AlterConfigs, ListConfigResources over a socket."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.errors import ErrorCode
+from penstock.testing.broker import Broker
+from penstock.wire.messages import alter_configs as replacing
+from penstock.wire.messages import incremental_alter_configs as altering
+from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from penstock.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+)
+from penstock.wire.messages.list_config_resources import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+from wire_link import WireLink
+
+TOPIC, BROKER, LOGGER = 2, 4, 8
+SET, DELETE, APPEND = 0, 1, 2
+
+
+@pytest.fixture
+def link() -> Iterator[WireLink]:
+    settings = {"broker.id": "0", "log.retention.hours": "48"}
+    with Broker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
+        new = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        link.ask(CreateTopicsRequest(topics=[new]))
+        yield link
+
+
+def describe(
+    link: WireLink, kind: int, name: str, *keys: str
+) -> dict[str, DescribeConfigsResourceResult]:
+    asked = DescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=list(keys)
+    )
+    response = link.ask(
+        DescribeConfigsRequest(resources=[asked], include_synonyms=True, include_documentation=True)
+    )
+    assert isinstance(response, DescribeConfigsResponse)
+    (result,) = response.results
+    assert result.error_code == 0, result.error_message
+    return {each.name: each for each in result.configs}
+
+
+def alter(link: WireLink, kind: int, name: str, *changes: tuple[str, int, str | None]) -> int:
+    configs = [
+        altering.AlterableConfig(name=key, config_operation=operation, value=value)
+        for key, operation, value in changes
+    ]
+    resource = altering.AlterConfigsResource(
+        resource_type=kind, resource_name=name, configs=configs
+    )
+    response = link.ask(altering.IncrementalAlterConfigsRequest(resources=[resource]))
+    assert isinstance(response, altering.IncrementalAlterConfigsResponse)
+    (result,) = response.responses
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    assert (result.error_message is None) == (result.error_code == 0)
+    return result.error_code
+
+
+def synonyms(result: DescribeConfigsResourceResult) -> list[tuple[str, str | None, int]]:
+    return [(each.name, each.value, each.source) for each in result.synonyms]
+
+
+def test_a_topics_setting_is_told_with_all_its_layers(link: WireLink) -> None:
+    assert alter(link, BROKER, "", ("log.retention.ms", SET, "2000")) == 0
+    assert alter(link, BROKER, "0", ("log.retention.ms", SET, "3000")) == 0
+    assert alter(link, TOPIC, "t", ("retention.ms", SET, "4000")) == 0
+    told = describe(link, TOPIC, "t")["retention.ms"]
+    assert (told.value, told.config_source, told.config_type) == ("4000", 1, 5)
+    assert synonyms(told) == [
+        ("retention.ms", "4000", 1),
+        ("log.retention.ms", "3000", 2),
+        ("log.retention.ms", "2000", 3),
+        ("log.retention.hours", "48", 4),
+        ("log.retention.hours", "168", 5),
+    ]
+    assert told.documentation
+    assert not told.read_only
+
+
+def test_only_what_is_asked_for_is_told(link: WireLink) -> None:
+    assert set(describe(link, TOPIC, "t", "retention.ms", "colour")) == {"retention.ms"}
+
+
+def test_a_broker_tells_which_settings_a_restart_takes(link: WireLink) -> None:
+    told = describe(link, BROKER, "0")
+    assert (told["log.retention.hours"].value, told["log.retention.hours"].config_source) == (
+        "48",
+        4,
+    )
+    assert told["log.retention.hours"].read_only
+    assert not told["log.retention.ms"].read_only
+
+
+def test_the_default_broker_has_only_what_was_altered(link: WireLink) -> None:
+    assert describe(link, BROKER, "") == {}
+    alter(link, BROKER, "", ("log.cleaner.threads", SET, "2"), ("my.plugin", SET, "secret"))
+    told = describe(link, BROKER, "")
+    assert (told["log.cleaner.threads"].value, told["log.cleaner.threads"].config_source) == (
+        "2",
+        3,
+    )
+    assert (told["my.plugin"].value, told["my.plugin"].is_sensitive) == (None, True)
+
+
+REFUSED: list[tuple[int, str, tuple[str, int, str | None], ErrorCode]] = [
+    (TOPIC, "t", ("retention.ms", SET, "soon"), ErrorCode.INVALID_CONFIG),
+    (TOPIC, "t", ("retention.ms", APPEND, "1"), ErrorCode.INVALID_CONFIG),
+    (TOPIC, "t", ("retention.ms", 9, "1"), ErrorCode.INVALID_REQUEST),
+    (TOPIC, "u", ("retention.ms", SET, "1"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    (BROKER, "7", ("log.cleaner.threads", SET, "2"), ErrorCode.INVALID_REQUEST),
+    (BROKER, "abc", ("log.cleaner.threads", SET, "2"), ErrorCode.INVALID_REQUEST),
+    (LOGGER, "7", ("root", SET, "INFO"), ErrorCode.INVALID_REQUEST),
+    (LOGGER, "0", ("root", DELETE, None), ErrorCode.INVALID_REQUEST),
+    (LOGGER, "0", ("root", APPEND, "INFO"), ErrorCode.INVALID_REQUEST),
+    (LOGGER, "0", ("root", SET, "LOUD"), ErrorCode.INVALID_CONFIG),
+    (LOGGER, "0", ("no.such.logger", SET, "INFO"), ErrorCode.INVALID_CONFIG),
+    (99, "0", ("retention.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
+]
+
+
+def test_alterations_that_cannot_be_say_why(link: WireLink) -> None:
+    for kind, name, change, code in REFUSED:
+        assert alter(link, kind, name, change) == code, change
+
+
+def test_a_logger_changes_its_level_while_the_broker_runs(link: WireLink) -> None:
+    logger = logging.getLogger("penstock.broker.session")
+    before = logger.level
+    try:
+        assert alter(link, LOGGER, "0", (logger.name, SET, "TRACE")) == 0
+        told = describe(link, LOGGER, "0", logger.name)[logger.name]
+        assert (told.value, told.config_source) == ("TRACE", 6)
+        assert logger.isEnabledFor(logging.DEBUG)
+        assert alter(link, LOGGER, "0", (logger.name, DELETE, None)) == 0
+        assert logger.level == logging.NOTSET
+    finally:
+        logger.setLevel(before)
+
+
+def test_replacing_takes_back_what_is_not_named(link: WireLink) -> None:
+    alter(link, TOPIC, "t", ("retention.ms", SET, "4000"))
+    resource = replacing.AlterConfigsResource(
+        resource_type=TOPIC,
+        resource_name="t",
+        configs=[replacing.AlterableConfig(name="flush.ms", value="9")],
+    )
+    response = link.ask(replacing.AlterConfigsRequest(resources=[resource]))
+    assert isinstance(response, replacing.AlterConfigsResponse)
+    assert response.responses[0].error_code == 0
+    told = describe(link, TOPIC, "t", "retention.ms", "flush.ms")
+    assert {name: each.config_source for name, each in told.items()} == {
+        "retention.ms": 5,
+        "flush.ms": 1,
+    }
+
+
+def test_a_resource_is_altered_once_in_a_request(link: WireLink) -> None:
+    resource = replacing.AlterConfigsResource(resource_type=TOPIC, resource_name="t")
+    response = link.ask(replacing.AlterConfigsRequest(resources=[resource, resource]))
+    assert isinstance(response, replacing.AlterConfigsResponse)
+    assert [each.error_code for each in response.responses] == [ErrorCode.INVALID_REQUEST] * 2
+
+
+def test_what_has_settings_is_listed_by_kind(link: WireLink) -> None:
+    def listed(*kinds: int, version: int = 1) -> list[tuple[int, str]]:
+        response = link.ask(ListConfigResourcesRequest(resource_types=list(kinds)), version)
+        assert isinstance(response, ListConfigResourcesResponse)
+        assert response.error_code == (ErrorCode.UNSUPPORTED_VERSION if 99 in kinds else 0)
+        return [(each.resource_type, each.resource_name) for each in response.config_resources]
+
+    assert listed() == [(LOGGER, "0"), (BROKER, "0"), (TOPIC, "t")]
+    assert listed(TOPIC) == [(TOPIC, "t")]
+    assert listed(99) == []
+    assert listed(version=0) == []

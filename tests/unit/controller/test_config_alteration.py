@@ -1,0 +1,191 @@
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+
+import pytest
+
+from penstock.clock import SystemClock
+from penstock.controller.configs import (
+    AlterOperation,
+    BrokerResource,
+    ConfigAlteration,
+    ConfigResource,
+    TopicResource,
+    altered,
+)
+from penstock.controller.topics import NewTopic
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.tree import Tree
+from penstock.testing.controllers import RunningController, running_controller
+from penstock.types import BrokerId
+
+TOPIC = TopicResource("t")
+THIS, ALL = BrokerResource(BrokerId(0)), BrokerResource(None)
+SET, DELETE, APPEND, SUBTRACT = AlterOperation
+
+
+class OwnClock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.ms = 1_000_000
+
+    def now_ms(self) -> int:
+        return self.ms
+
+    def monotonic_ms(self) -> int:
+        return self.ms
+
+
+@pytest.fixture
+def tree() -> Iterator[Tree]:
+    tree = Tree.in_memory(SystemClock())
+    yield tree
+    tree.close()
+
+
+def with_topic(tree: Tree, work: Callable[[RunningController], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with running_controller(tree) as running:
+            await running.controller.create_topics([NewTopic("t", configs={"flush.ms": "7"})])
+            await work(running)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("before", "operation", "value", "after"),
+    [
+        (None, APPEND, "compact", "delete,compact"),
+        ("compact", APPEND, "compact,delete", "compact,delete"),
+        ("compact,delete", SUBTRACT, "delete", "compact"),
+        ("compact", SUBTRACT, "compact", ""),
+        (None, SUBTRACT, "compact", "delete"),
+        ("compact", SET, "delete", "delete"),
+        ("compact", DELETE, None, None),
+        (None, DELETE, None, None),
+    ],
+)
+def test_lists_grow_and_shrink_by_items(
+    before: str | None, operation: AlterOperation, value: str | None, after: str | None
+) -> None:
+    current = {} if before is None else {"cleanup.policy": before}
+    alteration = ConfigAlteration("cleanup.policy", operation, value)
+    assert altered(current, TOPIC, [alteration]).get("cleanup.policy") == after
+
+
+def test_brokers_hear_of_a_topics_new_settings(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await running.controller.alter_config(TOPIC, [ConfigAlteration("retention.ms", SET, "5")])
+        assert running.last_change.topic_configs == ("t",)
+        assert running.last_change.image.topic_configs["t"] == {
+            "flush.ms": "7",
+            "retention.ms": "5",
+        }
+        stored = await running.store.get("/config/topics/t")
+        assert stored.data == b'{"version":1,"config":{"flush.ms":"7","retention.ms":"5"}}'
+        change = await running.store.get("/config/changes/config_change_0000000000")
+        assert change.data == b'{"version":2,"entity_path":"topics/t"}'
+
+    with_topic(tree, work)
+
+
+def test_replacing_takes_back_what_is_not_named(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await running.controller.replace_config(TOPIC, {"segment.ms": "9"})
+        assert running.controller.image.topic_configs["t"] == {"segment.ms": "9"}
+
+    with_topic(tree, work)
+
+
+def test_settings_of_brokers_are_kept_apart_from_those_of_all(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await running.controller.alter_config(
+            THIS, [ConfigAlteration("log.cleaner.threads", SET, "2")]
+        )
+        await running.controller.alter_config(
+            ALL, [ConfigAlteration("log.retention.ms", SET, "77")]
+        )
+        image = running.last_change.image
+        assert running.last_change.broker_configs
+        assert image.broker_configs == {0: {"log.cleaner.threads": "2"}}
+        assert image.default_broker_config == {"log.retention.ms": "77"}
+        assert await running.store.exists("/config/brokers/<default>")
+
+    with_topic(tree, work)
+
+    async def still_there(running: RunningController) -> None:
+        assert running.controller.layers().texts() == {
+            "log.cleaner.threads": "2",
+            "log.retention.ms": "77",
+        }
+
+    with_topic(tree, still_there)
+
+
+def test_validation_alone_alters_nothing(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await running.controller.alter_config(
+            TOPIC, [ConfigAlteration("retention.ms", SET, "5")], validate_only=True
+        )
+        assert running.controller.image.topic_configs["t"] == {"flush.ms": "7"}
+
+    with_topic(tree, work)
+
+
+@pytest.mark.parametrize(
+    ("resource", "alteration", "code"),
+    [
+        (TOPIC, ("retention.ms", SET, "x"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, ("retention.ms", SET, None), ErrorCode.INVALID_REQUEST),
+        (TOPIC, ("retention.ms", APPEND, "1"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, ("colour", SET, "blue"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, ("remote.storage.enable", SET, "true"), ErrorCode.INVALID_CONFIG),
+        (TopicResource("u"), ("retention.ms", SET, "1"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (TopicResource("a b"), ("retention.ms", SET, "1"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (TopicResource(""), ("retention.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
+        (THIS, ("broker.id", SET, "9"), ErrorCode.INVALID_REQUEST),
+        (THIS, ("log.cleaner.threads", SET, "x"), ErrorCode.INVALID_REQUEST),
+        (ALL, ("listeners", SET, "PLAINTEXT://:1"), ErrorCode.INVALID_REQUEST),
+        (ALL, ("log.retention.hours", SET, "1"), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_alterations_that_cannot_be_are_refused(
+    tree: Tree,
+    resource: ConfigResource,
+    alteration: tuple[str, AlterOperation, str | None],
+    code: ErrorCode,
+) -> None:
+    async def work(running: RunningController) -> None:
+        with pytest.raises(KafkaError) as refusal:
+            await running.controller.alter_config(resource, [ConfigAlteration(*alteration)])
+        assert refusal.value.code == code
+
+    with_topic(tree, work)
+
+
+def test_a_setting_is_altered_once_in_a_request(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        twice = [ConfigAlteration("flush.ms", SET, "1"), ConfigAlteration("flush.ms", DELETE)]
+        with pytest.raises(KafkaError) as refusal:
+            await running.controller.alter_config(TOPIC, twice)
+        assert refusal.value.code == ErrorCode.INVALID_REQUEST
+
+    with_topic(tree, work)
+
+
+def test_notifications_go_after_a_quarter_of_an_hour() -> None:
+    clock = OwnClock()
+    tree = Tree.in_memory(clock)
+
+    async def run() -> list[str]:
+        async with running_controller(tree, clock=clock) as running:
+            await running.controller.create_topics([NewTopic("t")])
+            for minutes in (0, 10, 6):
+                clock.ms += minutes * 60_000
+                await running.controller.alter_config(
+                    TOPIC, [ConfigAlteration("flush.ms", SET, str(clock.ms))]
+                )
+            return await running.store.children("/config/changes")
+
+    assert asyncio.run(run()) == ["config_change_0000000001", "config_change_0000000002"]
+    tree.close()

@@ -1,0 +1,139 @@
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+import pytest
+
+from penstock.clock import SystemClock
+from penstock.controller.elections import ElectionType
+from penstock.controller.topics import NewTopic
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.records import TopicAssignment, decode
+from penstock.metadata.tree import Tree
+from penstock.testing.controllers import RunningController, running_controller
+from penstock.types import TopicPartition
+
+FIRST = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def tree() -> Iterator[Tree]:
+    tree = Tree.in_memory(SystemClock())
+    yield tree
+    tree.close()
+
+
+def with_topic(
+    tree: Tree,
+    replicas: tuple[int, ...],
+    work: Callable[[RunningController], Awaitable[None]],
+    brokers: Sequence[int] = (0, 1, 2),
+) -> None:
+    async def run() -> None:
+        async with running_controller(tree, brokers=brokers) as running:
+            if "t" not in running.controller.image.topics:
+                new = NewTopic("t", assignments=((0, replicas), (1, replicas)))
+                await running.controller.create_topics([new])
+            await work(running)
+
+    asyncio.run(run())
+
+
+def test_another_order_makes_another_preferred_leader(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await running.controller.reassign(FIRST, [1, 0])
+        partition = running.controller.image.partition(FIRST)
+        assert partition is not None
+        assert (partition.replicas, partition.leader) == ((1, 0), 0)
+        answers = await running.controller.elect_leaders(ElectionType.PREFERRED, [FIRST])
+        assert answers == {FIRST: None}
+        (change,) = running.last_change.partitions
+        assert (change.state.leader, change.state.leader_epoch) == (1, 2)
+
+    with_topic(tree, (0, 1), work)
+
+
+def test_replicas_that_are_no_longer_wanted_are_stopped(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await running.controller.reassign(FIRST, [1])
+        (stopped,) = running.last_change.stopped
+        assert (stopped.where, stopped.replicas, stopped.delete) == (FIRST, (0,), True)
+        (change,) = running.last_change.partitions
+        assert (change.state.leader, change.state.isr) == (1, (1,))
+        stored = decode(TopicAssignment, await running.store.get("/brokers/topics/t"))
+        assert stored.partitions == {0: (1,), 1: (0, 1)}
+
+    with_topic(tree, (0, 1), work)
+
+
+def test_the_same_replicas_change_nothing(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        before = len(running.brokers.changes)
+        await running.controller.reassign(FIRST, [0, 1])
+        assert len(running.brokers.changes) == before
+
+    with_topic(tree, (0, 1), work)
+
+
+@pytest.mark.parametrize(
+    ("where", "target", "factor_may_change", "code"),
+    [
+        (FIRST, None, True, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
+        (FIRST, [], True, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (FIRST, [7], True, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (FIRST, [0, 0], True, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (FIRST, [0], False, ErrorCode.INVALID_REPLICATION_FACTOR),
+        (FIRST, [0, 2], True, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (TopicPartition("t", 9), [0], True, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (TopicPartition("u", 0), [0], True, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_moves_that_cannot_be_are_refused(
+    tree: Tree,
+    where: TopicPartition,
+    target: list[int] | None,
+    factor_may_change: bool,
+    code: ErrorCode,
+) -> None:
+    async def work(running: RunningController) -> None:
+        with pytest.raises(KafkaError) as refusal:
+            await running.controller.reassign(where, target, factor_may_change=factor_may_change)
+        assert refusal.value.code == code
+
+    with_topic(tree, (0, 1), work)
+
+
+def test_an_election_that_changes_nothing_says_so(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        unknown = TopicPartition("t", 9)
+        for kind in ElectionType:
+            answers = await running.controller.elect_leaders(kind, [FIRST, unknown])
+            codes = {where: error and error.code for where, error in answers.items()}
+            assert codes == {
+                FIRST: ErrorCode.ELECTION_NOT_NEEDED,
+                unknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            }
+
+    with_topic(tree, (0,), work)
+
+
+def test_an_unclean_election_takes_whoever_is_there(tree: Tree) -> None:
+    async def nothing(_: RunningController) -> None: ...
+
+    async def shrink(running: RunningController) -> None:
+        # Broker 1 is down and has left the ISR.
+        partition = running.controller.image.partition(FIRST)
+        assert partition is not None
+        assert partition.isr == (2,)
+
+    async def force(running: RunningController) -> None:
+        partition = running.controller.image.partition(FIRST)
+        assert partition is not None
+        assert partition.leader == -1
+        answers = await running.controller.elect_leaders(ElectionType.UNCLEAN, [FIRST])
+        assert answers == {FIRST: None}
+        (change,) = running.last_change.partitions
+        assert (change.state.leader, change.state.isr, change.state.recovering) == (1, (1,), True)
+
+    with_topic(tree, (2, 1), nothing)
+    with_topic(tree, (2, 1), shrink, brokers=(0, 2))
+    with_topic(tree, (2, 1), force, brokers=(0, 1))

@@ -1,0 +1,42 @@
+"""A connection to a broker over a bare socket: one request, its response, decoded."""
+
+import socket
+from struct import unpack
+from types import TracebackType
+from typing import Self
+
+from penstock.wire.apis import APIS
+from penstock.wire.codec import decode
+from penstock.wire.frame import request_frame
+from penstock.wire.header import read_response_header
+from penstock.wire.schema import Message
+
+
+class WireLink:
+    """`with WireLink("host:port") as link: link.ask(request)`; the highest version by default."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=20)
+        self._stream = self._socket.makefile("rb")
+
+    def ask(self, request: Message, version: int | None = None) -> Message:
+        api = next(api for api in APIS.values() if api.request is type(request))
+        version = api.high if version is None else version
+        self._socket.sendall(request_frame(api, version, 1, "test", request))
+        (size,) = unpack(">i", self._stream.read(4))
+        frame = self._stream.read(size)
+        _, at = read_response_header(frame, api, version)
+        return decode(api.response, version, frame[at:])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stream.close()
+        self._socket.close()
