@@ -19,3 +19,7 @@ class CoordinatorLoading(KafkaError):
     """The state is still being read from the log."""
 
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+class RecordTooLarge(KafkaError):
+    """The internal topic's `max.message.bytes` does not allow for it."""

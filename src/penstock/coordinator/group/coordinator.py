@@ -40,21 +40,17 @@ class GroupCoordinator:
         return self.runtime.shards()
 
     def join(self, group: str, asked: Joining) -> Ticket[Joined]:
-        check_name(group)
         return self._run(group, lambda shard, now, ticket: shard.join(now, ticket, group, asked))
 
     def sync(self, group: str, asked: Syncing) -> Ticket[Synced]:
-        check_name(group)
         return self._run(group, lambda shard, now, ticket: shard.sync(now, ticket, group, asked))
 
     def heartbeat(self, group: str, who: Leaving, generation: int) -> Ticket[Done]:
-        check_name(group)
         return self._run(
             group, lambda shard, now, ticket: shard.heartbeat(now, ticket, group, who, generation)
         )
 
     def leave(self, group: str, leaving: tuple[Leaving, ...]) -> Ticket[tuple[Refused, ...]]:
-        check_name(group)
         return self._run(group, lambda shard, now, ticket: shard.leave(now, ticket, group, leaving))
 
     def commit(
@@ -65,34 +61,40 @@ class GroupCoordinator:
     ) -> Ticket[tuple[Refused, ...]]:
         """The group's name may be empty here and in `fetch`, for clients as old as that."""
         return self._run(
-            group, lambda shard, now, ticket: shard.commit(now, ticket, group, committer, offsets)
+            group,
+            lambda shard, now, ticket: shard.commit(now, ticket, group, committer, offsets),
+            needs_name=False,
         )
 
     def fetch(self, group: str, wanted: Iterable[TopicPartition] | None) -> Ticket[Offsets]:
-        return self._run(group, lambda shard, _, ticket: shard.fetch(ticket, group, wanted))
+        return self._run(
+            group, lambda shard, _, ticket: shard.fetch(ticket, group, wanted), needs_name=False
+        )
 
     def delete_offsets(
         self, group: str, wanted: tuple[TopicPartition, ...]
     ) -> Ticket[tuple[Refused, ...]]:
-        check_name(group)
         return self._run(
             group, lambda shard, _, ticket: shard.delete_offsets(ticket, group, wanted)
         )
 
     def delete_group(self, group: str) -> Ticket[Done]:
-        check_name(group)
         return self._run(group, lambda shard, _, ticket: shard.delete_group(ticket, group))
 
     def describe(self, group: str) -> Ticket[ClassicGroup]:
-        check_name(group)
         return self._run(group, lambda shard, _, ticket: shard.describe(ticket, group))
 
     def _run(
-        self, group: str, operation: Callable[[GroupShard, Now, Ticket[T]], Decision]
+        self,
+        group: str,
+        operation: Callable[[GroupShard, Now, Ticket[T]], Decision],
+        *,
+        needs_name: bool = True,
     ) -> Ticket[T]:
+        if not group and needs_name:
+            operation = _refused
         return self.runtime.run(self.partition_of(group), operation)
 
 
-def check_name(group: str) -> None:
-    if not group:
-        raise InvalidGroupId("a group needs a name")
+def _refused(shard: GroupShard, now: Now, ticket: Ticket[T]) -> Decision:  # noqa: ARG001 - as others
+    raise InvalidGroupId("a group needs a name")
