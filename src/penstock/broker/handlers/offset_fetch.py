@@ -70,7 +70,7 @@ def wanted(
 
 def name_of(topic: OffsetFetchRequestTopics, ctx: Context) -> str | None:
     """None for an id that no topic has."""
-    if topic.topic_id == NO_UUID:
+    if ctx.version < 10:
         return topic.name
     return ctx.services.cluster.image.topic_names.get(topic.topic_id)
 
