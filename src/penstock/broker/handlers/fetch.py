@@ -3,7 +3,7 @@
 Waits until `min_bytes` are there or `max_wait_ms` is over. The first batch comes whole even if it
 is larger than every limit. Full and incremental sessions (KIP-227), isolation level, topic ids.
 Refused: requests in the name of a replica, until there are other brokers.
-Left out: reading from followers (KIP-392), the new leader in an error (v12).
+Left out: reading from followers (KIP-392).
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from penstock.errors import ErrorCode
 from penstock.log.append import OffsetOutOfRange
 from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
-from penstock.replication.partition import NotLeader, Partition
+from penstock.replication.partition import FencedLeaderEpoch, NotLeader, Partition
 from penstock.replication.partitions import UnknownPartition
 from penstock.types import TopicPartition
 from penstock.wire.messages.fetch import (
@@ -27,6 +27,7 @@ from penstock.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
     PartitionData,
 )
 
@@ -58,6 +59,7 @@ class Reading:
         self._session = session
         self._partitions = ctx.services.partitions
         self._image = ctx.services.cluster.image
+        self._tells_leader = ctx.version >= 16
         self._committed = request.isolation_level == READ_COMMITTED
         known = {READ_UNCOMMITTED, READ_COMMITTED}
         self._is_valid = request.isolation_level in known and request.max_bytes >= 0
@@ -91,9 +93,19 @@ class Reading:
                 partition_index=wanted.index,
                 error_code=code_of(error),
                 high_watermark=-1,
+                current_leader=self._leader_instead(wanted, error),
                 aborted_transactions=[] if self._committed or is_unknown(error) else None,
                 records=b"",
             )
+
+    def _leader_instead(self, wanted: Wanted, error: Exception) -> LeaderIdAndEpoch:
+        """Who leads now, told with the refusal so that the client need not ask (KIP-951)."""
+        if self._tells_leader and isinstance(error, (NotLeader, FencedLeaderEpoch)):
+            topic = self._image.topic_by_id(wanted.topic_id)
+            found = None if topic is None else topic.partitions.get(wanted.index)
+            if found is not None:
+                return LeaderIdAndEpoch(leader_id=found.leader, leader_epoch=found.leader_epoch)
+        return LeaderIdAndEpoch()
 
     def _read_from(self, partition: Partition, wanted: Wanted) -> PartitionData:
         log = partition.log

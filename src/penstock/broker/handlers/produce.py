@@ -65,7 +65,15 @@ class CorruptRecords(KafkaError):
     code = ErrorCode.CORRUPT_MESSAGE
 
 
-UNREAD = (CorruptBatch, CorruptRecords, NotOneBatch, BatchTooLarge, UnsupportedCodec, StorageError)
+UNREAD = (
+    CorruptBatch,
+    CorruptRecords,
+    NotOneBatch,
+    BatchTooLarge,
+    UnsupportedCodec,
+    TransactionalIdMissing,
+    StorageError,
+)
 
 
 class Pending(msgspec.Struct, frozen=True):
