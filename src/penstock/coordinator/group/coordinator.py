@@ -40,18 +40,25 @@ class GroupCoordinator:
         return self.runtime.shards()
 
     def join(self, group: str, asked: Joining) -> Ticket[Joined]:
-        return self._run(group, lambda shard, now, ticket: shard.join(now, ticket, group, asked))
+        return self._run(
+            group, lambda shard, now, ticket: shard.join(now, ticket, named(group), asked)
+        )
 
     def sync(self, group: str, asked: Syncing) -> Ticket[Synced]:
-        return self._run(group, lambda shard, now, ticket: shard.sync(now, ticket, group, asked))
+        return self._run(
+            group, lambda shard, now, ticket: shard.sync(now, ticket, named(group), asked)
+        )
 
     def heartbeat(self, group: str, who: Leaving, generation: int) -> Ticket[Done]:
         return self._run(
-            group, lambda shard, now, ticket: shard.heartbeat(now, ticket, group, who, generation)
+            group,
+            lambda shard, now, ticket: shard.heartbeat(now, ticket, named(group), who, generation),
         )
 
     def leave(self, group: str, leaving: tuple[Leaving, ...]) -> Ticket[tuple[Refused, ...]]:
-        return self._run(group, lambda shard, now, ticket: shard.leave(now, ticket, group, leaving))
+        return self._run(
+            group, lambda shard, now, ticket: shard.leave(now, ticket, named(group), leaving)
+        )
 
     def commit(
         self,
@@ -59,23 +66,18 @@ class GroupCoordinator:
         committer: Committer,
         offsets: tuple[tuple[TopicPartition, CommittedOffset], ...],
     ) -> Ticket[tuple[Refused, ...]]:
-        """The group's name may be empty here and in `fetch`, for clients as old as that."""
         return self._run(
-            group,
-            lambda shard, now, ticket: shard.commit(now, ticket, group, committer, offsets),
-            needs_name=False,
+            group, lambda shard, now, ticket: shard.commit(now, ticket, group, committer, offsets)
         )
 
     def fetch(self, group: str, wanted: Iterable[TopicPartition] | None) -> Ticket[Offsets]:
-        return self._run(
-            group, lambda shard, _, ticket: shard.fetch(ticket, group, wanted), needs_name=False
-        )
+        return self._run(group, lambda shard, _, ticket: shard.fetch(ticket, group, wanted))
 
     def delete_offsets(
         self, group: str, wanted: tuple[TopicPartition, ...]
     ) -> Ticket[tuple[Refused, ...]]:
         return self._run(
-            group, lambda shard, _, ticket: shard.delete_offsets(ticket, group, wanted)
+            group, lambda shard, _, ticket: shard.delete_offsets(ticket, named(group), wanted)
         )
 
     def delete_group(self, group: str) -> Ticket[Done]:
@@ -85,16 +87,13 @@ class GroupCoordinator:
         return self._run(group, lambda shard, _, ticket: shard.describe(ticket, group))
 
     def _run(
-        self,
-        group: str,
-        operation: Callable[[GroupShard, Now, Ticket[T]], Decision],
-        *,
-        needs_name: bool = True,
+        self, group: str, operation: Callable[[GroupShard, Now, Ticket[T]], Decision]
     ) -> Ticket[T]:
-        if not group and needs_name:
-            operation = _refused
         return self.runtime.run(self.partition_of(group), operation)
 
 
-def _refused(shard: GroupShard, now: Now, ticket: Ticket[T]) -> Decision:  # noqa: ARG001 - as others
-    raise InvalidGroupId("a group needs a name")
+def named(group: str) -> str:
+    """Members need a group with a name; offsets were once committed without."""
+    if not group:
+        raise InvalidGroupId("a group needs a name")
+    return group
