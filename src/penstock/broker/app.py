@@ -19,6 +19,8 @@ import msgspec
 from penstock.broker import identity
 from penstock.broker.cluster import Cluster
 from penstock.broker.context import Services
+from penstock.broker.coordinator_log import PartitionCoordinatorLog
+from penstock.broker.coordinators import Coordinators
 from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.handlers.table import HANDLERS
@@ -31,11 +33,17 @@ from penstock.broker.waiters import Waiters
 from penstock.clock import Clock, SystemClock
 from penstock.config.broker import BrokerConfig
 from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.config.group import GroupConfig
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.sources import Resolved
 from penstock.config.topic import TopicConfig
 from penstock.controller import membership
 from penstock.controller.controller import Controller
+from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
+from penstock.coordinator.group.coordinator import GroupCoordinator
+from penstock.coordinator.group.records import GroupFormat, StoredRecord
+from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.runtime import Loop, Runtime
 from penstock.errors import ConfigError
 from penstock.http.health import healthz, readyz
 from penstock.http.prometheus import metrics
@@ -50,6 +58,7 @@ from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.reader import read_image
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.tree import FILE_NAME, Tree
+from penstock.record.compression import Codec
 from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, Uuid
@@ -110,7 +119,16 @@ async def running(
         moves = LogDirMoves(
             partitions, flusher, clock, on_replaced=lambda log: compactor.truncated(log, 0)
         )
-        local = LocalBroker(broker_id, cluster, partitions, waiters, topic_config, compactor, clock)
+        groups = group_coordinator(config.group, cluster, loop, clock, waiters)
+        coordinators = Coordinators(
+            {CONSUMER_OFFSETS: groups.runtime},
+            lambda partition: PartitionCoordinatorLog(
+                partition, flusher, waiters, Codec(config.group.offsets_topic_compression_codec)
+            ),
+        )
+        local = LocalBroker(
+            broker_id, cluster, partitions, waiters, topic_config, compactor, coordinators, clock
+        )
         controller = Controller(
             metadata,
             broker_id,
@@ -140,6 +158,7 @@ async def running(
                 cluster=cluster,
                 controller=controller,
                 producer_ids=ProducerIdPool(controller.next_producer_id_block),
+                groups=groups,
                 partitions=partitions,
                 log_dir_moves=moves,
                 waiters=waiters,
@@ -176,6 +195,25 @@ async def running(
         finally:
             for task in background:
                 task.cancel()
+
+
+def group_coordinator(
+    config: GroupConfig, cluster: Cluster, loop: Loop, clock: Clock, waiters: Waiters
+) -> GroupCoordinator:
+    runtime: Runtime[GroupShard, StoredRecord] = Runtime(
+        CONSUMER_OFFSETS,
+        lambda: GroupShard(config),
+        GroupFormat(),
+        loop=loop,
+        clock=clock,
+        told=waiters.changed,
+    )
+
+    def partition_count() -> int:
+        topic = cluster.image.topics.get(CONSUMER_OFFSETS)
+        return len(topic.partitions) if topic else config.offsets_topic_num_partitions
+
+    return GroupCoordinator(runtime, partition_count)
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:

@@ -12,6 +12,7 @@ from penstock.broker.waiters import Waiters
 from penstock.config.broker import BrokerConfig
 from penstock.config.effective import BrokerLayers
 from penstock.controller.controller import Controller
+from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.log.flush import Flusher
 from penstock.metadata.image import Topic
 from penstock.replication.log_dir_moves import LogDirMoves
@@ -44,6 +45,7 @@ class Services(msgspec.Struct, frozen=True):
     cluster: Cluster
     controller: Controller
     producer_ids: ProducerIdPool
+    groups: GroupCoordinator
     partitions: Partitions
     log_dir_moves: LogDirMoves
     waiters: Waiters
