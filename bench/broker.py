@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.load.generator import LoadError
-from bench.points import measure_points
+from bench.points import measure_points, points
 from bench.report import Report
 from bench.subject import Kafka, Penstock, Subject, start_to_ready
 from bench.workload import END_TO_END, WORKLOADS, Bench, Workload
@@ -105,7 +105,10 @@ def run(args: argparse.Namespace) -> None:
             subject = kind(stack)
             add_starts(starts, subject, 1 if args.quick else 3)
             bench = Bench(subject, folder, stack, cores(args.cores), seconds)
-            bench.warm([*workloads, END_TO_END], WARM_S[subject.name] * (0.1 if args.quick else 1))
+            also = points() if args.points else ()
+            bench.warm(
+                [*workloads, END_TO_END, *also], WARM_S[subject.name] * (0.1 if args.quick else 1)
+            )
             benches.append(bench)
 
         load, latency = Report(), Report()

@@ -2,10 +2,10 @@
 
 import os
 import random
-import resource
 import shutil
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,9 +54,8 @@ def open_log(path: Path, config: TopicConfig, *, clean: bool) -> PartitionLog:
 
 @contextmanager
 def workspace() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
-    yield path
-    shutil.rmtree(path)
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as path:
+        yield Path(path)
 
 
 def seconds(work: Callable[[T], object], on: T) -> float:
@@ -140,20 +139,19 @@ def many_partitions(count: int = 2_000) -> None:
 
         created = seconds(create, range(count))
         closed = seconds(LogStore.close, first)
-        before = resident_bytes()
         again = store(path)
         opened = seconds(again.load, NOW_MS)
-        grown = resident_bytes() - before
+        again.close()
+        tracemalloc.start()
+        idle = store(path)
+        idle.load(NOW_MS)
+        each = tracemalloc.get_traced_memory()[0] / count
+        tracemalloc.stop()
         print(
             f"{count} partitions: created and filled in {created:.2f} s, closed in {closed:.2f} s, "
-            f"opened after a clean stop in {opened:.2f} s, {grown / count / 1024:.1f} KB each"
+            f"opened after a clean stop in {opened:.2f} s, {each / 1024:.1f} KB each when idle"
         )
-        again.close()
-
-
-def resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
+        idle.close()
 
 
 def main() -> None:

@@ -1,42 +1,99 @@
-"""Topics for measurements, made and deleted through librdkafka's admin client."""
+"""Topics for measurements, made over a bare socket.
 
+A client library would keep connections and threads beside the load, and its cached metadata took
+a minute to notice some new topics.
+"""
+
+import socket
+import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
-from confluent_kafka.cimpl import NewTopic
+from peers.process import PeerError, wait_until
+from penstock.wire.apis import APIS
+from penstock.wire.codec import decoder
+from penstock.wire.frame import request_frame
+from penstock.wire.header import read_response_header
+from penstock.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from penstock.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from penstock.wire.schema import Message
 
-from peers.process import wait_until
-
-
-def admin_client(port: int) -> AdminClient:
-    """Quiet: what fails is raised, and at the end a broker stops before its client does."""
-    return AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0})
+R = TypeVar("R", bound=Message)
+LIST_OFFSETS, CREATE_TOPICS, DELETE_TOPICS = 2, 19, 20
+LATEST = -1
+TIMEOUT_S = 60
 
 
 @contextmanager
 def topic(
-    admin: AdminClient, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
+    port: int, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
 ) -> Iterator[str]:
     """A topic whose every partition is served, deleted at the end."""
-    new = NewTopic(name, partitions, replication_factor=1, config=dict(config or {}))
-    admin.create_topics([new])[name].result(60)
-    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the library types some of it
-    ends = {TopicPartition(name, each): latest for each in range(partitions)}
-
-    def served() -> bool:
-        # A leader that Metadata names may not yet know that it leads.
-        try:
-            for answer in admin.list_offsets(ends).values():
-                answer.result(10)
-        except KafkaException:
-            return False
-        return True
-
-    wait_until(served, 60, f"leaders of {name}")
+    create(port, name, partitions, config or {})
+    # The leader that Metadata names may not yet know that it leads.
+    wait_until(lambda: end_offsets(port, name, partitions) is not None, TIMEOUT_S, name)
     try:
         yield name
     finally:
-        admin.delete_topics([name])[name].result(60)
+        delete(port, name)
+
+
+def create(port: int, name: str, partitions: int, config: Mapping[str, str]) -> None:
+    wanted = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=1,
+        configs=[CreatableTopicConfig(name=key, value=value) for key, value in config.items()],
+    )
+    request = CreateTopicsRequest(topics=[wanted], timeout_ms=TIMEOUT_S * 1000)
+    (made,) = ask(port, CREATE_TOPICS, 5, request, CreateTopicsResponse).topics
+    if made.error_code:
+        raise PeerError(f"{name} was not created: {made.error_code} {made.error_message}")
+
+
+def delete(port: int, name: str) -> None:
+    request = DeleteTopicsRequest(topic_names=[name], timeout_ms=TIMEOUT_S * 1000)
+    (gone,) = ask(port, DELETE_TOPICS, 5, request, DeleteTopicsResponse).responses
+    if gone.error_code:
+        raise PeerError(f"{name} was not deleted: {gone.error_code} {gone.error_message}")
+
+
+def end_offsets(port: int, name: str, partitions: int) -> list[int] | None:
+    """By partition; none as long as one of them is not served."""
+    ends = [ListOffsetsPartition(partition_index=at, timestamp=LATEST) for at in range(partitions)]
+    request = ListOffsetsRequest(
+        replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=ends)]
+    )
+    (found,) = ask(port, LIST_OFFSETS, 6, request, ListOffsetsResponse).topics
+    if any(each.error_code for each in found.partitions):
+        return None
+    offsets = {each.partition_index: each.offset for each in found.partitions}
+    return [offsets[at] for at in range(partitions)]
+
+
+def ask(port: int, key: int, version: int, request: Message, answer: type[R]) -> R:
+    """One request on a connection of its own."""
+    api = APIS[key]
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as link,
+        link.makefile("rb") as incoming,
+    ):
+        link.sendall(request_frame(api, version, 0, "bench", request))
+        head = incoming.read(4)
+        if not head:
+            raise PeerError(f"the broker closed the connection on {api.name} v{version}")
+        (size,) = struct.unpack(">i", head)
+        frame = incoming.read(size)
+    return decoder(answer, version)(frame, read_response_header(frame, api, version)[1])[0]

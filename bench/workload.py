@@ -11,8 +11,7 @@ from bench.batch import KB_64, MB_1, ONE_RECORD, Batch
 from bench.load.generator import Load, load
 from bench.process import cpu_s, pinned, touch_memory
 from bench.subject import Subject
-from bench.topic import admin_client, topic
-from confluent_kafka.admin import AdminClient
+from bench.topic import topic
 
 LARGE_BYTES = 1 << 30
 """What a round of large batches moves."""
@@ -115,10 +114,6 @@ class Bench:
     seconds: float
     _filled: dict[Batch, str] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=count)
-    _admin: AdminClient = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._admin = admin_client(self.subject.port)
 
     def measure(self, workload: Workload) -> Measurement:
         with self._topic(workload) as name, pinned(self.subject.pids, *self.cores):
@@ -144,7 +139,7 @@ class Bench:
             yield self._filled_topic(workload.batch)
         else:
             config = dict(workload.topic_config)
-            with topic(self._admin, self._name(), workload.partitions, config) as name:
+            with topic(self.subject.port, self._name(), workload.partitions, config) as name:
                 yield name
 
     def _options(self, workload: Workload, seconds: float) -> dict[str, object]:
@@ -164,7 +159,7 @@ class Bench:
 
     def _filled_topic(self, batch: Batch) -> str:
         if batch not in self._filled:
-            name = self.stack.enter_context(topic(self._admin, self._name()))
+            name = self.stack.enter_context(topic(self.subject.port, self._name()))
             file = batch.file(self.folder)
             batches = max(1, FILLED_BYTES // file.stat().st_size)
             load("produce", self.subject.port, name, batch=file, in_flight=5, count=batches)

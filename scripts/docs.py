@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from penstock.broker.docs import compatibility_page
+from penstock.cli.docs import cli_page
 from penstock.config.docs import settings_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 PAGES: Mapping[str, Callable[[], str]] = {
+    "cli.md": cli_page,
     "compatibility.md": compatibility_page,
     "settings.md": settings_page,
 }

@@ -2,14 +2,25 @@
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 
-BROKERS = ["kafka"]
+BROKERS = ["kafka", "penstock"]
 """`kafka`, the real one, is the oracle; `penstock` is ours. Each is a fixture of that name."""
 
 GROUP_BROKERS = ["kafka"]
 """Those that coordinate groups."""
+
+
+class Target(Protocol):
+    """A broker that is its own cluster."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+    def data_dir(self, broker: int) -> Path: ...
 
 
 def parameters(brokers: Sequence[str]) -> list[object]:

@@ -40,6 +40,7 @@ from clients.protocol import (
     RefusedError,
     Reset,
 )
+from peers.process import PeerError
 from penstock.errors import ErrorCode
 
 _OFFSETS: dict[int, Callable[[], OffsetSpec]] = {
@@ -146,7 +147,7 @@ class LibrdkafkaClient:
             )
         assert producer.flush(WAIT_S) == 0
         for error in refused:
-            raise RefusedError(error.code(), error.str())
+            _raise(error)
         return [placed[place] for place in range(len(records))]
 
     def fetch(
@@ -170,6 +171,7 @@ class LibrdkafkaClient:
 
     def close(self) -> None:
         self._producers.clear()
+        del self._admin  # else it complains of the broker's end
 
     def _producer(self, codec: Codec, acks: Acks, idempotent: bool) -> Producer:
         how = codec, acks, idempotent
@@ -253,6 +255,8 @@ def _raise(error: KafkaError | None) -> None:
     # With `auto.offset.reset=error` the broker's answer reaches the application by this name.
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         raise RefusedError(ErrorCode.OFFSET_OUT_OF_RANGE, error.str())
+    if error.code() < 0:
+        raise PeerError(error.str())  # its own, not the broker's
     raise RefusedError(error.code(), error.str())
 
 

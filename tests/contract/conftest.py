@@ -3,26 +3,15 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
-from pathlib import Path
-from typing import Protocol
 
 import pytest
 
-from clients.brokers import BROKERS, parameters
+from clients.brokers import BROKERS, Target, parameters
 from clients.catalog import START, Name
 from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import CODECS, Client, Codec
 from clients.settle import settled
 from peers.penstock import PenstockBroker
-
-
-class Target(Protocol):
-    """A broker that is its own cluster."""
-
-    @property
-    def bootstrap(self) -> str: ...
-
-    def data_dir(self, broker: int) -> Path: ...
 
 
 @pytest.fixture(scope="session")

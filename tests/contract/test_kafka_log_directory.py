@@ -4,21 +4,29 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from confluent_kafka.cimpl import NewTopic
 
 from log_directory import open_log, visible
 from peers.kafka import KafkaCluster
+from peers.penstock import PenstockBroker
 from peers.tools import tool
 from penstock.cli.main import main
 from penstock.log.files import DiskFiles
 from penstock.log.inspection.adopt import adopted_topics
+from penstock.log.inspection.kraft import FOLDER, topic_configs
 from penstock.log.inspection.verify import verify
 from penstock.log.producer_snapshot import decode_snapshot
 from penstock.log.segment import INDEX, LOG, SNAPSHOT, TIME_INDEX, TXN_INDEX
@@ -90,6 +98,7 @@ def consume(bootstrap: str, topic: str, isolation: str) -> list[Record]:
             "bootstrap.servers": bootstrap,
             "group.id": "reader",
             "isolation.level": isolation,
+            "enable.auto.commit": "false",
             "enable.partition.eof": "true",
             "log_level": "0",
         }
@@ -110,16 +119,37 @@ def offset_at(bootstrap: str, topic: str, timestamp: int) -> int:
     return offset
 
 
+def change_settings(admin: AdminClient) -> None:
+    """A setting changed and one taken away; a topic deleted, and made anew without its own."""
+
+    def wait(futures: dict[Any, Any]) -> None:
+        for future in futures.values():
+            future.result()
+
+    changes = [
+        ConfigEntry("segment.bytes", None, incremental_operation=AlterConfigOpType.DELETE),
+        ConfigEntry("retention.ms", "-1", incremental_operation=AlterConfigOpType.SET),
+    ]
+    plain = ConfigResource(ResourceType.TOPIC, "plain", incremental_configs=changes)
+    wait(admin.incremental_alter_configs([plain]))
+    wait(admin.create_topics([NewTopic("again", 1, 1, config={"retention.ms": "1"})]))
+    wait(admin.delete_topics(["again"]))
+    wait(admin.create_topics([NewTopic("again", 1, 1)]))
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     folder = tmp_path_factory.mktemp("kafka")
-    with KafkaCluster(folder=folder) as kafka:
+    # Many snapshots of the metadata, with records behind the last one.
+    often = {"metadata.log.max.record.bytes.between.snapshots": 2000}
+    with KafkaCluster(folder=folder, settings=often) as kafka:
         where = kafka.bootstrap
         small = {"segment.bytes": str(1 << 20), "index.interval.bytes": "1000"}
         admin = AdminClient({"bootstrap.servers": where, "log_level": 0})
         made = admin.create_topics([NewTopic(name, 1, 1, config=small) for name in TOPICS])
         for future in made.values():
             future.result()
+        change_settings(admin)
         produce(where, "plain", 12_000, enable_idempotence="false", batch_size="5000")
         for codec in CODECS:
             produce(where, "codecs", 200, compression_type=codec, enable_idempotence="false")
@@ -176,6 +206,57 @@ def test_adopt_finds_every_topic(written: Written) -> None:
     assert adopted.clean_shutdown
     assert adopted.broker_id == 0
     assert "__cluster_metadata-0" in adopted.ignored
+
+
+def test_adopt_finds_the_settings_in_krafts_log(written: Written) -> None:
+    adopted = adopted_topics(DiskFiles(), written.data)
+    configs = {topic.name: topic.configs for topic in adopted.topics}
+    assert configs["plain"] == {"retention.ms": "-1", "index.interval.bytes": "1000"}
+    assert configs["codecs"] == {"segment.bytes": "1048576", "index.interval.bytes": "1000"}
+    assert configs["again"] == {}
+    assert configs["__transaction_state"]["cleanup.policy"] == "compact"
+
+
+def test_a_snapshot_stands_for_the_log_before_it(written: Written, tmp_path: Path) -> None:
+    metadata = shutil.copytree(written.data / FOLDER, tmp_path / FOLDER)
+    (metadata / f"{0:020d}.log").unlink()
+    assert topic_configs(DiskFiles(), tmp_path)["codecs"] == {
+        "segment.bytes": "1048576",
+        "index.interval.bytes": "1000",
+    }
+
+
+def test_a_directory_that_kafka_uses_is_not_adopted(kafka: KafkaCluster, tmp_path: Path) -> None:
+    words = ["log", "adopt", str(kafka.data_dir(0)), "--dir", str(tmp_path / "home")]
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, "is in use" in result.stderr) == (2, True), result.output
+    assert not (tmp_path / "home").exists()
+
+
+def test_an_adopted_directory_is_served_as_kafka_served_it(
+    written: Written, tmp_path: Path
+) -> None:
+    data = shutil.copytree(written.data, tmp_path / "data")
+    served = PenstockBroker("--set", f"log.dirs={data}", folder=tmp_path)
+    # Its records are of 2023: by default they would be past retention.
+    words = ["log", "adopt", str(data), "--dir", str(served.directory), "-c", "retention.ms=-1"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    with served:
+        for topic in TOPICS:
+            assert (
+                consume(served.bootstrap, topic, "read_uncommitted") == written.uncommitted[topic]
+            )
+            assert consume(served.bootstrap, topic, "read_committed") == written.committed[topic]
+        for (topic, timestamp), expected in written.by_time.items():
+            assert offset_at(served.bootstrap, topic, timestamp) == expected, (topic, timestamp)
+        produce(served.bootstrap, "codecs", 10, enable_idempotence="true")
+        grown = consume(served.bootstrap, "codecs", "read_committed")
+    kept = written.committed["codecs"]
+    assert grown[: len(kept)] == kept
+    assert len(grown) == len(kept) + 10
+    report = verify(DiskFiles(), data, deep=True)
+    assert report.damage == []
 
 
 @pytest.mark.parametrize("topic", TOPICS)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from bench.batch import KB_16, KB_64, ONE_RECORD, Batch
 from bench.load.generator import LoadError, built, load
-from bench.topic import admin_client, topic
+from bench.topic import topic
 from confluent_kafka import Consumer, TopicPartition
 
 from peers.kafka import KafkaCluster
@@ -33,7 +33,7 @@ def test_every_counted_batch_is_in_the_log(
     kafka: KafkaCluster, tmp_path: Path, batch: Batch, connections: int, in_flight: int, acks: int
 ) -> None:
     port, file = kafka.port(0), batch.file(tmp_path)
-    with topic(admin_client(port), f"load-produce-{connections}-{in_flight}", partitions=2) as name:
+    with topic(port, f"load-produce-{connections}-{in_flight}", partitions=2) as name:
         done = load(
             "produce",
             port,
@@ -55,7 +55,7 @@ def test_a_fetch_brings_back_what_was_produced_and_starts_over_at_the_end(
 ) -> None:
     port, file = kafka.port(0), KB_16.file(tmp_path)
     size = file.stat().st_size
-    with topic(admin_client(port), "load-fetch") as name:
+    with topic(port, "load-fetch") as name:
         load("produce", port, name, batch=file, count=10)
         done = load(
             "fetch", port, name, batch=file, verify=1, count=25, max_bytes=size, connections=2
@@ -65,14 +65,14 @@ def test_a_fetch_brings_back_what_was_produced_and_starts_over_at_the_end(
 
 def test_a_fetch_of_other_bytes_is_an_error(kafka: KafkaCluster, tmp_path: Path) -> None:
     port, other = kafka.port(0), KB_64.file(tmp_path)
-    with topic(admin_client(port), "load-fetch-other") as name:
+    with topic(port, "load-fetch-other") as name:
         load("produce", port, name, batch=KB_16.file(tmp_path), count=1)
         with pytest.raises(LoadError, match="another batch"):
             load("fetch", port, name, batch=other, verify=1, count=1)
 
 
 def test_metadata_is_asked_for_a_while(kafka: KafkaCluster) -> None:
-    with topic(admin_client(kafka.port(0)), "load-metadata") as name:
+    with topic(kafka.port(0), "load-metadata") as name:
         done = load("metadata", kafka.port(0), name, seconds=0.2)
     assert done.requests > 0
     assert 0.2 <= done.seconds < 5
@@ -80,7 +80,7 @@ def test_metadata_is_asked_for_a_while(kafka: KafkaCluster) -> None:
 
 def test_a_record_travels_end_to_end(kafka: KafkaCluster, tmp_path: Path) -> None:
     port, file = kafka.port(0), ONE_RECORD.file(tmp_path)
-    with topic(admin_client(port), "load-e2e") as name:
+    with topic(port, "load-e2e") as name:
         done = load("e2e", port, name, batch=file, count=20, interval_us=1000)
         assert end_offsets(kafka, name) == [21]  # the first one told where the log ends
     assert done.requests == 20
@@ -100,7 +100,7 @@ def test_a_corrupt_batch_is_refused(kafka: KafkaCluster, tmp_path: Path) -> None
     data[-1] ^= 1
     file.write_bytes(data)
     with (
-        topic(admin_client(kafka.port(0)), "load-corrupt") as name,
+        topic(kafka.port(0), "load-corrupt") as name,
         pytest.raises(LoadError, match="error code 2"),
     ):
         load("produce", kafka.port(0), name, batch=file, count=1)

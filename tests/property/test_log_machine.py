@@ -1,6 +1,8 @@
 """What was flushed is read back in order after any crash, or the damage is reported and cut."""
 
+import errno
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from hypothesis import settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from penstock.config.topic import TopicConfig
+from penstock.errors import StorageError
 from penstock.record.batch import CorruptBatch
 from penstock.testing.logs import PARTITION, LogRig, batch_of
 
@@ -81,11 +84,13 @@ class LogMachine(RuleBasedStateMachine):
         values = tuple(b"%d" % (self.serial + n) * 9 for n in range(count))
         self.serial += count
         sent = batch_of(*values, timestamp=timestamp, **batch)  # type: ignore[arg-type]  # flags
-        appended = self.rig.append(sent, self.epoch, self.clock)
         sequence = None
         if batch.get("producer_id") == IDEMPOTENT:
             sequence = int(batch["sequence"]) + count - 1
-        self.batches.append(Kept(appended.first_offset, values, timestamp, self.epoch, sequence))
+        # Noted first: should the disk fail, the batch may have reached it nevertheless.
+        offset = self.rig.log.end_offset
+        self.batches.append(Kept(offset, values, timestamp, self.epoch, sequence))
+        assert self.rig.append(sent, self.epoch, self.clock).first_offset == offset
 
     @rule(count=batch_sizes, timestamp=st.integers(0, 500))
     def append(self, count: int, timestamp: int) -> None:
@@ -143,16 +148,17 @@ class LogMachine(RuleBasedStateMachine):
     def truncate(self, where: int) -> None:
         log = self.rig.log
         offset = log.log_start_offset + (log.end_offset - log.log_start_offset) * where // 1_000
+        kept = [batch.end_offset for batch in self.batches if batch.end_offset <= offset]
+        self.flushed_end = min(self.flushed_end, max(kept, default=0))
         self.rig.store.truncate({PARTITION: offset})
         self.batches = [batch for batch in self.batches if batch.end_offset <= offset]
-        self.flushed_end = min(self.flushed_end, offset)
         self.epoch += 1
 
     @rule(gap=st.integers(0, 50))
     def begin_anew(self, gap: int) -> None:
+        self.flushed_end = 0
         self.rig.store.truncate_fully(PARTITION, self.rig.log.end_offset + gap, self.clock)
         self.batches = []
-        self.flushed_end = 0
 
     @rule()
     def release_files(self) -> None:
@@ -170,6 +176,27 @@ class LogMachine(RuleBasedStateMachine):
     def crash(self, data: st.DataObject) -> None:
         self.rig.crash(lambda kind, count: data.draw(st.integers(0, count), kind))
         self.adopt_survivors()
+
+    @rule(data=st.data(), step=st.integers(1, 25))
+    def crash_within(self, data: st.DataObject, step: int) -> None:
+        """The machine stops at some file operation in the middle of something."""
+        work = data.draw(st.sampled_from(["append", "roll", "flush", "truncate", "anew", "stop"]))
+        self.rig.fake.fail_at(self.rig.fake.operations + step, errno.EIO)
+        with suppress(StorageError):
+            match work:
+                case "append":
+                    self.add(3, 7)
+                case "roll":
+                    self.roll()
+                case "flush":
+                    self.flush()
+                case "truncate":
+                    self.truncate(data.draw(fractions))
+                case "anew":
+                    self.begin_anew(3)
+                case _:
+                    self.rig.store.close()
+        self.crash(data)
 
     @precondition(lambda self: self.batches)
     @rule(data=st.data(), where=fractions, bit=st.integers(0, 7))
@@ -291,5 +318,7 @@ class LogMachine(RuleBasedStateMachine):
         assert log.recovery_point <= log.end_offset
 
 
-LogMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+LogMachine.TestCase.settings = settings(
+    max_examples=8 * settings().max_examples, stateful_step_count=40, deadline=None
+)
 TestLogMachine = LogMachine.TestCase

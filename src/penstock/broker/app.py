@@ -49,6 +49,7 @@ from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.reader import read_image
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.tree import FILE_NAME, Tree
+from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, Uuid
 
@@ -103,13 +104,16 @@ async def running(
 
         waiters = Waiters(loop)
         partitions = Partitions(broker_id, logs)
+        moves = LogDirMoves(
+            partitions, flusher, clock, on_replaced=lambda log: compactor.truncated(log, 0)
+        )
         local = LocalBroker(broker_id, cluster, partitions, waiters, topic_config, compactor, clock)
         controller = Controller(
             metadata,
             broker_id,
             local,
             config=config.controller,
-            static=resolved.texts(),
+            static={**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"},
             clock=clock,
         )
         addresses = advertised(config.listener.advertised(), sockets)
@@ -134,6 +138,7 @@ async def running(
                 controller=controller,
                 producer_ids=ProducerIdPool(controller.next_producer_id_block),
                 partitions=partitions,
+                log_dir_moves=moves,
                 waiters=waiters,
                 flusher=flusher,
                 fetch_sessions=FetchSessions(
@@ -146,6 +151,7 @@ async def running(
             server = Server(loop, tasks, config.network, routes, services, clock)
             upkeep = Upkeep(logs, flusher, config.storage)
             background += [
+                tasks.create_task(supervised("moves between directories", moves.run)),
                 tasks.create_task(supervised("upkeep", lambda: ticking(upkeep, clock))),
                 tasks.create_task(supervised("idle connections", server.close_idle)),
                 tasks.create_task(supervised("compaction", compactor.run)),

@@ -13,6 +13,7 @@ from penstock.config.effective import BrokerLayers
 from penstock.controller.controller import Controller
 from penstock.log.flush import Flusher
 from penstock.metadata.image import Topic
+from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId
 from penstock.wire.header import RequestHeader
@@ -43,6 +44,7 @@ class Services(msgspec.Struct, frozen=True):
     controller: Controller
     producer_ids: ProducerIdPool
     partitions: Partitions
+    log_dir_moves: LogDirMoves
     waiters: Waiters
     flusher: Flusher
     fetch_sessions: FetchSessions

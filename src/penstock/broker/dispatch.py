@@ -87,7 +87,8 @@ class Dispatch:
     def read(self, frame: memoryview) -> Request:
         began_ns = perf_counter_ns()
         header, at = read_request_header(frame)
-        if header.api.key == API_VERSIONS and header.version > header.api.high:
+        api = header.api
+        if api.key == API_VERSIONS and not api.low <= header.version <= api.high:
             return Request(
                 header, None, None, began_ns
             )  # KIP-511: answered in version 0, not refused

@@ -67,15 +67,15 @@ class FetchSession(msgspec.Struct):
         return self.id != NO_SESSION and self.epoch > 1
 
     def update(self, request: FetchRequest) -> None:
-        for topic in request.forgotten_topics_data:
-            for key in _forgotten(topic):
-                self.wanted.pop(key, None)
         for key, wanted in _wanted(request):
             known = self.wanted.get(key)
             if known is not None:
                 wanted.told_high_watermark = known.told_high_watermark
                 wanted.told_log_start = known.told_log_start
             self.wanted[key] = wanted
+        for topic in request.forgotten_topics_data:
+            for key in _forgotten(topic):
+                self.wanted.pop(key, None)
 
     def to_the_end(self, wanted: Wanted) -> None:
         """A partition that had data is read last next time, so that none starves."""
@@ -127,7 +127,7 @@ class FetchSessions:
             self._sessions.pop(request.session_id, None)
             everything = dict(_wanted(request))
             session = FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, now_ms, everything)
-            if request.session_epoch == INITIAL_EPOCH and everything and self._has_room(now_ms):
+            if request.session_epoch == INITIAL_EPOCH and self._has_room(now_ms):
                 session.id = self._unused_id()
                 session.epoch = 1
                 self._sessions[session.id] = session

@@ -1,5 +1,6 @@
 """The broker as its controller sees it: decisions that are in the store are carried out here."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
@@ -15,6 +16,9 @@ from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, TopicPartition
 
 logger = logging.getLogger(__name__)
+
+PARTITIONS_A_TURN = 20
+"""Making a log takes about a millisecond: requests are served in between."""
 
 
 class LocalBroker:
@@ -35,12 +39,14 @@ class LocalBroker:
         self._compactor = compactor
 
     async def apply(self, change: StateChange) -> None:
-        # Settings of a new topic are read from the image; clients read its leaders there too,
-        # and no request is handled before this function returns.
+        # First the image: settings of new topics are read from it. Whoever meets a partition there
+        # that has no log yet is told to try again.
         self._cluster.image = change.image
-        for each in change.partitions:
+        for count, each in enumerate(change.partitions, 1):
             if self._broker_id in each.state.replicas:
                 self._lead(each)
+            if count % PARTITIONS_A_TURN == 0:
+                await asyncio.sleep(0)
         for stopped in change.stopped:
             if self._broker_id in stopped.replicas:
                 self._stop(stopped.where, delete=stopped.delete)
@@ -53,18 +59,21 @@ class LocalBroker:
     def _lead(self, change: PartitionChange) -> None:
         topic, index = change.where
         try:
-            partition = self._partitions.create(topic, index, change.topic_id, self._clock.now_ms())
+            partition = self._partitions.create(
+                topic, index, change.topic_id, self._clock.now_ms(), is_new=change.is_new
+            )
         except (KafkaError, StorageError) as error:
             logger.error("%s has no log here: %s", change.where, error)
             return
         if change.state.leader == self._broker_id:
-            partition.lead(change.state.leader_epoch, change.state.isr)
+            partition.lead(change.state.leader_epoch, change.state.isr, change.state.replicas)
         self._waiters.changed(change.where)
 
     def _stop(self, where: TopicPartition, *, delete: bool) -> None:
-        partition = self._partitions.find(*where)
-        if partition is not None and delete:
-            self._compactor.truncated(partition.log, 0)
+        # At start a log is there before its partition, and its deletion may be overdue.
+        log = self._partitions.store.get(where)
+        if log is not None and delete:
+            self._compactor.truncated(log, 0)
             self._partitions.drop(*where, self._clock.now_ms())
         self._waiters.changed(where)
 

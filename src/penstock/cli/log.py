@@ -1,11 +1,17 @@
 """`penstock log`: what lies in a log directory, without a broker."""
 
+import asyncio
 from pathlib import Path
 
 import click
 import msgspec
 
+from penstock.broker.adoption import adopt
 from penstock.cli.decoders import decoder_for
+from penstock.cli.failure import SomeFailed
+from penstock.cli.output import FORMAT, print_json
+from penstock.cli.topic_configs import CONFIGS, pairs
+from penstock.errors import KafkaError
 from penstock.log.files import DiskFiles
 from penstock.log.inspection.adopt import AdoptedTopics, adopted_topics
 from penstock.log.inspection.dump import DumpOptions, dump
@@ -13,15 +19,6 @@ from penstock.log.inspection.report import Report
 from penstock.log.inspection.row import Kind, Row
 from penstock.log.inspection.verify import verify
 from penstock.log.naming import parse_dir_name
-
-FORMAT = click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json prints one object per line.",
-)
 
 
 @click.group()
@@ -80,7 +77,7 @@ def verify_directory(directory: Path, deep: bool, output: str) -> None:
     """
     report = verify(DiskFiles(), directory, deep=deep)
     if output == "json":
-        click.echo(msgspec.json.encode(report))
+        print_json(report)
     else:
         _print_report(report)
     if report.damage:
@@ -100,28 +97,55 @@ def _print_report(report: Report) -> None:
 
 
 @log.command("adopt")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument(
+    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--dir",
+    "home",
+    metavar="D",
+    default=Path("penstock-data"),
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The data directory of the broker that takes them over.",
+)
+@CONFIGS
+@click.option("--dry-run", is_flag=True, help="Only list what would be taken over.")
 @FORMAT
-def adopt_directory(directory: Path, output: str) -> None:
-    """Read off a directory written by Kafka which topics it holds.
+def adopt_directories(
+    directories: tuple[Path, ...], home: Path, configs: tuple[str, ...], dry_run: bool, output: str
+) -> None:
+    """Take over the topics of log directories that Kafka wrote.
 
-    Checks that a broker could take it over as it is and lists topics, their ids and partitions.
-    Nothing is written yet: registering them with a broker is still to come. KRaft's own
-    __cluster_metadata-0 is ignored.
+    DIR... are all log.dirs of one broker that has stopped. Their topics are registered with the
+    broker whose data directory is D, which may not run; `serve --dir D --set log.dirs=DIR,...`
+    then serves them. No record is touched. Settings of topics are those in KRaft's log, if it is
+    there; a Kafka on ZooKeeper kept them elsewhere, so that --config has to give them.
     """
-    adopted = adopted_topics(DiskFiles(), directory)
+    found = adopted_topics(DiskFiles(), *directories)
+    if dry_run:
+        _print_adopted(found, output)
+        return
+    outcomes = asyncio.run(adopt(home, found, pairs(configs)))
+    refusals = [each for each in outcomes if isinstance(each, KafkaError)]
+    made = {each.topic.name for each in outcomes if not isinstance(each, KafkaError)}
+    taken = [each for each in found.topics if each.name in made]
+    if taken:
+        _print_adopted(msgspec.structs.replace(found, topics=taken), output)
+    if refusals:
+        raise SomeFailed(refusals, len(outcomes))
+
+
+def _print_adopted(adopted: AdoptedTopics, output: str) -> None:
     if output == "json":
-        click.echo(msgspec.json.encode(adopted))
-    else:
-        _print_adopted(adopted)
-
-
-def _print_adopted(adopted: AdoptedTopics) -> None:
+        print_json(adopted)
+        return
     click.echo(f"cluster {adopted.cluster_id}, broker {adopted.broker_id}")
     if not adopted.clean_shutdown:
         click.echo("its broker did not stop in order: logs will be recovered at the first start")
     for topic in adopted.topics:
-        partitions = ",".join(map(str, topic.partitions))
-        click.echo(f"{topic.name} {topic.topic_id} partitions {partitions}")
+        partitions = ",".join(str(each.partition) for each in topic.partitions)
+        configs = "".join(f" {name}={value}" for name, value in sorted(topic.configs.items()))
+        click.echo(f"{topic.name} {topic.topic_id} partitions {partitions}{configs}")
     for name in adopted.ignored:
         click.echo(f"ignored: {name}")

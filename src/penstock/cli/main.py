@@ -1,7 +1,6 @@
 """`penstock`: the group of all commands. A command's code is imported when it is called.
 
-Whatever is wrong with the call or a setting ends with one line and exit code 2, whatever fails
-with one line and 1. A traceback is a bug's alone.
+Here failures turn into a line and an exit code; see `failure`. A traceback is a bug's alone.
 """
 
 from importlib import import_module
@@ -10,28 +9,18 @@ from typing import Any
 import click
 
 from penstock import __version__
-from penstock.errors import ConfigError, KafkaError, ProtocolError, StorageError
+from penstock.cli.failure import FAILURES, FORMAT_KEY, ExitCode, alone, exit_code, tell
 
 COMMANDS = {
     "serve": "Run a broker.",
     "stop": "Stop a broker that runs in a directory.",
+    "topic": "List, describe, create, alter and delete topics.",
+    "produce": "Write records to a topic.",
+    "consume": "Read records of a topic.",
     "log": "Look into log directories: dump, verify, adopt.",
     "metadata": "Save and restore a single broker's metadata.",
 }
 """Name and what `penstock --help` says of it; its code is `penstock.cli.<name>`."""
-
-
-class Failure(click.ClickException):
-    """An error as the user sees it; exit code 1."""
-
-    def show(self, file: Any = None) -> None:
-        click.echo(f"penstock: {self.message}", file=file, err=file is None)
-
-
-class Refusal(Failure):
-    """What cannot even be tried."""
-
-    exit_code = 2
 
 
 class Commands(click.Group):
@@ -53,10 +42,14 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except ConfigError as error:
-            raise Refusal(str(error)) from error
-        except (KafkaError, ProtocolError, StorageError) as error:
-            raise Failure(str(error)) from error
+        except (*FAILURES, ExceptionGroup) as raised:
+            error = alone(raised)
+            if not isinstance(error, FAILURES):
+                raise
+            tell(error, as_json=ctx.meta.get(FORMAT_KEY) == "json")
+            raise SystemExit(exit_code(error)) from None
+        except KeyboardInterrupt:
+            raise SystemExit(ExitCode.INTERRUPTED) from None
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -4,7 +4,7 @@ Each call is one operation: it plans on the image, writes to the store, takes wh
 the image and tells the brokers. The rules are in the modules around this one.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random, SystemRandom
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from msgspec import Struct
 from penstock.clock import Clock
 from penstock.config.controller import ControllerConfig
 from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.config.topic import TopicConfig
 from penstock.controller import (
     config_changes,
     configs,
@@ -60,6 +61,7 @@ class FoundTopic(Struct, frozen=True):
     name: str
     id: Uuid
     last_epochs: Mapping[int, int]
+    configs: Mapping[str, str] = {}
 
 
 class Controller:
@@ -124,7 +126,7 @@ class Controller:
         check_total(news, self._config)
 
         async def operation() -> list[PlannedTopic | KafkaError]:
-            plans = [*self._planned(news)]
+            plans = list(self._planned(news))
             valid = [each for each in plans if isinstance(each, PlannedTopic)]
             if validate_only or not valid:
                 return plans
@@ -133,17 +135,12 @@ class Controller:
 
         return await self._operations.submit(operation)
 
-    def _planned(self, news: Iterable[NewTopic]) -> Iterable[PlannedTopic | KafkaError]:
-        image = self.image
+    def _planned(self, news: Iterable[NewTopic]) -> Iterator[PlannedTopic | KafkaError]:
         for new in news:
             try:
-                plan = planned(new, image, self._config, self.layers(), self._chance)
+                yield planned(new, self.image, self._config, self.layers(), self._chance)
             except KafkaError as error:
                 yield error
-            else:
-                # The next one may not have the same name.
-                image = image.apply(ImageDelta(topics={new.name: plan.topic}))
-                yield plan
 
     async def delete_topics(self, names: Sequence[str]) -> dict[str, Topic | KafkaError]:
         """Each topic as it was, or why it is still there."""
@@ -169,7 +166,7 @@ class Controller:
         plans, epochs = [], {}
         for topic in found:
             partitions = {index: Partition((self._broker,)) for index in topic.last_epochs}
-            plans.append(PlannedTopic(Topic(topic.name, topic.id, partitions), {}))
+            plans.append(PlannedTopic(Topic(topic.name, topic.id, partitions), topic.configs))
             for index, epoch in topic.last_epochs.items():
                 epochs[TopicPartition(topic.name, index)] = LeaderEpoch(epoch + 1)
 
@@ -263,16 +260,18 @@ class Controller:
         """New leaders and ISRs for partitions whose leader or followers are not there."""
         outcomes = {}
         for topic in image.topics.values():
-            config = effective_topic_config(image.topic_configs.get(topic.name, {}), self.layers())
             for index, partition in topic.partitions.items():
-                if partition.partition_epoch < 0:
+                replicas = {partition.leader, *partition.isr}
+                if partition.partition_epoch < 0 or replicas <= image.brokers.keys():
                     continue
-                outcome = elected(
-                    partition, image.brokers, unclean=config.unclean_leader_election_enable
-                )
+                unclean = self._topic_config(topic.name).unclean_leader_election_enable
+                outcome = elected(partition, image.brokers, unclean=unclean)
                 if (outcome.leader, outcome.isr) != (partition.leader, partition.isr):
                     outcomes[TopicPartition(topic.name, index)] = outcome
         return outcomes
+
+    def _topic_config(self, topic: str) -> TopicConfig:
+        return effective_topic_config(self.image.topic_configs.get(topic, {}), self.layers())
 
 
 def _all_partitions(

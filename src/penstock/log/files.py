@@ -285,8 +285,11 @@ class DiskFiles:
     def lock(self, path: Path) -> Callable[[], None]:
         file = self.open(path, create=True)
         try:
+            # The first keeps out other owners in this process too; the second is what Java's
+            # FileLock takes, and neither knows of the other.
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
             file.close()
             raise DirectoryLocked(path) from None
         except OSError as error:

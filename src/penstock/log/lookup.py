@@ -49,8 +49,9 @@ def slice_from(
                 end = end if limit is None else limit[0]
             if min_one_batch:
                 max_bytes = max(max_bytes, batch_bytes)
-            size = min(end - position, max_bytes)
-            return LogSlice(segment.file, position, size) if size > 0 else None
+            elif max_bytes < batch_bytes:
+                return None  # a reader cannot use part of its first batch
+            return LogSlice(segment.file, position, min(end - position, max_bytes))
         # Compaction, or a cut at a roll, leaves offsets that no batch of a segment has.
         segment = None if next_base is None else segments.floor(next_base)
     return None

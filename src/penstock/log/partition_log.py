@@ -105,8 +105,10 @@ class PartitionLog:
     def last_stable_offset(self) -> int:
         """Before it no transaction is open: what read_committed consumers may see."""
         unstable = self.producers.first_unstable_offset
-        high_watermark = self.high_watermark
-        return high_watermark if unstable is None else min(unstable, high_watermark)
+        if unstable is None:
+            return self.high_watermark
+        # The first records of an open transaction may be past retention.
+        return min(max(unstable, self.log_start_offset), self.high_watermark)
 
     def append_as_leader(
         self,
@@ -129,9 +131,11 @@ class PartitionLog:
                 else:
                     original = self.producers.check(header, from_client=from_client)
                     if original is not None:
-                        time = original.timestamp if self._log_append_time else -1
                         return self._appended(
-                            original.base_offset, original.last_offset, time, duplicate=True
+                            original.base_offset,
+                            original.last_offset,
+                            original.timestamp,  # Kafka tells it whatever the timestamp type is
+                            duplicate=True,
                         )
             first_offset = self.end_offset
             last_offset = first_offset + header.last_offset_delta
@@ -240,8 +244,7 @@ class PartitionLog:
 
     def _snapshot_producers(self, offset: int) -> None:
         self.producers.map_end_offset = offset
-        self._unsynced.append(write_snapshot(self._files, self.path, self.producers))
-        self._names_changed = True
+        self.sync_later(write_snapshot(self._files, self.path, self.producers))
 
     def read(
         self, offset: int, max_bytes: int, *, up_to: int, min_one_batch: bool = True
@@ -312,7 +315,11 @@ class PartitionLog:
         return True
 
     def truncate_to(self, offset: int) -> bool:
-        """Cut the log at `offset`. Call `LogStore.truncate`: it makes the recovery point last."""
+        """Cut the log at `offset`. Call `LogStore.truncate`: it makes the recovery point last.
+
+        A batch goes whole, so the log may end before `offset`. (Kafka would end at it, and
+        leave a gap that nothing fills.)
+        """
         if offset >= self.end_offset:
             return False
         if offset < self.segments.first.base_offset:
@@ -320,13 +327,14 @@ class PartitionLog:
             return True
         with self.log_dir:
             heal_aborted(self._files, self.segments, self.segments.since(offset)[:1])
-            self._rewind(offset)
             self.segments.truncate_to(offset)
+            end_offset = self.segments.active.next_offset()
+            self._rewind(end_offset)
             self.producers = latest_state(
-                self._files, self.path, up_to=offset, log_start_offset=self.log_start_offset
+                self._files, self.path, up_to=end_offset, log_start_offset=self.log_start_offset
             )
-            replay(self.producers, self.segments, offset)
-        self.log_start_offset = min(self.log_start_offset, offset)
+            replay(self.producers, self.segments, end_offset)
+        self.log_start_offset = min(self.log_start_offset, end_offset)
         self.set_high_watermark(self.high_watermark)
         return True
 
@@ -389,6 +397,11 @@ class PartitionLog:
             self.recovery_point < self.end_offset
             and now_ms - self.last_flush_ms >= self._config.flush_ms
         )
+
+    def sync_later(self, file: LogFile) -> None:
+        """Let the next flush sync a file beside the segments."""
+        self._unsynced.append(file)
+        self._names_changed = True
 
     def begin_flush(self) -> Flush:
         """What has to be synced so that everything up to the end survives a crash."""

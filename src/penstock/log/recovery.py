@@ -38,7 +38,8 @@ def load_log(
     """The log in `path`, or a new and empty one.
 
     `clean`: the last stop left everything whole, so that no batch need be checked. If that
-    turns out to be untrue, the log is recovered as after a crash.
+    turns out to be untrue, the log is recovered as after a crash. The caller makes the recovery
+    point last before it lets anything be appended.
     """
     resolve_leftovers(files, path)
     bases = base_offsets(files.names(path))
@@ -58,7 +59,10 @@ def load_log(
     checked_from = None
     if end_offset is None:
         checked_from = segments.since(recovery_point)[0].base_offset
-        end_offset = _recover(segments, epochs, checked_from)
+        compacted = "compact" in config.cleanup_policy
+        end_offset = _recover(segments, epochs, checked_from, gaps_allowed=compacted)
+        # What was made anew is not synced, though the batches may have been.
+        recovery_point = min(recovery_point, checked_from)
     if end_offset < log_start_offset:
         logger.warning(
             "%s: ends at %d, before its start: it begins anew at %d",
@@ -106,8 +110,14 @@ def _trusted_end(segments: Segments) -> int | None:
         return None
 
 
-def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int:
-    """Check the segments from this one on; the end offset. What follows a cut is lost."""
+def _recover(
+    segments: Segments, epochs: LeaderEpochs, checked_from: int, *, gaps_allowed: bool
+) -> int:
+    """Check the segments from this one on; the end offset. What follows a cut is lost.
+
+    A crash may lose the end of one segment and keep the next. Where compaction does not leave
+    gaps, one between two segments tells; it lies after all that was known to be synced.
+    """
     # Epochs that began there may be of batches that a crash took: the rest tell again.
     epochs.truncate_from_end(checked_from)
     unchecked = segments.since(checked_from)
@@ -121,7 +131,9 @@ def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int
             end_offset = header.next_offset
             if header.leader_epoch > (-1 if epochs.latest is None else epochs.latest):
                 epochs.assign(header.leader_epoch, header.base_offset)
-        cut = segment.size_bytes < size or _overlaps(unchecked, end_offset)
+        next_base = unchecked[0].base_offset if unchecked else end_offset
+        cut = segment.size_bytes < size or next_base < end_offset
+        cut |= next_base > end_offset and not gaps_allowed
     if unchecked:
         lost = sum(segment.size_bytes for segment in unchecked)
         logger.warning(
@@ -134,10 +146,6 @@ def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int
         segments.drop(unchecked)
     segments.sync_names()
     return end_offset
-
-
-def _overlaps(later: list[Segment], end_offset: int) -> bool:
-    return bool(later) and later[0].base_offset < end_offset
 
 
 def _producers(

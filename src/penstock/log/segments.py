@@ -160,9 +160,10 @@ class Segments:
         Synced at once: a crash must not bring back what was cut behind what was written since.
         """
         self.drop([segment for segment in self._segments if segment.base_offset > offset])
+        self.sync_names()  # before the cut: it would show as a hole, were they to come back
         self.active.truncate_to(offset)
-        self.active.file.sync()
-        self.sync_names()
+        for handle in self.active.to_sync():
+            handle.sync()
 
     def drop(self, segments: list[Segment]) -> None:
         """Remove some segments, but not all, at once."""
@@ -179,8 +180,9 @@ class Segments:
         self.begin(old, offset, now_ms)
         self.sync_names()
 
-    def _remove(self, segments: Iterable[Segment]) -> None:
-        for segment in segments:
+    def _remove(self, segments: list[Segment]) -> None:
+        # The last first: whenever a crash stops this, what is left has no hole.
+        for segment in reversed(segments):
             for path in segment.rename_deleted():
                 self._files.remove(path)
 

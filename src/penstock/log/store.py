@@ -12,7 +12,8 @@ from uuid import uuid4
 
 from penstock.config.topic import TopicConfig
 from penstock.errors import ConfigError, ErrorCode, KafkaError, StorageError
-from penstock.log.files import Files, replace
+from penstock.log.corrupt import CorruptFile
+from penstock.log.files import Files
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from penstock.log.naming import Role, dir_name, parse_dir_name
 from penstock.log.open_segments import OpenSegments
@@ -84,8 +85,18 @@ class LogStore:
                 with log_dir:
                     log_dir.acquire(self._boot_id)
                     self._load_dir(log_dir, now_ms)
+                    self.checkpoint(log_dir, RECOVERY_POINTS)
             except StorageError:
                 continue  # offline from the start; the other directories serve
+        if len(self.online) == len(self.dirs):
+            self._finish_promotions()
+
+    def _finish_promotions(self) -> None:
+        """A copy without its log was about to take its place when the broker died."""
+        for partition in self.future_logs.keys() - self.logs.keys():
+            log = self.logs[partition] = self.future_logs.pop(partition)
+            with log.log_dir:
+                self._rename(log, Role.CURRENT)
 
     def _load_dir(self, log_dir: LogDir, now_ms: int) -> None:
         recovery_points = log_dir.read_offsets(RECOVERY_POINTS)
@@ -128,9 +139,12 @@ class LogStore:
     def _read_topic_id(self, partition: TopicPartition, path: Path) -> None:
         metadata = path / PARTITION_METADATA
         if self.files.exists(metadata):
-            self.topic_ids[partition] = decode_partition_metadata(
-                self.files.read(metadata), str(metadata)
-            )
+            try:
+                topic_id = decode_partition_metadata(self.files.read(metadata), str(metadata))
+            except CorruptFile as error:
+                logger.warning("%s; it will be written again", error)
+            else:
+                self.topic_ids[partition] = topic_id
 
     def get(self, partition: TopicPartition) -> PartitionLog | None:
         return self.logs.get(partition)
@@ -152,7 +166,6 @@ class LogStore:
         directory = log_dir.path / dir_name(partition, role, uuid4().hex)
         with log_dir:
             self.files.make_dir(directory)
-            replace(self.files, directory / PARTITION_METADATA, encode_partition_metadata(topic_id))
             log = load_log(
                 self.files,
                 log_dir,
@@ -166,8 +179,17 @@ class LogStore:
                 now_ms=now_ms,
             )
         logs[partition] = log
-        self.topic_ids[partition] = topic_id
+        self.name_topic(log, topic_id)
         return log
+
+    def name_topic(self, log: PartitionLog, topic_id: Uuid) -> None:
+        """Write whose log it is. The next flush syncs it: the metadata store knows it as well."""
+        with log.log_dir:
+            file = self.files.open(log.path / PARTITION_METADATA, create=True)
+            file.truncate(0)
+            file.append(encode_partition_metadata(topic_id))
+        log.sync_later(file)
+        self.topic_ids[log.topic_partition] = topic_id
 
     def _roomiest(self) -> LogDir:
         online = self.online

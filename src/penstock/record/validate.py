@@ -45,8 +45,15 @@ class BatchRules(msgspec.Struct, frozen=True, kw_only=True):
     timestamp_after_max_ms: int = 3_600_000
 
 
+class NotOneBatch(InvalidRecord):
+    """No batch at all, a cut one, an old one, or several: refused before a log is looked at."""
+
+
 def check_produced(records: Buffer, rules: BatchRules) -> BatchHeader:
-    """The header of the one batch that a produce request (v3 and up) holds for a partition."""
+    """The header of the one batch that a produce request (v3 and up) holds for a partition.
+
+    A few stray bytes may lie behind it, as Kafka allows: only `size_bytes` are the batch.
+    """
     header = _only_batch(records)
     if header.base_offset != 0:
         raise InvalidRecord(f"base offset {header.base_offset} of a produced batch is not 0")
@@ -69,14 +76,15 @@ def check_produced(records: Buffer, rules: BatchRules) -> BatchHeader:
 
 def _only_batch(records: Buffer) -> BatchHeader:
     if len(records) < HEADER_BYTES:
-        raise InvalidRecord("a partition's data holds no whole record batch")
+        raise NotOneBatch("a partition's data holds no whole record batch")
     if records[MAGIC_AT] < MAGIC:
-        raise InvalidRecord(f"magic {records[MAGIC_AT]} is too old for produced batches")
+        raise NotOneBatch(f"magic {records[MAGIC_AT]} is too old for produced batches")
     header = read_header(records)
-    if header.size_bytes != len(records):
-        raise InvalidRecord(
-            f"a batch of {header.size_bytes} bytes must fill its partition's {len(records)} bytes"
-        )
+    behind = len(records) - header.size_bytes
+    if behind < 0:
+        raise NotOneBatch(f"a batch of {header.size_bytes} bytes is cut by {-behind} bytes")
+    if behind >= HEADER_BYTES:
+        raise NotOneBatch(f"{behind} bytes lie behind the one batch of a partition")
     return header
 
 

@@ -16,7 +16,7 @@ def walk_in_python(data: Buffer, count: int, keys_required: bool, /) -> tuple[in
     """The least and the greatest timestamp delta of `count` records that fill `data`.
 
     (0, 0) when there are none. Sizes, counts, offsets 0..n-1 and, where required, keys must be
-    right: else `InvalidRecord`. Numbers of one byte are read in place: calls are what such a loop costs.
+    right: else `InvalidRecord`. Numbers of one byte are read in place: calls cost most here.
     """
     data = bytes(data)
     at = index = 0

@@ -53,6 +53,7 @@ class Partition:
         self.leader: int = -1
         self.leader_epoch = -1
         self.isr: tuple[int, ...] = ()
+        self.replicas: tuple[int, ...] = (broker_id,)
         self.leads = False
         self.records_in = self.bytes_in = self.bytes_out = 0
         self.configure(log.config)
@@ -73,8 +74,18 @@ class Partition:
         """What batches are re-encoded with; None keeps the producer's."""
         self.min_insync_replicas = config.min_insync_replicas
 
-    def lead(self, leader_epoch: int, isr: tuple[int, ...]) -> None:
-        """Become the leader in this epoch, or hear of another in-sync set."""
+    def replace_log(self, log: PartitionLog) -> None:
+        """Go on with a copy of the log; an epoch in which nothing was written is not in it."""
+        self.log = log
+        if self.leads:
+            log.assign_epoch(self.leader_epoch, log.end_offset)
+        self.configure(log.config)
+
+    def lead(
+        self, leader_epoch: int, isr: tuple[int, ...], replicas: tuple[int, ...] | None = None
+    ) -> None:
+        """Become the leader in this epoch, or hear of other replicas or another in-sync set."""
+        self.replicas = isr if replicas is None else replicas
         if leader_epoch > self.leader_epoch:
             self.log.assign_epoch(leader_epoch, self.log.end_offset)
         self.leader, self.leader_epoch, self.isr = self._broker_id, leader_epoch, isr
@@ -85,7 +96,7 @@ class Partition:
         """Refuse unless this broker leads, and in the epoch that the client knows, if it tells."""
         if not self.leads:
             raise NotLeader(f"{self.topic_partition} is led by broker {self.leader}")
-        if known_epoch >= 0 and known_epoch != self.leader_epoch:
+        if known_epoch not in {-1, self.leader_epoch}:
             if known_epoch < self.leader_epoch:
                 raise FencedLeaderEpoch(f"epoch {known_epoch} is before {self.leader_epoch}")
             raise UnknownLeaderEpoch(f"epoch {known_epoch} is after {self.leader_epoch}")
@@ -94,10 +105,11 @@ class Partition:
         self, batch: bytearray | memoryview, header: BatchHeader, acks: int, now_ms: int
     ) -> Appended:
         """Append a checked batch as the leader."""
-        if acks == -1 and len(self.isr) < self.min_insync_replicas:
+        # As in Kafka, a topic with fewer replicas than min.insync.replicas needs all it has.
+        needed = min(self.min_insync_replicas, len(self.replicas))
+        if acks == -1 and len(self.isr) < needed:
             raise NotEnoughReplicas(
-                f"{self.topic_partition} has {len(self.isr)} replicas in sync, "
-                f"min.insync.replicas is {self.min_insync_replicas}"
+                f"{self.topic_partition} has {len(self.isr)} replicas in sync, {needed} are needed"
             )
         appended = self.log.append_as_leader(batch, header, self.leader_epoch, now_ms)
         self.records_in += header.record_count

@@ -1,11 +1,15 @@
 """The partitions that this broker holds."""
 
+import logging
 from collections.abc import Iterator
 
 from penstock.errors import ErrorCode, KafkaError
-from penstock.log.store import LogStore
+from penstock.log.partition_log import PartitionLog
+from penstock.log.store import LogStore, PartitionOffline
 from penstock.replication.partition import Partition
 from penstock.types import BrokerId, TopicPartition, Uuid
+
+logger = logging.getLogger(__name__)
 
 
 class UnknownPartition(KafkaError):
@@ -37,17 +41,44 @@ class Partitions:
             raise UnknownPartition(f"{topic}-{index} is not on this broker")
         return found
 
-    def create(self, topic: str, index: int, topic_id: Uuid, now_ms: int) -> Partition:
-        """The partition with its log, which is new unless it was there at start-up."""
+    def create(
+        self, topic: str, index: int, topic_id: Uuid, now_ms: int, *, is_new: bool = True
+    ) -> Partition:
+        """The partition with its log, which is made unless it was there at start-up.
+
+        One that is not new may have its log in a directory that is offline: an empty one beside
+        it would pass for the whole partition.
+        """
         key = TopicPartition(topic, index)
         found = self._partitions.get(key)
         if found is None:
-            log = self.store.get(key) or self.store.create(key, topic_id, now_ms)
+            log = self._log(key, topic_id, now_ms, is_new=is_new)
             found = self._partitions[key] = Partition(self._broker_id, key, topic_id, log)
         return found
 
+    def _log(
+        self, key: TopicPartition, topic_id: Uuid, now_ms: int, *, is_new: bool
+    ) -> PartitionLog:
+        log, known = self.store.get(key), self.store.topic_ids.get(key)
+        if log is not None and known not in {None, topic_id}:
+            logger.warning("%s is of a topic that was deleted: its log goes", log.path)
+            self.store.delete(key, now_ms)
+            log = None
+        if log is None:
+            if not is_new and len(self.store.online) < len(self.store.dirs):
+                raise PartitionOffline(f"{key} may be in a directory that is offline")
+            return self.store.create(key, topic_id, now_ms)
+        if known is None:
+            self.store.name_topic(log, topic_id)
+        return log
+
     def drop(self, topic: str, index: int, now_ms: int) -> None:
-        """Forget a partition and delete its log."""
-        found = self._partitions.pop((topic, index), None)
-        if found is not None:
-            self.store.delete(found.topic_partition, now_ms)
+        """Forget a partition and delete its log, the copy in another directory first: alone it
+        would be taken for the log at the next start.
+        """
+        key = TopicPartition(topic, index)
+        self._partitions.pop(key, None)
+        if key in self.store.future_logs:
+            self.store.delete(key, now_ms, future=True)
+        if key in self.store.logs:
+            self.store.delete(key, now_ms)

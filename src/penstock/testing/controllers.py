@@ -1,7 +1,7 @@
 """A controller on a tree of the test's own, with brokers that only remember what they were told."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -12,8 +12,9 @@ from penstock.controller.change import StateChange
 from penstock.controller.controller import Controller
 from penstock.controller.membership import cluster_id, prepare_tree, register
 from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.refusal import StoreError
 from penstock.metadata.registration import BrokerRegistration
-from penstock.metadata.store import MetadataStore
+from penstock.metadata.store import Answer, MetadataStore, Operation
 from penstock.metadata.tree import Tree
 from penstock.types import BrokerId, Uuid
 
@@ -26,6 +27,28 @@ class RecordingBrokers:
 
     async def apply(self, change: StateChange) -> None:
         self.changes.append(change)
+
+
+class CrashError(Exception):
+    """The process died here."""
+
+
+class CrashingStore(EmbeddedStore):
+    """Takes `writes` more transactions; then the process has died, in the middle of a batch too."""
+
+    def __init__(self, tree: Tree, call_soon: Callable[..., object], writes: int) -> None:
+        super().__init__(tree, call_soon)
+        self._left = writes
+
+    async def multi_many(
+        self, multis: Iterable[Sequence[Operation]]
+    ) -> list[list[Answer] | StoreError]:
+        wanted = list(multis)
+        done = await super().multi_many(wanted[: self._left])
+        self._left -= len(done)
+        if len(done) < len(wanted):
+            raise CrashError
+        return done
 
 
 class RunningController:
@@ -49,33 +72,42 @@ async def running_controller(
     settings: Mapping[str, str] | None = None,
     clock: Clock | None = None,
     seed: int = 0,
+    writes: int | None = None,
 ) -> AsyncIterator[RunningController]:
-    """Broker 0 is the controller; others are registered in the same session and die with it."""
+    """Broker 0 is the controller; others are registered in the same session and die with it.
+
+    With `writes`, the store crashes after so many transactions, those of the start included.
+    """
     clock = clock or SystemClock()
     chance = Random(seed)  # noqa: S311 (placement, not a secret)
     racks = brokers if isinstance(brokers, Mapping) else dict.fromkeys(brokers)
-    store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
-    await prepare_tree(store)
-    await cluster_id(store, None, Uuid(chance.randbytes(16)))
-    for broker, rack in racks.items():
-        address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9092 + broker)
-        registration = BrokerRegistration.of([address], clock.now_ms(), rack)
-        await register(store, BrokerId(broker), registration)
-    told = RecordingBrokers()
-    controller = Controller(
-        store,
-        BrokerId(0),
-        told,
-        config=broker_config(settings or {}).controller,
-        static=settings or {},
-        clock=clock,
-        chance=chance,
+    call_soon = asyncio.get_running_loop().call_soon
+    store = (
+        EmbeddedStore(tree, call_soon) if writes is None else CrashingStore(tree, call_soon, writes)
     )
-    await controller.start()
-    async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(controller.run())
-        try:
-            yield RunningController(controller, store, told)
-        finally:
-            running.cancel()
-    await store.close()
+    try:
+        await prepare_tree(store)
+        await cluster_id(store, None, Uuid(chance.randbytes(16)))
+        for broker, rack in racks.items():
+            address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9092 + broker)
+            registration = BrokerRegistration.of([address], clock.now_ms(), rack)
+            await register(store, BrokerId(broker), registration)
+        told = RecordingBrokers()
+        controller = Controller(
+            store,
+            BrokerId(0),
+            told,
+            config=broker_config(settings or {}).controller,
+            static=settings or {},
+            clock=clock,
+            chance=chance,
+        )
+        await controller.start()
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(controller.run())
+            try:
+                yield RunningController(controller, store, told)
+            finally:
+                running.cancel()
+    finally:
+        await store.close()

@@ -1,5 +1,6 @@
 """DescribeCluster, InitProducerId, ElectLeaders, reassignments and log directories."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,12 @@ from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignableTopic,
+)
+from penstock.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
 )
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.describe_cluster import (
@@ -152,3 +159,32 @@ def test_log_directories_tell_what_is_in_them(link: WireLink, tmp_path: Path) ->
     )
     assert isinstance(some, DescribeLogDirsResponse)
     assert sum(len(topic.partitions) for each in some.results for topic in each.topics) == 1
+
+
+def test_replicas_move_between_log_directories(link: WireLink, tmp_path: Path) -> None:
+    def where() -> dict[int, str]:
+        response = link.ask(DescribeLogDirsRequest(topics=None))
+        assert isinstance(response, DescribeLogDirsResponse)
+        return {
+            partition.partition_index: each.log_dir
+            for each in response.results
+            for topic in each.topics
+            for partition in topic.partitions
+            if not partition.is_future_key
+        }
+
+    def move(path: str, *indexes: int) -> list[int]:
+        topics = [AlterReplicaLogDirTopic(name="t", partitions=list(indexes))]
+        request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=path, topics=topics)])
+        response = link.ask(request)
+        assert isinstance(response, AlterReplicaLogDirsResponse)
+        return [each.error_code for each in response.results[0].partitions]
+
+    before = where()
+    other = f"{tmp_path}/b" if before[0] == f"{tmp_path}/a" else f"{tmp_path}/a"
+    assert move(other, 0, 9) == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    deadline = time.monotonic() + 10
+    while where()[0] != other:
+        assert time.monotonic() < deadline
+    assert where() == {0: other, 1: before[1]}
+    assert move("/elsewhere", 0) == [ErrorCode.LOG_DIR_NOT_FOUND]

@@ -1,10 +1,14 @@
 """CreateTopics, DeleteTopics, CreatePartitions and what describes topics, over a socket."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from penstock.clock import SystemClock
 from penstock.errors import ErrorCode
+from penstock.metadata.store import Create
+from penstock.metadata.tree import Tree
 from penstock.testing.broker import Broker
 from penstock.types import Uuid
 from penstock.wire.messages.create_partitions import (
@@ -173,4 +177,20 @@ def test_partitions_are_described_page_by_page(link: WireLink) -> None:
     assert page(link, ("zz", "a"), 3) == ([("a", [0, 1, 2])], ("zz", 0))
     assert page(link, ("b", "a"), 0) == ([("a", [0])], ("a", 1))
     assert page(link, ("a",), 10, Cursor(topic_name="a", partition_index=9)) == ([("a", [])], None)
+    assert page(link, ("a",), 10, Cursor(topic_name="aa")) == ([("a", [])], None)
     assert page(link, (), 10, Cursor(topic_name="aa", partition_index=1)) == ([("b", [0, 1])], None)
+
+
+def test_a_deletion_that_was_broken_off_is_finished_at_the_next_start(tmp_path: Path) -> None:
+    with Broker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as own:
+        create(own, topic("t", 2))
+    tree = Tree.open(tmp_path / "metadata.sqlite", SystemClock())
+    marked = tree.apply(tree.open_session(), [[Create("/admin/delete_topics/t")]])
+    assert marked == [["/admin/delete_topics/t"]]
+    tree.close()
+    with Broker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as own:
+        assert page(own, (), 10) == ([], None)
+        assert not list(tmp_path.glob("logs/t-[0-9]"))
+        assert len(list(tmp_path.glob("logs/t-*-delete"))) == 2
+        (again,) = create(own, topic("t"))
+        assert again.error_code == 0

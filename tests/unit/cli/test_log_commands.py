@@ -1,6 +1,9 @@
 """`penstock log` through click's runner, over directories that our own log wrote."""
 
+import asyncio
 import json
+import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from penstock.cli.decoders import DECODERS
 from penstock.cli.main import main
+from penstock.clock import SystemClock
 from penstock.config.topic import TopicConfig
 from penstock.log.files import DiskFiles
 from penstock.log.log_dir import LogDir
@@ -16,6 +20,10 @@ from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog
 from penstock.log.partition_metadata import encode_partition_metadata
 from penstock.log.recovery import load_log
+from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.image import ClusterImage
+from penstock.metadata.reader import read_image
+from penstock.metadata.tree import FILE_NAME, Tree
 from penstock.record.batch import read_header, seal
 from penstock.record.build import build_batch
 from penstock.record.control import build_marker
@@ -77,6 +85,11 @@ def data(tmp_path: Path) -> Path:
     append(log, build_batch([Record(0, NOW + 11, b"k", b"last", [])]))
     log.close()
     return data
+
+
+def make_partition(directory: Path) -> None:
+    directory.mkdir(parents=True)
+    (directory / "partition.metadata").write_bytes(encode_partition_metadata(TOPIC_ID))
 
 
 def file(data: Path, name: str) -> Path:
@@ -247,43 +260,151 @@ def test_verify_refuses_what_is_no_log_directory(tmp_path: Path) -> None:
     assert run("verify", tmp_path / "none").exit_code == 2
 
 
+ID = "AAECAwQFBgcICQoLDA0ODw"
+
+
+def adopt(data: Path, *options: str | Path) -> Result:
+    return run("adopt", data, "--dir", data.parent / "home", *options)
+
+
+def registered(data: Path) -> ClusterImage:
+    async def read() -> ClusterImage:
+        loop = asyncio.get_running_loop()
+        with closing(Tree.open(data.parent / "home" / FILE_NAME, SystemClock())) as tree:
+            return await read_image(EmbeddedStore(tree, loop.call_soon))
+
+    return asyncio.run(read())
+
+
 def test_adopt_lists_topics_ids_and_partitions(data: Path) -> None:
     (data / "__cluster_metadata-0").mkdir()
-    result = run("adopt", data)
+    result = adopt(data, "--dry-run")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
         "cluster cluster, broker 1",
-        "orders AAECAwQFBgcICQoLDA0ODw partitions 0",
+        f"orders {ID} partitions 0",
         "ignored: __cluster_metadata-0",
     ]
-    adopted = json.loads(run("adopt", "--format", "json", data).stdout)
+    assert not (data.parent / "home").exists()
+    adopted = json.loads(adopt(data, "--format", "json").stdout)
     assert adopted["topics"] == [
-        {"name": "orders", "topic_id": "AAECAwQFBgcICQoLDA0ODw", "partitions": [0]}
+        {
+            "name": "orders",
+            "topic_id": ID,
+            "partitions": [{"partition": 0, "last_epoch": 0}],
+            "configs": {},
+        }
     ]
     assert adopted["clean_shutdown"] is True
 
 
+def test_adopt_registers_topics_in_a_new_epoch_of_their_broker(data: Path) -> None:
+    before = sorted(path for path in data.rglob("*"))
+    assert adopt(data, "-c", "retention.ms=-1").exit_code == 0
+    image = registered(data)
+    topic = image.topics["orders"]
+    assert topic.id == TOPIC_ID
+    assert (topic.partitions[0].replicas, topic.partitions[0].isr) == ((1,), (1,))
+    assert topic.partitions[0].leader_epoch == 1
+    assert image.topic_configs["orders"] == {"retention.ms": "-1"}
+    assert image.cluster_id == "cluster"
+    assert sorted(path for path in data.rglob("*")) == before
+
+
+def test_adopt_keeps_what_coordinators_remember(data: Path) -> None:
+    (data / "orders-0").rename(data / "__consumer_offsets-0")
+    assert adopt(data, "-c", "retention.ms=1000").exit_code == 0
+    assert registered(data).topic_configs["__consumer_offsets"]["cleanup.policy"] == "compact"
+
+
+def test_adopt_says_what_is_registered_already(data: Path) -> None:
+    assert adopt(data).exit_code == 0
+    again = adopt(data)
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert "topic orders is registered already" in again.stderr
+    make_partition(data / "later-0")
+    later = adopt(data)
+    assert later.exit_code == 5
+    assert f"later {ID} partitions 0" in later.stdout
+    assert set(registered(data).topics) == {"orders", "later"}
+
+
+def test_adopt_takes_the_directories_of_one_broker_together(data: Path) -> None:
+    second = data.parent / "second"
+    second.mkdir()
+    shutil.copy(data / "meta.properties", second)
+    make_partition(second / "orders-1")
+    make_partition(data / "orders-2")
+    assert adopt(data).exit_code == 2
+    assert "orders has more partitions than 0,2" in adopt(data).stderr
+    assert adopt(data, second).exit_code == 0
+    assert set(registered(data).topics["orders"].partitions) == {0, 1, 2}
+
+
+def test_adopt_refuses_directories_that_do_not_belong_together(data: Path) -> None:
+    second = data.parent / "second"
+    make_partition(second / "orders-0")
+    meta = second / "meta.properties"
+    meta.write_bytes(encode_meta_properties(MetaProperties(1, "cluster")))
+    assert "orders-0 is in two" in adopt(data, second).stderr
+    (second / "orders-0").rename(second / "orders-1")
+    meta.write_bytes(encode_meta_properties(MetaProperties(2, "cluster")))
+    assert "more than one broker: 1, 2" in adopt(data, second).stderr
+    meta.write_bytes(encode_meta_properties(MetaProperties(1, "other")))
+    assert "more than one cluster: cluster, other" in adopt(data, second).stderr
+    assert not (data.parent / "home").exists()
+
+
+@pytest.mark.parametrize(
+    ("identity", "told"),
+    [(MetaProperties(1, "other"), "of cluster other"), (MetaProperties(2, "cluster"), "broker 1")],
+)
+def test_adopt_refuses_a_home_of_another(data: Path, identity: MetaProperties, told: str) -> None:
+    assert adopt(data).exit_code == 0
+    (data / "meta.properties").write_bytes(encode_meta_properties(identity))
+    (data / "orders-0").rename(data / "others-0")
+    result = adopt(data)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert set(registered(data).topics) == {"orders"}
+
+
+def test_adopt_refuses_a_home_in_use(data: Path) -> None:
+    home = data.parent / "home"
+    home.mkdir()
+    with closing(Tree.open(home / FILE_NAME, SystemClock())):
+        result = adopt(data)
+    assert (result.exit_code, "in use" in result.stderr) == (2, True)
+
+
+def test_adopt_refuses_settings_that_no_topic_has(data: Path) -> None:
+    result = adopt(data, "-c", "retention.hours=1")
+    assert result.exit_code == 1
+    assert "retention.hours" in result.stderr
+    assert not (data.parent / "home").exists()
+
+
 def test_adopt_says_when_the_broker_did_not_stop_in_order(data: Path) -> None:
     (data / ".kafka_cleanshutdown").unlink()
-    assert "did not stop in order" in run("adopt", data).stdout
+    assert "did not stop in order" in adopt(data).stdout
 
 
 def test_adopt_refuses_a_directory_that_contradicts_itself(data: Path) -> None:
     other = data / "orders-1"
     other.mkdir()
     (other / "partition.metadata").write_bytes(encode_partition_metadata(Uuid(b"x" * 16)))
-    result = run("adopt", data)
+    result = adopt(data)
     assert result.exit_code == 2
     assert "two topic ids" in result.stderr
     (other / "partition.metadata").unlink()
-    assert "is missing" in run("adopt", data).stderr
+    assert "is missing" in adopt(data).stderr
     (other / "partition.metadata").write_bytes(b"?")
-    assert run("adopt", data).exit_code == 1
+    assert adopt(data).exit_code == 1
 
 
 def test_adopt_refuses_a_directory_in_use(data: Path) -> None:
     release = DiskFiles().lock(data / ".lock")
-    result = run("adopt", data)
+    result = adopt(data)
     release()
     assert result.exit_code == 2
     assert "in use" in result.stderr

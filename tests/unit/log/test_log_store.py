@@ -166,6 +166,30 @@ def test_an_unfinished_move_is_found_again_after_a_restart() -> None:
     assert list(rig.store.future_logs) == [PARTITION]
 
 
+def test_a_crash_between_the_two_renames_of_a_move_loses_nothing() -> None:
+    rig = LogRig(dirs=TWO)
+    rig.append(batch_of(b"x"))
+    future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    future.append_as_follower(batch_of(b"x"), 0)
+    future.flush()
+    rig.store.delete(PARTITION, 0)  # the first half of a promotion
+    rig.crash()
+    assert rig.log.path == ROOT / "d1" / "orders-0"
+    assert [value for _, value in rig.read_all()] == [b"x"]
+    assert rig.store.future_logs == {}
+
+
+def test_a_copy_is_not_taken_for_the_log_while_a_directory_is_offline() -> None:
+    rig = LogRig(dirs=TWO)
+    rig.append(batch_of(b"x"))
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True).flush()
+    rig.store.close()
+    rig.fake.fail_next("open", errno.EIO)
+    rig.store = rig._open_store()
+    assert PARTITION not in rig.store.logs
+    assert PARTITION in rig.store.future_logs
+
+
 def test_a_failed_directory_takes_its_partitions_offline_and_the_other_goes_on() -> None:
     rig = LogRig(dirs=TWO)
     other = rig.store.create(part(1), TOPIC_ID, 0)

@@ -293,3 +293,29 @@ def test_the_last_time_index_entry_of_a_closed_segment_is_its_newest_timestamp()
     for path, timestamp in newest.items():
         entries = rig.files.read(path.with_suffix(".timeindex"))
         assert int.from_bytes(entries[-12:-4]) == timestamp
+
+
+def test_a_lost_end_of_one_segment_is_not_papered_over_by_the_next() -> None:
+    rig = LogRig(CONFIG)
+    rig.flush()
+    rig.append(batch_of(b"lost"))
+    rig.log.roll(0)
+    rig.append(batch_of(b"after it"))
+    active = rig.log.segments.active
+    active.file.sync()  # the system may write pages back in any order
+    rig.files.sync_dir(rig.log.path)
+    rig.crash()
+    assert rig.log.end_offset == 0
+    assert rig.read_all() == []
+
+
+def test_indexes_made_anew_are_not_trusted_before_they_are_synced() -> None:
+    rig = LogRig(CONFIG)
+    for n in range(3):
+        rig.append(batch_of(b"x", producer_id=n, sequence=0, transactional=True))
+        rig.end_transaction(n, committed=False)
+    rig.flush()
+    rig.crash()
+    rig.log.roll(0)
+    rig.crash(lambda kind, count: count if kind == "names" else 0)
+    assert len(rig.log.aborted_between(0, 6)) == 3

@@ -50,6 +50,10 @@ def test_a_batch_is_refused_for(wrong: str) -> None:
     assert refusal_of(lambda: checked(batch)) == code
 
 
+def test_a_stray_byte_behind_a_batch_is_no_part_of_it() -> None:
+    assert checked(produced() + b"\0").size_bytes == len(produced())
+
+
 def test_a_batch_of_the_largest_size_is_accepted_and_no_larger() -> None:
     batch = produced()
     checked(batch, BatchRules(max_message_bytes=len(batch)))

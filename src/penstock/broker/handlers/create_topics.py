@@ -61,6 +61,7 @@ def refused(name: str, error: KafkaError) -> CreatableTopicResult:
 def created(made: PlannedTopic, ctx: Context) -> CreatableTopicResult:
     topic = made.topic
     entries = sorted(topic_entries(made.configs, ctx.services.layers()))
+    texts = {**{each.name: each.value for each in entries}, **made.configs}  # as they were given
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.id,
@@ -68,7 +69,7 @@ def created(made: PlannedTopic, ctx: Context) -> CreatableTopicResult:
         num_partitions=len(topic.partitions),
         replication_factor=len(topic.partitions[0].replicas),
         configs=[
-            CreatableTopicConfigs(name=each.name, value=each.value, config_source=each.source)
+            CreatableTopicConfigs(name=each.name, value=texts[each.name], config_source=each.source)
             for each in entries
         ],
     )

@@ -51,7 +51,11 @@ def delete_records(request: DeleteRecordsRequest, ctx: Context) -> DeleteRecords
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
-                name=topic.name, partitions=[answer(topic.name, part) for part in topic.partitions]
+                name=topic.name,
+                partitions=[
+                    answer(topic.name, part)
+                    for part in {each.partition_index: each for each in topic.partitions}.values()
+                ],
             )
             for topic in request.topics
         ]

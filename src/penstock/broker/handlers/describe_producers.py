@@ -2,6 +2,7 @@
 
 from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.controller.topic_rules import check_name
 from penstock.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -16,12 +17,11 @@ def describe_producers(
 ) -> DescribeProducersResponse:
     def answer(topic: str, index: int) -> PartitionResponse:
         try:
+            check_name(topic)
             partition = ctx.services.partitions.get(topic, index)
             partition.check_leader()
         except Refusal as error:
-            return PartitionResponse(
-                partition_index=index, error_code=code_of(error), error_message=str(error)
-            )
+            return PartitionResponse(partition_index=index, error_code=code_of(error))
         return PartitionResponse(
             partition_index=index,
             active_producers=[

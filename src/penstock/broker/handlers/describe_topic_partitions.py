@@ -2,11 +2,13 @@
 
 A page ends after `response_partition_limit` partitions, or after the broker's own limit; its
 cursor says where the next one begins. Without names, all topics in the order of their names.
+Refused: a cursor at none of the topics that are named, or before the first partition.
 """
 
 from collections.abc import Iterable
 
 from penstock.broker.context import Context
+from penstock.broker.handlers.metadata import NOT_ASKED
 from penstock.broker.translate.topics import INTERNAL_TOPICS, TOPIC_OPERATIONS
 from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode
@@ -27,8 +29,10 @@ def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, ctx: Context
 ) -> DescribeTopicPartitionsResponse:
     topics = ctx.services.cluster.image.topics
+    named = {each.name for each in request.topics}
     cursor = request.cursor or Cursor()
-    if cursor.partition_index < 0:
+    strange = request.cursor is not None and named and cursor.topic_name not in named
+    if strange or cursor.partition_index < 0:
         return DescribeTopicPartitionsResponse(
             topics=[
                 DescribeTopicPartitionsResponseTopic(
@@ -37,7 +41,6 @@ def describe_topic_partitions(
                 for each in request.topics
             ]
         )
-    named = {each.name for each in request.topics}
     names = [each for each in sorted(named or topics) if each >= cursor.topic_name]
     room = max(1, min(request.response_partition_limit, PAGE_LIMIT))
     page: list[DescribeTopicPartitionsResponseTopic] = []
@@ -68,7 +71,7 @@ def unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
         error_code=code,
         name=name,
         is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=TOPIC_OPERATIONS if name else NOT_ASKED,
     )
 
 

@@ -3,7 +3,7 @@
 Waits until `min_bytes` are there or `max_wait_ms` is over. The first batch comes whole even if it
 is larger than every limit. Full and incremental sessions (KIP-227), isolation level, topic ids.
 Refused: requests in the name of a replica, until there are other brokers.
-Left out: reading from followers (KIP-392), the new leader in an error (v12).
+Left out: reading from followers (KIP-392).
 """
 
 from collections.abc import Iterable
@@ -11,12 +11,15 @@ from collections.abc import Iterable
 from penstock.broker.context import Context
 from penstock.broker.fetch_sessions import FetchSession, Wanted
 from penstock.broker.translate.refusal import Refusal, code_of
-from penstock.broker.translate.topics import topic_name
+from penstock.broker.translate.topics import UnknownTopicId, topic_name
 from penstock.broker.waiters import Parked
+from penstock.controller.topic_rules import InvalidRequest
 from penstock.errors import ErrorCode
+from penstock.log.append import OffsetOutOfRange
 from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
-from penstock.replication.partition import NotLeader, Partition
+from penstock.replication.partition import FencedLeaderEpoch, NotLeader, Partition
+from penstock.replication.partitions import UnknownPartition
 from penstock.types import TopicPartition
 from penstock.wire.messages.fetch import (
     AbortedTransaction,
@@ -24,10 +27,11 @@ from penstock.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
     PartitionData,
 )
 
-READ_COMMITTED = 1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchResponse]:
@@ -55,7 +59,10 @@ class Reading:
         self._session = session
         self._partitions = ctx.services.partitions
         self._image = ctx.services.cluster.image
+        self._tells_leader = ctx.version >= 16
         self._committed = request.isolation_level == READ_COMMITTED
+        known = {READ_UNCOMMITTED, READ_COMMITTED}
+        self._is_valid = request.isolation_level in known and request.max_bytes >= 0
         self._replica = max(request.replica_id, request.replica_state.replica_id)
         self._min_bytes = request.min_bytes
         self._left = min(request.max_bytes, ctx.services.config.network.fetch_max_bytes)
@@ -69,12 +76,16 @@ class Reading:
 
     def _read(self, wanted: Wanted) -> PartitionData:
         try:
+            if not self._is_valid or wanted.max_bytes < 0:
+                raise InvalidRequest("a negative limit, or an isolation level that there is not")
             if self._replica >= 0:
                 raise NotLeader(f"broker {self._replica} holds no replica of {wanted.topic}")
-            name = topic_name(wanted.topic, wanted.topic_id, self._image)
+            name = topic_name(
+                wanted.topic, wanted.topic_id, self._image, by_id=self._session.uses_ids
+            )
             partition = self._partitions.get(name, wanted.index)
             self.keys.append(partition.topic_partition)
-            partition.check_leader(wanted.leader_epoch)
+            partition.check_leader(max(wanted.leader_epoch, -1))
             return self._read_from(partition, wanted)
         except Refusal as error:
             self.has_errors = True
@@ -82,9 +93,19 @@ class Reading:
                 partition_index=wanted.index,
                 error_code=code_of(error),
                 high_watermark=-1,
-                aborted_transactions=[] if self._committed else None,
+                current_leader=self._leader_instead(wanted, error),
+                aborted_transactions=[] if self._committed or is_unknown(error) else None,
                 records=b"",
             )
+
+    def _leader_instead(self, wanted: Wanted, error: Exception) -> LeaderIdAndEpoch:
+        """Who leads now, told with the refusal so that the client need not ask (KIP-951)."""
+        if self._tells_leader and isinstance(error, (NotLeader, FencedLeaderEpoch)):
+            topic = self._image.topic_by_id(wanted.topic_id)
+            found = None if topic is None else topic.partitions.get(wanted.index)
+            if found is not None:
+                return LeaderIdAndEpoch(leader_id=found.leader, leader_epoch=found.leader_epoch)
+        return LeaderIdAndEpoch()
 
     def _read_from(self, partition: Partition, wanted: Wanted) -> PartitionData:
         log = partition.log
@@ -132,9 +153,14 @@ class Reading:
             wanted.told_high_watermark = data.high_watermark
             wanted.told_log_start = data.log_start_offset
             wanted.told_error = bool(data.error_code)
-            if session.id and isinstance(data.records, LogSlice):
+            if session.is_incremental and isinstance(data.records, LogSlice):
                 session.to_the_end(wanted)
         return FetchResponse(session_id=session.id, responses=list(by_topic(chosen)))
+
+
+def is_unknown(error: Exception) -> bool:
+    """Nothing was looked for in a log; Kafka then tells an empty list, not none."""
+    return isinstance(error, (UnknownPartition, UnknownTopicId, InvalidRequest))
 
 
 def is_news(wanted: Wanted, data: PartitionData) -> bool:
@@ -172,6 +198,8 @@ def diverged(log: PartitionLog, wanted: Wanted) -> EpochEndOffset | None:
     if wanted.last_fetched_epoch < 0:
         return None
     epoch, end_offset = log.offset_for_leader_epoch(wanted.last_fetched_epoch)
+    if epoch < 0:
+        raise OffsetOutOfRange(wanted.fetch_offset, log.log_start_offset, log.end_offset)
     if epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset:
         return EpochEndOffset(epoch=epoch, end_offset=end_offset)
     return None

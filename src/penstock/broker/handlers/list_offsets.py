@@ -6,6 +6,7 @@ Refused: special timestamps before the version that introduced them, partitions 
 
 from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.controller.topic_rules import InvalidRequest
 from penstock.errors import ErrorCode, KafkaError
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition
@@ -20,8 +21,9 @@ from penstock.wire.messages.list_offsets import (
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = range(
     -1, -7, -1
 )
+LOWEST = EARLIEST_PENDING_UPLOAD
 SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
-READ_COMMITTED = 1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 class UnsupportedTimestamp(KafkaError):
@@ -48,9 +50,11 @@ def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsRespon
     def answer(topic: str, part: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         index = part.partition_index
         try:
+            if request.isolation_level not in {READ_UNCOMMITTED, READ_COMMITTED}:
+                raise InvalidRequest(f"isolation level {request.isolation_level}")
             if (topic, index) in twice:
                 raise NamedTwice(f"{topic}-{index} is named twice")
-            if ctx.version < SINCE_VERSION.get(part.timestamp, 0):
+            if ctx.version < SINCE_VERSION.get(part.timestamp, 0) or part.timestamp < LOWEST:
                 raise UnsupportedTimestamp(f"timestamp {part.timestamp} in v{ctx.version}")
             partition = ctx.services.partitions.get(topic, index)
             partition.check_leader(part.current_leader_epoch)
@@ -64,7 +68,11 @@ def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsRespon
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
-                name=topic.name, partitions=[answer(topic.name, part) for part in topic.partitions]
+                name=topic.name,
+                partitions=[
+                    answer(topic.name, part)
+                    for part in {each.partition_index: each for each in topic.partitions}.values()
+                ],
             )
             for topic in request.topics
         ]

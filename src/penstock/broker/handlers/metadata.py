@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 
 from penstock.broker.context import Context
 from penstock.broker.translate.topics import INTERNAL_TOPICS, TOPIC_OPERATIONS
+from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.controller.topics import NewTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage, Partition, Topic
@@ -30,8 +31,26 @@ NOT_ASKED = -(2**31)
 def metadata(
     request: MetadataRequest, ctx: Context
 ) -> MetadataResponse | Coroutine[None, None, MetadataResponse]:
+    if ctx.version in {10, 11} and any(is_by_id(each) for each in request.topics or ()):
+        return by_id_too_early(request)
     missing = to_create(request, ctx)
     return created(missing, request, ctx) if missing else response(request, ctx, {})
+
+
+def is_by_id(topic: MetadataRequestTopic) -> bool:
+    return topic.topic_id != NO_UUID or topic.name is None
+
+
+def by_id_too_early(request: MetadataRequest) -> MetadataResponse:
+    """Versions 10 and 11 have the field for ids, but only 12 takes them."""
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(
+                error_code=ErrorCode.INVALID_REQUEST, name=each.name or "", topic_id=each.topic_id
+            )
+            for each in request.topics or ()
+        ]
+    )
 
 
 def to_create(request: MetadataRequest, ctx: Context) -> list[str]:
@@ -61,7 +80,14 @@ def response(
     if request.topics is None or (ctx.version == 0 and not request.topics):
         topics = [known(topic, operations, ctx) for topic in image.topics.values()]
     else:
-        topics = [asked(each, operations, ctx, errors) for each in request.topics]
+        # As in Kafka, a request that names one topic by id means ids only.
+        by_id = any(each.topic_id != NO_UUID for each in request.topics)
+        named = {
+            (each.name, each.topic_id): each
+            for each in request.topics
+            if not by_id or each.topic_id != NO_UUID
+        }
+        topics = [asked(each, operations, ctx, errors) for each in named.values()]
     return MetadataResponse(
         brokers=brokers(image, ctx.peer.listener),
         cluster_id=image.cluster_id,
@@ -100,9 +126,19 @@ def asked(
     name = topic.name or ""
     if name in image.topics:
         return known(image.topics[name], operations, ctx)
-    error = errors.get(name)
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error is None else error.code
+    code = refusal(name, errors)
     return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
+
+
+def refusal(name: str, errors: dict[str, KafkaError]) -> ErrorCode:
+    """Why there is no topic of this name."""
+    if name in errors:
+        return errors[name].code
+    try:
+        check_name(name)
+    except InvalidTopic as error:
+        return error.code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def known(topic: Topic, operations: int, ctx: Context) -> MetadataResponseTopic:

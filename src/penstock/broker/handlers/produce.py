@@ -11,12 +11,18 @@ from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.translate.topics import topic_name
 from penstock.broker.waiters import Parked
-from penstock.errors import ErrorCode, KafkaError, ProtocolError
-from penstock.record.batch import BatchHeader, read_header, stamp_max_timestamp
+from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
+from penstock.record.batch import BatchHeader, CorruptBatch, read_header, stamp_max_timestamp
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.record import records
-from penstock.record.validate import check_produced, check_records, check_timestamps
+from penstock.record.validate import (
+    BatchTooLarge,
+    NotOneBatch,
+    check_produced,
+    check_records,
+    check_timestamps,
+)
 from penstock.replication.partition import Partition
 from penstock.wire.messages.produce import (
     PartitionProduceData,
@@ -34,6 +40,12 @@ class InvalidTxnState(KafkaError):
     """A batch of a transaction that this producer has not begun."""
 
     code = ErrorCode.INVALID_TXN_STATE
+
+
+class TransactionalIdMissing(KafkaError):
+    """Who writes in a transaction says in which one, and may be asked whether it may."""
+
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 class InvalidRequiredAcks(KafkaError):
@@ -54,6 +66,17 @@ class CorruptRecords(KafkaError):
     code = ErrorCode.CORRUPT_MESSAGE
 
 
+UNREAD = (
+    CorruptBatch,
+    CorruptRecords,
+    NotOneBatch,
+    BatchTooLarge,
+    UnsupportedCodec,
+    TransactionalIdMissing,
+    StorageError,
+)
+
+
 class Pending(msgspec.Struct, frozen=True):
     """An append that may not be acknowledged yet, and the answer that says it is done."""
 
@@ -72,8 +95,9 @@ class Pending(msgspec.Struct, frozen=True):
 def produce(
     request: ProduceRequest, ctx: Context
 ) -> ProduceResponse | Parked[ProduceResponse] | None:
-    appending = Appending(request.acks, ctx)
-    response = ProduceResponse(responses=[appending.topic(each) for each in request.topic_data])
+    appending = Appending(request, ctx)
+    topics = [appending.topic(each) for each in request.topic_data if each.partition_data]
+    response = ProduceResponse(responses=topics)
     if request.acks == 0:
         if appending.refused:
             raise ProtocolError(f"acks=0 cannot be answered: {appending.refused}")
@@ -86,8 +110,9 @@ def produce(
 class Appending:
     """One pass over the partitions of a request."""
 
-    def __init__(self, acks: int, ctx: Context) -> None:
-        self._acks, self._ctx = acks, ctx
+    def __init__(self, request: ProduceRequest, ctx: Context) -> None:
+        self._acks, self._transactional_id = request.acks, request.transactional_id
+        self._ctx = ctx
         self.pending: list[Pending] = []
         self.refused: Exception | None = None
 
@@ -102,19 +127,21 @@ class Appending:
         self, topic: TopicProduceData, part: PartitionProduceData
     ) -> PartitionProduceResponse:
         services = self._ctx.services
+        log_start_offset = -1
         try:
             if self._acks not in {-1, 0, 1}:
                 raise InvalidRequiredAcks(f"acks={self._acks}")
-            name = topic_name(topic.name, topic.topic_id, services.cluster.image)
+            name = topic_name(
+                topic.name, topic.topic_id, services.cluster.image, by_id=self._ctx.version >= 13
+            )
             partition = services.partitions.get(name, part.index)
             partition.check_leader()
-            batch, header = checked(part.records, partition, self._ctx)
+            log_start_offset = partition.log.log_start_offset
+            batch, header = checked(part.records, partition, self._transactional_id, self._ctx)
             appended = partition.append(batch, header, self._acks, self._ctx.now_ms)
         except Refusal as error:
             self.refused = error
-            return PartitionProduceResponse(
-                index=part.index, error_code=code_of(error), base_offset=-1
-            )
+            return refused(part.index, error, log_start_offset)
         key = partition.topic_partition
         services.waiters.changed(key)
         if appended.flush_due:
@@ -130,14 +157,32 @@ class Appending:
         return answer
 
 
+def refused(index: int, error: Exception, log_start_offset: int) -> PartitionProduceResponse:
+    """The answer for a batch that was not appended.
+
+    The start of the log is told unless the partition was not reached or the data was no batch.
+    """
+    unread = isinstance(error, UNREAD)
+    return PartitionProduceResponse(
+        index=index,
+        error_code=code_of(error),
+        base_offset=-1,
+        log_start_offset=-1 if unread else log_start_offset,
+        error_message=str(error),
+    )
+
+
 def checked(
-    data: object, partition: Partition, ctx: Context
+    data: object, partition: Partition, transactional_id: str | None, ctx: Context
 ) -> tuple[bytearray | memoryview, BatchHeader]:
     """The batch as it will be stored, and its header."""
     if not isinstance(data, memoryview):
         raise CorruptRecords("a partition without records")
     header = check_produced(data, partition.rules)
+    data = data[: header.size_bytes]
     if header.is_transactional:
+        if transactional_id is None:
+            raise TransactionalIdMissing("a transactional batch in a request without its id")
         raise InvalidTxnState(f"producer {header.producer_id} has no transaction")
     if header.codec is Codec.ZSTD and ctx.version < 7:
         raise UnsupportedCodec("zstd needs Produce v7")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from penstock.broker.dispatch import Handler
 from penstock.broker.handlers.alter_configs import alter_configs
 from penstock.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
+from penstock.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
 from penstock.broker.handlers.api_versions import api_versions
 from penstock.broker.handlers.create_partitions import create_partitions
 from penstock.broker.handlers.create_topics import create_topics
@@ -39,6 +40,7 @@ HANDLERS: Mapping[int, Handler] = {
     23: offset_for_leader_epoch,
     32: describe_configs,
     33: alter_configs,
+    34: alter_replica_log_dirs,
     35: describe_log_dirs,
     37: create_partitions,
     43: elect_leaders,

@@ -2,7 +2,7 @@
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage
-from penstock.types import NO_UUID, Uuid
+from penstock.types import Uuid
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
@@ -16,9 +16,9 @@ class UnknownTopicId(KafkaError):
     code = ErrorCode.UNKNOWN_TOPIC_ID
 
 
-def topic_name(name: str, topic_id: Uuid, image: ClusterImage) -> str:
-    """The topic's name, from its id where a request gives one instead."""
-    if topic_id == NO_UUID:
+def topic_name(name: str, topic_id: Uuid, image: ClusterImage, *, by_id: bool) -> str:
+    """The topic's name, from its id in the versions that give ids instead."""
+    if not by_id:
         return name
     found = image.topic_names.get(topic_id)
     if found is None:

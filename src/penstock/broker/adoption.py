@@ -1,0 +1,119 @@
+"""Takes over what another broker's log directories hold: their topics are registered here.
+
+The directories stay as they are; a broker that is started on them serves their records.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from penstock.broker.identity import FIRST_BROKER
+from penstock.clock import Clock, SystemClock
+from penstock.config.broker import broker_config
+from penstock.config.effective import BrokerLayers
+from penstock.controller import membership
+from penstock.controller.change import StateChange
+from penstock.controller.controller import Controller, FoundTopic
+from penstock.controller.topics import PlannedTopic, checked_configs
+from penstock.errors import ConfigError, KafkaError
+from penstock.log.inspection.adopt import AdoptedTopic, AdoptedTopics
+from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.image import ClusterImage
+from penstock.metadata.registration import BrokerRegistration
+from penstock.metadata.tree import FILE_NAME, Tree
+from penstock.types import BrokerId, Uuid, parse_uuid
+
+INTERNAL: Mapping[str, Mapping[str, str]] = {
+    "__consumer_offsets": {"cleanup.policy": "compact", "segment.bytes": "104857600"},
+    "__transaction_state": {"cleanup.policy": "compact", "segment.bytes": "104857600"},
+    "__share_group_state": {"retention.ms": "-1", "segment.bytes": "104857600"},
+}
+"""Settings without which retention would delete what coordinators remember; KRaft tells them too,
+but not every directory has its log.
+"""
+
+
+class NotOurs(ConfigError):
+    """The metadata is another broker's."""
+
+
+class _Nobody:
+    """No broker runs: whoever starts next finds everything in the store."""
+
+    async def apply(self, change: StateChange) -> None: ...
+
+
+async def adopt(
+    directory: Path,
+    found: AdoptedTopics,
+    configs: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+) -> list[PlannedTopic | KafkaError]:
+    """Register the topics with the metadata in `directory`: each as it is then, or why not.
+
+    `configs` are for all topics but internal ones, and win over those that were found. Refused
+    when a broker uses the metadata, or when it is another cluster's or broker's.
+    """
+    clock = clock or SystemClock()
+    topics = [_found(each, configs or {}) for each in found.topics]
+    broker = FIRST_BROKER if found.broker_id is None else BrokerId(found.broker_id)
+    async with _in_office(directory, found.cluster_id, broker, clock) as controller:
+        _refuse_if_of_another(controller.image, broker, directory)
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(controller.run())
+            outcomes = await controller.adopt(topics)
+            running.cancel()
+    return outcomes
+
+
+@asynccontextmanager
+async def _in_office(
+    directory: Path, cluster_id: str | None, broker: BrokerId, clock: Clock
+) -> AsyncIterator[Controller]:
+    """A controller whose broker does not run."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{directory}: {error.strerror}") from None
+    tree = Tree.open(directory / FILE_NAME, clock)
+    try:
+        store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
+        await membership.prepare_tree(store)
+        await membership.cluster_id(store, cluster_id, Uuid(uuid4().bytes))
+        registration = BrokerRegistration.of((), clock.now_ms())
+        await membership.register(store, broker, registration)
+        controller = Controller(
+            store, broker, _Nobody(), config=broker_config({}).controller, static={}, clock=clock
+        )
+        await controller.start()
+        yield controller
+        await store.close()
+    finally:
+        tree.close()
+
+
+def _refuse_if_of_another(image: ClusterImage, broker: BrokerId, directory: Path) -> None:
+    others = {
+        replica
+        for topic in image.topics.values()
+        for partition in topic.partitions.values()
+        for replica in partition.replicas
+    } - {broker}
+    if others:
+        raise NotOurs(
+            f"{directory} is the metadata of broker {min(others)}, the log directories are those "
+            f"of broker {broker}"
+        )
+
+
+def _found(topic: AdoptedTopic, given: Mapping[str, str]) -> FoundTopic:
+    internal = INTERNAL.get(topic.name)
+    configs = {**topic.configs, **given} if internal is None else {**internal, **topic.configs}
+    return FoundTopic(
+        topic.name,
+        parse_uuid(topic.topic_id),
+        {each.partition: each.last_epoch for each in topic.partitions},
+        checked_configs(configs, BrokerLayers({}, {}, {})),
+    )

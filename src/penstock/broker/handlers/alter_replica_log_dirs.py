@@ -1,0 +1,44 @@
+"""AlterReplicaLogDirs (key 34, v1-v2): move replicas between this broker's log directories.
+
+Answered when a move has begun; DescribeLogDirs tells how far it is. Refused: directories that are
+not the broker's, partitions that are not on it.
+"""
+
+from pathlib import Path
+
+from penstock.broker.context import Context
+from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.types import TopicPartition
+from penstock.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+
+
+def alter_replica_log_dirs(
+    request: AlterReplicaLogDirsRequest, ctx: Context
+) -> AlterReplicaLogDirsResponse:
+    # The last word counts for a partition that is named twice.
+    wanted = {
+        TopicPartition(topic.name, index): Path(log_dir.path)
+        for log_dir in request.dirs
+        for topic in log_dir.topics
+        for index in topic.partitions
+    }
+    results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    for where, path in wanted.items():
+        code = 0
+        try:
+            ctx.services.log_dir_moves.start(where, path)
+        except Refusal as error:
+            code = code_of(error)
+        result = AlterReplicaLogDirPartitionResult(partition_index=where.partition, error_code=code)
+        results.setdefault(where.topic, []).append(result)
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(topic_name=topic, partitions=partitions)
+            for topic, partitions in results.items()
+        ]
+    )

@@ -1,0 +1,135 @@
+"""`penstock consume`: records of a topic, as they are or as they come."""
+
+import sys
+from collections.abc import Callable
+from itertools import compress
+
+import click
+
+from penstock.cli.output import FORMAT, iso_time
+from penstock.cli.position import END, Position, PositionType, offsets_at
+from penstock.cli.record_json import encode_record
+from penstock.cli.remote import Remote, remote
+from penstock.client.admin import describe_topics
+from penstock.client.cluster import Client
+from penstock.client.consume import Consumed, Reader
+from penstock.client.offsets import Isolation
+from penstock.types import TopicPartition
+
+
+@click.command()
+@click.argument("topic")
+@click.option(
+    "-o",
+    "--offset",
+    "start",
+    type=PositionType(),
+    default="beginning",
+    show_default=True,
+    help="Where to begin in each partition: beginning, end, N, +N after the beginning, -N before "
+    "the end, or @TIME as ms since 1970, ISO-8601 or -1h.",
+)
+@click.option("-u", "--until", type=PositionType(), help="Where to stop, in the same words. [end]")
+@click.option("-f", "--follow", is_flag=True, help="At the end wait for more records.")
+@click.option("-n", "--count", type=click.IntRange(min=1), help="Stop after so many records.")
+@click.option(
+    "-p", "--partition", "chosen", multiple=True, type=click.IntRange(min=0), help="[all]"
+)
+@click.option("--committed", is_flag=True, help="Leave out open and aborted transactions.")
+@click.option("-k", "--keys", is_flag=True, help="Show keys before values.")
+@click.option("-H", "--headers", is_flag=True, help="Show headers.")
+@click.option("-t", "--timestamps", is_flag=True, help="Show times.")
+@click.option("--offsets", is_flag=True, help="Show partitions and offsets.")
+@click.option("-s", "--separator", default="\t", help="Between those. [a tab]")
+@FORMAT
+@remote
+def consume(
+    remote: Remote,
+    topic: str,
+    start: Position,
+    until: Position | None,
+    follow: bool,
+    count: int | None,
+    chosen: tuple[int, ...],
+    committed: bool,
+    keys: bool,
+    headers: bool,
+    timestamps: bool,
+    offsets: bool,
+    separator: str,
+    output: str,
+) -> None:
+    """Print the records of TOPIC up to its end, or with --follow on and on.
+
+    Each partition's records are in order. As text a record is a line with its value, `null` for
+    none; --format json shows all of each record, in the form that `produce` reads.
+    """
+    if follow and until is not None:
+        raise click.UsageError("--follow goes on and on, --until does not: give one of them")
+    isolation = Isolation.READ_COMMITTED if committed else Isolation.READ_UNCOMMITTED
+    columns = list(compress(COLUMNS, (timestamps, offsets, headers, keys, True)))
+
+    def text_line(consumed: Consumed) -> bytes:
+        return separator.encode().join(column(consumed) for column in columns) + b"\n"
+
+    line = encode_record if output == "json" else text_line
+    printed = 0
+
+    def show(some: list[Consumed]) -> bool:
+        """Says whether more are wanted."""
+        nonlocal printed
+        wanted = some[: None if count is None else count - printed]
+        sys.stdout.buffer.write(b"".join(map(line, wanted)))
+        sys.stdout.buffer.flush()
+        printed += len(wanted)
+        return printed != count
+
+    async def read(client: Client) -> None:
+        (found,) = await describe_topics(client, [topic])
+        partitions = [TopicPartition(topic, index) for index in chosen or found.partitions]
+        begin = await offsets_at(client, partitions, start, isolation)
+        end = until or END
+        ends = None if follow else await offsets_at(client, partitions, end, isolation)
+        async with Reader(client, begin, ends=ends, isolation=isolation) as reader:
+            await read_on(reader, show)
+
+    try:
+        remote.run(read)
+    finally:
+        click.echo(f"consumed {printed} records of {topic}", err=True)
+
+
+async def read_on(reader: Reader, show: Callable[[list[Consumed]], bool]) -> None:
+    while reader.unfinished:
+        if not show(await reader.poll()):
+            return
+
+
+def _time(each: Consumed) -> bytes:
+    return (iso_time(each.record.timestamp) or "-").encode()
+
+
+def _place(each: Consumed) -> bytes:
+    return f"{each.partition.partition}:{each.record.offset}".encode()
+
+
+def _headers(each: Consumed) -> bytes:
+    return b",".join(
+        name.encode(errors="surrogateescape") + b"=" + _or_null(value)
+        for name, value in each.record.headers
+    )
+
+
+def _key(each: Consumed) -> bytes:
+    return _or_null(each.record.key)
+
+
+def _value(each: Consumed) -> bytes:
+    return _or_null(each.record.value)
+
+
+def _or_null(data: bytes | None) -> bytes:
+    return b"null" if data is None else data
+
+
+COLUMNS: tuple[Callable[[Consumed], bytes], ...] = (_time, _place, _headers, _key, _value)

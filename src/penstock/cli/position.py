@@ -1,0 +1,120 @@
+"""Where in a topic to begin or to stop, as people write it: `beginning`, `-10`, `@-1h`."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum, auto
+from typing import Any
+
+import click
+
+from penstock.client.cluster import Client
+from penstock.client.offsets import EARLIEST, LATEST, Isolation, list_offsets
+from penstock.clock import SystemClock
+from penstock.types import Offset, TopicPartition
+
+UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class Since(Enum):
+    """What a position is counted from."""
+
+    START = auto()
+    END = auto()
+    ZERO = auto()
+    EPOCH = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A number of records, or for `EPOCH` of milliseconds, from there."""
+
+    since: Since
+    number: int = 0
+
+
+BEGINNING, END = Position(Since.START), Position(Since.END)
+
+
+def parse_position(text: str, now_ms: int) -> Position:
+    """`ValueError` when it is none."""
+    named = {"beginning": BEGINNING, "start": BEGINNING, "earliest": BEGINNING}
+    named |= {"end": END, "latest": END}
+    if text in named:
+        return named[text]
+    if text.startswith("@"):
+        return Position(Since.EPOCH, parse_time(text[1:], now_ms))
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        raise ValueError(f"{text!r} is no offset: beginning, end, N, +N, -N or @TIME")
+    since = {"+": Since.START, "-": Since.END}.get(text[0], Since.ZERO)
+    return Position(since, int(text))
+
+
+def parse_time(text: str, now_ms: int) -> int:
+    """Milliseconds since 1970, an ISO-8601 time (UTC unless it says), or `-1h` before now."""
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return int(text)
+    if ago := re.fullmatch(r"-([0-9]{1,12})(ms|s|m|h|d)", text):
+        return now_ms - int(ago[1]) * UNITS_MS[ago[2]]
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time: ms since 1970, ISO-8601 or -1h") from None
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return round(time.timestamp() * 1000)
+
+
+class PositionType(click.ParamType[Position]):
+    """A position in an option."""
+
+    name = "position"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Position:
+        try:
+            return parse_position(value, SystemClock().now_ms())
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class TimeType(click.ParamType[int]):
+    """A time in an option, as milliseconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        try:
+            return parse_time(value, SystemClock().now_ms())
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+async def offsets_at(
+    client: Client,
+    partitions: Sequence[TopicPartition],
+    position: Position,
+    isolation: Isolation,
+) -> dict[TopicPartition, Offset]:
+    """The offset of the position in each partition, within what the partition holds."""
+
+    async def listed(timestamp: int) -> dict[TopicPartition, Offset]:
+        found = await list_offsets(
+            client, dict.fromkeys(partitions, timestamp), isolation=isolation
+        )
+        return {where: each.offset for where, each in found.items()}
+
+    starts, ends = await listed(EARLIEST), await listed(LATEST)
+    wanted: dict[TopicPartition, int] = {}
+    match position.since:
+        case Since.START:
+            wanted |= {each: starts[each] + position.number for each in partitions}
+        case Since.END:
+            wanted |= {each: ends[each] + position.number for each in partitions}
+        case Since.ZERO:
+            wanted |= dict.fromkeys(partitions, position.number)
+        case Since.EPOCH:
+            found = await listed(position.number)
+            # -1: no record is that new.
+            wanted |= {each: ends[each] if at < 0 else at for each, at in found.items()}
+    return {each: Offset(min(max(at, starts[each]), ends[each])) for each, at in wanted.items()}

@@ -1,0 +1,102 @@
+"""A record as a line of JSON: what `consume` prints and `produce` reads.
+
+Bytes that are no UTF-8 are under `key_base64` and `value_base64`, so that a topic which is read
+and written again holds the same bytes.
+"""
+
+from base64 import b64decode, b64encode
+from typing import Any
+
+import msgspec
+
+from penstock.cli.output import iso_time
+from penstock.client.consume import Consumed
+from penstock.client.produce import NewRecord
+from penstock.errors import ConfigError
+
+NULL = msgspec.Raw(b"null")
+
+
+class HeaderLine(msgspec.Struct, frozen=True):
+    """One header; names may repeat, so headers are a list."""
+
+    key: str
+    value: str | None = None
+    value_base64: str | None = None
+
+
+class RecordLine(msgspec.Struct, frozen=True):
+    """What `produce` reads of a line; `topic`, `offset` and whatever else is passed over.
+
+    A key or value that is no string is written as the JSON that it is.
+    """
+
+    key: msgspec.Raw = NULL
+    key_base64: str | None = None
+    value: msgspec.Raw = NULL
+    value_base64: str | None = None
+    headers: list[HeaderLine] = []
+    partition: int | None = None
+    timestamp_ms: int | None = None
+
+
+class BadLine(ConfigError):
+    """Input that is no record."""
+
+
+def encode_record(consumed: Consumed) -> bytes:
+    record = consumed.record
+    row: dict[str, Any] = {
+        "topic": consumed.partition.topic,
+        "partition": consumed.partition.partition,
+        "offset": record.offset,
+        "timestamp": iso_time(record.timestamp),
+        "timestamp_ms": record.timestamp,
+        **_spelled("key", record.key),
+        **_spelled("value", record.value),
+        "headers": [
+            # A name that is no UTF-8 is shown as far as it goes.
+            {"key": name.encode(errors="surrogateescape").decode(errors="replace")}
+            | _spelled("value", value)
+            for name, value in record.headers
+        ],
+    }
+    return msgspec.json.encode(row) + b"\n"
+
+
+def decode_record(topic: str, line: bytes, number: int) -> NewRecord:
+    try:
+        row = msgspec.json.decode(line, type=RecordLine)
+        return NewRecord(
+            topic,
+            _bytes(row.value, row.value_base64),
+            _bytes(row.key, row.key_base64),
+            [(each.key, _header_value(each)) for each in row.headers],
+            row.partition,
+            row.timestamp_ms,
+        )
+    except (msgspec.DecodeError, ValueError) as error:
+        raise BadLine(f"line {number}: {error}") from None
+
+
+def _spelled(name: str, data: bytes | None) -> dict[str, str | None]:
+    try:
+        return {name: None if data is None else data.decode()}
+    except UnicodeDecodeError:
+        assert data is not None
+        return {f"{name}_base64": b64encode(data).decode()}
+
+
+def _bytes(raw: msgspec.Raw, base64: str | None) -> bytes | None:
+    if base64 is not None:
+        return b64decode(base64, validate=True)
+    text = bytes(raw)
+    if text == b"null":
+        return None
+    return msgspec.json.decode(text, type=str).encode() if text.startswith(b'"') else text
+
+
+def _header_value(header: HeaderLine) -> bytes | None:
+    if header.value_base64 is not None:
+        return b64decode(header.value_base64, validate=True)
+    return None if header.value is None else header.value.encode()

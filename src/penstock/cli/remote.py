@@ -1,0 +1,93 @@
+"""Options of every command that talks to a broker, and how it does."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from penstock.broker.state_file import read_state
+from penstock.client.address import parse_addresses
+from penstock.client.cluster import Client
+from penstock.errors import ConfigError
+
+T = TypeVar("T")
+DEFAULT = "127.0.0.1:9092"
+
+
+class Remote:
+    """The cluster that a command is about."""
+
+    def __init__(self, bootstrap: str, timeout_ms: int) -> None:
+        self.bootstrap, self.timeout_ms = bootstrap, timeout_ms
+
+    def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        """Give `work` a client, and wait for it. Ctrl-C cancels it."""
+        addresses = parse_addresses(self.bootstrap)
+
+        async def connected() -> T:
+            async with Client(
+                addresses,
+                client_id="penstock-cli",
+                timeout_ms=self.timeout_ms,
+                request_timeout_ms=self.timeout_ms,
+                connect_timeout_ms=self.timeout_ms,
+            ) as client:
+                return await work(client)
+
+        return asyncio.run(connected())
+
+
+def remote(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options, and pass what they say as `remote`."""
+
+    @click.option(
+        "-b",
+        "--bootstrap",
+        metavar="HOST:PORT,...",
+        help=f"Brokers to ask first. [$PENSTOCK_BOOTSTRAP, else {DEFAULT}]",
+    )
+    @click.option(
+        "--dir",
+        "directory",
+        metavar="D",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Ask the broker that runs in this data directory.",
+    )
+    @click.option(
+        "--timeout",
+        "seconds",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0, min_open=True),
+        default=10.0,
+        show_default=True,
+        help="How long to try to reach a broker and to wait for its answer.",
+    )
+    @wraps(command)
+    def with_remote(
+        *, bootstrap: str | None, directory: Path | None, seconds: float, **others: Any
+    ) -> None:
+        address = _address(bootstrap, directory)
+        command(remote=Remote(address, max(1, round(seconds * 1000))), **others)
+
+    return with_remote
+
+
+def _address(bootstrap: str | None, directory: Path | None) -> str:
+    if bootstrap is not None and directory is not None:
+        raise click.UsageError("--bootstrap and --dir both say whom to ask: give one of them")
+    if directory is not None:
+        return _served_from(directory)
+    if bootstrap is not None:
+        return bootstrap
+    return os.environ.get("PENSTOCK_BOOTSTRAP") or DEFAULT
+
+
+def _served_from(directory: Path) -> str:
+    state = read_state(directory)
+    if state is None:
+        raise ConfigError(f"{directory}: no broker runs here")
+    return state.bootstrap

@@ -1,0 +1,197 @@
+"""`penstock topic`: topics as their brokers know them."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import click
+
+from penstock.cli.failure import ExitCode, SomeFailed, exit_code
+from penstock.cli.output import FORMAT, print_json, print_table
+from penstock.cli.remote import Remote, remote
+from penstock.cli.topic_configs import CONFIGS, pairs
+from penstock.cli.topic_view import (
+    described_topic,
+    description,
+    print_description,
+    replication_factor,
+    summary,
+)
+from penstock.client.admin import (
+    BROKER_DEFAULT,
+    NewTopic,
+    create_partitions,
+    create_topic,
+    delete_topic,
+    list_topics,
+)
+from penstock.client.cluster import Client
+from penstock.client.configs import Resource, ResourceType, alter_configs
+from penstock.errors import KafkaError
+from penstock.types import uuid_text
+
+NAMES = click.argument("names", metavar="TOPIC...", nargs=-1, required=True)
+VALIDATE_ONLY = click.option(
+    "--validate-only", is_flag=True, help="Have the broker check it, and do nothing."
+)
+
+
+@click.group()
+def topic() -> None:
+    """List, describe, create, alter and delete topics."""
+
+
+@topic.command("list")
+@click.option(
+    "--exclude-internal", is_flag=True, help="Leave out what brokers keep for themselves."
+)
+@FORMAT
+@remote
+def list_(remote: Remote, exclude_internal: bool, output: str) -> None:
+    """List topics by name."""
+    found = remote.run(list_topics)
+    shown = [each for each in found if not (exclude_internal and each.is_internal)]
+    if output == "json":
+        for each in shown:
+            print_json(summary(each))
+        return
+    print_table(
+        ("NAME", "PARTITIONS", "REPLICAS"),
+        [(each.name, len(each.partitions), replication_factor(each)) for each in shown],
+    )
+
+
+@topic.command("describe")
+@NAMES
+@click.option("--all-configs", is_flag=True, help="Show settings at their defaults as well.")
+@FORMAT
+@remote
+def describe(remote: Remote, names: tuple[str, ...], all_configs: bool, output: str) -> None:
+    """Show settings, leaders, replicas and offsets of topics."""
+
+    async def show(client: Client, name: str) -> None:
+        described = await described_topic(client, name, all_configs=all_configs)
+        if output == "json":
+            print_json(description(described))
+        else:
+            print_description(described)
+
+    for_each(remote, names, show)
+
+
+@topic.command("create")
+@NAMES
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="[the broker's default]")
+@click.option("-r", "--replicas", type=click.IntRange(min=1), help="[the broker's default]")
+@CONFIGS
+@VALIDATE_ONLY
+@FORMAT
+@remote
+def create(
+    remote: Remote,
+    names: tuple[str, ...],
+    partitions: int | None,
+    replicas: int | None,
+    configs: tuple[str, ...],
+    validate_only: bool,
+    output: str,
+) -> None:
+    """Create topics."""
+    settings = pairs(configs)
+
+    async def make(client: Client, name: str) -> None:
+        new = NewTopic(
+            name=name,
+            partitions=partitions or BROKER_DEFAULT,
+            replication_factor=replicas or BROKER_DEFAULT,
+            configs=settings,
+        )
+        made = await create_topic(client, new, validate_only=validate_only)
+        if output == "json":
+            print_json(
+                {
+                    "name": name,
+                    "id": uuid_text(made.id),
+                    "partition_count": made.partitions,
+                    "replication_factor": made.replication_factor,
+                    "created": not validate_only,
+                }
+            )
+        else:
+            click.echo(f"{name} can be created" if validate_only else f"created {name}")
+
+    for_each(remote, names, make)
+
+
+@topic.command("alter")
+@NAMES
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this number.")
+@CONFIGS
+@click.option(
+    "--unset", multiple=True, metavar="NAME", help="A setting that goes back to its default."
+)
+@VALIDATE_ONLY
+@FORMAT
+@remote
+def alter(
+    remote: Remote,
+    names: tuple[str, ...],
+    partitions: int | None,
+    configs: tuple[str, ...],
+    unset: tuple[str, ...],
+    validate_only: bool,
+    output: str,
+) -> None:
+    """Change settings of topics, or give them more partitions."""
+    changes: dict[str, str | None] = {**pairs(configs), **dict.fromkeys(unset)}
+    if not changes and partitions is None:
+        raise click.UsageError("nothing to alter: give --partitions, --config or --unset")
+
+    async def change(client: Client, name: str) -> None:
+        if changes:
+            resource = Resource(ResourceType.TOPIC, name)
+            await alter_configs(client, resource, changes, validate_only=validate_only)
+        if partitions is not None:
+            await create_partitions(client, name, partitions, validate_only=validate_only)
+        if output == "json":
+            print_json({"name": name, "altered": not validate_only})
+        else:
+            click.echo(f"{name} can be altered" if validate_only else f"altered {name}")
+
+    for_each(remote, names, change)
+
+
+@topic.command("delete")
+@NAMES
+@FORMAT
+@remote
+def delete(remote: Remote, names: tuple[str, ...], output: str) -> None:
+    """Delete topics with all their records."""
+
+    async def remove(client: Client, name: str) -> None:
+        await delete_topic(client, name)
+        if output == "json":
+            print_json({"name": name, "deleted": True})
+        else:
+            click.echo(f"deleted {name}")
+
+    for_each(remote, names, remove)
+
+
+def for_each(
+    remote: Remote, names: Sequence[str], work: Callable[[Client, str], Awaitable[None]]
+) -> None:
+    """Do it for every topic, whatever happens to the others; then say which were refused."""
+
+    async def all_of_them(client: Client) -> list[KafkaError]:
+        refusals = []
+        for name in names:
+            try:
+                await work(client, name)
+            except KafkaError as error:
+                if exit_code(error) is ExitCode.UNREACHABLE:
+                    raise  # nobody is there for the others either
+                refusals.append(error)
+        return refusals
+
+    refusals = remote.run(all_of_them)
+    if refusals:
+        raise SomeFailed(refusals, len(names))

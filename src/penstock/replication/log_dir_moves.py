@@ -1,0 +1,103 @@
+"""Replicas that move between the log directories of a broker (KIP-113).
+
+A copy in the other directory follows the log until it has caught up, and then takes its place.
+The partition is served all the while; only the last step, two renames, holds it up.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from penstock.clock import Clock
+from penstock.errors import StorageError
+from penstock.log.flush import Flusher
+from penstock.log.partition_log import PartitionLog
+from penstock.log.store import LogDirNotFound
+from penstock.replication.partition import Partition
+from penstock.replication.partitions import Partitions
+from penstock.types import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+CHUNK_BYTES = 1 << 20
+"""Copied at a time: some milliseconds of the loop."""
+
+
+class LogDirMoves:
+    """Starts moves and carries them out in `run`. Belongs to the event loop.
+
+    `on_replaced` hears of each log that a copy has replaced.
+    """
+
+    def __init__(
+        self,
+        partitions: Partitions,
+        flusher: Flusher,
+        clock: Clock,
+        on_replaced: Callable[[PartitionLog], None],
+    ) -> None:
+        self._partitions, self._store = partitions, partitions.store
+        self._flusher, self._clock, self._on_replaced = flusher, clock, on_replaced
+        self._wanted = asyncio.Event()
+
+    def start(self, where: TopicPartition, path: Path) -> None:
+        """Move a partition to the directory; to its own one, end a move that is under way."""
+        if not any(log_dir.path == path for log_dir in self._store.online):
+            raise LogDirNotFound(f"{path} is no log directory of this broker, or it is offline")
+        partition = self._partitions.get(*where)
+        now_ms = self._clock.now_ms()
+        future = self._store.future_logs.get(where)
+        if future is not None:
+            if future.log_dir.path == path:
+                return
+            self._store.delete(where, now_ms, future=True)
+        if partition.log.log_dir.path != path:
+            self._store.create(where, partition.topic_id, now_ms, path=path, future=True)
+            self._wanted.set()
+
+    async def run(self) -> None:
+        """Carry moves out until cancelled; those that a former broker began first."""
+        while True:
+            for where, future in list(self._store.future_logs.items()):
+                partition = self._partitions.find(*where)
+                if partition is not None:
+                    await self._move(partition, future)
+            await self._wanted.wait()
+            self._wanted.clear()
+
+    async def _move(self, partition: Partition, future: PartitionLog) -> None:
+        where = partition.topic_partition
+        try:
+            while self._store.future_logs.get(where) is future:
+                if _copy_some(partition.log, future, self._clock.now_ms()):
+                    await asyncio.sleep(0)  # requests go first
+                elif future.recovery_point < future.end_offset:
+                    # Off the loop; whatever is appended meanwhile is little, and comes next.
+                    await asyncio.wrap_future(self._flusher.request(future))
+                else:
+                    self._take_over(partition, future)
+        except StorageError as error:
+            logger.error("%s could not be moved to %s: %s", where, future.log_dir.path, error)
+            self._store.future_logs.pop(where, None)
+
+    def _take_over(self, partition: Partition, future: PartitionLog) -> None:
+        old, where = partition.log, partition.topic_partition
+        future.set_high_watermark(old.high_watermark)
+        future.maybe_increment_log_start(old.log_start_offset)
+        self._on_replaced(old)
+        partition.replace_log(self._store.promote_future(where, self._clock.now_ms()))
+        logger.info("%s has moved to %s", where, future.log_dir.path)
+
+
+def _copy_some(log: PartitionLog, future: PartitionLog, now_ms: int) -> bool:
+    """Copy the next batches; False when there are none."""
+    if future.end_offset < log.log_start_offset:
+        future.truncate_fully_and_start_at(log.log_start_offset, now_ms)
+    if future.end_offset > log.end_offset:
+        future.truncate_to(log.end_offset)
+    batches = log.read(future.end_offset, CHUNK_BYTES, up_to=log.end_offset)
+    if batches is None:
+        return False
+    future.append_as_follower(batches.read(), now_ms)
+    return True

@@ -1,0 +1,192 @@
+"""`penstock produce` and `penstock consume`: what goes in comes out."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from penstock.record.compression import Codec
+
+Penstock = Callable[..., Result]
+SOURCE = Path(__file__).parents[3] / "src"
+
+
+@pytest.fixture
+def made(penstock_command: Penstock, topic: str) -> str:
+    """A topic with two partitions."""
+    result = penstock_command("topic", "create", topic, "-p", "2")
+    assert result.exit_code == 0, result.output
+    return topic
+
+
+def values(result: Result) -> list[str]:
+    assert result.exit_code == 0, result.output
+    return result.stdout.splitlines()
+
+
+def numbers(first: int, last: int) -> bytes:
+    return b"".join(b"%d\n" % number for number in range(first, last + 1))
+
+
+@pytest.mark.parametrize("codec", [each.name.lower() for each in Codec])
+def test_lines_come_back_in_order(penstock_command: Penstock, made: str, codec: str) -> None:
+    given = numbers(1, 500)
+    produced = penstock_command("produce", made, "-p", "1", "-z", codec, given=given)
+    assert produced.exit_code == 0, produced.output
+    assert (produced.stdout, produced.stderr) == ("", f"produced 500 records to {made}\n")
+    consumed = penstock_command("consume", made)
+    assert consumed.stdout.encode() == given
+    assert consumed.stderr == f"consumed 500 records of {made}\n"
+
+
+def test_keys_headers_times_and_tombstones_are_shown(penstock_command: Penstock, made: str) -> None:
+    produced = penstock_command(
+        *("produce", made, "-p", "0", "-s", ":", "-Z", "-H", "from=test", "-H", "from=again"),
+        *("-t", "2026-01-02T03:04:05Z"),
+        given=b"k:v\nk:\nother:a:b",
+    )
+    assert produced.exit_code == 0, produced.output
+    options = ("--keys", "--headers", "--timestamps", "--offsets")
+    assert values(penstock_command("consume", made, *options, "-s", "|")) == [
+        "2026-01-02T03:04:05.000Z|0:0|from=test,from=again|k|v",
+        "2026-01-02T03:04:05.000Z|0:1|from=test,from=again|k|null",
+        "2026-01-02T03:04:05.000Z|0:2|from=test,from=again|other|a:b",
+    ]
+
+
+def test_a_record_of_any_bytes_goes_through_json_unchanged(
+    penstock_command: Penstock, made: str
+) -> None:
+    rows: list[dict[str, object]] = [
+        {"key": "k", "value": "v", "headers": [{"key": "h", "value": "1"}, {"key": "n"}]},
+        {"key": None, "value": None, "timestamp_ms": 1_700_000_000_123},
+        {"key_base64": "/wA=", "value": {"a": [1, 2]}},
+        {"value": "é\n", "headers": [{"key": "h", "value_base64": "/w=="}]},
+    ]
+    given = b"".join(json.dumps(row | {"partition": 1}).encode() + b"\n" for row in rows)
+    produced = penstock_command("produce", made, "-i", "json", "--format", "json", given=given)
+    places = [json.loads(line) for line in values(produced)]
+    assert places == [{"topic": made, "partition": 1, "offset": offset} for offset in range(4)]
+
+    first = penstock_command("consume", made, "--format", "json").stdout
+    copied = penstock_command("produce", made, "-i", "json", given=first.encode())
+    assert copied.exit_code == 0, copied.output
+    again = penstock_command("consume", made, "--format", "json", "-o", "4").stdout
+    shown = [json.loads(line) for line in first.splitlines()]
+    copies = [json.loads(line) for line in again.splitlines()]
+    assert copies == [row | {"offset": row["offset"] + 4} for row in shown]
+
+    assert shown[0]["headers"] == [{"key": "h", "value": "1"}, {"key": "n", "value": None}]
+    assert (shown[1]["key"], shown[1]["value"]) == (None, None)
+    assert shown[1]["timestamp"] == "2023-11-14T22:13:20.123Z"
+    assert (shown[2]["key_base64"], json.loads(shown[2]["value"])) == ("/wA=", {"a": [1, 2]})
+    assert shown[3]["value"] == "é\n"
+    assert shown[3]["headers"] == [{"key": "h", "value_base64": "/w=="}]
+
+
+def test_reading_begins_and_stops_where_it_is_told(penstock_command: Penstock, made: str) -> None:
+    for hour in (1, 2, 3):
+        given = numbers(hour * 10, hour * 10 + 1)
+        time = f"2026-01-01T0{hour}:00:00"
+        assert penstock_command("produce", made, "-p", "0", "-t", time, given=given).exit_code == 0
+
+    def read(*options: str) -> list[str]:
+        return values(penstock_command("consume", made, *options))
+
+    assert read() == ["10", "11", "20", "21", "30", "31"]
+    assert read("-o", "-2") == ["30", "31"]
+    assert read("-o", "+5") == ["31"]
+    assert read("-o", "4") == ["30", "31"]
+    assert read("-o", "-100", "-n", "1") == ["10"]
+    assert read("-o", "end") == read("-o", "1000") == read("-p", "1") == []
+    assert read("-o", "@2026-01-01T02:00:00Z", "-u", "@2026-01-01T02:30:00Z") == ["20", "21"]
+    assert read("-o", "@2026-01-01T03:00:00.001Z") == []
+    assert read("-o", "@-1d", "--committed") == []
+    assert read("-u", "1", "--committed") == ["10"]
+
+
+def test_records_with_one_key_go_to_one_partition(penstock_command: Penstock, made: str) -> None:
+    for _ in range(3):
+        penstock_command("produce", made, "-k", "k", given=numbers(1, 3))
+    shown = values(penstock_command("consume", made, "--offsets", "-k"))
+    assert len(shown) == 9
+    assert len({line.split(":")[0] for line in shown}) == 1
+
+
+def test_what_cannot_be_done_is_refused(penstock_command: Penstock, made: str) -> None:
+    assert penstock_command("consume", f"{made}-none").exit_code == 1
+    assert penstock_command("consume", made, "-p", "9").exit_code == 1
+    assert penstock_command("consume", made, "-o", "soon").exit_code == 2
+    assert penstock_command("consume", made, "-f", "-u", "3").exit_code == 2
+    assert penstock_command("produce", f"{made}-none", given=b"v").exit_code == 1
+    assert penstock_command("produce", made, "-p", "9", given=b"v").exit_code == 1
+    unkeyed = penstock_command("produce", made, "-s", ":", given=b"k:v\nv\n")
+    assert unkeyed.exit_code == 2
+    assert "line 2: there is no ':'" in unkeyed.stderr
+    broken = penstock_command("produce", made, "-i", "json", given=b'{"value": 1')
+    assert broken.exit_code == 2
+    assert "line 1: " in broken.stderr
+    assert penstock_command("consume", made).stdout == ""
+
+
+@pytest.fixture
+def started(bootstrap: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """`penstock` in processes of their own, for what needs pipes and signals."""
+    processes: list[subprocess.Popen[str]] = []
+    environ = os.environ | {"PENSTOCK_BOOTSTRAP": bootstrap, "PYTHONPATH": str(SOURCE)}
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "penstock", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environ,
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        with process:
+            process.kill()
+
+
+def test_lines_are_written_as_they_come_and_followed(
+    started: Callable[..., subprocess.Popen[str]], made: str
+) -> None:
+    reader, writer = started("consume", made, "-f"), started("produce", made)
+    assert writer.stdin is not None
+    assert reader.stdout is not None
+    for line in ("one\n", "two\n"):
+        writer.stdin.write(line)
+        writer.stdin.flush()
+        assert reader.stdout.readline() == line
+    assert writer.communicate() == ("", f"produced 2 records to {made}\n")
+    assert writer.returncode == 0
+    reader.send_signal(signal.SIGINT)
+    assert reader.communicate() == ("", f"consumed 2 records of {made}\n")
+    assert reader.returncode == 130
+
+
+def test_ctrl_c_ends_a_writer_that_waits_for_lines(
+    started: Callable[..., subprocess.Popen[str]], made: str
+) -> None:
+    writer = started("produce", made, "--format", "json")
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+    writer.stdin.write("one\nhalf")
+    writer.stdin.flush()
+    assert re.search(r'"offset":0', writer.stdout.readline())
+    writer.send_signal(signal.SIGINT)
+    assert writer.wait(20) == 130
+    assert writer.stderr is not None
+    assert writer.stderr.read() == f"produced 1 records to {made}\n"

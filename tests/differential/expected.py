@@ -1,0 +1,96 @@
+"""Where Penstock means to differ from Kafka, and why. An entry that nothing needs must go."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from differential.flat import ABSENT, Difference
+
+KRAFT = "a KRaft controller's or raft's API, which no client calls"
+LATER = "not served yet"
+FEATURES = "levels of Kafka's own metadata and of coordinators that are not served yet"
+ELIGIBLE_LEADERS = (
+    "a new Kafka cluster with eligible leader replicas writes min.insync.replicas into its dynamic"
+    " settings; ours is the default"
+)
+THROWN = "an exception in Kafka; we refuse each partition"
+COLLISION = "Kafka looks for collisions of metrics' names among older topics only"
+STRICT = "bytes that break the protocol end the connection; Kafka's readers let some pass"
+EPOCH = "a producer without an epoch or a sequence could not be told from others"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Differences at these paths of these cases; both are shell patterns."""
+
+    cases: str
+    paths: str
+    reason: str
+
+    def covers(self, case: str, path: str) -> bool:
+        return fnmatchcase(case, self.cases) and fnmatchcase(path, self.paths)
+
+
+def _unserved(reason: str, *keys: int) -> Iterator[Expected]:
+    for key in keys:
+        yield Expected("ApiVersions: *", f"api_keys[[]{key}].*", reason)
+
+
+EXPECTED: tuple[Expected, ...] = (
+    *_unserved(LATER, *range(8, 18), *range(24, 32), 36, *range(38, 43), *range(47, 52)),
+    *_unserved(LATER, 55, 57, 64, 65, 66, 68, 69, *range(76, 80), *range(88, 93)),
+    *_unserved(KRAFT, 80, 81, *range(83, 88)),
+    Expected("ApiVersions: *", "api_keys.count", LATER),
+    Expected("ApiVersions: *", "api_keys[[]18].max_version", "we serve version 5, new in 4.4"),
+    Expected("ApiVersions: *", "supported_features*", FEATURES),
+    Expected("ApiVersions: *", "finalized_features*", FEATURES),
+    Expected("*", "*.configs[[]min.insync.replicas].config_source", ELIGIBLE_LEADERS),
+    Expected("*", "*.configs[[]min.insync.replicas].synonyms*", ELIGIBLE_LEADERS),
+    Expected("Produce: *", "*.error_message", "every refusal says why, not some of them"),
+    Expected("Produce: *", "*.record_errors*", "errors per record are left out"),
+    Expected("Produce: a producer of epoch -1", "*", EPOCH),
+    Expected("Produce: bytes, records of size -2", "*", STRICT),
+    Expected("Metadata: bytes, an array of size -2", "*", STRICT),
+    Expected("Metadata: bytes, a topic that is no utf-8", "*", STRICT),
+    Expected("ApiVersions: bytes, a client id that is no utf-8", "*", STRICT),
+    Expected("Metadata: id zero and no name", "*", "an exception in Kafka: we know no such topic"),
+    Expected("OffsetForLeaderEpoch: epoch -2", "*", "there is no epoch below 0"),
+    Expected("CreateTopics: with a *", "*.value", "settings are told in their usual form"),
+    Expected("Fetch: isolation level *", "*", THROWN),
+    Expected("Fetch: a negative *", "*", THROWN),
+    Expected("Fetch: session, its topic deleted", "*.error_code", "no topic has that id any more"),
+    Expected("Produce: the same partition twice", "*", "each batch has its answer"),
+    Expected("CreateTopics: a name that collides by its dots", "*", COLLISION),
+    Expected("DescribeTopicPartitions: a cursor at no topic", "*", "it goes on behind it"),
+    Expected("DescribeTopicPartitions: an empty name", "*", "no topic has an empty name"),
+    Expected("DescribeProducers: *", "*.error_message", "every refusal says why, or none"),
+    Expected("DescribeConfigs: all brokers", "results[[]4].configs*", ELIGIBLE_LEADERS),
+)
+
+
+class Expectations:
+    """Sorts expected from other differences, and remembers which entries were needed."""
+
+    def __init__(self, entries: Iterable[Expected] = EXPECTED) -> None:
+        self.needless = list(entries)
+        self.cases_seen = 0
+        self._entries = tuple(self.needless)
+
+    def unexpected(self, case: str, differences: list[Difference]) -> list[Difference]:
+        self.cases_seen += 1
+        return [found for found in differences if not self._is_expected(case, found)]
+
+    def _is_expected(self, case: str, found: Difference) -> bool:
+        path = found[0].partition(": ")[2] or found[0]
+        for entry in self._entries:
+            if entry.covers(case, path):
+                if entry in self.needless:
+                    self.needless.remove(entry)
+                return True
+        return _is_refusal_instead_of_a_bug(*found)
+
+
+def _is_refusal_instead_of_a_bug(path: str, kafka: str, other: str) -> bool:
+    """UNKNOWN_SERVER_ERROR is an exception that Kafka did not foresee: any refusal is as good."""
+    is_code = path.endswith("error_code") and other != ABSENT
+    return is_code and kafka.startswith("-1 ") and not other.startswith("0 ")

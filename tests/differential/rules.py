@@ -1,0 +1,138 @@
+"""What may differ between two honest brokers, per message and field. All else must be equal.
+
+A rule turns a value into what is compared. It stands beside a path without indexes, such as
+`topics.partitions`, in the response that it belongs to, so that nobody has to guess what the
+suite lets pass.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from penstock.types import NO_UUID
+
+Rule: TypeAlias = Callable[[Any], Any]
+
+
+def presence(text: str | None) -> str | None:
+    """A text may say what it likes, but null, empty and something are three answers."""
+    return "some text" if text else text
+
+
+def a_time(time_ms: int) -> object:
+    return "a time" if time_ms >= 0 else time_ms
+
+
+def a_number(number: int) -> object:
+    """Any number that is not negative: those below zero have meanings."""
+    return "a number" if number >= 0 else number
+
+
+def ignored(_: object) -> str:
+    return "ignored"
+
+
+def in_any_order(values: list[Any]) -> list[Any]:
+    return sorted(values)
+
+
+def by(*names: str) -> Rule:
+    """A list whose order means nothing, by the fields that name its elements.
+
+    An element that comes twice is seen: its second key has a number.
+    """
+
+    def keyed(structs: list[Any] | None) -> object:
+        if structs is None:
+            return None
+        found: dict[str, Any] = {}
+        for struct in structs:
+            parts = [getattr(struct, name) for name in names]
+            key = ",".join(_text(part) for part in parts if part not in (None, "", NO_UUID))
+            repeats = sum(known.partition(" #")[0] == key for known in found)
+            found[f"{key} #{repeats + 1}" if repeats else key] = struct
+        return dict(sorted(found.items()))
+
+    return keyed
+
+
+def own(*names: str) -> Rule:
+    """As `by`, of what belongs to the case alone: the broker also holds what other cases left."""
+    keyed = by(*names)
+
+    def owned(structs: list[Any] | None) -> object:
+        found = keyed(structs)
+        assert isinstance(found, dict)
+        return {key: struct for key, struct in found.items() if key.startswith("~")}
+
+    return owned
+
+
+def _text(part: object) -> str:
+    return part.rstrip(b"\0").decode("latin-1") if isinstance(part, bytes) else str(part)
+
+
+EVERYWHERE: dict[str, Rule] = {
+    "error_message": presence,
+    "batch_index_error_message": presence,
+    "documentation": presence,
+}
+"""By the name of the field: texts for people."""
+
+TOPIC_AND_ID = by("name", "topic_id")
+
+RULES: dict[str, dict[str, Rule]] = {
+    "ApiVersionsResponse": {
+        "api_keys": by("api_key"),
+        "supported_features": by("name"),
+        "finalized_features": by("name"),
+        "finalized_features_epoch": a_number,  # of Kafka's metadata log
+    },
+    "MetadataResponse": {"topics": TOPIC_AND_ID, "topics.partitions": by("partition_index")},
+    "ProduceResponse": {
+        "responses": TOPIC_AND_ID,  # a hash map's order in Kafka
+        "responses.partition_responses": by("index"),
+        "responses.partition_responses.log_append_time_ms": a_time,
+    },
+    "ListOffsetsResponse": {"topics": by("name"), "topics.partitions": by("partition_index")},
+    "InitProducerIdResponse": {"producer_id": a_number},
+    "OffsetForLeaderEpochResponse": {
+        "topics": by("topic"),
+        "topics.partitions": by("partition"),
+    },
+    "CreateTopicsResponse": {"topics": by("name"), "topics.configs": by("name")},
+    "DeleteTopicsResponse": {"responses": TOPIC_AND_ID},
+    "CreatePartitionsResponse": {"results": by("name")},
+    "DeleteRecordsResponse": {"topics": by("name"), "topics.partitions": by("partition_index")},
+    "DescribeConfigsResponse": {
+        "results": by("resource_type", "resource_name"),
+        "results.configs": by("name"),
+    },
+    "AlterConfigsResponse": {"responses": by("resource_type", "resource_name")},
+    "IncrementalAlterConfigsResponse": {"responses": by("resource_type", "resource_name")},
+    "DescribeLogDirsResponse": {
+        "results.topics": by("name"),
+        "results.topics.partitions": by("partition_index"),
+        "results.total_bytes": a_number,  # the disk is the machine's
+        "results.usable_bytes": a_number,
+    },
+    "AlterReplicaLogDirsResponse": {
+        "results": by("topic_name"),
+        "results.partitions": by("partition_index"),
+    },
+    "DescribeProducersResponse": {
+        "topics": by("name"),
+        "topics.partitions": by("partition_index"),
+        "topics.partitions.active_producers": by("producer_id"),
+    },
+    "DescribeTopicPartitionsResponse": {"topics.partitions": by("partition_index")},
+    "ListConfigResourcesResponse": {"config_resources": own("resource_name")},
+    "ElectLeadersResponse": {
+        "replica_election_results": by("topic"),
+        "replica_election_results.partition_result": by("partition_id"),
+    },
+    "AlterPartitionReassignmentsResponse": {
+        "responses": by("name"),
+        "responses.partitions": by("partition_index"),
+    },
+    "ListPartitionReassignmentsResponse": {"topics": by("name")},
+}

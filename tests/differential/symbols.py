@@ -1,0 +1,107 @@
+"""Names that differ from broker to broker, as both sides of a case spell them.
+
+A topic id, a fetch session, a port, a cluster id and a log directory are the broker's own choice.
+Requests carry symbols for them, answers are turned back into symbols: so a wrong topic id is seen
+as a difference, where ignoring the field would hide it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from penstock.types import NO_UUID, Uuid
+from penstock.wire.schema import Message
+
+SESSION = 1
+"""The first fetch session that the case was given."""
+PORT = 9092
+LOG_DIR = "~dir"
+CLUSTER = "~cluster"
+
+
+def topic_id(name: str, life: int = 1) -> Uuid:
+    """Stands for the id of the case's topic, in its first life or after deletion a later one."""
+    return Uuid(f"{name}#{life}".encode().ljust(16, b"\0"))
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a broker calls itself."""
+
+    port: int
+    cluster_id: str
+    log_dir: str
+
+
+@dataclass
+class Symbols:
+    """What one broker calls the things of one case."""
+
+    prefix: str
+    broker: Identity
+    ids: dict[bytes, bytes] = field(default_factory=dict)
+    sessions: list[int] = field(default_factory=list)
+
+    def concrete(self, message: Any) -> Any:
+        """A request as this broker must see it."""
+        return _mapped(message, self._concrete)
+
+    def symbolic(self, message: Any) -> Any:
+        """An answer as the case spells it; what it names for the first time is learnt."""
+        self._learn(message)
+        return _mapped(message, self._symbolic)
+
+    def _concrete(self, name: str, value: Any) -> Any:
+        if isinstance(value, str) and value.startswith("~"):
+            if value == LOG_DIR:
+                return self.broker.log_dir
+            return self.broker.cluster_id if value == CLUSTER else self.prefix + value[1:]
+        if name == "session_id" and value == SESSION and self.sessions:
+            return self.sessions[0]
+        if name == "topic_id":
+            return next((real for real, symbol in self.ids.items() if symbol == value), value)
+        return value
+
+    def _symbolic(self, name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            if value.startswith(self.prefix):
+                return "~" + value[len(self.prefix) :]
+            return {self.broker.log_dir: LOG_DIR, self.broker.cluster_id: CLUSTER}.get(value, value)
+        if name == "port" and value == self.broker.port:
+            return PORT
+        if name == "session_id" and value in self.sessions:
+            return SESSION + self.sessions.index(value)
+        return self.ids.get(value, value) if name == "topic_id" else value
+
+    def _learn(self, value: Any) -> None:
+        if isinstance(value, list):
+            for item in value:
+                self._learn(item)
+        if not isinstance(value, Message):
+            return
+        name = getattr(value, "name", None)
+        real = getattr(value, "topic_id", NO_UUID)
+        if name and name.startswith(self.prefix) and real != NO_UUID and real not in self.ids:
+            own = "~" + name[len(self.prefix) :]
+            life = 1
+            while topic_id(own, life) in self.ids.values():
+                life += 1
+            self.ids[real] = topic_id(own, life)
+        session = getattr(value, "session_id", 0)
+        if session and session not in self.sessions:
+            self.sessions.append(session)
+        for name in value.__struct_fields__:
+            self._learn(getattr(value, name))
+
+
+def _mapped(value: Any, change: Callable[[str, Any], Any], name: str = "") -> Any:
+    if isinstance(value, list):
+        return [_mapped(item, change, name) for item in value]
+    if isinstance(value, Message):
+        return msgspec.structs.replace(
+            value,
+            **{f: _mapped(getattr(value, f), change, f) for f in value.__struct_fields__},
+        )
+    return change(name, value)

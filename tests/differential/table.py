@@ -1,0 +1,28 @@
+"""All cases."""
+
+from differential.case import Case
+from differential.cases import (
+    configs,
+    fetch,
+    malformed,
+    metadata,
+    offsets,
+    produce,
+    producers,
+    replicas,
+    sequences,
+    topics,
+)
+
+CASES: list[Case] = [
+    *malformed.CASES,
+    *metadata.CASES,
+    *produce.CASES,
+    *sequences.CASES,
+    *fetch.CASES,
+    *offsets.CASES,
+    *producers.CASES,
+    *topics.CASES,
+    *configs.CASES,
+    *replicas.CASES,
+]

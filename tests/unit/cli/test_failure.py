@@ -1,0 +1,91 @@
+"""Whatever a command raises ends with the exit code that the page promises."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from penstock.cli.failure import MEANINGS, ExitCode, SomeFailed
+from penstock.cli.main import Commands, main
+from penstock.cli.output import FORMAT
+from penstock.client.refusal import BrokerRefused, ConnectionFailed, NoAnswer
+from penstock.errors import ConfigError, ErrorCode, ProtocolError, StorageError
+
+REFUSED = BrokerRefused(ErrorCode.INVALID_CONFIG, "topic t", "no such setting")
+DENIED = BrokerRefused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "topic t")
+
+RAISED: list[tuple[BaseException, ExitCode]] = [
+    (ConfigError("bad"), ExitCode.USAGE),
+    (click.UsageError("bad"), ExitCode.USAGE),
+    (StorageError("bad"), ExitCode.FAILED),
+    (ProtocolError("bad"), ExitCode.FAILED),
+    (REFUSED, ExitCode.FAILED),
+    (ConnectionFailed("nobody"), ExitCode.UNREACHABLE),
+    (NoAnswer("late"), ExitCode.UNREACHABLE),
+    (DENIED, ExitCode.UNAUTHORIZED),
+    (SomeFailed([REFUSED], 2), ExitCode.PARTLY_DONE),
+    (SomeFailed([DENIED, DENIED], 2), ExitCode.UNAUTHORIZED),
+    (ExceptionGroup("task group", [ConfigError("bad")]), ExitCode.USAGE),
+    (KeyboardInterrupt(), ExitCode.INTERRUPTED),
+]
+
+
+class Failing(Commands):
+    """`penstock fail`, which raises what the test says."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self._error = error
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command:
+        @click.command(name)
+        @FORMAT
+        def fail(output: str) -> None:  # noqa: ARG001
+            raise self._error
+
+        return fail
+
+
+@pytest.mark.parametrize(("error", "code"), RAISED, ids=lambda each: type(each).__name__)
+def test_a_failure_has_its_exit_code(error: BaseException, code: ExitCode) -> None:
+    result = CliRunner().invoke(Failing(error), ["fail"])
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+
+
+def test_a_failure_is_a_line_or_an_object() -> None:
+    text = CliRunner().invoke(Failing(REFUSED), ["fail"]).stderr
+    assert text == "penstock: topic t: INVALID_CONFIG (no such setting)\n"
+    shown = CliRunner().invoke(Failing(SomeFailed([REFUSED, DENIED], 3)), ["fail", "--format=json"])
+    first, second = map(json.loads, shown.stderr.splitlines())
+    assert first == {
+        "error": "INVALID_CONFIG",
+        "code": 40,
+        "message": "topic t: INVALID_CONFIG (no such setting)",
+    }
+    assert second["code"] == 29
+    plain = CliRunner().invoke(Failing(ConfigError("bad")), ["fail", "--format", "json"])
+    assert json.loads(plain.stderr) == {"error": "ConfigError", "code": None, "message": "bad"}
+
+
+def test_a_bug_is_no_failure() -> None:
+    bugs = ExceptionGroup("two", [ConfigError("bad"), KeyError("bug")])
+    for error in (ZeroDivisionError(), bugs):
+        assert CliRunner().invoke(Failing(error), ["fail"]).exception is error
+
+
+def test_every_exit_code_is_explained() -> None:
+    assert set(MEANINGS) == set(ExitCode)
+
+
+def test_both_ways_to_name_a_broker_are_one_too_many() -> None:
+    result = CliRunner().invoke(main, ["topic", "list", "-b", "localhost", "--dir", "."])
+    assert result.exit_code == 2
+
+
+def test_a_directory_where_nobody_serves_is_told(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["topic", "list", "--dir", str(tmp_path)])
+    assert (result.exit_code, "no broker runs here" in result.stderr) == (2, True)

@@ -1,0 +1,123 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from penstock.clock import SystemClock
+from penstock.log.flush import Flusher
+from penstock.log.partition_log import PartitionLog
+from penstock.log.store import LogDirNotFound
+from penstock.replication.log_dir_moves import LogDirMoves
+from penstock.replication.partition import Partition
+from penstock.replication.partitions import Partitions, UnknownPartition
+from penstock.testing.logs import PARTITION, ROOT, TOPIC_ID, LogRig, batch_of
+from penstock.types import BrokerId, TopicPartition
+
+HERE, THERE = ROOT / "d0", ROOT / "d1"
+
+
+class Mover:
+    """A broker's partitions over a fake disk, with moves that run while a test's work does."""
+
+    def __init__(self, rig: LogRig) -> None:
+        self.rig, self.replaced = rig, list[PartitionLog]()
+        self.partitions = Partitions(BrokerId(0), rig.store)
+        self.partition: Partition = self.partitions.create(*PARTITION, TOPIC_ID, 0)
+        self.partition.lead(1, (0,))
+
+    def run(self, work: Callable[[LogDirMoves], Awaitable[None]]) -> None:
+        async def running() -> None:
+            loop = asyncio.get_running_loop()
+            flusher = Flusher(loop.call_soon_threadsafe)
+            moves = LogDirMoves(self.partitions, flusher, SystemClock(), self.replaced.append)
+            async with asyncio.TaskGroup() as tasks:
+                task = tasks.create_task(moves.run())
+                await work(moves)
+                task.cancel()
+            flusher.close()
+
+        asyncio.run(running())
+
+    async def arrived(self) -> None:
+        async with asyncio.timeout(10):
+            while self.rig.store.future_logs:
+                await asyncio.sleep(0)
+
+
+def test_a_partition_is_served_from_its_new_directory() -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    for number in range(50):
+        rig.append(batch_of(b"%d" % number))
+    mover = Mover(rig)
+    old = mover.partition.log
+
+    async def work(moves: LogDirMoves) -> None:
+        moves.start(PARTITION, THERE)
+        assert rig.store.future_logs[PARTITION].log_dir.path == THERE
+        rig.append(batch_of(b"while it moves"), leader_epoch=1)
+        await mover.arrived()
+
+    mover.run(work)
+    assert mover.partition.log is rig.log
+    assert rig.log.path == THERE / "orders-0"
+    assert len(rig.read_all()) == 51
+    assert rig.log.high_watermark == old.high_watermark
+    assert rig.log.epochs.latest == 1
+    assert mover.replaced == [old]
+    rig.crash()
+    assert len(rig.read_all()) == 51
+
+
+def test_a_move_that_a_former_broker_began_is_finished() -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    rig.append(batch_of(b"x"))
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=THERE, future=True)
+    rig.restart()
+    mover = Mover(rig)
+
+    async def work(_: LogDirMoves) -> None:
+        await mover.arrived()
+
+    mover.run(work)
+    assert rig.log.path == THERE / "orders-0"
+
+
+def test_moving_back_home_ends_a_move() -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    mover = Mover(rig)
+
+    async def work(moves: LogDirMoves) -> None:
+        moves.start(PARTITION, THERE)
+        moves.start(PARTITION, HERE)
+        assert rig.store.future_logs == {}
+
+    mover.run(work)
+    assert rig.log.path == HERE / "orders-0"
+
+
+def test_a_copy_begins_where_the_log_does() -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    for value in (b"a", b"b", b"c"):
+        rig.append(batch_of(value))
+    mover = Mover(rig)
+    rig.log.maybe_increment_log_start(2)
+
+    async def work(moves: LogDirMoves) -> None:
+        moves.start(PARTITION, THERE)
+        await mover.arrived()
+
+    mover.run(work)
+    assert (rig.log.log_start_offset, rig.log.end_offset) == (2, 3)
+
+
+def test_unknown_places_and_partitions_are_refused() -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    mover = Mover(rig)
+
+    async def work(moves: LogDirMoves) -> None:
+        with pytest.raises(LogDirNotFound):
+            moves.start(PARTITION, ROOT / "d2")
+        with pytest.raises(UnknownPartition):
+            moves.start(TopicPartition("orders", 9), THERE)
+
+    mover.run(work)
