@@ -93,10 +93,13 @@ def measure_checks(codec: Codec, count: int, size_bytes: int) -> None:
         codec=codec,
     )
     rules = BatchRules(max_message_bytes=1 << 20)
+    scratch = bytearray(1 << 20)
 
     def checked(data: Buffer) -> None:
         header = check_produced(data, rules)
-        timestamps = check_records(data, header, keys_required=False, limit_bytes=LIMIT_BYTES)
+        timestamps = check_records(
+            data, header, keys_required=False, limit_bytes=LIMIT_BYTES, scratch=scratch
+        )
         check_timestamps(timestamps, rules, NOW_MS)
 
     name = f"{count} x {size_bytes} B, {codec.name.lower()}"

@@ -44,7 +44,9 @@ def payload(batch: Buffer, header: BatchHeader, limit_bytes: int) -> bytes:
     return bytes(payload_view(batch, header, limit_bytes))
 
 
-def payload_view(batch: Buffer, header: BatchHeader, limit_bytes: int) -> Buffer:
+def payload_view(
+    batch: Buffer, header: BatchHeader, limit_bytes: int, scratch: bytearray | None = None
+) -> Buffer:
     """The records' bytes, decompressed, or in place where they were never compressed."""
     if len(batch) < header.size_bytes:
         raise InvalidRecord(f"{header.size_bytes - len(batch)} bytes of the batch are missing")
@@ -52,7 +54,7 @@ def payload_view(batch: Buffer, header: BatchHeader, limit_bytes: int) -> Buffer
     if header.record_count == 0 and not body:
         return b""  # compaction leaves such batches, whatever their codec
     codec = header.codec
-    return body if codec is Codec.NONE else decompress(codec, body, limit_bytes)
+    return body if codec is Codec.NONE else decompress(codec, body, limit_bytes, scratch)
 
 
 def declared_count(header: BatchHeader) -> int:

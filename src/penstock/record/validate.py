@@ -109,10 +109,15 @@ class Timestamps(msgspec.Struct, frozen=True):
 
 
 def check_records(
-    batch: Buffer, header: BatchHeader, *, keys_required: bool, limit_bytes: int
+    batch: Buffer,
+    header: BatchHeader,
+    *,
+    keys_required: bool,
+    limit_bytes: int,
+    scratch: bytearray | None = None,
 ) -> Timestamps:
     """Walk the records, decompressed within `limit_bytes`: sizes, counts, offsets, keys."""
-    data = payload_view(batch, header, limit_bytes)
+    data = payload_view(batch, header, limit_bytes, scratch)
     least_delta, greatest_delta = walk(data, declared_count(header), keys_required)
     if header.is_log_append_time:
         return Timestamps(header.max_timestamp, header.max_timestamp)

@@ -191,6 +191,7 @@ def checked(
         header,
         keys_required=partition.keys_required,
         limit_bytes=DECOMPRESSED_LIMIT_BYTES,
+        scratch=ctx.services.scratch,
     )
     check_timestamps(timestamps, partition.rules, ctx.now_ms)
     if partition.codec is not None and partition.codec is not header.codec:
