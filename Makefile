@@ -24,7 +24,8 @@ run: setup  ## Do the main job on the embedded default
 	$(BIN)/python examples/quickstart.py
 
 test: setup peers check  ## Install what the tests need and run every check and test
-	$(PYTEST) -m "not soak" $(ARGS)
+	$(PYTEST) -m "not soak and not peer" -n 2 $(ARGS)
+	$(PYTEST) -m "not soak and peer" $(ARGS)
 
 quick: setup  ## The inner loop, under three minutes: checks, and tests without other servers
 	@$(MAKE) --no-print-directory check

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from codegen.render import Module
-from codegen.schemas import DATA, INTER_BROKER, Api, apis, flexible, read_schemas, versions
+from codegen.schemas import INTER_BROKER, Api, Jars, apis, data, flexible, versions
 from penstock.wire.apis import snake
 
 REPOSITORY = Path(__file__).parent.parent
@@ -15,23 +15,22 @@ MARK = "# --- written by codegen below this line ---\n"
 PACKAGE = '"""One module per API, with its request and response; imported on first use."""\n'
 
 
-def write(wire: Path, current: Path, zookeeper_mode: Path) -> None:
+def write(wire: Path, jars: Jars) -> None:
     """Write every file that codegen owns under `wire`, which holds an `apis.py` already."""
     files = {"messages/__init__.py": PACKAGE}
-    table = apis(current, zookeeper_mode)
+    table = apis(jars.current, jars.zookeeper_mode)
     for api in table:
         module = Module(f"{api.name} (key {api.key})", api.low, api.high)
         module.add(api.request)
         module.add(api.response)
         files[f"messages/{snake(api.name)}.py"] = module.text()
-    schemas = read_schemas(current)
-    data = {name: schemas[name] for name in DATA}
-    for name, schema in data.items():
+    others = data(jars)
+    for name, schema in others.items():
         module = Module(name, *versions(schema))
         module.add(schema)
         files[f"messages/{snake(name)}.py"] = module.text()
     written_by_hand, _, _ = (wire / "apis.py").read_text().partition(MARK)
-    files["apis.py"] = written_by_hand + MARK + rows(table, data)
+    files["apis.py"] = written_by_hand + MARK + rows(table, others)
     for old in (wire / "messages").glob("*.py"):
         old.unlink()
     for name, text in files.items():
@@ -40,7 +39,7 @@ def write(wire: Path, current: Path, zookeeper_mode: Path) -> None:
     subprocess.run([*ruff, "--config", REPOSITORY / "pyproject.toml", wire], check=True)
 
 
-def rows(table: list[Api], data: dict[str, dict[str, Any]]) -> str:
+def rows(table: list[Api], others: dict[str, dict[str, Any]]) -> str:
     lines = ["\nAPIS: Final = {", "    api.key: api", "    for api in ("]
     for api in table:
         arguments = [str(api.key), f'"{api.name}"', str(api.low), str(api.high)]
@@ -51,17 +50,25 @@ def rows(table: list[Api], data: dict[str, dict[str, Any]]) -> str:
         lines.append(f"        Api({', '.join(arguments)}),")
     lines += ["    )", "}", "_BY_NAME: Final = {api.name: api for api in APIS.values()}"]
     lines += ["DATA: Final = {"]
-    lines += [f'    "{name}": {flexible(schema) or 32767},' for name, schema in data.items()]
-    return "\n".join(
-        [*lines, "}", '"""First flexible versions of messages that no request is."""', ""]
+    for name, schema in others.items():
+        low, high = versions(schema)
+        lines.append(f'    "{name}": Data({low}, {high}, flexible={flexible(schema) or 32767}),')
+    return "\n".join([*lines, "}", '"""Messages that no request is, by name."""', ""])
+
+
+def installed_jars() -> Jars:
+    from peers.jars import jar  # the harness lives beside the tests
+
+    return Jars(
+        jar("clients-4.4.0", "kafka-clients"),
+        jar("kafka-3.9.2", "kafka-clients"),
+        jar("kafka-4.3.1", "kafka-group-coordinator"),
     )
 
 
 def main() -> None:
     sys.path.insert(0, str(REPOSITORY / "tests"))
-    from peers.jars import jar  # the harness lives beside the tests
-
-    write(WIRE, jar("clients-4.4.0", "kafka-clients"), jar("kafka-3.9.2", "kafka-clients"))
+    write(WIRE, installed_jars())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 INTERNAL = {52, 53, 54, 58, 59, 62, 63, 70, 73, 80, 81, 82, 83, 84, 85, 86, 87, 94}
 # Requests between brokers in ZooKeeper mode, which Kafka 3.9 was the last to speak.
 INTER_BROKER = {4, 5, 6, 7, 56, 67}
-DATA = ("ConsumerProtocolSubscription", "ConsumerProtocolAssignment")
+# Messages that no request is: what group members tell each other, what coordinators write.
+DATA = {
+    "kafka-clients": ("ConsumerProtocolSubscription", "ConsumerProtocolAssignment"),
+    "kafka-group-coordinator": (
+        "OffsetCommitKey",
+        "OffsetCommitValue",
+        "GroupMetadataKey",
+        "GroupMetadataValue",
+    ),
+}
 
 
 class Api(NamedTuple):
@@ -26,6 +35,23 @@ class Api(NamedTuple):
     flexible: int | None
     request: dict[str, Any]
     response: dict[str, Any]
+
+
+class Jars(NamedTuple):
+    """Where the schemas are: the newest client's, the last that knew ZooKeeper, a coordinator's."""
+
+    current: Path
+    zookeeper_mode: Path
+    group_coordinator: Path
+
+
+def data(jars: Jars) -> dict[str, dict[str, Any]]:
+    """Schema by name of each message in `DATA`."""
+    found = {}
+    for jar, names in zip((jars.current, jars.group_coordinator), DATA.values(), strict=True):
+        schemas = read_schemas(jar)
+        found.update({name: schemas[name] for name in names})
+    return found
 
 
 def apis(current: Path, zookeeper_mode: Path) -> list[Api]:

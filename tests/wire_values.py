@@ -18,7 +18,7 @@ ALL_VERSIONS = [
     (kind, range(api.low, api.high + 1))
     for api in APIS.values()
     for kind in (api.request, api.response)
-] + [(message_type(name), range(4)) for name in DATA]
+] + [(message_type(name), range(data.low, data.high + 1)) for name, data in DATA.items()]
 
 
 def messages(message: type[Message], version: int) -> st.SearchStrategy[Any]:

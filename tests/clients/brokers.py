@@ -10,7 +10,7 @@ import pytest
 BROKERS = ["kafka", "penstock"]
 """`kafka`, the real one, is the oracle; `penstock` is ours. Each is a fixture of that name."""
 
-GROUP_BROKERS = ["kafka"]
+GROUP_BROKERS = ["kafka", "penstock"]
 """Those that coordinate groups."""
 
 

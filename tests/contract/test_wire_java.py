@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codegen.__main__ import WIRE, write
+from codegen.__main__ import WIRE, installed_jars, write
+from codegen.schemas import DATA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from peers.jars import jar
 from peers.oracle import Oracle
 from penstock.wire.apis import APIS, snake
 from penstock.wire.codec import decode, encode
@@ -25,10 +25,18 @@ BETWEEN_BROKERS = {
     kind for api in APIS.values() if api.inter_broker for kind in (api.request, api.response)
 }
 
+GROUP_RECORDS = DATA["kafka-group-coordinator"]
+
 
 @pytest.fixture(scope="module")
 def zookeeper_mode_oracle() -> Iterator[Oracle]:
     with Oracle("kafka-3.9.2") as oracle:
+        yield oracle
+
+
+@pytest.fixture(scope="module")
+def coordinator_oracle() -> Iterator[Oracle]:
+    with Oracle("kafka-4.3.1") as oracle:
         yield oracle
 
 
@@ -42,13 +50,18 @@ def test_java_writes_the_same_bytes_and_tells_the_same_values(
     versions: range,
     java_oracle: Oracle,
     zookeeper_mode_oracle: Oracle,
+    coordinator_oracle: Oracle,
     data: st.DataObject,
 ) -> None:
-    oracle = zookeeper_mode_oracle if message in BETWEEN_BROKERS else java_oracle
+    oracle, name = java_oracle, message.__name__
+    if message in BETWEEN_BROKERS:
+        oracle = zookeeper_mode_oracle
+    elif name in GROUP_RECORDS:
+        oracle, name = coordinator_oracle, f"org.apache.kafka.coordinator.group.generated.{name}"
     for version in versions:
         value = data.draw(messages(message, version))
         raw = encode(value, version)
-        again, told = oracle.reencode(message.__name__, version, raw)
+        again, told = oracle.reencode(name, version, raw)
         assert again == raw
         assert snake_keys(told) == as_json(decode(message, version, raw), version)
 
@@ -106,7 +119,7 @@ def test_versions_and_flexibility_are_those_of_kafka(
 def test_the_committed_messages_are_what_codegen_writes(tmp_path: Path) -> None:
     (tmp_path / "messages").mkdir()
     shutil.copy(WIRE / "apis.py", tmp_path)
-    write(tmp_path, jar("clients-4.4.0", "kafka-clients"), jar("kafka-3.9.2", "kafka-clients"))
+    write(tmp_path, installed_jars())
     names = {path.name for path in (tmp_path / "messages").iterdir()}
     assert names == {path.name for path in (WIRE / "messages").glob("*.py")}
     owned = ["apis.py", *(f"messages/{name}" for name in names)]

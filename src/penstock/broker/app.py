@@ -19,6 +19,8 @@ import msgspec
 from penstock.broker import identity
 from penstock.broker.cluster import Cluster
 from penstock.broker.context import Services
+from penstock.broker.coordinator_log import PartitionCoordinatorLog
+from penstock.broker.coordinators import Coordinators
 from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.handlers.table import HANDLERS
@@ -29,12 +31,19 @@ from penstock.broker.server import Server, bind
 from penstock.broker.state_file import BrokerState
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock, SystemClock
+from penstock.config.broker import BrokerConfig
 from penstock.config.effective import BrokerLayers, effective_topic_config
-from penstock.config.listener import Endpoint
+from penstock.config.group import GroupConfig
+from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.sources import Resolved
 from penstock.config.topic import TopicConfig
 from penstock.controller import membership
 from penstock.controller.controller import Controller
+from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
+from penstock.coordinator.group.coordinator import GroupCoordinator
+from penstock.coordinator.group.records import GroupFormat, StoredRecord
+from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.runtime import Loop, Runtime
 from penstock.errors import ConfigError
 from penstock.http.health import healthz, readyz
 from penstock.http.prometheus import metrics
@@ -49,6 +58,7 @@ from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.reader import read_image
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.tree import FILE_NAME, Tree
+from penstock.record.compression import Codec
 from penstock.record.walk import NATIVE
 from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
@@ -80,6 +90,7 @@ async def running(
         logger.warning("installed without a C compiler: each produced record costs a microsecond")
     files = DiskFiles()
     log_dirs = [Path(each).absolute() for each in config.identity.directories]
+    refuse_unserved(config)
     make_directory(directory)
     async with AsyncExitStack() as stack:
         sockets = {each: bind(each, config.network) for each in config.listener.endpoints()}
@@ -92,11 +103,12 @@ async def running(
         cluster = Cluster(await read_image(metadata))
         known = identity.remembered(files, log_dirs)
         broker_id = identity.broker_id(config.identity.number, known)
+        static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
 
         def topic_config(topic: str) -> TopicConfig:
             image = cluster.image
             own = image.broker_configs.get(broker_id, {})
-            layers = BrokerLayers(resolved.texts(), image.default_broker_config, own)
+            layers = BrokerLayers(static, image.default_broker_config, own)
             return effective_topic_config(image.topic_configs.get(topic, {}), layers)
 
         logs = LogStore(files, log_dirs, topic_config, boot_id=kernel_boot_id())
@@ -112,13 +124,22 @@ async def running(
         moves = LogDirMoves(
             partitions, flusher, clock, on_replaced=lambda log: compactor.truncated(log, 0)
         )
-        local = LocalBroker(broker_id, cluster, partitions, waiters, topic_config, compactor, clock)
+        groups = group_coordinator(config.group, cluster, loop, clock, waiters)
+        coordinators = Coordinators(
+            {CONSUMER_OFFSETS: groups.runtime},
+            lambda partition: PartitionCoordinatorLog(
+                partition, flusher, waiters, Codec(config.group.offsets_topic_compression_codec)
+            ),
+        )
+        local = LocalBroker(
+            broker_id, cluster, partitions, waiters, topic_config, compactor, coordinators, clock
+        )
         controller = Controller(
             metadata,
             broker_id,
             local,
             config=config.controller,
-            static={**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"},
+            static=static,
             clock=clock,
         )
         addresses = advertised(config.listener.advertised(), sockets)
@@ -137,11 +158,12 @@ async def running(
             services = Services(
                 broker_id=broker_id,
                 config=config,
-                static=resolved.texts(),
+                static=static,
                 served=frozenset(HANDLERS),
                 cluster=cluster,
                 controller=controller,
                 producer_ids=ProducerIdPool(controller.next_producer_id_block),
+                groups=groups,
                 partitions=partitions,
                 log_dir_moves=moves,
                 waiters=waiters,
@@ -181,6 +203,25 @@ async def running(
                 task.cancel()
 
 
+def group_coordinator(
+    config: GroupConfig, cluster: Cluster, loop: Loop, clock: Clock, waiters: Waiters
+) -> GroupCoordinator:
+    runtime: Runtime[GroupShard, StoredRecord] = Runtime(
+        CONSUMER_OFFSETS,
+        lambda: GroupShard(config),
+        GroupFormat(),
+        loop=loop,
+        clock=clock,
+        told=waiters.changed,
+    )
+
+    def partition_count() -> int:
+        topic = cluster.image.topics.get(CONSUMER_OFFSETS)
+        return len(topic.partitions) if topic else config.offsets_topic_num_partitions
+
+    return GroupCoordinator(runtime, partition_count)
+
+
 def new_event_loop() -> asyncio.AbstractEventLoop:
     """Uvloop's where it is installed; asyncio's own takes some 20 % more CPU."""
     try:
@@ -188,6 +229,19 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
+
+
+def refuse_unserved(config: BrokerConfig) -> None:
+    """What cannot be had yet is refused: nobody may think that it is there."""
+    if config.zookeeper.zookeeper_connect:
+        raise ConfigError(
+            "zookeeper.connect: clusters are not served yet; leave it out for one node"
+        )
+    for each in config.listener.endpoints():
+        if each.protocol is not SecurityProtocol.PLAINTEXT:
+            raise ConfigError(
+                f"listeners: {each.listener} speaks {each.protocol}; only PLAINTEXT is served yet"
+            )
 
 
 def make_directory(directory: Path) -> None:

@@ -1,6 +1,7 @@
 """What a handler may know of its request, and what it may reach of the broker."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -11,6 +12,7 @@ from penstock.broker.waiters import Waiters
 from penstock.config.broker import BrokerConfig
 from penstock.config.effective import BrokerLayers
 from penstock.controller.controller import Controller
+from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.log.flush import Flusher
 from penstock.metadata.image import Topic
 from penstock.replication.log_dir_moves import LogDirMoves
@@ -43,6 +45,7 @@ class Services(msgspec.Struct, frozen=True):
     cluster: Cluster
     controller: Controller
     producer_ids: ProducerIdPool
+    groups: GroupCoordinator
     partitions: Partitions
     log_dir_moves: LogDirMoves
     waiters: Waiters
@@ -71,3 +74,7 @@ class Context(msgspec.Struct, frozen=True, gc=False):
     @property
     def version(self) -> int:
         return self.header.version
+
+
+Handler: TypeAlias = Callable[[Any, Context], Any]
+"""handler(request, context) -> its response, None, `Parked`, or a coroutine on the cold path."""

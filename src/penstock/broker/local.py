@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from penstock.broker.cluster import Cluster
+from penstock.broker.coordinators import Coordinators
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
 from penstock.config.topic import TopicConfig
@@ -32,11 +33,12 @@ class LocalBroker:
         waiters: Waiters,
         topic_config: Callable[[str], TopicConfig],
         compactor: Compactor,
+        coordinators: Coordinators,
         clock: Clock,
     ) -> None:
         self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
         self._waiters, self._topic_config, self._clock = waiters, topic_config, clock
-        self._compactor = compactor
+        self._compactor, self._coordinators = compactor, coordinators
 
     async def apply(self, change: StateChange) -> None:
         # First the image: settings of new topics are read from it. Whoever meets a partition there
@@ -67,9 +69,13 @@ class LocalBroker:
             return
         if change.state.leader == self._broker_id:
             partition.lead(change.state.leader_epoch, change.state.isr, change.state.replicas)
+            self._coordinators.led(partition)
+        else:
+            self._coordinators.not_led(change.where)
         self._waiters.changed(change.where)
 
     def _stop(self, where: TopicPartition, *, delete: bool) -> None:
+        self._coordinators.not_led(where)
         # At start a log is there before its partition, and its deletion may be overdue.
         log = self._partitions.store.get(where)
         if log is not None and delete:

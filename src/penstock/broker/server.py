@@ -27,13 +27,14 @@ IDLE_CHECK_S = 10.0
 
 def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
     """A listening socket; port 0 takes a free one."""
-    family = socket.AF_INET6 if ":" in endpoint.host or not endpoint.host else socket.AF_INET
+    every_interface = not endpoint.host and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if every_interface or ":" in endpoint.host else socket.AF_INET
     try:
         sock = socket.create_server(
             (endpoint.host, endpoint.port),
             family=family,
             backlog=network.socket_listen_backlog_size,
-            dualstack_ipv6=not endpoint.host and socket.has_dualstack_ipv6(),
+            dualstack_ipv6=every_interface,
         )
     except OSError as error:
         where = f"{endpoint.host or '*'}:{endpoint.port}"

@@ -182,9 +182,12 @@ class Session:
                 return False
             out.popleft()
             return True
-        views = list(gathered(out))
-        flags = MSG_MORE if len(views) < len(out) else 0
-        sent = self._sock.sendmsg(views, (), flags) if views[1:] else self._sock.send(first, flags)
+        if len(out) == 1:  # as for most requests
+            views = [first]
+            sent = self._sock.send(first)
+        else:
+            views = list(gathered(out))
+            sent = self._sock.sendmsg(views, (), MSG_MORE if len(views) < len(out) else 0)
         for view in views:
             if sent < len(view):
                 out[0] = view[sent:]

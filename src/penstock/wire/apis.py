@@ -35,6 +35,14 @@ class Api(msgspec.Struct, frozen=True):
         return message_type(f"{self.name}Response")
 
 
+class Data(msgspec.Struct, frozen=True):
+    """The versions of a message that no request is."""
+
+    low: int
+    high: int
+    flexible: int
+
+
 @cache
 def message_type(name: str) -> type[Message]:
     """The class of a message, by Kafka's name for it; its module is imported on first use."""
@@ -53,7 +61,7 @@ def api_of(message: type[Message]) -> Api:
 def first_flexible(message: type[Message]) -> int:
     """The first flexible version of a top-level message."""
     name = message.__name__
-    return DATA[name] if name in DATA else api_of(message).flexible
+    return DATA[name].flexible if name in DATA else api_of(message).flexible
 
 
 def snake(name: str) -> str:
@@ -147,7 +155,11 @@ APIS: Final = {
 }
 _BY_NAME: Final = {api.name: api for api in APIS.values()}
 DATA: Final = {
-    "ConsumerProtocolSubscription": 32767,
-    "ConsumerProtocolAssignment": 32767,
+    "ConsumerProtocolSubscription": Data(0, 3, flexible=32767),
+    "ConsumerProtocolAssignment": Data(0, 3, flexible=32767),
+    "OffsetCommitKey": Data(0, 0, flexible=32767),
+    "OffsetCommitValue": Data(0, 4, flexible=4),
+    "GroupMetadataKey": Data(0, 0, flexible=32767),
+    "GroupMetadataValue": Data(0, 4, flexible=4),
 }
-"""First flexible versions of messages that no request is."""
+"""Messages that no request is, by name."""

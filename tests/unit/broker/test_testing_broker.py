@@ -68,3 +68,32 @@ def test_a_wrong_setting_is_told_where_the_test_can_see_it() -> None:
         Broker(settings={"num.partitions": "none"}),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"zookeeper.connect": "127.0.0.1:2181"}, "zookeeper.connect"),
+        ({"listeners": "SSL://127.0.0.1:0", "security.inter.broker.protocol": "SSL"}, "speaks SSL"),
+        ({"listeners": "PLAINTEXT://203.0.113.1:0"}, "cannot listen on"),
+        ({"log.dirs": "/proc/nowhere"}, "/proc/nowhere"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_by_name(settings: dict[str, str], named: str) -> None:
+    with pytest.raises(ConfigError, match=named), Broker(settings=settings):
+        pass
+
+
+def test_listeners_of_two_networks_tell_each_its_own_address() -> None:
+    """A145: what a client is told depends on the listener on which it came."""
+    settings = {
+        "listeners": "INTERNAL://127.0.0.1:0,EXTERNAL://:0",
+        "advertised.listeners": "INTERNAL://127.0.0.1:19,EXTERNAL://broker.example:99",
+        "listener.security.protocol.map": "INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT",
+        "inter.broker.listener.name": "INTERNAL",
+    }
+    with Broker(settings=settings) as broker:
+        assert broker.running.state.listeners == {
+            "INTERNAL": "127.0.0.1:19",
+            "EXTERNAL": "broker.example:99",
+        }

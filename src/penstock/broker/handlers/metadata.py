@@ -7,9 +7,9 @@ part is encoded once for each version and kept until the topic changes.
 from collections.abc import Coroutine
 
 from penstock.broker.context import Context
+from penstock.broker.internal_topics import new_topic
 from penstock.broker.translate.topics import INTERNAL_TOPICS, TOPIC_OPERATIONS
 from penstock.controller.topic_rules import InvalidTopic, check_name
-from penstock.controller.topics import NewTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage, Partition, Topic
 from penstock.types import NO_UUID
@@ -67,7 +67,9 @@ def to_create(request: MetadataRequest, ctx: Context) -> list[str]:
 
 async def created(names: list[str], request: MetadataRequest, ctx: Context) -> MetadataResponse:
     """Answer after creating topics; what could not be created says why."""
-    made = await ctx.services.controller.create_topics([NewTopic(name) for name in names])
+    made = await ctx.services.controller.create_topics(
+        [new_topic(name, ctx.services) for name in names]
+    )
     errors = {n: each for n, each in zip(names, made, strict=True) if isinstance(each, KafkaError)}
     return response(request, ctx, errors)
 

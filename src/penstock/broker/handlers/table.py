@@ -2,36 +2,56 @@
 
 from collections.abc import Mapping
 
-from penstock.broker.dispatch import Handler
+from penstock.broker.context import Handler
 from penstock.broker.handlers.alter_configs import alter_configs
 from penstock.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
 from penstock.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
 from penstock.broker.handlers.api_versions import api_versions
 from penstock.broker.handlers.create_partitions import create_partitions
 from penstock.broker.handlers.create_topics import create_topics
+from penstock.broker.handlers.delete_groups import delete_groups
 from penstock.broker.handlers.delete_records import delete_records
 from penstock.broker.handlers.delete_topics import delete_topics
 from penstock.broker.handlers.describe_cluster import describe_cluster
 from penstock.broker.handlers.describe_configs import describe_configs
+from penstock.broker.handlers.describe_groups import describe_groups
 from penstock.broker.handlers.describe_log_dirs import describe_log_dirs
 from penstock.broker.handlers.describe_producers import describe_producers
 from penstock.broker.handlers.describe_topic_partitions import describe_topic_partitions
 from penstock.broker.handlers.elect_leaders import elect_leaders
 from penstock.broker.handlers.fetch import fetch
+from penstock.broker.handlers.find_coordinator import find_coordinator
+from penstock.broker.handlers.heartbeat import heartbeat
 from penstock.broker.handlers.incremental_alter_configs import incremental_alter_configs
 from penstock.broker.handlers.init_producer_id import init_producer_id
+from penstock.broker.handlers.join_group import join_group
+from penstock.broker.handlers.leave_group import leave_group
 from penstock.broker.handlers.list_config_resources import list_config_resources
+from penstock.broker.handlers.list_groups import list_groups
 from penstock.broker.handlers.list_offsets import list_offsets
 from penstock.broker.handlers.list_partition_reassignments import list_partition_reassignments
 from penstock.broker.handlers.metadata import metadata
+from penstock.broker.handlers.offset_commit import offset_commit
+from penstock.broker.handlers.offset_delete import offset_delete
+from penstock.broker.handlers.offset_fetch import offset_fetch
 from penstock.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from penstock.broker.handlers.produce import produce
+from penstock.broker.handlers.sync_group import sync_group
 
 HANDLERS: Mapping[int, Handler] = {
     0: produce,
     1: fetch,
     2: list_offsets,
     3: metadata,
+    8: offset_commit,
+    9: offset_fetch,
+    10: find_coordinator,
+    11: join_group,
+    12: heartbeat,
+    13: leave_group,
+    14: sync_group,
+    15: describe_groups,
+    16: list_groups,
     18: api_versions,
     19: create_topics,
     20: delete_topics,
@@ -43,10 +63,12 @@ HANDLERS: Mapping[int, Handler] = {
     34: alter_replica_log_dirs,
     35: describe_log_dirs,
     37: create_partitions,
+    42: delete_groups,
     43: elect_leaders,
     44: incremental_alter_configs,
     45: alter_partition_reassignments,
     46: list_partition_reassignments,
+    47: offset_delete,
     60: describe_cluster,
     61: describe_producers,
     74: list_config_resources,

@@ -1,0 +1,63 @@
+"""The log of an internal topic's partition, as its coordinator sees it."""
+
+from penstock.broker.waiters import Waiters
+from penstock.coordinator.refusal import CoordinatorNotAvailable, NotCoordinator, RecordTooLarge
+from penstock.coordinator.storage import RawRecord
+from penstock.errors import KafkaError, StorageError
+from penstock.log.flush import Flusher
+from penstock.record.batch import read_header
+from penstock.record.build import build_batch, numbered
+from penstock.record.compression import Codec
+from penstock.replication.partition import NotLeader, Partition
+from penstock.types import Buffer
+
+SLICE_BYTES = 1 << 16
+"""What is loaded between two turns of the loop: some hundred records, a few milliseconds."""
+
+
+class PartitionCoordinatorLog:
+    """Appends as the leader of the partition, with what acks=all asks for."""
+
+    def __init__(
+        self, partition: Partition, flusher: Flusher, waiters: Waiters, codec: Codec
+    ) -> None:
+        self._partition, self._flusher, self._waiters = partition, flusher, waiters
+        self._codec = codec
+        self._flush_to = 0
+        """`flush.messages` wants everything before this offset on the disk."""
+
+    @property
+    def start_offset(self) -> int:
+        return self._partition.log.log_start_offset
+
+    @property
+    def end_offset(self) -> int:
+        return self._partition.log.end_offset
+
+    def append(self, records: list[RawRecord], now_ms: int) -> int:
+        partition = self._partition
+        batch = build_batch(numbered(records, now_ms), codec=self._codec)
+        if len(batch) > partition.rules.max_message_bytes:
+            raise RecordTooLarge(f"{len(batch)} bytes for {partition.topic_partition}")
+        try:
+            partition.check_leader()
+            appended = partition.append(batch, read_header(batch), -1, now_ms)
+        except (NotLeader, StorageError) as error:
+            raise NotCoordinator(str(error)) from error
+        except KafkaError as error:
+            raise CoordinatorNotAvailable(str(error)) from error
+        where, end = partition.topic_partition, appended.last_offset + 1
+        self._waiters.changed(where)
+        if appended.flush_due:
+            self._flush_to = end
+            flushed = self._flusher.request(partition.log)
+            flushed.add_done_callback(lambda _: self._waiters.changed(where))
+        return end
+
+    def is_committed(self, offset: int) -> bool:
+        log = self._partition.log
+        return log.high_watermark >= offset and log.recovery_point >= min(offset, self._flush_to)
+
+    def read(self, offset: int) -> Buffer:
+        found = self._partition.log.read(offset, SLICE_BYTES, up_to=self.end_offset)
+        return b"" if found is None else found.read()

@@ -1,0 +1,35 @@
+"""DeleteGroups (key 42, v0-v3): groups without members go, and their offsets with them.
+
+Refused: groups that have members, or do not exist.
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.translate.tickets import answered
+from penstock.broker.waiters import Parked
+from penstock.coordinator.outcome import Done
+from penstock.errors import KafkaError
+from penstock.wire.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+
+
+def delete_groups(
+    request: DeleteGroupsRequest, ctx: Context
+) -> DeleteGroupsResponse | Parked[DeleteGroupsResponse]:
+    names = list(dict.fromkeys(request.groups_names))
+    tickets = [ctx.services.groups.delete_group(name) for name in names]
+
+    def respond(replies: list[Done | KafkaError]) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(
+            results=[result(name, reply) for name, reply in zip(names, replies, strict=True)]
+        )
+
+    return answered(tickets, respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+
+
+def result(name: str, reply: Done | KafkaError) -> DeletableGroupResult:
+    if isinstance(reply, KafkaError):
+        return DeletableGroupResult(group_id=name, error_code=reply.code, error_message=str(reply))
+    return DeletableGroupResult(group_id=name)

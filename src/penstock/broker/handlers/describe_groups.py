@@ -1,0 +1,75 @@
+"""DescribeGroups (key 15, v0-v6): a classic group's state, its members and what they hold.
+
+A group that does not exist is told as Dead, and from v6 on as an error too.
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.translate.tickets import answered
+from penstock.broker.waiters import Parked
+from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.refusal import GroupIdNotFound
+from penstock.coordinator.group.state import State
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+GROUP_OPERATIONS = 0b1101_0100_1000
+"""Every operation that can be allowed on a group, as bits of Kafka's AclOperation codes."""
+NOT_ASKED = -(2**31)
+
+
+def describe_groups(
+    request: DescribeGroupsRequest, ctx: Context
+) -> DescribeGroupsResponse | Parked[DescribeGroupsResponse]:
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+    tickets = [ctx.services.groups.describe(name) for name in request.groups]
+
+    def respond(replies: list[ClassicGroup | KafkaError]) -> DescribeGroupsResponse:
+        return DescribeGroupsResponse(
+            groups=[
+                refused(name, reply, ctx)
+                if isinstance(reply, KafkaError)
+                else described(reply, operations)
+                for name, reply in zip(request.groups, replies, strict=True)
+            ]
+        )
+
+    return answered(tickets, respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+
+
+def refused(name: str, error: KafkaError, ctx: Context) -> DescribedGroup:
+    if not isinstance(error, GroupIdNotFound):
+        return DescribedGroup(group_id=name, error_code=error.code, error_message=str(error))
+    return DescribedGroup(
+        group_id=name,
+        group_state=State.DEAD.value,
+        error_code=error.code if ctx.version >= 6 else ErrorCode.NONE,
+        error_message=str(error),
+    )
+
+
+def described(group: ClassicGroup, operations: int) -> DescribedGroup:
+    """What members told and got is shown once the generation is stable."""
+    stable = group.state is State.STABLE
+    return DescribedGroup(
+        group_id=group.id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol or "") if stable else "",
+        members=[
+            DescribedGroupMember(
+                member_id=each.id,
+                group_instance_id=each.instance_id,
+                client_id=each.client_id,
+                client_host=each.client_host,
+                member_metadata=each.metadata(group.protocol) if stable else b"",
+                member_assignment=each.assignment if stable else b"",
+            )
+            for each in group.members.values()
+        ],
+        authorized_operations=operations,
+    )

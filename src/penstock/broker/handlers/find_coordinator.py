@@ -1,0 +1,92 @@
+"""FindCoordinator (key 10, v0-v6): the broker that leads the partition of each group.
+
+The internal topic is created when the first group is looked for.
+Refused: coordinators of other kinds than groups.
+"""
+
+from collections.abc import Coroutine
+
+from penstock.broker.context import Context
+from penstock.broker.internal_topics import ensure_internal_topic
+from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
+from penstock.coordinator.keys import partition_for
+from penstock.errors import ErrorCode, KafkaError
+from penstock.types import TopicPartition
+from penstock.wire.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+TOPICS = {0: CONSUMER_OFFSETS}
+"""The internal topic of each kind of key."""
+
+
+class InvalidKeyType(KafkaError):
+    """There is no coordinator for this kind of key."""
+
+    code = ErrorCode.INVALID_REQUEST
+
+
+def find_coordinator(
+    request: FindCoordinatorRequest, ctx: Context
+) -> FindCoordinatorResponse | Coroutine[None, None, FindCoordinatorResponse]:
+    topic = TOPICS.get(request.key_type)
+    if topic is None:
+        return respond(request, ctx, InvalidKeyType(f"key type {request.key_type}"))
+    if topic in ctx.services.cluster.image.topics:
+        return respond(request, ctx)
+    return created(topic, request, ctx)
+
+
+async def created(
+    topic: str, request: FindCoordinatorRequest, ctx: Context
+) -> FindCoordinatorResponse:
+    try:
+        await ensure_internal_topic(topic, ctx.services)
+    except KafkaError as error:
+        return respond(request, ctx, error)
+    return respond(request, ctx)
+
+
+def respond(
+    request: FindCoordinatorRequest, ctx: Context, error: KafkaError | None = None
+) -> FindCoordinatorResponse:
+    def found(key: str) -> Coordinator:
+        if error is not None:
+            return nowhere(key, error.code, str(error))
+        return coordinator(key, TOPICS[request.key_type], ctx)
+
+    if ctx.version >= 4:
+        return FindCoordinatorResponse(
+            coordinators=[found(key) for key in request.coordinator_keys]
+        )
+    one = found(request.key)
+    return FindCoordinatorResponse(
+        error_code=one.error_code,
+        error_message=one.error_message or ErrorCode.NONE.name,  # as Kafka has it
+        node_id=one.node_id,
+        host=one.host,
+        port=one.port,
+    )
+
+
+def coordinator(key: str, topic: str, ctx: Context) -> Coordinator:
+    image = ctx.services.cluster.image
+    index = partition_for(key, len(image.topics[topic].partitions))
+    partition = image.partition(TopicPartition(topic, index))
+    broker = image.brokers.get(partition.leader) if partition is not None else None
+    endpoint = broker.endpoint(ctx.peer.listener) if broker is not None else None
+    if broker is None or endpoint is None:
+        message = f"{topic}-{index} has no leader"
+        return nowhere(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, message)
+    return Coordinator(
+        key=key,
+        node_id=broker.id,
+        host=endpoint.host,
+        port=endpoint.port,
+    )
+
+
+def nowhere(key: str, code: ErrorCode, message: str) -> Coordinator:
+    return Coordinator(key=key, node_id=-1, port=-1, error_code=code, error_message=message)

@@ -1,0 +1,78 @@
+"""JoinGroup (key 11, v0-v9): become a member of the next generation, as soon as there is one.
+
+Refused: session timeouts outside the broker's limits; strategies that not all members know;
+members beyond `group.max.size`; a newcomer without an id (v4), which is told its id.
+"""
+
+from uuid import uuid4
+
+from penstock.broker.context import Context
+from penstock.broker.translate.tickets import answered
+from penstock.broker.waiters import Parked
+from penstock.coordinator.group.join import Joining
+from penstock.coordinator.group.member import Joined, ProtocolMetadata
+from penstock.coordinator.group.refusal import MemberIdRequired
+from penstock.errors import KafkaError
+from penstock.wire.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+)
+
+UNLIMITED_MS = 2**31 - 1
+"""The group itself ends every join; the request need not."""
+
+
+def join_group(
+    request: JoinGroupRequest, ctx: Context
+) -> JoinGroupResponse | Parked[JoinGroupResponse]:
+    client_id = ctx.header.client_id or ""
+    rebalance_timeout_ms = request.rebalance_timeout_ms
+    ticket = ctx.services.groups.join(
+        request.group_id,
+        Joining(
+            member_id=request.member_id,
+            new_member_id=f"{request.group_instance_id or client_id}-{uuid4()}",
+            instance_id=request.group_instance_id,
+            client_id=client_id,
+            client_host=f"/{ctx.peer.host}",
+            session_timeout_ms=request.session_timeout_ms,
+            rebalance_timeout_ms=(
+                request.session_timeout_ms if ctx.version == 0 else rebalance_timeout_ms
+            ),
+            protocol_type=request.protocol_type,
+            protocols=tuple(ProtocolMetadata(p.name, p.metadata) for p in request.protocols),
+            reason=request.reason or "",
+            needs_known_id=ctx.version >= 4,
+            may_skip_assignment=ctx.version >= 9,
+        ),
+    )
+    return answered([ticket], lambda replies: respond(request, ctx, *replies), ctx, UNLIMITED_MS)
+
+
+def respond(
+    request: JoinGroupRequest, ctx: Context, reply: Joined | KafkaError
+) -> JoinGroupResponse:
+    if isinstance(reply, KafkaError):
+        known = reply.member_id if isinstance(reply, MemberIdRequired) else request.member_id
+        return JoinGroupResponse(
+            error_code=reply.code,
+            member_id=known,
+            protocol_name=None if ctx.version >= 7 else "",
+        )
+    return JoinGroupResponse(
+        generation_id=reply.generation,
+        protocol_type=reply.protocol_type,
+        protocol_name=reply.protocol or "",
+        leader=reply.leader or "",
+        skip_assignment=reply.skip_assignment,
+        member_id=reply.member_id,
+        members=[
+            JoinGroupResponseMember(
+                member_id=each.id,
+                group_instance_id=each.instance_id,
+                metadata=each.metadata(reply.protocol),
+            )
+            for each in reply.members
+        ],
+    )

@@ -1,0 +1,52 @@
+"""LeaveGroup (key 13, v0-v5): members go, one or many; their partitions are shared out anew.
+
+An administrator removes a static member by its instance id alone.
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.translate.tickets import answered, code_for
+from penstock.broker.waiters import Parked
+from penstock.coordinator.group.membership import Leaving
+from penstock.coordinator.group.refusal import UnknownMemberId
+from penstock.coordinator.group.shard import Refused
+from penstock.errors import KafkaError
+from penstock.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+
+
+def leave_group(
+    request: LeaveGroupRequest, ctx: Context
+) -> LeaveGroupResponse | Parked[LeaveGroupResponse]:
+    members = request.members
+    if ctx.version < 3:
+        members = [MemberIdentity(member_id=request.member_id)]
+    leaving = tuple(
+        Leaving(each.member_id, each.group_instance_id, each.reason or "") for each in members
+    )
+    ticket = ctx.services.groups.leave(request.group_id, leaving)
+
+    def respond(replies: list[tuple[Refused, ...] | KafkaError]) -> LeaveGroupResponse:
+        (reply,) = replies
+        if isinstance(reply, UnknownMemberId):
+            reply = (reply,) * len(members)  # there is no such group
+        if isinstance(reply, KafkaError):
+            return LeaveGroupResponse(error_code=reply.code)
+        if ctx.version < 3:
+            return LeaveGroupResponse(error_code=code_for(reply[0]))
+        return LeaveGroupResponse(
+            members=[
+                MemberResponse(
+                    member_id=each.member_id,
+                    group_instance_id=each.group_instance_id,
+                    error_code=code_for(refused),
+                )
+                for each, refused in zip(members, reply, strict=True)
+            ]
+        )
+
+    wait_ms = ctx.services.config.group.offsets_commit_timeout_ms
+    return answered([ticket], respond, ctx, wait_ms)

@@ -1,0 +1,117 @@
+"""OffsetCommit (key 8, v2-v10): where a group goes on, partition by partition.
+
+Refused: members of another generation; partitions that do not exist; metadata that is too long.
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.translate.tickets import answered, code_for
+from penstock.broker.translate.topics import topic_name
+from penstock.broker.waiters import Parked
+from penstock.coordinator.group.offsets import CommittedOffset, Committer
+from penstock.coordinator.group.shard import Refused
+from penstock.coordinator.refusal import RecordTooLarge
+from penstock.errors import ErrorCode, KafkaError
+from penstock.replication.partitions import UnknownPartition
+from penstock.types import TopicPartition
+from penstock.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+Places = list[tuple[OffsetCommitRequestTopic, list[TopicPartition | KafkaError]]]
+
+
+def offset_commit(
+    request: OffsetCommitRequest, ctx: Context
+) -> OffsetCommitResponse | Parked[OffsetCommitResponse]:
+    places: Places = [
+        (topic, [place(topic, part, ctx) for part in topic.partitions]) for topic in request.topics
+    ]
+    offsets = tuple(
+        (where, committed(part, where, request, ctx))
+        for topic, wheres in places
+        for part, where in zip(topic.partitions, wheres, strict=True)
+        if isinstance(where, TopicPartition)
+    )
+    if not offsets:
+        return respond(places, ())
+    ticket = ctx.services.groups.commit(
+        request.group_id,
+        Committer(
+            generation=request.generation_id_or_member_epoch,
+            member_id=request.member_id,
+            instance_id=request.group_instance_id,
+            knows_missing_groups=ctx.version >= 9,
+        ),
+        offsets,
+    )
+
+    def finish(replies: list[tuple[Refused, ...] | KafkaError]) -> OffsetCommitResponse:
+        (reply,) = replies
+        return respond(places, (reply,) * len(offsets) if isinstance(reply, KafkaError) else reply)
+
+    return answered([ticket], finish, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+
+
+def place(
+    topic: OffsetCommitRequestTopic, part: OffsetCommitRequestPartition, ctx: Context
+) -> TopicPartition | KafkaError:
+    """The partition, or why nothing can be committed for it."""
+    image = ctx.services.cluster.image
+    try:
+        where = TopicPartition(
+            topic_name(topic.name, topic.topic_id, image, by_id=ctx.version >= 10),
+            part.partition_index,
+        )
+    except KafkaError as error:
+        return error
+    return where if image.partition(where) else UnknownPartition(f"{where} does not exist")
+
+
+def committed(
+    part: OffsetCommitRequestPartition,
+    where: TopicPartition,
+    request: OffsetCommitRequest,
+    ctx: Context,
+) -> CommittedOffset:
+    kept_ms = request.retention_time_ms
+    return CommittedOffset(
+        part.committed_offset,
+        part.committed_leader_epoch,
+        part.committed_metadata or "",
+        commit_ms=ctx.now_ms,
+        expire_ms=-1 if kept_ms < 0 else ctx.now_ms + kept_ms,
+        topic_id=ctx.services.cluster.image.topics[where.topic].id,
+    )
+
+
+def respond(places: Places, replies: tuple[Refused, ...]) -> OffsetCommitResponse:
+    """Each partition with its own answer, in the order of the request."""
+    rest = iter(replies)
+
+    def code(where: TopicPartition | KafkaError) -> ErrorCode:
+        refused = where if isinstance(where, KafkaError) else next(rest)
+        if isinstance(refused, RecordTooLarge):
+            return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+        return code_for(refused)
+
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=part.partition_index, error_code=code(where)
+                    )
+                    for part, where in zip(topic.partitions, wheres, strict=True)
+                ],
+            )
+            for topic, wheres in places
+            if wheres
+        ]
+    )

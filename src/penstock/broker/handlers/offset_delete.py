@@ -1,0 +1,56 @@
+"""OffsetDelete (key 47, v0): forget where a group was, for topics that none of its members read.
+
+Refused: groups that do not exist; partitions that do not exist; topics that members read.
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.translate.tickets import answered, code_for
+from penstock.broker.waiters import Parked
+from penstock.coordinator.group.shard import Refused
+from penstock.errors import ErrorCode, KafkaError
+from penstock.types import TopicPartition
+from penstock.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+def offset_delete(
+    request: OffsetDeleteRequest, ctx: Context
+) -> OffsetDeleteResponse | Parked[OffsetDeleteResponse]:
+    image = ctx.services.cluster.image
+    wanted = tuple(
+        where
+        for topic in request.topics
+        for part in topic.partitions
+        if image.partition(where := TopicPartition(topic.name, part.partition_index))
+    )
+    ticket = ctx.services.groups.delete_offsets(request.group_id, wanted)
+
+    def respond(replies: list[tuple[Refused, ...] | KafkaError]) -> OffsetDeleteResponse:
+        (reply,) = replies
+        if isinstance(reply, KafkaError):
+            return OffsetDeleteResponse(error_code=reply.code)
+        codes = dict(zip(wanted, map(code_for, reply), strict=True))
+        return OffsetDeleteResponse(
+            topics=[
+                OffsetDeleteResponseTopic(
+                    name=topic.name,
+                    partitions=[
+                        OffsetDeleteResponsePartition(
+                            partition_index=part.partition_index,
+                            error_code=codes.get(
+                                TopicPartition(topic.name, part.partition_index),
+                                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                            ),
+                        )
+                        for part in topic.partitions
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+
+    return answered([ticket], respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)

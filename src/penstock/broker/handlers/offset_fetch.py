@@ -1,0 +1,173 @@
+"""OffsetFetch (key 9, v1-v10): committed offsets of some partitions or of all, for many groups.
+
+A partition without an offset answers -1 and no error. `require_stable` (v7) waits for nothing,
+since no transaction commits offsets.
+"""
+
+from collections.abc import Iterable
+
+from penstock.broker.context import Context
+from penstock.broker.translate.tickets import answered
+from penstock.broker.waiters import Parked
+from penstock.coordinator.group.offsets import CommittedOffset, Offsets
+from penstock.errors import ErrorCode, KafkaError
+from penstock.types import NO_UUID, TopicPartition
+from penstock.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+NO_OFFSET = CommittedOffset(-1)
+
+
+def offset_fetch(
+    request: OffsetFetchRequest, ctx: Context
+) -> OffsetFetchResponse | Parked[OffsetFetchResponse]:
+    groups = request.groups if ctx.version >= 8 else [as_group(request)]
+    tickets = [
+        ctx.services.groups.fetch(group.group_id, wanted(group.topics, ctx)) for group in groups
+    ]
+
+    def respond(replies: list[Offsets | KafkaError]) -> OffsetFetchResponse:
+        found = [
+            response_group(group, reply, ctx) for group, reply in zip(groups, replies, strict=True)
+        ]
+        return OffsetFetchResponse(groups=found) if ctx.version >= 8 else single(found[0], ctx)
+
+    return answered(tickets, respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+
+
+def as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    """The one group of older versions as the first of many."""
+    topics = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=each.name, partition_indexes=each.partition_indexes)
+            for each in request.topics
+        ]
+    return OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+
+
+def wanted(
+    topics: list[OffsetFetchRequestTopics] | None, ctx: Context
+) -> list[TopicPartition] | None:
+    if topics is None:
+        return None
+    return [
+        TopicPartition(name, index)
+        for topic in topics
+        if (name := name_of(topic, ctx)) is not None
+        for index in topic.partition_indexes
+    ]
+
+
+def name_of(topic: OffsetFetchRequestTopics, ctx: Context) -> str | None:
+    """None for an id that no topic has."""
+    if ctx.version < 10:
+        return topic.name
+    return ctx.services.cluster.image.topic_names.get(topic.topic_id)
+
+
+def response_group(
+    group: OffsetFetchRequestGroup, reply: Offsets | KafkaError, ctx: Context
+) -> OffsetFetchResponseGroup:
+    if isinstance(reply, KafkaError):
+        return OffsetFetchResponseGroup(
+            group_id=group.group_id,
+            error_code=reply.code,
+            topics=[refused(topic, reply.code) for topic in group.topics or []]
+            if ctx.version < 2
+            else [],
+        )
+    topics = every(reply, ctx) if group.topics is None else group.topics
+    return OffsetFetchResponseGroup(
+        group_id=group.group_id, topics=[response_topic(each, reply, ctx) for each in topics]
+    )
+
+
+def every(offsets: Iterable[TopicPartition], ctx: Context) -> list[OffsetFetchRequestTopics]:
+    """All partitions with an offset, as if they had been asked for."""
+    by_topic: dict[str, list[int]] = {}
+    for where in offsets:
+        by_topic.setdefault(where.topic, []).append(where.partition)
+    if ctx.version < 10:
+        return [OffsetFetchRequestTopics(name, NO_UUID, each) for name, each in by_topic.items()]
+    known = ctx.services.cluster.image.topics  # what has no id cannot be told in this version
+    return [
+        OffsetFetchRequestTopics(name, known[name].id, indexes)
+        for name, indexes in by_topic.items()
+        if name in known
+    ]
+
+
+def response_topic(
+    topic: OffsetFetchRequestTopics, offsets: Offsets, ctx: Context
+) -> OffsetFetchResponseTopics:
+    name = name_of(topic, ctx)
+    if name is None:
+        return refused(topic, ErrorCode.UNKNOWN_TOPIC_ID)
+    return OffsetFetchResponseTopics(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            response_partition(index, offsets.get(TopicPartition(name, index)), topic)
+            for index in topic.partition_indexes
+        ],
+    )
+
+
+def response_partition(
+    index: int, committed: CommittedOffset | None, topic: OffsetFetchRequestTopics
+) -> OffsetFetchResponsePartitions:
+    found = committed or NO_OFFSET
+    if NO_UUID not in {topic.topic_id, found.topic_id} and found.topic_id != topic.topic_id:
+        found = NO_OFFSET  # of an older topic of this name
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=found.offset,
+        committed_leader_epoch=found.leader_epoch,
+        metadata=found.metadata,
+    )
+
+
+def refused(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetFetchResponsePartitions(
+                partition_index=index, committed_offset=-1, error_code=code
+            )
+            for index in topic.partition_indexes
+        ],
+    )
+
+
+def single(group: OffsetFetchResponseGroup, ctx: Context) -> OffsetFetchResponse:
+    """The answer for one group, as versions before 8 have it."""
+    return OffsetFetchResponse(
+        error_code=group.error_code if ctx.version >= 2 else 0,
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=each.partition_index,
+                        committed_offset=each.committed_offset,
+                        committed_leader_epoch=each.committed_leader_epoch,
+                        metadata=each.metadata,
+                        error_code=each.error_code,
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in group.topics
+        ],
+    )

@@ -1,0 +1,40 @@
+"""SyncGroup (key 14, v0-v5): a member's share, once the leader of the group has handed it in.
+
+Refused: members of another generation; strategies other than the one that was chosen (v5).
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.handlers.join_group import UNLIMITED_MS
+from penstock.broker.translate.tickets import answered
+from penstock.broker.waiters import Parked
+from penstock.coordinator.group.member import Synced
+from penstock.coordinator.group.membership import Syncing
+from penstock.errors import KafkaError
+from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+def sync_group(
+    request: SyncGroupRequest, ctx: Context
+) -> SyncGroupResponse | Parked[SyncGroupResponse]:
+    ticket = ctx.services.groups.sync(
+        request.group_id,
+        Syncing(
+            member_id=request.member_id,
+            instance_id=request.group_instance_id,
+            generation=request.generation_id,
+            protocol_type=request.protocol_type,
+            protocol=request.protocol_name,
+            assignments={each.member_id: each.assignment for each in request.assignments},
+        ),
+    )
+    return answered([ticket], lambda replies: respond(*replies), ctx, UNLIMITED_MS)
+
+
+def respond(reply: Synced | KafkaError) -> SyncGroupResponse:
+    if isinstance(reply, KafkaError):
+        return SyncGroupResponse(error_code=reply.code)
+    return SyncGroupResponse(
+        protocol_type=reply.protocol_type,
+        protocol_name=reply.protocol,
+        assignment=reply.assignment,
+    )

@@ -1,0 +1,1 @@
+"""Replicated state machines over the partitions of internal topics."""

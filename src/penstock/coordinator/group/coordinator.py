@@ -1,0 +1,99 @@
+"""The coordinator of groups: finds the shard of a group and has it decide."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.join import Joining
+from penstock.coordinator.group.member import Joined, Synced
+from penstock.coordinator.group.membership import Leaving, Syncing
+from penstock.coordinator.group.offsets import CommittedOffset, Committer, Offsets
+from penstock.coordinator.group.records import StoredRecord
+from penstock.coordinator.group.refusal import InvalidGroupId
+from penstock.coordinator.group.shard import Decision, GroupShard, Refused
+from penstock.coordinator.keys import partition_for
+from penstock.coordinator.outcome import Done, Now, Ticket
+from penstock.coordinator.runtime import Runtime
+from penstock.types import TopicPartition
+
+T = TypeVar("T")
+
+TOPIC = "__consumer_offsets"
+
+
+class GroupCoordinator:
+    """Every call gives a ticket, whose reply is there at once or comes later.
+
+    `partition_count` is that of `__consumer_offsets`, which never changes once it exists.
+    """
+
+    def __init__(
+        self, runtime: Runtime[GroupShard, StoredRecord], partition_count: Callable[[], int]
+    ) -> None:
+        self.runtime, self._partition_count = runtime, partition_count
+
+    def partition_of(self, group: str) -> int:
+        return partition_for(group, self._partition_count())
+
+    def shards(self) -> list[GroupShard]:
+        """All that this broker coordinates; refused while some of it is being loaded."""
+        return self.runtime.shards()
+
+    def join(self, group: str, asked: Joining) -> Ticket[Joined]:
+        return self._run(
+            group, lambda shard, now, ticket: shard.join(now, ticket, named(group), asked)
+        )
+
+    def sync(self, group: str, asked: Syncing) -> Ticket[Synced]:
+        return self._run(
+            group, lambda shard, now, ticket: shard.sync(now, ticket, named(group), asked)
+        )
+
+    def heartbeat(self, group: str, who: Leaving, generation: int) -> Ticket[Done]:
+        return self._run(
+            group,
+            lambda shard, now, ticket: shard.heartbeat(now, ticket, named(group), who, generation),
+        )
+
+    def leave(self, group: str, leaving: tuple[Leaving, ...]) -> Ticket[tuple[Refused, ...]]:
+        return self._run(
+            group, lambda shard, now, ticket: shard.leave(now, ticket, named(group), leaving)
+        )
+
+    def commit(
+        self,
+        group: str,
+        committer: Committer,
+        offsets: tuple[tuple[TopicPartition, CommittedOffset], ...],
+    ) -> Ticket[tuple[Refused, ...]]:
+        return self._run(
+            group, lambda shard, now, ticket: shard.commit(now, ticket, group, committer, offsets)
+        )
+
+    def fetch(self, group: str, wanted: Iterable[TopicPartition] | None) -> Ticket[Offsets]:
+        return self._run(group, lambda shard, _, ticket: shard.fetch(ticket, group, wanted))
+
+    def delete_offsets(
+        self, group: str, wanted: tuple[TopicPartition, ...]
+    ) -> Ticket[tuple[Refused, ...]]:
+        return self._run(
+            group, lambda shard, _, ticket: shard.delete_offsets(ticket, named(group), wanted)
+        )
+
+    def delete_group(self, group: str) -> Ticket[Done]:
+        return self._run(group, lambda shard, _, ticket: shard.delete_group(ticket, group))
+
+    def describe(self, group: str) -> Ticket[ClassicGroup]:
+        return self._run(group, lambda shard, _, ticket: shard.describe(ticket, group))
+
+    def _run(
+        self, group: str, operation: Callable[[GroupShard, Now, Ticket[T]], Decision]
+    ) -> Ticket[T]:
+        return self.runtime.run(self.partition_of(group), operation)
+
+
+def named(group: str) -> str:
+    """Members need a group with a name; offsets were once committed without."""
+    if not group:
+        raise InvalidGroupId("a group needs a name")
+    return group

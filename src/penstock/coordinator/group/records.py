@@ -1,0 +1,184 @@
+"""The records of `__consumer_offsets`, in Kafka's formats: all its versions are read."""
+
+from struct import Struct
+from typing import TypeAlias
+
+import msgspec
+
+from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.member import Member, ProtocolMetadata
+from penstock.coordinator.group.offsets import CommittedOffset
+from penstock.coordinator.group.state import State
+from penstock.coordinator.storage import RawRecord
+from penstock.errors import ProtocolError
+from penstock.wire.apis import DATA
+from penstock.wire.codec import M, decode, encode
+from penstock.wire.messages.group_metadata_key import GroupMetadataKey
+from penstock.wire.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
+from penstock.wire.messages.offset_commit_key import OffsetCommitKey
+from penstock.wire.messages.offset_commit_value import OffsetCommitValue
+from penstock.wire.schema import Message
+
+_NUMBER = Struct(">h")
+_OLD_OFFSET_KEY, _OFFSET_KEY, _GROUP_KEY = range(3)
+
+OFFSET_VERSION = 4
+EXPIRING_OFFSET_VERSION = 1
+"""The only one that keeps a time of expiry, which clients before 2.1 could choose."""
+GROUP_VERSION = 3
+
+
+class OffsetRecord(msgspec.Struct, frozen=True):
+    """An offset was committed, or forgotten."""
+
+    group: str
+    topic: str
+    partition: int
+    committed: CommittedOffset | None
+
+
+class GroupRecord(msgspec.Struct, frozen=True):
+    """A generation became stable, or a group empty; without metadata, it has gone."""
+
+    group: str
+    metadata: GroupMetadataValue | None
+
+
+StoredRecord: TypeAlias = OffsetRecord | GroupRecord
+
+
+class GroupFormat:
+    """Keys begin with the kind of record, values with the version of the message behind."""
+
+    def encode(self, record: StoredRecord) -> RawRecord:
+        match record:
+            case OffsetRecord(group, topic, partition, committed):
+                key = _numbered(_OFFSET_KEY, OffsetCommitKey(group, topic, partition), 0)
+                return RawRecord(key, None if committed is None else _offset_value(committed))
+            case GroupRecord(group, metadata):
+                key = _numbered(_GROUP_KEY, GroupMetadataKey(group), 0)
+                return RawRecord(
+                    key,
+                    None if metadata is None else _numbered(GROUP_VERSION, metadata, GROUP_VERSION),
+                )
+
+    def decode(self, raw: RawRecord) -> StoredRecord | None:
+        match _number(raw.key):
+            case 0 | 1:
+                where = decode(OffsetCommitKey, 0, raw.key[_NUMBER.size :])
+                value = _value(OffsetCommitValue, raw.value)
+                return OffsetRecord(
+                    where.group,
+                    where.topic,
+                    where.partition,
+                    None if value is None else _committed(value),
+                )
+            case 2:
+                group = decode(GroupMetadataKey, 0, raw.key[_NUMBER.size :]).group
+                return GroupRecord(group, _value(GroupMetadataValue, raw.value))
+            case _:
+                return None
+
+
+def _numbered(number: int, message: Message, version: int) -> bytes:
+    return _NUMBER.pack(number) + encode(message, version)
+
+
+def _number(data: bytes) -> int:
+    if len(data) < _NUMBER.size:
+        raise ProtocolError("a record of a group without its kind or version")
+    number: int = _NUMBER.unpack_from(data)[0]
+    return number
+
+
+def _value(message: type[M], data: bytes | None) -> M | None:
+    if data is None:
+        return None
+    version = _number(data)
+    if not 0 <= version <= DATA[message.__name__].high:
+        raise ProtocolError(f"{message.__name__} v{version} is newer than this broker")
+    return decode(message, version, data[_NUMBER.size :])
+
+
+def _offset_value(committed: CommittedOffset) -> bytes:
+    version = OFFSET_VERSION if committed.expire_ms < 0 else EXPIRING_OFFSET_VERSION
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_ms,
+        expire_timestamp=committed.expire_ms,
+        topic_id=committed.topic_id,
+    )
+    return _numbered(version, value, version)
+
+
+def _committed(value: OffsetCommitValue) -> CommittedOffset:
+    return CommittedOffset(
+        value.offset,
+        value.leader_epoch,
+        value.metadata,
+        value.commit_timestamp,
+        value.expire_timestamp,
+        value.topic_id,
+    )
+
+
+def metadata_of(group: ClassicGroup) -> GroupMetadataValue:
+    """What is kept of a group. Until its members have shares they are not worth keeping."""
+    since_ms = -1 if group.state_since_ms is None else group.state_since_ms
+    if group.state not in {State.STABLE, State.EMPTY}:
+        return GroupMetadataValue(
+            protocol=None, leader=None, current_state_timestamp=since_ms, members=[]
+        )
+    return GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation,
+        protocol=group.protocol,
+        leader=group.leader,
+        current_state_timestamp=since_ms,
+        members=[
+            MemberMetadata(
+                member_id=each.id,
+                group_instance_id=each.instance_id,
+                client_id=each.client_id,
+                client_host=each.client_host,
+                rebalance_timeout=each.rebalance_timeout_ms,
+                session_timeout=each.session_timeout_ms,
+                subscription=each.metadata(group.protocol),
+                assignment=each.assignment,
+            )
+            for each in group.members.values()
+        ],
+    )
+
+
+def group_of(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
+    """The group as a new coordinator knows it: what members can do beside the protocol in use
+    is lost, until they join again.
+    """
+    since_ms = value.current_state_timestamp
+    return ClassicGroup(
+        id=group_id,
+        state=State.STABLE if value.members else State.EMPTY,
+        generation=value.generation,
+        protocol_type=value.protocol_type or None,
+        protocol=value.protocol,
+        leader=value.leader,
+        members={each.member_id: _member(each, value.protocol) for each in value.members},
+        state_since_ms=None if since_ms < 0 else since_ms,
+    )
+
+
+def _member(stored: MemberMetadata, protocol: str | None) -> Member:
+    timeout_ms = stored.rebalance_timeout
+    return Member(
+        id=stored.member_id,
+        instance_id=stored.group_instance_id,
+        client_id=stored.client_id,
+        client_host=stored.client_host,
+        session_timeout_ms=stored.session_timeout,
+        rebalance_timeout_ms=stored.session_timeout if timeout_ms < 0 else timeout_ms,
+        protocols=(ProtocolMetadata(protocol or "", stored.subscription),),
+        assignment=stored.assignment,
+    )

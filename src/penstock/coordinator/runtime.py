@@ -1,0 +1,192 @@
+"""Runs a coordinator: one shard for each partition of its internal topic that this broker leads.
+
+An operation reads a shard's state and decides (`Outcome`). Its records are appended as one batch
+and replayed into the state; its answers leave when the batch is committed. Start-up, fail-over
+and live operation share `replay`. Groups and transactions are two instances of this.
+"""
+
+import logging
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakSet
+
+from penstock.clock import Clock
+from penstock.coordinator.loading import loading
+from penstock.coordinator.outcome import Now, Outcome, Shard, Ticket
+from penstock.coordinator.refusal import CoordinatorLoading, NotCoordinator
+from penstock.coordinator.storage import CoordinatorLog, RawRecord, RecordFormat
+from penstock.errors import KafkaError
+
+logger = logging.getLogger(__name__)
+
+RETRY_MS = 500
+
+T = TypeVar("T")
+Rec = TypeVar("Rec")
+Soft = TypeVar("Soft")
+S = TypeVar("S", bound=Shard[Any, Any])
+
+
+class Handle(Protocol):
+    """A call to come."""
+
+    def cancel(self) -> object: ...
+
+
+class Loop(Protocol):
+    """What the runtime needs of an event loop."""
+
+    def call_soon(self, callback: Callable[[], object], /) -> object: ...
+
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> Handle: ...
+
+
+class Led(Generic[S]):
+    """A partition that this broker leads: its log, its state, and who waits for an answer."""
+
+    def __init__(self, log: CoordinatorLog, shard: S) -> None:
+        self.log, self.shard = log, shard
+        self.is_loaded = False
+        self.tickets: WeakSet[Ticket[Any]] = WeakSet()
+        """Clients that went away while they waited drop out by themselves."""
+        self.timer: Handle | None = None
+        self.timer_ms: int | None = None
+
+
+class Runtime(Generic[S, Rec]):
+    """Belongs to the event loop. `told` hears of each ticket once it has its reply."""
+
+    def __init__(
+        self,
+        name: str,
+        make_shard: Callable[[], S],
+        record_format: RecordFormat[Rec],
+        *,
+        loop: Loop,
+        clock: Clock,
+        told: Callable[[Hashable], object],
+    ) -> None:
+        self._name, self._make_shard, self._format = name, make_shard, record_format
+        self._loop, self._clock, self._told = loop, clock, told
+        self._led: dict[int, Led[S]] = {}
+
+    def lead(self, partition: int, log: CoordinatorLog) -> None:
+        """Become the coordinator of what belongs to this partition, once its log is read."""
+        self.resign(partition)
+        led = self._led[partition] = Led(log, self._make_shard())
+
+        def replay(raw: RawRecord) -> None:
+            record = self._format.decode(raw)
+            if record is not None:
+                led.shard.replay(record)
+
+        self._load(partition, led, loading(log, replay))
+
+    def _load(self, partition: int, led: Led[S], slices: Iterator[None]) -> None:
+        if self._led.get(partition) is not led:
+            return  # resigned meanwhile
+        try:
+            next(slices)
+        except StopIteration:
+            led.is_loaded = True
+            led.shard.loaded(self.now())
+            self._arm(led)
+        except Exception:
+            # Without its state a shard may not answer: it stays in loading, for all to see.
+            logger.exception("%s-%d cannot be loaded", self._name, partition)
+        else:
+            self._loop.call_soon(lambda: self._load(partition, led, slices))
+
+    def resign(self, partition: int) -> None:
+        """Another broker leads, or the partition is gone: its state goes, its clients hear."""
+        led = self._led.pop(partition, None)
+        if led is not None:
+            if led.timer is not None:
+                led.timer.cancel()
+            for ticket in list(led.tickets):
+                self._fill(led, ticket, NotCoordinator(f"{self._name}-{partition} has moved"))
+
+    def now(self) -> Now:
+        return Now(self._clock.now_ms(), self._clock.monotonic_ms())
+
+    def run(
+        self, partition: int, operation: Callable[[S, Now, Ticket[T]], Outcome[Any, Any]]
+    ) -> Ticket[T]:
+        """Carry an operation out; the ticket that it was given says when and what it answers."""
+        ticket: Ticket[T] = Ticket(partition)
+        try:
+            led = self._loaded(partition)
+            led.tickets.add(ticket)
+            outcome = operation(led.shard, self.now(), ticket)
+            self._carry_out(led, outcome)
+        except KafkaError as error:
+            ticket = Ticket(partition)
+            ticket.reply = error
+        return ticket
+
+    def shards(self) -> list[S]:
+        """Every shard that this broker leads; refused while one of them is loading."""
+        return [self._loaded(partition).shard for partition in self._led]
+
+    def is_ready(self, ticket: Ticket[Any]) -> bool:
+        """The reply is there, and nothing that it rests on can be lost any more."""
+        led = self._led.get(ticket.partition)
+        return ticket.reply is not None and (
+            isinstance(ticket.reply, KafkaError)
+            or led is None
+            or led.log.is_committed(ticket.offset)
+        )
+
+    def _loaded(self, partition: int) -> Led[S]:
+        led = self._led.get(partition)
+        if led is None:
+            raise NotCoordinator(f"{self._name}-{partition} is not led here")
+        if not led.is_loaded:
+            raise CoordinatorLoading(f"{self._name}-{partition} is being loaded")
+        return led
+
+    def _carry_out(self, led: Led[S], outcome: Outcome[Any, Any]) -> None:
+        offset = led.log.end_offset if outcome.reads else 0
+        if outcome.records:
+            raw = [self._format.encode(record) for record in outcome.records]
+            offset = led.log.append(raw, self._clock.now_ms())
+            for record in outcome.records:
+                led.shard.replay(record)
+        if outcome.soft is not None:
+            led.shard.keep(outcome.soft)
+        for ticket, reply in outcome.answers:
+            ticket.offset = offset
+            self._fill(led, ticket, reply)
+        self._arm(led)
+
+    def _fill(self, led: Led[S], ticket: Ticket[Any], reply: object) -> None:
+        led.tickets.discard(ticket)
+        ticket.reply = reply
+        self._told(ticket)
+
+    def _arm(self, led: Led[S]) -> None:
+        """Have the loop call when the shard's next deadline passes, unless it will already."""
+        deadline_ms = led.shard.next_deadline_ms()
+        if deadline_ms is None or (led.timer_ms is not None and led.timer_ms <= deadline_ms):
+            return
+        self._arm_at(led, deadline_ms)
+
+    def _arm_at(self, led: Led[S], deadline_ms: int) -> None:
+        if led.timer is not None:
+            led.timer.cancel()
+        delay_ms = max(deadline_ms - self._clock.monotonic_ms(), 0)
+        led.timer_ms = deadline_ms
+        led.timer = self._loop.call_later(delay_ms / 1000, lambda: self._expire(led))
+
+    def _expire(self, led: Led[S]) -> None:
+        led.timer = led.timer_ms = None
+        now = self.now()
+        try:
+            while (due := led.shard.next_deadline_ms()) is not None and due <= now.steady_ms:
+                self._carry_out(led, led.shard.expire(now))
+        except KafkaError as error:
+            # It cannot be written now. What is due stays due.
+            logger.warning("%s: %s", self._name, error)
+            self._arm_at(led, now.steady_ms + RETRY_MS)
+        else:
+            self._arm(led)
