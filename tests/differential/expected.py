@@ -17,6 +17,7 @@ THROWN = "an exception in Kafka; we refuse each partition"
 COLLISION = "Kafka looks for collisions of metrics' names among older topics only"
 STRICT = "bytes that break the protocol end the connection; Kafka's readers let some pass"
 EPOCH = "a producer without an epoch or a sequence could not be told from others"
+OFFSET_DELTA = "Kafka stores such a record, at an offset that the next batch has too"
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("Produce: *", "*.error_message", "every refusal says why, not some of them"),
     Expected("Produce: *", "*.record_errors*", "errors per record are left out"),
     Expected("Produce: a producer of epoch -1", "*", EPOCH),
+    Expected("Produce: a record whose offset delta is wrong", "*", OFFSET_DELTA),
     Expected("Produce: bytes, records of size -2", "*", STRICT),
     Expected("Metadata: bytes, an array of size -2", "*", STRICT),
     Expected("Metadata: bytes, a topic that is no utf-8", "*", STRICT),

@@ -59,6 +59,7 @@ from penstock.metadata.reader import read_image
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.tree import FILE_NAME, Tree
 from penstock.record.compression import Codec
+from penstock.record.walk import NATIVE
 from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, Uuid
@@ -67,6 +68,8 @@ logger = logging.getLogger(__name__)
 
 TICK_S = 1.0
 RESTART_S = 1.0
+SCRATCH_BYTES = 1 << 20
+"""Most batches fit, decompressed; larger ones get memory of their own."""
 
 
 class RunningBroker(msgspec.Struct, frozen=True):
@@ -83,6 +86,8 @@ async def running(
     """Serve for as long as the block lasts; at its end everything is on disk and released."""
     clock = clock or SystemClock()
     config, loop = resolved.config, asyncio.get_running_loop()
+    if not NATIVE:
+        logger.warning("installed without a C compiler: each produced record costs a microsecond")
     files = DiskFiles()
     log_dirs = [Path(each).absolute() for each in config.identity.directories]
     refuse_unserved(config)
@@ -168,6 +173,7 @@ async def running(
                     lambda: random.SystemRandom().randrange(1, 2**31),
                 ),
                 encoded_topics={},
+                scratch=bytearray(SCRATCH_BYTES),
             )
             routes = Routes(HANDLERS)
             server = Server(loop, tasks, config.network, routes, services, clock)

@@ -53,6 +53,8 @@ class Services(msgspec.Struct, frozen=True):
     fetch_sessions: FetchSessions
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Parts of Metadata responses by topic, version and operations."""
+    scratch: bytearray
+    """Where a handler may decompress what it only looks at; free again when it returns."""
 
     def layers(self) -> BrokerLayers:
         """What the settings come from: given at start, or altered since."""
