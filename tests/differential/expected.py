@@ -14,7 +14,6 @@ ELIGIBLE_LEADERS = (
     " settings; ours is the default"
 )
 THROWN = "an exception in Kafka; we refuse each partition"
-COLLISION = "Kafka looks for collisions of metrics' names among older topics only"
 STRICT = "bytes that break the protocol end the connection; Kafka's readers let some pass"
 EPOCH = "a producer without an epoch or a sequence could not be told from others"
 OFFSET_DELTA = "Kafka stores such a record, at an offset that the next batch has too"
@@ -62,7 +61,6 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("Fetch: a negative *", "*", THROWN),
     Expected("Fetch: session, its topic deleted", "*.error_code", "no topic has that id any more"),
     Expected("Produce: the same partition twice", "*", "each batch has its answer"),
-    Expected("CreateTopics: a name that collides by its dots", "*", COLLISION),
     Expected("DescribeProducers: *", "*.error_message", "every refusal says why, or none"),
     Expected("DescribeConfigs: all brokers", "results[[]4].configs*", ELIGIBLE_LEADERS),
 )
