@@ -1,6 +1,6 @@
 """The coordinator of groups: finds the shard of a group and has it decide."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from penstock.coordinator.group.classic_group import ClassicGroup
@@ -79,6 +79,10 @@ class GroupCoordinator:
         return self._run(
             group, lambda shard, _, ticket: shard.delete_offsets(ticket, named(group), wanted)
         )
+
+    def partitions_deleted(self, gone: Collection[TopicPartition]) -> None:
+        """Topics are no more: offsets in them mean nothing to a topic made anew."""
+        self.runtime.run_everywhere(lambda shard, _, ticket: shard.forget(ticket, gone))
 
     def delete_group(self, group: str) -> Ticket[Done]:
         return self._run(group, lambda shard, _, ticket: shard.delete_group(ticket, group))
