@@ -65,6 +65,7 @@ class Server:
         self._loop, self._tasks, self._network = loop, tasks, network
         self._routes, self._services, self._clock = routes, services, clock
         self._listeners: dict[socket.socket, str] = {}
+        self._running: set[asyncio.Task[None]] = set()
         self.sessions: dict[Session, str] = {}
         self.connections_by_ip: Counter[str] = Counter()
         self.refused_connections = 0
@@ -119,7 +120,9 @@ class Server:
         return self._services.waiters.park(parked, done)
 
     def run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
-        self._tasks.create_task(self._run(work, session))
+        task = self._tasks.create_task(self._run(work, session))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     async def _run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
         try:
@@ -144,3 +147,5 @@ class Server:
             sock.close()
         for session in list(self.sessions):
             session.close("the broker stops")
+        for task in self._running:
+            task.cancel()  # what it waits for may be gone before it, such as the controller
