@@ -49,9 +49,9 @@ def committed(target: Target, referee: Client, topic: str) -> str:
     admin = AdminClient({"bootstrap.servers": target.bootstrap, "log_level": 0})
     wanted = [ConsumerGroupTopicPartitions(topic, places)]
 
-    def refused() -> list[object]:
+    def refused() -> list[str]:
         (done,) = admin.alter_consumer_group_offsets(wanted).values()
-        return [each.error for each in done.result(20).topic_partitions if each.error]
+        return [str(each.error) for each in done.result(20).topic_partitions if each.error]
 
     assert settled(refused, []) == []  # a new coordinator asks for patience
     return topic
