@@ -53,7 +53,8 @@ def committed(target: Target, referee: Client, topic: str) -> str:
         (done,) = admin.alter_consumer_group_offsets(wanted).values()
         return [str(each.error) for each in done.result(20).topic_partitions if each.error]
 
-    assert settled(refused, []) == []  # a new coordinator asks for patience
+    nothing: list[str] = []
+    assert settled(refused, nothing) == nothing  # a new coordinator asks for patience
     return topic
 
 
