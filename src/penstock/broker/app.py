@@ -23,6 +23,7 @@ from penstock.broker.coordinator_log import PartitionCoordinatorLog
 from penstock.broker.coordinators import Coordinators
 from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.group_metrics import group_metrics
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
 from penstock.broker.metrics import table as metrics_table
@@ -192,7 +193,9 @@ async def running(
                 web = {
                     ("GET", "/healthz"): healthz,
                     ("GET", "/readyz"): readyz({"log directories": lambda: bool(logs.online)}),
-                    ("GET", "/metrics"): metrics(metrics_table(services, server, routes)),
+                    ("GET", "/metrics"): metrics(
+                        metrics_table(services, server, routes) | group_metrics(services, clock)
+                    ),
                 }
                 bound = await stack.enter_async_context(serving(tasks, web, host, int(port)))
                 http = f"{bound.host}:{bound.port}"
