@@ -276,9 +276,9 @@ class CompactionMachine(RuleBasedStateMachine):
         return True
 
     def cut(self) -> None:
-        """Forget what is past the end."""
-        end = self.rig.log.end_offset
-        self.written = {at: record for at, record in self.written.items() if at < end}
+        """Forget what is not in the log's range any more."""
+        start, end = self.rig.log.log_start_offset, self.rig.log.end_offset
+        self.written = {at: row for at, row in self.written.items() if start <= at < end}
         self.flushed_end = min(self.flushed_end, end)
         self.end_open_transaction()
         if end < self.cleaned_end:
