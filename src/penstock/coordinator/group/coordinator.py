@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.consumer.group import ConsumerGroup
+from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
+from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, Reader
 from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, Synced
 from penstock.coordinator.group.membership import Leaving, Syncing
@@ -66,9 +69,13 @@ class GroupCoordinator:
             needs_name=False,
         )
 
-    def fetch(self, group: str, wanted: Iterable[TopicPartition] | None) -> Ticket[Offsets]:
+    def fetch(
+        self, group: str, wanted: Iterable[TopicPartition] | None, reader: Reader = ADMINISTRATOR
+    ) -> Ticket[Offsets]:
         return self._run(
-            group, lambda shard, _, ticket: shard.fetch(ticket, group, wanted), needs_name=False
+            group,
+            lambda shard, _, ticket: shard.fetch(ticket, group, wanted, reader),
+            needs_name=False,
         )
 
     def delete_offsets(
@@ -83,6 +90,15 @@ class GroupCoordinator:
 
     def describe(self, group: str) -> Ticket[ClassicGroup]:
         return self._run(group, lambda shard, _, ticket: shard.describe(ticket, group))
+
+    def consumer_heartbeat(self, group: str, asked: Heartbeat) -> Ticket[HeartbeatReply]:
+        return self._run(
+            group,
+            lambda shard, now, ticket: shard.consumer_heartbeat(now, ticket, group, asked),
+        )
+
+    def describe_consumer(self, group: str) -> Ticket[ConsumerGroup]:
+        return self._run(group, lambda shard, _, ticket: shard.describe_consumer(ticket, group))
 
     def _run(
         self,
