@@ -11,7 +11,11 @@ from differential.subject import Subject
 from peers.kafka import KafkaCluster
 from peers.process import Process
 
-SETTINGS: Mapping[str, object] = {"num.partitions": 2}
+SETTINGS: Mapping[str, object] = {
+    "num.partitions": 2,
+    "offsets.topic.num.partitions": 5,
+    "group.initial.rebalance.delay.ms": 0,
+}
 """Of both, where the default would hide a difference."""
 
 MEMORY = Path("/dev/shm")  # a thousand new partitions are a thousand fsyncs elsewhere

@@ -135,4 +135,16 @@ RULES: dict[str, dict[str, Rule]] = {
         "responses.partitions": by("partition_index"),
     },
     "ListPartitionReassignmentsResponse": {"topics": by("name")},
+    "JoinGroupResponse": {"members": by("member_id")},
+    "DescribeGroupsResponse": {"groups": by("group_id"), "groups.members": by("member_id")},
+    "ListGroupsResponse": {"groups": own("group_id")},
+    "OffsetCommitResponse": {"topics": TOPIC_AND_ID, "topics.partitions": by("partition_index")},
+    "OffsetDeleteResponse": {"topics": by("name"), "topics.partitions": by("partition_index")},
+    "OffsetFetchResponse": {
+        "topics": by("name"),
+        "topics.partitions": by("partition_index"),
+        "groups.topics": TOPIC_AND_ID,
+        "groups.topics.partitions": by("partition_index"),
+    },
+    "DeleteGroupsResponse": {"results": by("group_id")},
 }

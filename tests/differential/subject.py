@@ -14,7 +14,9 @@ from penstock.wire.frame import request_frame
 from penstock.wire.header import read_response_header
 from penstock.wire.messages.create_topics import CreateTopicsRequest
 from penstock.wire.messages.describe_cluster import DescribeClusterRequest
+from penstock.wire.messages.describe_groups import DescribeGroupsRequest
 from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -40,6 +42,12 @@ class Subject:
         producer = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
         given = Eventually(producer, lambda answer: answer.error_code == ErrorCode.NONE)
         _wait(link, Symbols("", self.identity), given)
+        # So it makes the topic of groups when the first coordinator is looked for.
+        names = [f"group-{number}" for number in range(20)]
+        found = FindCoordinatorRequest(coordinator_keys=names)
+        _wait(link, Symbols("", self.identity), Eventually(found, _are_coordinated))
+        groups = DescribeGroupsRequest(groups=names)
+        _wait(link, Symbols("", self.identity), Eventually(groups, _are_loaded))
         link.close()
 
     def play(self, case: Case, version: int) -> list[Flat]:
@@ -132,6 +140,14 @@ def _create(link: Link, symbols: Symbols, case: Case) -> None:
         replica_id=-1,
     )
     _wait(link, symbols, Eventually(offsets, _has_offsets))
+
+
+def _are_coordinated(found: Any) -> bool:
+    return all(each.error_code == ErrorCode.NONE for each in found.coordinators)
+
+
+def _are_loaded(described: Any) -> bool:
+    return all(each.error_code == ErrorCode.GROUP_ID_NOT_FOUND for each in described.groups)
 
 
 def _has_leaders(metadata: Any) -> bool:

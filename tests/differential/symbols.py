@@ -1,6 +1,7 @@
 """Names that differ from broker to broker, as both sides of a case spell them.
 
-A topic id, a fetch session, a port, a cluster id and a log directory are the broker's own choice.
+Ids of topics and members, a fetch session, a port, a cluster id and a log directory are the
+broker's own choice.
 Requests carry symbols for them, answers are turned back into symbols: so a wrong topic id is seen
 as a difference, where ignoring the field would hide it.
 """
@@ -19,6 +20,11 @@ SESSION = 1
 PORT = 9092
 LOG_DIR = "~dir"
 CLUSTER = "~cluster"
+
+
+def member(number: int = 1) -> str:
+    """Stands for a member id: the first that the case was told, or a later one."""
+    return f"~member {number}"
 
 
 def topic_id(name: str, life: int = 1) -> Uuid:
@@ -43,6 +49,7 @@ class Symbols:
     broker: Identity
     ids: dict[bytes, bytes] = field(default_factory=dict)
     sessions: list[int] = field(default_factory=list)
+    members: list[str] = field(default_factory=list)
 
     def concrete(self, message: Any) -> Any:
         """A request as this broker must see it."""
@@ -55,6 +62,8 @@ class Symbols:
 
     def _concrete(self, name: str, value: Any) -> Any:
         if isinstance(value, str) and value.startswith("~"):
+            if value.startswith("~member "):
+                return self.members[int(value.removeprefix("~member ")) - 1]
             if value == LOG_DIR:
                 return self.broker.log_dir
             return self.broker.cluster_id if value == CLUSTER else self.prefix + value[1:]
@@ -66,6 +75,8 @@ class Symbols:
 
     def _symbolic(self, name: str, value: Any) -> Any:
         if isinstance(value, str):
+            if value in self.members:
+                return member(self.members.index(value) + 1)
             if value.startswith(self.prefix):
                 return "~" + value[len(self.prefix) :]
             return {self.broker.log_dir: LOG_DIR, self.broker.cluster_id: CLUSTER}.get(value, value)
@@ -89,6 +100,9 @@ class Symbols:
             while topic_id(own, life) in self.ids.values():
                 life += 1
             self.ids[real] = topic_id(own, life)
+        member_id = getattr(value, "member_id", "")
+        if member_id and member_id not in self.members:
+            self.members.append(member_id)
         session = getattr(value, "session_id", 0)
         if session and session not in self.sessions:
             self.sessions.append(session)

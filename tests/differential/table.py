@@ -4,6 +4,7 @@ from differential.case import Case
 from differential.cases import (
     configs,
     fetch,
+    groups,
     malformed,
     metadata,
     offsets,
@@ -25,4 +26,5 @@ CASES: list[Case] = [
     *topics.CASES,
     *configs.CASES,
     *replicas.CASES,
+    *groups.CASES,
 ]

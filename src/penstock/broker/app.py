@@ -123,6 +123,7 @@ async def running(
             lambda partition: PartitionCoordinatorLog(
                 partition, flusher, waiters, Codec(config.group.offsets_topic_compression_codec)
             ),
+            groups.partitions_deleted,
         )
         local = LocalBroker(
             broker_id, cluster, partitions, waiters, topic_config, compactor, coordinators, clock

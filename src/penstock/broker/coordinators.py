@@ -1,6 +1,6 @@
 """Which partitions of internal topics this broker leads, told to their coordinators."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from penstock.coordinator.storage import CoordinatorLog
@@ -23,8 +23,9 @@ class Coordinators:
         self,
         by_topic: Mapping[str, Coordinator],
         open_log: Callable[[Partition], CoordinatorLog],
+        deleted: Callable[[Collection[TopicPartition]], object],
     ) -> None:
-        self._by_topic, self._open_log = by_topic, open_log
+        self._by_topic, self._open_log, self.deleted = by_topic, open_log, deleted
         self._epochs: dict[TopicPartition, int] = {}
 
     def led(self, partition: Partition) -> None:

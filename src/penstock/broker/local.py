@@ -52,6 +52,9 @@ class LocalBroker:
         for stopped in change.stopped:
             if self._broker_id in stopped.replicas:
                 self._stop(stopped.where, delete=stopped.delete)
+        gone = [s.where for s in change.stopped if s.where.topic not in change.image.topics]
+        if gone:
+            self._coordinators.deleted(gone)
         if change.broker_configs:
             self._configure(self._partitions)
         elif change.topic_configs:

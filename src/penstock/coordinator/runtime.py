@@ -124,6 +124,13 @@ class Runtime(Generic[S, Rec]):
             ticket.reply = error
         return ticket
 
+    def run_everywhere(
+        self, operation: Callable[[S, Now, Ticket[Any]], Outcome[Any, Any]]
+    ) -> list[Ticket[Any]]:
+        """Carry an operation out on every shard that is loaded."""
+        loaded = [partition for partition, led in self._led.items() if led.is_loaded]
+        return [self.run(partition, operation) for partition in loaded]
+
     def shards(self) -> list[S]:
         """Every shard that this broker leads; refused while one of them is loading."""
         return [self._loaded(partition).shard for partition in self._led]

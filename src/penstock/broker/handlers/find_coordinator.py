@@ -64,7 +64,7 @@ def respond(
     one = found(request.key)
     return FindCoordinatorResponse(
         error_code=one.error_code,
-        error_message=one.error_message,
+        error_message=one.error_message or ErrorCode.NONE.name,  # as Kafka has it
         node_id=one.node_id,
         host=one.host,
         port=one.port,
@@ -85,7 +85,6 @@ def coordinator(key: str, topic: str, ctx: Context) -> Coordinator:
         node_id=broker.id,
         host=endpoint.host,
         port=endpoint.port,
-        error_message=ErrorCode.NONE.name,  # as Kafka has it; null would be new to clients
     )
 
 

@@ -47,13 +47,19 @@ def join_group(
             may_skip_assignment=ctx.version >= 9,
         ),
     )
-    return answered([ticket], lambda replies: respond(request, *replies), ctx, UNLIMITED_MS)
+    return answered([ticket], lambda replies: respond(request, ctx, *replies), ctx, UNLIMITED_MS)
 
 
-def respond(request: JoinGroupRequest, reply: Joined | KafkaError) -> JoinGroupResponse:
+def respond(
+    request: JoinGroupRequest, ctx: Context, reply: Joined | KafkaError
+) -> JoinGroupResponse:
     if isinstance(reply, KafkaError):
         known = reply.member_id if isinstance(reply, MemberIdRequired) else request.member_id
-        return JoinGroupResponse(error_code=reply.code, member_id=known)
+        return JoinGroupResponse(
+            error_code=reply.code,
+            member_id=known,
+            protocol_name=None if ctx.version >= 7 else "",
+        )
     return JoinGroupResponse(
         generation_id=reply.generation,
         protocol_type=reply.protocol_type,

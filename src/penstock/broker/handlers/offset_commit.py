@@ -112,5 +112,6 @@ def respond(places: Places, replies: tuple[Refused, ...]) -> OffsetCommitRespons
                 ],
             )
             for topic, wheres in places
+            if wheres
         ]
     )

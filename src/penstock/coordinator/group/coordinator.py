@@ -1,6 +1,6 @@
 """The coordinator of groups: finds the shard of a group and has it decide."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from penstock.coordinator.group.classic_group import ClassicGroup
@@ -43,18 +43,25 @@ class GroupCoordinator:
         return self.runtime.shards()
 
     def join(self, group: str, asked: Joining) -> Ticket[Joined]:
-        return self._run(group, lambda shard, now, ticket: shard.join(now, ticket, group, asked))
+        return self._run(
+            group, lambda shard, now, ticket: shard.join(now, ticket, named(group), asked)
+        )
 
     def sync(self, group: str, asked: Syncing) -> Ticket[Synced]:
-        return self._run(group, lambda shard, now, ticket: shard.sync(now, ticket, group, asked))
+        return self._run(
+            group, lambda shard, now, ticket: shard.sync(now, ticket, named(group), asked)
+        )
 
     def heartbeat(self, group: str, who: Leaving, generation: int) -> Ticket[Done]:
         return self._run(
-            group, lambda shard, now, ticket: shard.heartbeat(now, ticket, group, who, generation)
+            group,
+            lambda shard, now, ticket: shard.heartbeat(now, ticket, named(group), who, generation),
         )
 
     def leave(self, group: str, leaving: tuple[Leaving, ...]) -> Ticket[tuple[Refused, ...]]:
-        return self._run(group, lambda shard, now, ticket: shard.leave(now, ticket, group, leaving))
+        return self._run(
+            group, lambda shard, now, ticket: shard.leave(now, ticket, named(group), leaving)
+        )
 
     def commit(
         self,
@@ -62,28 +69,25 @@ class GroupCoordinator:
         committer: Committer,
         offsets: tuple[tuple[TopicPartition, CommittedOffset], ...],
     ) -> Ticket[tuple[Refused, ...]]:
-        """The group's name may be empty here and in `fetch`, for clients as old as that."""
         return self._run(
-            group,
-            lambda shard, now, ticket: shard.commit(now, ticket, group, committer, offsets),
-            needs_name=False,
+            group, lambda shard, now, ticket: shard.commit(now, ticket, group, committer, offsets)
         )
 
     def fetch(
         self, group: str, wanted: Iterable[TopicPartition] | None, reader: Reader = ADMINISTRATOR
     ) -> Ticket[Offsets]:
-        return self._run(
-            group,
-            lambda shard, _, ticket: shard.fetch(ticket, group, wanted, reader),
-            needs_name=False,
-        )
+        return self._run(group, lambda shard, _, ticket: shard.fetch(ticket, group, wanted, reader))
 
     def delete_offsets(
         self, group: str, wanted: tuple[TopicPartition, ...]
     ) -> Ticket[tuple[Refused, ...]]:
         return self._run(
-            group, lambda shard, _, ticket: shard.delete_offsets(ticket, group, wanted)
+            group, lambda shard, _, ticket: shard.delete_offsets(ticket, named(group), wanted)
         )
+
+    def partitions_deleted(self, gone: Collection[TopicPartition]) -> None:
+        """Topics are no more: offsets in them mean nothing to a topic made anew."""
+        self.runtime.run_everywhere(lambda shard, _, ticket: shard.forget(ticket, gone))
 
     def delete_group(self, group: str) -> Ticket[Done]:
         return self._run(group, lambda shard, _, ticket: shard.delete_group(ticket, group))
@@ -101,16 +105,13 @@ class GroupCoordinator:
         return self._run(group, lambda shard, _, ticket: shard.describe_consumer(ticket, group))
 
     def _run(
-        self,
-        group: str,
-        operation: Callable[[GroupShard, Now, Ticket[T]], Decision],
-        *,
-        needs_name: bool = True,
+        self, group: str, operation: Callable[[GroupShard, Now, Ticket[T]], Decision]
     ) -> Ticket[T]:
-        if not group and needs_name:
-            operation = _refused
         return self.runtime.run(self.partition_of(group), operation)
 
 
-def _refused(shard: GroupShard, now: Now, ticket: Ticket[T]) -> Decision:  # noqa: ARG001 - as others
-    raise InvalidGroupId("a group needs a name")
+def named(group: str) -> str:
+    """Members need a group with a name; offsets were once committed without."""
+    if not group:
+        raise InvalidGroupId("a group needs a name")
+    return group

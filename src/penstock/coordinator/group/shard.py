@@ -1,6 +1,6 @@
 """The groups of one partition of `__consumer_offsets`, and what can be done with them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeAlias
 
 import msgspec
@@ -225,6 +225,16 @@ class GroupShard:
             if no is None and where in offsets
         )
         return Outcome(records, (answer(ticket, refused),))
+
+    def forget(self, ticket: Ticket[Done], gone: Collection[TopicPartition]) -> Decision:
+        """Drop the offsets of partitions that are no more, whatever group they are of."""
+        records = tuple(
+            OffsetRecord(group, *where, None)
+            for group, offsets in self.offsets.items()
+            for where in gone
+            if where in offsets
+        )
+        return Outcome(records, (answer(ticket, Done()),))
 
     def delete_group(self, ticket: Ticket[Done], group: str) -> Decision:
         consumer = self.consumer_groups.get(group)

@@ -1,0 +1,280 @@
+"""A group's story as text: commands in, events out, for people to read and for tests to replay.
+
+    join a            a member asks to join; options as `static=i1 session=9000 protocols=x,y`;
+                      `known=` comes without an id and wants one, `known=x` comes as x
+    sync a a=s1 b=s2  the leader hands shares in
+    pass 3000         time goes by, in milliseconds
+    restart           another coordinator reads the log
+
+Behind each command stand the events that it must cause, one to a line, with two blanks before
+them. Member ids are the names that the transcript gives; generations and states are real.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from penstock.clock import Clock
+from penstock.config.group import GroupConfig
+from penstock.coordinator.group.consumer.group import Topics
+from penstock.coordinator.group.coordinator import GroupCoordinator
+from penstock.coordinator.group.join import Joining
+from penstock.coordinator.group.member import Joined, ProtocolMetadata, Synced
+from penstock.coordinator.group.membership import Leaving, Syncing
+from penstock.coordinator.group.offsets import CommittedOffset, Committer
+from penstock.coordinator.group.records import GroupFormat, StoredRecord
+from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.outcome import Ticket
+from penstock.coordinator.runtime import Runtime
+from penstock.coordinator.storage import RawRecord
+from penstock.errors import KafkaError
+from penstock.record.build import build_batch, numbered
+from penstock.testing.loop import ManualLoop
+from penstock.types import Buffer, TopicPartition
+
+GROUP = "g"
+
+
+class MemoryLog:
+    """A partition's log in memory; `full` refuses every append, `committed` may lag behind."""
+
+    def __init__(self) -> None:
+        self.batches: list[bytearray] = []
+        self.ends: list[int] = []
+        self.refusal: KafkaError | None = None
+        self.commits = True
+        self._committed = 0
+        self.start_offset = 0
+
+    @property
+    def end_offset(self) -> int:
+        return self.ends[-1] if self.ends else 0
+
+    def append(self, records: list[RawRecord], now_ms: int) -> int:
+        if self.refusal is not None:
+            raise self.refusal
+        start = self.end_offset
+        self.batches.append(build_batch(numbered(records, now_ms, start), base_offset=start))
+        self.ends.append(start + len(records))
+        if self.commits:
+            self._committed = self.end_offset
+        return self.end_offset
+
+    def commit(self) -> None:
+        self._committed = self.end_offset
+
+    def is_committed(self, offset: int) -> bool:
+        return self._committed >= offset
+
+    def read(self, offset: int) -> Buffer:
+        """One batch at a time, so that loading has many slices."""
+        at = next((i for i, end in enumerate(self.ends) if end > offset), None)
+        return b"" if at is None else self.batches[at]
+
+
+class LoopClock:
+    """The clock of a `ManualLoop`; the time of day began a while before."""
+
+    def __init__(self, loop: ManualLoop) -> None:
+        self._loop = loop
+
+    def now_ms(self) -> int:
+        return 1_000_000 + round(self._loop.now_s * 1000)
+
+    def monotonic_ms(self) -> int:
+        return round(self._loop.now_s * 1000)
+
+
+def coordinator(
+    log: MemoryLog,
+    loop: ManualLoop,
+    clock: Clock,
+    config: GroupConfig,
+    topics: Callable[[], Topics] = dict,
+) -> GroupCoordinator:
+    """One that has nothing but this partition, and has not read it yet."""
+    runtime: Runtime[GroupShard, StoredRecord] = Runtime(
+        "offsets",
+        lambda: GroupShard(config, topics=topics),
+        GroupFormat(),
+        loop=loop,
+        clock=clock,
+        told=lambda _: None,
+    )
+    groups = GroupCoordinator(runtime, lambda: 1)
+    runtime.lead(0, log)
+    return groups
+
+
+class Story:
+    """One group and its log, driven by lines."""
+
+    def __init__(self, config: GroupConfig) -> None:
+        self._config = config
+        self.loop = ManualLoop()
+        self.log = MemoryLog()
+        self.clock = LoopClock(self.loop)
+        self._tickets: dict[str, tuple[Ticket[Any], Callable[[object], str]]] = {}
+        self.generations: dict[str, int] = {}
+        self._state = ""
+        self._rebalances = 0
+        self._start()
+
+    def _start(self) -> None:
+        self.groups = coordinator(self.log, self.loop, self.clock, self._config)
+        self.loop.advance()
+
+    @property
+    def shard(self) -> GroupShard:
+        return self.groups.shards()[0]
+
+    def play(self, line: str) -> list[str]:
+        """What happens because of a command."""
+        command, *words = line.split()
+        options = dict(word.split("=", 1) for word in words if "=" in word)
+        names = [word for word in words if "=" not in word]
+        getattr(self, f"_{command}")(*names, **options)
+        return [*self._answers(), *self._changes()]
+
+    def _answers(self) -> Iterator[str]:
+        ready = self.groups.runtime.is_ready
+        for name, (ticket, told) in list(self._tickets.items()):
+            if ready(ticket):
+                del self._tickets[name]
+                reply = ticket.reply
+                yield f"{name}: {reply.code.name if isinstance(reply, KafkaError) else told(reply)}"
+
+    def _changes(self) -> Iterator[str]:
+        known = self.shard.groups.get(GROUP)
+        state = "gone" if known is None else f"{known.state.value} {known.generation}"
+        if state != self._state:
+            self._state = state
+            yield f"group: {state}"
+        rebalances = self.shard.rebalances.of(GROUP)
+        for each in rebalances[self._rebalances :]:
+            yield f"log: generation {each.generation} in {each.duration_ms} ms: {each.reason}"
+        self._rebalances = len(rebalances)
+
+    def _wait(self, name: str, ticket: Ticket[Any], told: Callable[..., str]) -> None:
+        self._tickets[name] = (ticket, told)
+
+    def _join(
+        self,
+        name: str,
+        *,
+        static: str | None = None,
+        session: str = "10000",
+        rebalance: str = "60000",
+        protocols: str = "range",
+        kind: str = "consumer",
+        known: str | None = None,
+        reason: str = "",
+        skip: str = "",
+    ) -> None:
+        group = self.shard.groups.get(GROUP)
+        is_known = group is not None and (name in group.members or name in group.pending)
+        ticket = self.groups.join(
+            GROUP,
+            Joining(
+                member_id=(name if is_known else "") if known is None else known,
+                new_member_id=name,
+                instance_id=static,
+                session_timeout_ms=int(session),
+                rebalance_timeout_ms=int(rebalance),
+                protocol_type=kind,
+                protocols=tuple(
+                    ProtocolMetadata(each, f"{name}/{each}".encode())
+                    for each in protocols.split(",")
+                ),
+                reason=reason,
+                needs_known_id=known == "",
+                may_skip_assignment=bool(skip),
+            ),
+        )
+        self._wait(f"join {name}", ticket, lambda joined: self._joined(name, joined))
+
+    def _joined(self, name: str, joined: Joined) -> str:
+        self.generations[name] = joined.generation
+        text = f"{joined.protocol} {joined.generation} leader={joined.leader}"
+        if joined.members:
+            text += f" members={','.join(each.id for each in joined.members)}"
+        return f"{text} skip" if joined.skip_assignment else text
+
+    def _sync(self, name: str, **shares: str) -> None:
+        generation = int(shares.pop("generation", self.generations.get(name, 0)))
+        static = shares.pop("static", None)
+        ticket = self.groups.sync(
+            GROUP,
+            Syncing(
+                member_id=name,
+                instance_id=static,
+                generation=generation,
+                assignments={who: share.encode() for who, share in shares.items()},
+            ),
+        )
+
+        def told(synced: Synced) -> str:
+            return synced.assignment.decode() or "nothing"
+
+        self._wait(f"sync {name}", ticket, told)
+
+    def _beat(self, *names: str, generation: str = "", static: str | None = None) -> None:
+        for name in names:
+            number = int(generation or self.generations.get(name, 0))
+            ticket = self.groups.heartbeat(GROUP, Leaving(name, static), number)
+            self._wait(f"beat {name}", ticket, lambda _: "ok")
+
+    def _leave(self, *names: str, static: str | None = None, reason: str = "") -> None:
+        leaving = [Leaving(name, None, reason) for name in names]
+        leaving += [Leaving("", static)] if static is not None else []
+        ticket = self.groups.leave(GROUP, tuple(leaving))
+
+        def told(refused: tuple[KafkaError | None, ...]) -> str:
+            return ",".join("ok" if each is None else each.code.name for each in refused)
+
+        self._wait(f"leave {' '.join(names) or static}", ticket, told)
+
+    def _commit(self, name: str, offset: str, *, generation: str = "", topic: str = "t") -> None:
+        member = "" if name == "nobody" else name
+        number = int(generation or self.generations.get(name, -1))
+        committed = CommittedOffset(int(offset), commit_ms=self.clock.now_ms())
+        ticket = self.groups.commit(
+            GROUP,
+            Committer(generation=number, member_id=member),
+            ((TopicPartition(topic, 0), committed),),
+        )
+        self._wait(f"commit {name}", ticket, lambda _: "ok")
+
+    def _fetch(self) -> None:
+        ticket = self.groups.fetch(GROUP, None)
+
+        def told(offsets: dict[TopicPartition, CommittedOffset]) -> str:
+            return " ".join(f"{k}={v.offset}" for k, v in sorted(offsets.items())) or "nothing"
+
+        self._wait("fetch", ticket, told)
+
+    def _delete(self) -> None:
+        self._wait("delete", self.groups.delete_group(GROUP), lambda _: "ok")
+
+    def _pass(self, milliseconds: str) -> None:
+        until_s = round(self.loop.now_s + int(milliseconds) / 1000, 3)
+        self.loop.advance(until_s - self.loop.now_s + 1e-6)  # sums of floats fall short
+        self.loop.now_s = until_s
+
+    def _restart(self) -> None:
+        self.groups.runtime.resign(0)
+        self._rebalances = 0
+        self._start()
+
+
+def replayed(path: Path, config: GroupConfig) -> str:
+    """The transcript as the group really behaves: equal to the file, if the file is right."""
+    story = Story(config)
+    lines = []
+    for line in path.read_text().splitlines():
+        if line.startswith("  "):
+            continue
+        lines.append(line)
+        if line and not line.startswith("#"):
+            lines += [f"  {event}" for event in story.play(line)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,209 @@
+"""The runtime: what is appended before it is answered, and what happens when it cannot be."""
+
+import gc
+import weakref
+
+import pytest
+
+from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
+from penstock.config.group import GroupConfig
+from penstock.coordinator.group.coordinator import GroupCoordinator
+from penstock.coordinator.group.join import Joining
+from penstock.coordinator.group.member import ProtocolMetadata
+from penstock.coordinator.group.membership import Syncing
+from penstock.coordinator.group.offsets import CommittedOffset, Committer
+from penstock.coordinator.group.state import State
+from penstock.coordinator.outcome import Ticket
+from penstock.coordinator.refusal import CoordinatorNotAvailable
+from penstock.errors import ErrorCode, KafkaError
+from penstock.record.batch import read_header
+from penstock.record.build import build_batch, numbered
+from penstock.record.control import build_marker
+from penstock.testing.loop import ManualLoop
+from penstock.types import TopicPartition
+
+WHERE = TopicPartition("t", 0)
+CONFIG = GroupConfig()
+
+
+class Stage:
+    """A coordinator with its log and its loop."""
+
+    def __init__(self) -> None:
+        self.loop, self.log = ManualLoop(), MemoryLog()
+        self.groups = self.started()
+
+    def started(self) -> GroupCoordinator:
+        return coordinator(self.log, self.loop, LoopClock(self.loop), CONFIG)
+
+    def commit(self, offset: int, group: str = GROUP) -> Ticket[tuple[KafkaError | None, ...]]:
+        return self.groups.commit(group, Committer(), ((WHERE, CommittedOffset(offset)),))
+
+    def is_ready(self, ticket: Ticket[object]) -> bool:
+        return self.groups.runtime.is_ready(ticket)
+
+    def join(self) -> Ticket[object]:
+        joining = Joining(
+            new_member_id="a",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            protocol_type="consumer",
+            protocols=(ProtocolMetadata("range", b""),),
+        )
+        return self.groups.join(GROUP, joining)  # type: ignore[return-value]  # read only
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def code(ticket: Ticket[object]) -> ErrorCode:
+    assert isinstance(ticket.reply, KafkaError)
+    return ticket.reply.code
+
+
+def test_an_answer_waits_until_its_records_are_committed(stage: Stage) -> None:
+    stage.log.commits = False
+    ticket = stage.commit(5)
+    assert not stage.is_ready(ticket)
+    stage.log.commit()
+    assert stage.is_ready(ticket)
+    assert ticket.reply == (None,)
+
+
+def test_an_offset_is_not_told_before_it_is_committed(stage: Stage) -> None:
+    stage.log.commits = False
+    stage.commit(5)
+    ticket = stage.groups.fetch(GROUP, None)
+    assert not stage.is_ready(ticket)
+    stage.log.commit()
+    assert stage.is_ready(ticket)
+
+
+def test_what_cannot_be_written_has_not_happened(stage: Stage) -> None:
+    stage.commit(5)
+    stage.log.refusal = CoordinatorNotAvailable("too few replicas")
+    assert code(stage.commit(6)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    stage.log.refusal = None
+    assert stage.groups.fetch(GROUP, None).reply == {WHERE: CommittedOffset(5)}
+
+
+def test_shares_that_cannot_be_written_are_nobodys(stage: Stage) -> None:
+    stage.join()
+    stage.loop.advance(1)
+    stage.log.refusal = CoordinatorNotAvailable("too few replicas")
+    asked = Syncing(member_id="a", generation=1, assignments={"a": b"all"})
+    assert code(stage.groups.sync(GROUP, asked)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert stage.groups.shards()[0].groups[GROUP].state is State.COMPLETING_REBALANCE
+    stage.log.refusal = None
+    assert stage.groups.sync(GROUP, asked).reply is not None
+
+
+def test_what_is_due_is_tried_again_until_it_can_be_written(stage: Stage) -> None:
+    stage.join()
+    stage.loop.advance(1)
+    stage.groups.sync(GROUP, Syncing(member_id="a", generation=1, assignments={"a": b"all"}))
+    stage.log.refusal = CoordinatorNotAvailable("too few replicas")
+    stage.loop.advance(11)
+    assert stage.groups.shards()[0].groups[GROUP].state is State.STABLE
+    stage.log.refusal = None
+    stage.loop.advance(1)
+    assert stage.groups.shards()[0].groups[GROUP].state is State.EMPTY
+
+
+def test_whoever_waits_hears_when_the_coordinator_moves(stage: Stage) -> None:
+    ticket = stage.join()
+    assert ticket.reply is None
+    stage.groups.runtime.resign(0)
+    assert stage.is_ready(ticket)
+    assert code(ticket) is ErrorCode.NOT_COORDINATOR
+    assert code(stage.commit(5)) is ErrorCode.NOT_COORDINATOR
+    stage.loop.advance(100)  # no timer of the old shard strikes
+    assert stage.loop.waiting == 0
+
+
+def test_a_client_that_went_away_is_not_kept(stage: Stage) -> None:
+    ticket = weakref.ref(stage.commit(5))
+    gc.collect()
+    assert ticket() is None
+
+
+def test_a_shard_answers_when_all_of_its_log_is_read(stage: Stage) -> None:
+    for offset in range(3):
+        stage.commit(offset)
+    stage.groups = stage.started()
+    assert code(stage.commit(9)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    with pytest.raises(KafkaError, match="is being loaded"):
+        stage.groups.shards()
+    stage.loop.advance()
+    assert stage.groups.fetch(GROUP, None).reply == {WHERE: CommittedOffset(2)}
+
+
+def test_a_log_that_cannot_be_read_is_not_taken_for_an_empty_one(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.commit(5)
+    newer = b"\0\1" + b"\0\1g\0\1t\0\0\0\0", b"\0\x63"
+    stage.log.batches.append(build_batch(numbered([newer], 0, 1), base_offset=1))
+    stage.log.ends.append(2)
+    stage.groups = stage.started()
+    stage.loop.advance()
+    assert code(stage.commit(6)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert "OffsetCommitValue v99 is newer than this broker" in caplog.text
+
+
+@pytest.mark.parametrize(("committed", "found"), [(True, 7), (False, 5), (None, 5)])
+def test_records_of_a_transaction_count_once_it_is_committed(
+    stage: Stage, committed: bool | None, found: int
+) -> None:
+    """So Kafka writes offsets of transactions; a log of its may hold them."""
+    stage.commit(5)
+    other = Stage()
+    other.commit(7)
+    header = read_header(other.log.batches[0])
+    raw = other.log.batches[0]
+    assert header.record_count == 1
+    key_value = next(iter(_pairs(raw)))
+    stage.log.batches.append(
+        build_batch(
+            numbered([key_value], 0, 1),
+            base_offset=1,
+            producer_id=3,
+            producer_epoch=0,
+            base_sequence=0,
+            transactional=True,
+        )
+    )
+    stage.log.ends.append(2)
+    if committed is not None:
+        marker = build_marker(
+            producer_id=3,
+            producer_epoch=0,
+            committed=committed,
+            coordinator_epoch=0,
+            timestamp=0,
+            base_offset=2,
+        )
+        stage.log.batches.append(marker)
+        stage.log.ends.append(3)
+    stage.groups = stage.started()
+    stage.loop.advance()
+    reply = stage.groups.fetch(GROUP, None).reply
+    assert isinstance(reply, dict)
+    assert reply[WHERE].offset == found
+
+
+def _pairs(batch: bytearray) -> list[tuple[bytes | None, bytes | None]]:
+    from penstock.record.record import records
+
+    return [(each.key, each.value) for each in records(batch, read_header(batch), 1 << 20)]
+
+
+def test_offsets_of_deleted_topics_are_forgotten(stage: Stage) -> None:
+    stage.commit(5)
+    stage.groups.partitions_deleted([WHERE])
+    assert stage.groups.fetch(GROUP, None).reply == {}
+    stage.groups = stage.started()
+    stage.loop.advance()
+    assert stage.groups.fetch(GROUP, None).reply == {}

@@ -1,0 +1,155 @@
+"""Rules of groups and offsets, by values."""
+
+import pytest
+
+from group_transcript import Story
+from penstock.config.group import GroupConfig
+from penstock.coordinator.group.classic_group import ClassicGroup, subscription
+from penstock.coordinator.group.offsets import CommittedOffset, expired, too_large
+from penstock.coordinator.group.records import GroupFormat, GroupRecord, OffsetRecord
+from penstock.coordinator.group.state import TRANSITIONS, State
+from penstock.coordinator.keys import partition_for
+from penstock.coordinator.storage import RawRecord
+from penstock.errors import ProtocolError
+from penstock.types import TopicPartition
+from penstock.wire.codec import encode
+from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from penstock.wire.messages.group_metadata_value import GroupMetadataValue
+from penstock.wire.messages.offset_commit_value import OffsetCommitValue
+
+WHERE = TopicPartition("t", 0)
+
+
+@pytest.mark.parametrize(
+    ("key", "count", "partition"),
+    [
+        ("", 50, 0),
+        ("a", 50, 47),
+        ("console-consumer-1", 50, 24),
+        # Java's hash of this text is the one integer that has no absolute value.
+        ("polygenelubricants", 50, 0),
+        ("\U0001f600", 1000, 899),
+    ],
+)
+def test_a_group_belongs_to_the_partition_that_java_computes(
+    key: str, count: int, partition: int
+) -> None:
+    assert partition_for(key, count) == partition
+
+
+def test_every_state_has_its_transitions() -> None:
+    assert set(TRANSITIONS) == set(State)
+    assert TRANSITIONS[State.DEAD] == frozenset()
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_a_subscription_of_any_version_is_understood(version: int) -> None:
+    metadata = bytes([0, version]) + encode(
+        ConsumerProtocolSubscription(topics=["a", "b"]), version
+    )
+    assert subscription(metadata) == {"a", "b"}
+
+
+@pytest.mark.parametrize("metadata", [b"", b"\0", b"\0\0\0\0\0\7x"])
+def test_what_is_no_subscription_is_not_guessed_at(metadata: bytes) -> None:
+    assert subscription(metadata) is None
+
+
+def test_metadata_has_a_limit() -> None:
+    assert too_large("é" * 4096, 4096) is None
+    assert too_large("é" * 4097, 4096) is not None
+
+
+EMPTY = ClassicGroup("g", protocol_type="consumer", state_since_ms=1000)
+
+
+@pytest.mark.parametrize(
+    ("group", "committed", "now_ms", "gone"),
+    [
+        (EMPTY, CommittedOffset(1, commit_ms=0), 1999, False),
+        (EMPTY, CommittedOffset(1, commit_ms=0), 2000, True),
+        (EMPTY, CommittedOffset(1, commit_ms=1500), 2000, True),
+        (EMPTY, CommittedOffset(1, commit_ms=0, expire_ms=5000), 4999, False),
+        (EMPTY, CommittedOffset(1, commit_ms=0, expire_ms=1500), 1500, True),
+        (ClassicGroup("g"), CommittedOffset(1, commit_ms=1500), 2499, False),
+        (ClassicGroup("g"), CommittedOffset(1, commit_ms=1500), 2500, True),
+        (
+            ClassicGroup("g", state=State.PREPARING_REBALANCE, protocol_type="consumer"),
+            CommittedOffset(1, commit_ms=0),
+            99_999,
+            False,
+        ),
+        (
+            ClassicGroup("g", state=State.STABLE, protocol_type="connect"),
+            CommittedOffset(1, commit_ms=0),
+            99_999,
+            False,
+        ),
+    ],
+)
+def test_offsets_expire_by_kafkas_rules(
+    group: ClassicGroup, committed: CommittedOffset, now_ms: int, gone: bool
+) -> None:
+    assert expired(group, {WHERE: committed}, now_ms, 1000) == ([WHERE] if gone else [])
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_offsets_of_every_version_are_read(version: int) -> None:
+    key = GroupFormat().encode(OffsetRecord("g", "t", 0, None)).key
+    value = bytes([0, version]) + encode(OffsetCommitValue(offset=9, metadata="m"), version)
+    read = GroupFormat().decode(RawRecord(key, value))
+    assert isinstance(read, OffsetRecord)
+    assert read.committed is not None
+    assert (read.committed.offset, read.committed.metadata) == (9, "m")
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_groups_of_every_version_are_read(version: int) -> None:
+    key = GroupFormat().encode(GroupRecord("g", None)).key
+    value = bytes([0, version]) + encode(GroupMetadataValue(generation=3), version)
+    read = GroupFormat().decode(RawRecord(key, value))
+    assert isinstance(read, GroupRecord)
+    assert read.metadata is not None
+    assert read.metadata.generation == 3
+
+
+def test_records_of_other_kinds_are_passed_over() -> None:
+    assert GroupFormat().decode(RawRecord(b"\0\3\0\1g", b"\0\0")) is None
+
+
+def test_a_record_without_its_kind_is_refused() -> None:
+    with pytest.raises(ProtocolError):
+        GroupFormat().decode(RawRecord(b"", b""))
+
+
+def test_an_expiring_offset_is_written_in_the_version_that_can_say_so() -> None:
+    record = OffsetRecord("g", "t", 0, CommittedOffset(1, expire_ms=5))
+    raw = GroupFormat().encode(record)
+    assert raw.value is not None
+    assert raw.value[:2] == b"\0\1"
+    assert GroupFormat().decode(raw) == record
+
+
+def test_a_full_group_takes_nobody_in() -> None:
+    story = Story(GroupConfig(group_max_size=2))
+    for line in ("join a", "join b"):
+        assert "GROUP_MAX_SIZE_REACHED" not in str(story.play(line))
+    assert story.play("join c") == ["join c: GROUP_MAX_SIZE_REACHED"]
+    story.play("pass 1000")
+    story.play("sync a a=x b=y")
+    assert story.play("join c") == ["join c: GROUP_MAX_SIZE_REACHED"]
+    # Whoever joins again is one of them.
+    assert story.play("join a") == ["group: PreparingRebalance 1"]
+
+
+def test_the_rebalance_log_keeps_the_newest() -> None:
+    story = Story(GroupConfig())
+    story.play("join a")
+    story.play("pass 1000")
+    story.play("sync a a=x")
+    for _ in range(30):
+        story.play("join a")
+        story.play("sync a a=x")
+    kept = story.shard.rebalances.of("g")
+    assert len(kept) == 20
+    assert kept[-1].generation == 31
