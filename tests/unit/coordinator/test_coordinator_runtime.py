@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.join import Joining
-from penstock.coordinator.group.member import ProtocolMetadata
+from penstock.coordinator.group.member import Joined, ProtocolMetadata
 from penstock.coordinator.group.membership import Syncing
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.state import State
@@ -39,10 +40,10 @@ class Stage:
     def commit(self, offset: int, group: str = GROUP) -> Ticket[tuple[KafkaError | None, ...]]:
         return self.groups.commit(group, Committer(), ((WHERE, CommittedOffset(offset)),))
 
-    def is_ready(self, ticket: Ticket[object]) -> bool:
+    def is_ready(self, ticket: Ticket[Any]) -> bool:
         return self.groups.runtime.is_ready(ticket)
 
-    def join(self) -> Ticket[object]:
+    def join(self) -> Ticket[Joined]:
         joining = Joining(
             new_member_id="a",
             session_timeout_ms=10_000,
@@ -50,7 +51,7 @@ class Stage:
             protocol_type="consumer",
             protocols=(ProtocolMetadata("range", b""),),
         )
-        return self.groups.join(GROUP, joining)  # type: ignore[return-value]  # read only
+        return self.groups.join(GROUP, joining)
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def stage() -> Stage:
     return Stage()
 
 
-def code(ticket: Ticket[object]) -> ErrorCode:
+def code(ticket: Ticket[Any]) -> ErrorCode:
     assert isinstance(ticket.reply, KafkaError)
     return ticket.reply.code
 

@@ -47,7 +47,7 @@ def test_a_subscription_of_any_version_is_understood(version: int) -> None:
     metadata = bytes([0, version]) + encode(
         ConsumerProtocolSubscription(topics=["a", "b"]), version
     )
-    assert subscription(metadata) == {"a", "b"}
+    assert subscription(metadata) == frozenset({"a", "b"})
 
 
 @pytest.mark.parametrize("metadata", [b"", b"\0", b"\0\0\0\0\0\7x"])
