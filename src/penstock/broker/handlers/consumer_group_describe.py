@@ -5,7 +5,7 @@ been deleted are left out, as they have no name any more.
 """
 
 from penstock.broker.context import Context
-from penstock.broker.handlers.describe_groups import GROUP_OPERATIONS, NOT_ASKED
+from penstock.broker.translate.operations import GROUP_OPERATIONS, NOT_ASKED
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.consumer.group import ConsumerGroup
