@@ -1,8 +1,9 @@
 """Batches as a client produces them, and what is wrong with those that a broker refuses."""
 
 from penstock.errors import ErrorCode
-from penstock.record.batch import seal
+from penstock.record.batch import HEADER_BYTES, LENGTH_END, seal
 from penstock.record.build import build_batch, numbered
+from penstock.record.compression import Codec
 
 NOW_MS = 1_700_000_000_000
 PAIRS = [(b"k1", b"v1"), (b"k2", None), (b"", b"v3")]
@@ -30,10 +31,37 @@ def damaged(at: int, data: bytes) -> bytearray:
     return batch
 
 
+def of_bytes(body: bytes, codec: Codec = Codec.NONE) -> bytearray:
+    """A batch that says it has one record, and has `body`."""
+    batch = build_batch(numbered([(b"k", b"v")], NOW_MS))[:HEADER_BYTES] + body
+    batch[8:12] = (len(batch) - LENGTH_END).to_bytes(4, "big")
+    batch[22] = codec
+    seal(batch)
+    return batch
+
+
+# One record of size 8: attributes, timestamp delta, offset delta, key "k", value "v", headers.
+MALFORMED = {
+    "its size is negative": "01",
+    "its size passes the end": "12 00 00 00 02 6b 02 76 00",
+    "its size is too small": "0e 00 00 00 02 6b 02 76 00",
+    "its key passes the end": "10 00 00 00 20 6b 02 76 00",
+    "its value passes the end": "10 00 00 00 02 6b 20 76 00",
+    "its header count is negative": "10 00 00 00 02 6b 02 76 01",
+    "its headers are missing": "10 00 00 00 02 6b 02 76 02",
+    "its header key is null": "14 00 00 00 02 6b 02 76 02 01 01",
+    "its header value passes the end": "14 00 00 00 02 6b 02 76 02 00 7e",
+    "a varint does not end": "ff ff ff ff ff ff ff ff ff ff ff ff",
+    "a varint passes 32 bits": "ff ff ff ff 7f 00 00 00 00",
+    "a timestamp passes 64 bits": "22 00 ff ff ff ff ff ff ff ff ff 7f 00 02 6b 02 76 00",
+    "bytes follow it": "10 00 00 00 02 6b 02 76 00 00",
+    "nothing is there": "",
+}
+
+
 REFUSED: dict[str, tuple[bytearray, ErrorCode]] = {
     "nothing at all": (bytearray(), INVALID),
     "a cut batch": (produced()[:-1], INVALID),
-    "a byte too many": (produced() + b"\0", INVALID),
     "two batches": (produced() + produced(), INVALID),
     "magic 0": (damaged(16, b"\0"), INVALID),
     "magic 1": (damaged(16, b"\1"), INVALID),
@@ -44,7 +72,6 @@ REFUSED: dict[str, tuple[bytearray, ErrorCode]] = {
     "a base offset": (build_batch(numbered(PAIRS, NOW_MS, 9), base_offset=9), INVALID),
     "a codec that is none": (resealed(22, b"\7"), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
     "the control bit": (resealed(22, b"\x20"), INVALID),
-    "the broker's timestamp type": (resealed(22, b"\x08"), ErrorCode.INVALID_TIMESTAMP),
     "a last offset delta too small": (resealed(23, b"\0\0\0\1"), INVALID),
     "a negative last offset delta": (resealed(23, b"\xff\xff\xff\xff"), INVALID),
     "no records": (resealed(57, bytes(4)), INVALID),
@@ -53,5 +80,13 @@ REFUSED: dict[str, tuple[bytearray, ErrorCode]] = {
     "a producer without sequence": (resealed(53, b"\xff" * 4), INVALID),
     "a transaction of nobody": (produced(transactional=True), INVALID),
     "a time far ahead": (produced(NOW_MS + 3_600_001), ErrorCode.INVALID_TIMESTAMP),
+    **{
+        f"a record, for {wrong}": (of_bytes(bytes.fromhex(body)), INVALID)
+        for wrong, body in MALFORMED.items()
+    },
+    **{
+        f"{codec.name} data that is none": (of_bytes(b"no such data", codec), INVALID)
+        for codec in Codec
+    },
 }
 """What is wrong, the batch, and the error code of the refusal."""

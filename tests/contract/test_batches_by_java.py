@@ -1,20 +1,29 @@
 """Apache Kafka's own classes read what Penstock writes, and judge a produced batch alike."""
 
 import json
+from collections.abc import Iterable
 
 import pytest
 
 from batch_reading import reading
 from peers import java
-from penstock.record.batch import read_header, stamp_log_append_time
+from penstock.record.batch import (
+    assign,
+    read_header,
+    stamp_log_append_time,
+    stamp_max_timestamp,
+)
 from penstock.record.build import build_batch, emptied
 from penstock.record.compression import Codec
 from penstock.record.control import build_marker
 from penstock.record.record import Record
+from penstock.record.validate import BatchRules, check_produced, check_records, check_timestamps
 from produced_batches import NOW_MS, REFUSED, produced
 
 pytestmark = pytest.mark.peer
 JARS = "kafka-4.3.1"
+RULES = BatchRules(max_message_bytes=1 << 20)
+LEADER_EPOCH = 5
 
 HEADERS = [("trace", b"\x00\xff"), ("null", None), ("größe", b""), ("", b"\x01")]
 SMALL = [
@@ -66,22 +75,56 @@ def test_kafka_reads_every_batch_as_it_was_written() -> None:
 
 STRICTER = {
     "a base offset": "NONE",  # refused by Kafka too, before the classes that are asked here
-    "a byte too many": "NONE",  # Kafka drops what follows the batch
     "a codec that is none": "UNKNOWN_SERVER_ERROR",
     "a producer without epoch": "NONE",
+    "a record, for a timestamp passes 64 bits": "NONE",  # Kafka drops the bits
     "a transaction of nobody": "NONE",
-    "the broker's timestamp type": "NONE",  # refused by Kafka on topics with LogAppendTime
 }
 """Where Penstock refuses and Kafka's validator does otherwise."""
+UNFORESEEN = {"a record, for a varint does not end"} | {
+    f"{codec.name} data that is none" for codec in Codec if codec is not Codec.NONE
+}
+"""What ends in an exception there that no code was meant for."""
 
 
 def test_a_broker_of_kafka_refuses_with_the_same_code() -> None:
     cases = {name: batch for name, (batch, _) in REFUSED.items()}
     expected = {name: code.name for name, (_, code) in REFUSED.items()} | STRICTER
+    expected |= dict.fromkeys(UNFORESEEN, "UNKNOWN_SERVER_ERROR")
+    cases["a byte behind it"], expected["a byte behind it"] = produced() + b"\0", "NONE"
     for codec in Codec:
         cases[codec.name] = produced(codec=codec, producer_id=1, producer_epoch=0, base_sequence=0)
         expected[codec.name] = "NONE"
+    assert dict(zip(cases, judged("produced", cases.values()), strict=True)) == expected
+
+
+def judged(what: str, batches: Iterable[bytearray]) -> list[str]:
+    """What Kafka says of each batch on a compacted topic with CreateTime."""
     unbounded, hour_ms = 2**63 - 1, 3_600_000
-    lines = [f"true false {NOW_MS} {unbounded} {hour_ms} {batch.hex()}" for batch in cases.values()]
-    answers = java.run("Batches", "produced", jars=JARS, stdin="\n".join(lines)).splitlines()
-    assert dict(zip(cases, answers, strict=True)) == expected
+    lines = [f"true false {NOW_MS} {unbounded} {hour_ms} {batch.hex()}" for batch in batches]
+    return java.run("Batches", what, jars=JARS, stdin="\n".join(lines)).splitlines()
+
+
+def test_a_broker_of_kafka_corrects_timestamps_to_the_same_bytes() -> None:
+    batches = [
+        build_batch(
+            [Record(i, at, b"k", b"v", []) for i, at in enumerate(times)],
+            codec=codec,
+            log_append_time_ms=claimed,
+        )
+        for codec in Codec
+        for claimed in (None, NOW_MS + 9)
+        for times in ([NOW_MS], [-1, -1], [NOW_MS, NOW_MS - 5, NOW_MS + 70_000, NOW_MS])
+    ]
+    for claimed in (-1, 0, NOW_MS + 7_200_000):
+        batches += [build_batch(SMALL[:2], codec=codec) for codec in Codec]
+        for batch in batches[-len(Codec) :]:
+            stamp_max_timestamp(batch, claimed)
+    stored = judged("stored", batches)
+    for batch in batches:
+        header = check_produced(batch, RULES)
+        timestamps = check_records(batch, header, keys_required=True, limit_bytes=1 << 20)
+        check_timestamps(timestamps, RULES, NOW_MS)
+        stamp_max_timestamp(batch, timestamps.newest)
+        assign(batch, 0, LEADER_EPOCH)
+    assert [batch.hex() for batch in batches] == stored

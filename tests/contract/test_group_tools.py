@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from clients.brokers import GROUP_BROKERS, Target, parameters
 from clients.protocol import Client, Record
+from clients.settle import settled
 from peers.tools import tool
 
 pytestmark = [
@@ -35,7 +36,7 @@ def run(target: Target) -> Run:
 @pytest.fixture
 def committed(target: Target, referee: Client, topic: str) -> str:
     """A topic of two partitions with ten records each; the group of its name is at 3 and 4."""
-    referee.create_topic(topic, partitions=2)
+    referee.create_topic(topic, partitions=2, configs={"retention.ms": "-1"})
     for partition in range(2):
         referee.produce(
             topic,
@@ -44,11 +45,16 @@ def committed(target: Target, referee: Client, topic: str) -> str:
                 for n in range(10)
             ],
         )
-    offsets = [TopicPartition(topic, 0, 3), TopicPartition(topic, 1, 4)]
+    places = [TopicPartition(topic, 0, 3), TopicPartition(topic, 1, 4)]
     admin = AdminClient({"bootstrap.servers": target.bootstrap, "log_level": 0})
-    wanted = [ConsumerGroupTopicPartitions(topic, offsets)]
-    (done,) = admin.alter_consumer_group_offsets(wanted).values()
-    done.result(20)
+    wanted = [ConsumerGroupTopicPartitions(topic, places)]
+
+    def refused() -> list[str]:
+        (done,) = admin.alter_consumer_group_offsets(wanted).values()
+        return [str(each.error) for each in done.result(20).topic_partitions if each.error]
+
+    nothing: list[str] = []
+    assert settled(refused, nothing) == nothing  # a new coordinator asks for patience
     return topic
 
 

@@ -14,9 +14,9 @@ ELIGIBLE_LEADERS = (
     " settings; ours is the default"
 )
 THROWN = "an exception in Kafka; we refuse each partition"
-COLLISION = "Kafka looks for collisions of metrics' names among older topics only"
 STRICT = "bytes that break the protocol end the connection; Kafka's readers let some pass"
 EPOCH = "a producer without an epoch or a sequence could not be told from others"
+OFFSET_DELTA = "Kafka stores such a record, at an offset that the next batch has too"
 
 
 @dataclass(frozen=True)
@@ -50,20 +50,17 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("Produce: *", "*.error_message", "every refusal says why, not some of them"),
     Expected("Produce: *", "*.record_errors*", "errors per record are left out"),
     Expected("Produce: a producer of epoch -1", "*", EPOCH),
+    Expected("Produce: a record whose offset delta is wrong", "*", OFFSET_DELTA),
     Expected("Produce: bytes, records of size -2", "*", STRICT),
     Expected("Metadata: bytes, an array of size -2", "*", STRICT),
     Expected("Metadata: bytes, a topic that is no utf-8", "*", STRICT),
     Expected("ApiVersions: bytes, a client id that is no utf-8", "*", STRICT),
     Expected("Metadata: id zero and no name", "*", "an exception in Kafka: we know no such topic"),
     Expected("OffsetForLeaderEpoch: epoch -2", "*", "there is no epoch below 0"),
-    Expected("CreateTopics: with a *", "*.value", "settings are told in their usual form"),
     Expected("Fetch: isolation level *", "*", THROWN),
     Expected("Fetch: a negative *", "*", THROWN),
     Expected("Fetch: session, its topic deleted", "*.error_code", "no topic has that id any more"),
     Expected("Produce: the same partition twice", "*", "each batch has its answer"),
-    Expected("CreateTopics: a name that collides by its dots", "*", COLLISION),
-    Expected("DescribeTopicPartitions: a cursor at no topic", "*", "it goes on behind it"),
-    Expected("DescribeTopicPartitions: an empty name", "*", "no topic has an empty name"),
     Expected("DescribeProducers: *", "*.error_message", "every refusal says why, or none"),
     Expected("DescribeConfigs: all brokers", "results[[]4].configs*", ELIGIBLE_LEADERS),
 )

@@ -23,6 +23,7 @@ from penstock.broker.coordinator_log import PartitionCoordinatorLog
 from penstock.broker.coordinators import Coordinators
 from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.group_metrics import group_metrics
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
 from penstock.broker.metrics import table as metrics_table
@@ -31,9 +32,10 @@ from penstock.broker.server import Server, bind
 from penstock.broker.state_file import BrokerState
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock, SystemClock
+from penstock.config.broker import BrokerConfig
 from penstock.config.effective import BrokerLayers, effective_topic_config
 from penstock.config.group import GroupConfig
-from penstock.config.listener import Endpoint
+from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.sources import Resolved
 from penstock.config.topic import TopicConfig
 from penstock.controller import membership
@@ -59,6 +61,7 @@ from penstock.metadata.reader import read_image
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.tree import FILE_NAME, Tree
 from penstock.record.compression import Codec
+from penstock.record.walk import NATIVE
 from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, Uuid
@@ -67,6 +70,8 @@ logger = logging.getLogger(__name__)
 
 TICK_S = 1.0
 RESTART_S = 1.0
+SCRATCH_BYTES = 1 << 20
+"""Most batches fit, decompressed; larger ones get memory of their own."""
 
 
 class RunningBroker(msgspec.Struct, frozen=True):
@@ -83,8 +88,11 @@ async def running(
     """Serve for as long as the block lasts; at its end everything is on disk and released."""
     clock = clock or SystemClock()
     config, loop = resolved.config, asyncio.get_running_loop()
+    if not NATIVE:
+        logger.warning("installed without a C compiler: each produced record costs a microsecond")
     files = DiskFiles()
     log_dirs = [Path(each).absolute() for each in config.identity.directories]
+    refuse_unserved(config)
     make_directory(directory)
     async with AsyncExitStack() as stack:
         sockets = {each: bind(each, config.network) for each in config.listener.endpoints()}
@@ -97,11 +105,12 @@ async def running(
         cluster = Cluster(await read_image(metadata))
         known = identity.remembered(files, log_dirs)
         broker_id = identity.broker_id(config.identity.number, known)
+        static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
 
         def topic_config(topic: str) -> TopicConfig:
             image = cluster.image
             own = image.broker_configs.get(broker_id, {})
-            layers = BrokerLayers(resolved.texts(), image.default_broker_config, own)
+            layers = BrokerLayers(static, image.default_broker_config, own)
             return effective_topic_config(image.topic_configs.get(topic, {}), layers)
 
         logs = LogStore(files, log_dirs, topic_config, boot_id=kernel_boot_id())
@@ -133,7 +142,7 @@ async def running(
             broker_id,
             local,
             config=config.controller,
-            static={**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"},
+            static=static,
             clock=clock,
         )
         addresses = advertised(config.listener.advertised(), sockets)
@@ -152,7 +161,7 @@ async def running(
             services = Services(
                 broker_id=broker_id,
                 config=config,
-                static=resolved.texts(),
+                static=static,
                 served=frozenset(HANDLERS),
                 cluster=cluster,
                 controller=controller,
@@ -167,6 +176,7 @@ async def running(
                     lambda: random.SystemRandom().randrange(1, 2**31),
                 ),
                 encoded_topics={},
+                scratch=bytearray(SCRATCH_BYTES),
             )
             routes = Routes(HANDLERS)
             server = Server(loop, tasks, config.network, routes, services, clock)
@@ -184,7 +194,9 @@ async def running(
                 web = {
                     ("GET", "/healthz"): healthz,
                     ("GET", "/readyz"): readyz({"log directories": lambda: bool(logs.online)}),
-                    ("GET", "/metrics"): metrics(metrics_table(services, server, routes)),
+                    ("GET", "/metrics"): metrics(
+                        metrics_table(services, server, routes) | group_metrics(services, clock)
+                    ),
                 }
                 bound = await stack.enter_async_context(serving(tasks, web, host, int(port)))
                 http = f"{bound.host}:{bound.port}"
@@ -223,6 +235,19 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
+
+
+def refuse_unserved(config: BrokerConfig) -> None:
+    """What cannot be had yet is refused: nobody may think that it is there."""
+    if config.zookeeper.zookeeper_connect:
+        raise ConfigError(
+            "zookeeper.connect: clusters are not served yet; leave it out for one node"
+        )
+    for each in config.listener.endpoints():
+        if each.protocol is not SecurityProtocol.PLAINTEXT:
+            raise ConfigError(
+                f"listeners: {each.listener} speaks {each.protocol}; only PLAINTEXT is served yet"
+            )
 
 
 def make_directory(directory: Path) -> None:

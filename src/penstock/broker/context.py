@@ -1,6 +1,7 @@
 """What a handler may know of its request, and what it may reach of the broker."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -52,6 +53,8 @@ class Services(msgspec.Struct, frozen=True):
     fetch_sessions: FetchSessions
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Parts of Metadata responses by topic, version and operations."""
+    scratch: bytearray
+    """Where a handler may decompress what it only looks at; free again when it returns."""
 
     def layers(self) -> BrokerLayers:
         """What the settings come from: given at start, or altered since."""
@@ -71,3 +74,7 @@ class Context(msgspec.Struct, frozen=True, gc=False):
     @property
     def version(self) -> int:
         return self.header.version
+
+
+Handler: TypeAlias = Callable[[Any, Context], Any]
+"""handler(request, context) -> its response, None, `Parked`, or a coroutine on the cold path."""

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from penstock.broker.context import Context, Peer, Services
+from penstock.broker.context import Context, Handler, Peer, Services
 from penstock.broker.waiters import Parked
 from penstock.clock import Clock
 from penstock.errors import KafkaError, ProtocolError
@@ -26,9 +26,6 @@ Outcome: TypeAlias = (
     "Message | Parked[Message] | CoroutineType[Any, Any, Message | None] | bytearray | None"
 )
 """A response; one that comes later; one ready to be sent; or none, as after `acks=0`."""
-
-Handler: TypeAlias = Callable[[Any, Context], Any]
-"""handler(request, context) -> Outcome; plain, or async on the cold path."""
 
 VIEWS_FRAME = {0}
 """Produce: its records are views of the frame. Small requests decode faster from bytes."""

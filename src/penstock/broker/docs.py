@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Mapping
 
-from penstock.broker.dispatch import Handler
+from penstock.broker.context import Handler
 from penstock.broker.handlers.table import HANDLERS
 from penstock.wire.apis import APIS, Api
 

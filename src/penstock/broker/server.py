@@ -27,13 +27,14 @@ IDLE_CHECK_S = 10.0
 
 def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
     """A listening socket; port 0 takes a free one."""
-    family = socket.AF_INET6 if ":" in endpoint.host or not endpoint.host else socket.AF_INET
+    every_interface = not endpoint.host and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if every_interface or ":" in endpoint.host else socket.AF_INET
     try:
         sock = socket.create_server(
             (endpoint.host, endpoint.port),
             family=family,
             backlog=network.socket_listen_backlog_size,
-            dualstack_ipv6=not endpoint.host and socket.has_dualstack_ipv6(),
+            dualstack_ipv6=every_interface,
         )
     except OSError as error:
         where = f"{endpoint.host or '*'}:{endpoint.port}"
@@ -64,6 +65,7 @@ class Server:
         self._loop, self._tasks, self._network = loop, tasks, network
         self._routes, self._services, self._clock = routes, services, clock
         self._listeners: dict[socket.socket, str] = {}
+        self._running: set[asyncio.Task[None]] = set()
         self.sessions: dict[Session, str] = {}
         self.connections_by_ip: Counter[str] = Counter()
         self.refused_connections = 0
@@ -118,7 +120,9 @@ class Server:
         return self._services.waiters.park(parked, done)
 
     def run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
-        self._tasks.create_task(self._run(work, session))
+        task = self._tasks.create_task(self._run(work, session))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     async def _run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
         try:
@@ -143,3 +147,5 @@ class Server:
             sock.close()
         for session in list(self.sessions):
             session.close("the broker stops")
+        for task in self._running:
+            task.cancel()  # what it waits for may be gone before it, such as the controller

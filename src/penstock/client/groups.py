@@ -8,8 +8,15 @@ from penstock.client.cluster import Client
 from penstock.client.offsets import by_topic
 from penstock.client.refusal import check
 from penstock.client.route import ToBroker, ToCoordinator
+from penstock.errors import ProtocolError
 from penstock.types import LeaderEpoch, Offset, TopicPartition
+from penstock.wire.codec import decode
+from penstock.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from penstock.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from penstock.wire.messages.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from penstock.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -65,6 +72,66 @@ async def list_groups(client: Client) -> list[Group]:
         return sorted(found, key=lambda group: group.id)
 
     return await client.retrying(attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member as its coordinator knows it, and the partitions that it holds."""
+
+    id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedGroup:
+    """A group with its members; `strategy` is how they share partitions."""
+
+    id: str
+    state: str
+    protocol_type: str
+    strategy: str
+    members: tuple[GroupMember, ...]
+
+
+async def describe_group(client: Client, group: str) -> DescribedGroup:
+    response = await client.call(
+        DescribeGroupsRequest(groups=[group]),
+        DescribeGroupsResponse,
+        to=ToCoordinator(group),
+        check=lambda each: check(
+            each.groups[0].error_code, f"group {group}", each.groups[0].error_message
+        ),
+    )
+    (found,) = response.groups
+    return DescribedGroup(
+        group,
+        found.group_state,
+        found.protocol_type,
+        found.protocol_data,
+        tuple(
+            GroupMember(
+                each.member_id,
+                each.group_instance_id,
+                each.client_id,
+                each.client_host.removeprefix("/"),
+                _held(each.member_assignment) if found.protocol_type == "consumer" else (),
+            )
+            for each in found.members
+        ),
+    )
+
+
+def _held(assignment: bytes) -> tuple[TopicPartition, ...]:
+    """The partitions in a consumer's assignment; what is none has none."""
+    version = min(max(int.from_bytes(assignment[:2], "big", signed=True), 0), 3)
+    try:
+        shares = decode(ConsumerProtocolAssignment, version, assignment[2:]).assigned_partitions
+    except ProtocolError:
+        return ()
+    return tuple(TopicPartition(each.topic, n) for each in shares for n in each.partitions)
 
 
 async def committed_offsets(client: Client, group: str) -> dict[TopicPartition, Committed]:

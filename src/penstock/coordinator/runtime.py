@@ -131,6 +131,9 @@ class Runtime(Generic[S, Rec]):
         loaded = [partition for partition, led in self._led.items() if led.is_loaded]
         return [self.run(partition, operation) for partition in loaded]
 
+    def loaded_shards(self) -> list[S]:
+        return [led.shard for led in self._led.values() if led.is_loaded]
+
     def shards(self) -> list[S]:
         """Every shard that this broker leads; refused while one of them is loading."""
         return [self._loaded(partition).shard for partition in self._led]

@@ -153,6 +153,14 @@ def stamp_log_append_time(buf: bytearray | memoryview, now_ms: int, at: int = 0)
     seal(buf, at)
 
 
+def stamp_max_timestamp(buf: bytearray | memoryview, max_timestamp: int, at: int = 0) -> None:
+    """Make the header tell the records' largest timestamp, and that it is their producer's."""
+    (attributes,) = _ATTRIBUTES.unpack_from(buf, at + CHECKED_FROM)
+    _ATTRIBUTES.pack_into(buf, at + CHECKED_FROM, attributes & ~LOG_APPEND_TIME)
+    _TIMESTAMP.pack_into(buf, at + _MAX_TIMESTAMP_AT, max_timestamp)
+    seal(buf, at)
+
+
 def seal(buf: bytearray | memoryview, at: int = 0) -> None:
     """Write the CRC of the batch as it now is."""
     end = at + read_header(buf, at).size_bytes

@@ -76,10 +76,16 @@ def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
             return bytes(cramjam.zstd.compress(data, level=level))
 
 
-def decompress(codec: Codec, data: Buffer, limit_bytes: int) -> Buffer:
-    """What `data` holds, at most `limit_bytes` of it: `DecompressionLimit` when there is more."""
+def decompress(
+    codec: Codec, data: Buffer, limit_bytes: int, scratch: bytearray | None = None
+) -> Buffer:
+    """What `data` holds, at most `limit_bytes` of it: `DecompressionLimit` when there is more.
+
+    With `scratch` the result may be a view of it, good until its next use: fresh memory for every
+    batch costs more than most decompression, in page faults.
+    """
     try:
-        out = _decompressed(codec, data, limit_bytes)
+        out = _decompressed(codec, data, limit_bytes, scratch or bytearray())
     except cramjam.DecompressionError as error:
         raise InvalidRecord(f"bad {codec.name.lower()} data: {error}") from None
     if out is None:
@@ -87,19 +93,23 @@ def decompress(codec: Codec, data: Buffer, limit_bytes: int) -> Buffer:
     return out
 
 
-def _decompressed(codec: Codec, data: Buffer, limit_bytes: int) -> Buffer | None:
+def _decompressed(
+    codec: Codec, data: Buffer, limit_bytes: int, scratch: bytearray
+) -> Buffer | None:
     """None stands for "past the limit" in this file and in `snappy`."""
     match codec:
         case Codec.NONE:
             return data if len(data) <= limit_bytes else None
         case Codec.GZIP:
-            return _into_growing(cramjam.gzip.decompress_into, data, _gzip_size(data), limit_bytes)
+            into, declared = cramjam.gzip.decompress_into, _gzip_size(data)
+            return _into_growing(into, data, declared, limit_bytes, scratch)
         case Codec.SNAPPY:
-            return snappy.decompress(data, limit_bytes)
+            return snappy.decompress(data, limit_bytes, scratch)
         case Codec.LZ4:
-            return _into_growing(cramjam.lz4.decompress_into, data, 0, limit_bytes)
+            return _into_growing(cramjam.lz4.decompress_into, data, 0, limit_bytes, scratch)
         case Codec.ZSTD:
-            return _into_growing(cramjam.zstd.decompress_into, data, _zstd_size(data), limit_bytes)
+            into, declared = cramjam.zstd.decompress_into, _zstd_size(data)
+            return _into_growing(into, data, declared, limit_bytes, scratch)
 
 
 def _into_growing(
@@ -107,20 +117,21 @@ def _into_growing(
     data: Buffer,
     declared: int,
     limit_bytes: int,
+    scratch: bytearray,
 ) -> memoryview | None:
     """One call where `declared` (0: unknown) or the guess is large enough; None past the limit."""
     size = declared or max(len(data) * _FIRST_GUESS, _LEAST_BUFFER)
     while True:
         size = min(size, limit_bytes)
-        out = bytearray(size)
+        out = scratch if size <= len(scratch) <= limit_bytes else bytearray(size)
         try:
             return memoryview(out)[: decompress_into(data, out)]
         except cramjam.DecompressionError as error:
             if str(error) != _BUFFER_FULL:
                 raise
-        if size == limit_bytes:
+        if len(out) == limit_bytes:
             return None
-        size *= _GROWTH
+        size = len(out) * _GROWTH
 
 
 def _gzip_size(data: Buffer) -> int:

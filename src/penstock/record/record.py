@@ -40,14 +40,21 @@ def records(batch: Buffer, header: BatchHeader, limit_bytes: int) -> Iterator[Re
 
 
 def payload(batch: Buffer, header: BatchHeader, limit_bytes: int) -> bytes:
-    """The records' bytes, decompressed: a copy, because walking `bytes` is fastest."""
+    """The records' bytes, decompressed: a copy, because Python walks `bytes` fastest."""
+    return bytes(payload_view(batch, header, limit_bytes))
+
+
+def payload_view(
+    batch: Buffer, header: BatchHeader, limit_bytes: int, scratch: bytearray | None = None
+) -> Buffer:
+    """The records' bytes, decompressed, or in place where they were never compressed."""
     if len(batch) < header.size_bytes:
         raise InvalidRecord(f"{header.size_bytes - len(batch)} bytes of the batch are missing")
     body = memoryview(batch)[HEADER_BYTES : header.size_bytes]
     if header.record_count == 0 and not body:
         return b""  # compaction leaves such batches, whatever their codec
     codec = header.codec
-    return bytes(body if codec is Codec.NONE else decompress(codec, body, limit_bytes))
+    return body if codec is Codec.NONE else decompress(codec, body, limit_bytes, scratch)
 
 
 def declared_count(header: BatchHeader) -> int:

@@ -26,8 +26,8 @@ def compress(data: Buffer) -> bytes:
     return b"".join(parts)
 
 
-def decompress(data: Buffer, limit_bytes: int) -> memoryview | None:
-    """All blocks in one buffer, made once their declared sizes are known to fit; else None."""
+def decompress(data: Buffer, limit_bytes: int, scratch: bytearray) -> memoryview | None:
+    """All blocks in one buffer, taken once their declared sizes are known to fit; else None."""
     view = memoryview(data)
     blocks = _framed(view) if view[: len(MAGIC)] == MAGIC else [view]
     ends: list[int] = []
@@ -37,7 +37,7 @@ def decompress(data: Buffer, limit_bytes: int) -> memoryview | None:
         if size > limit_bytes:
             return None
         ends.append(size)
-    out = memoryview(bytearray(size))
+    out = memoryview(scratch if size <= len(scratch) else bytearray(size))[:size]
     start = 0
     for block, end in zip(blocks, ends, strict=True):
         cramjam.snappy.decompress_raw_into(block, out[start:end])

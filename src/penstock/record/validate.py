@@ -1,7 +1,6 @@
-"""What a broker checks of a produced batch: its header always, its records where it must.
+"""What a broker checks of a produced batch: its header, its records, then their timestamps.
 
-The header's check and the CRC are all that the hot path pays. Kafka's broker walks every
-record; here only topics that need it do, by `check_records`.
+What passes is stored as it came and read by every consumer, so nothing malformed may pass.
 """
 
 import msgspec
@@ -9,7 +8,6 @@ import msgspec
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import (
     HEADER_BYTES,
-    LOG_APPEND_TIME,
     MAGIC,
     MAGIC_AT,
     NO_TIMESTAMP,
@@ -19,9 +17,11 @@ from penstock.record.batch import (
     read_header,
 )
 from penstock.record.invalid import InvalidRecord
-from penstock.record.record import declared_count, payload
-from penstock.record.varint import read_varint, read_varlong
+from penstock.record.record import declared_count, payload_view
+from penstock.record.walk import walk
 from penstock.types import Buffer
+
+_TIMESTAMP_END = 1 << 63
 
 
 class BatchTooLarge(KafkaError):
@@ -49,7 +49,7 @@ class NotOneBatch(InvalidRecord):
     """No batch at all, a cut one, an old one, or several: refused before a log is looked at."""
 
 
-def check_produced(records: Buffer, rules: BatchRules, now_ms: int) -> BatchHeader:
+def check_produced(records: Buffer, rules: BatchRules) -> BatchHeader:
     """The header of the one batch that a produce request (v3 and up) holds for a partition.
 
     A few stray bytes may lie behind it, as Kafka allows: only `size_bytes` are the batch.
@@ -69,7 +69,8 @@ def check_produced(records: Buffer, rules: BatchRules, now_ms: int) -> BatchHead
         )
     _ = header.codec  # refuses a number that no codec has
     _check_producer(header)
-    _check_timestamps(header, rules, now_ms)
+    if rules.log_append_time and header.is_log_append_time:
+        raise InvalidTimestamp("only brokers may set the timestamp type LogAppendTime")
     return header
 
 
@@ -100,80 +101,43 @@ def _check_producer(header: BatchHeader) -> None:
         raise InvalidRecord("a transactional batch needs a producer id")
 
 
-def _check_timestamps(header: BatchHeader, rules: BatchRules, now_ms: int) -> None:
-    """The newest record and the first stand for all: older ones between pass unseen."""
-    if header.attributes & LOG_APPEND_TIME:
-        raise InvalidTimestamp("only brokers may set the timestamp type LogAppendTime")
+class Timestamps(msgspec.Struct, frozen=True):
+    """The span of a batch's records, as they tell it and not as their header does."""
+
+    oldest: int
+    newest: int
+
+
+def check_records(
+    batch: Buffer,
+    header: BatchHeader,
+    *,
+    keys_required: bool,
+    limit_bytes: int,
+    scratch: bytearray | None = None,
+) -> Timestamps:
+    """Walk the records, decompressed within `limit_bytes`: sizes, counts, offsets, keys."""
+    data = payload_view(batch, header, limit_bytes, scratch)
+    least_delta, greatest_delta = walk(data, declared_count(header), keys_required)
+    if header.is_log_append_time:
+        return Timestamps(header.max_timestamp, header.max_timestamp)
+    oldest = header.base_timestamp + least_delta
+    newest = header.base_timestamp + greatest_delta
+    if oldest < -_TIMESTAMP_END or newest >= _TIMESTAMP_END:
+        raise InvalidTimestamp(f"timestamps from {oldest} to {newest} pass 64 bits")
+    return Timestamps(oldest, max(newest, NO_TIMESTAMP))
+
+
+def check_timestamps(timestamps: Timestamps, rules: BatchRules, now_ms: int) -> None:
+    """The newest record and the oldest stand for all; what has no timestamp is always welcome."""
     if rules.log_append_time:
         return
-    newest, first = header.max_timestamp, header.base_timestamp
+    oldest, newest = timestamps.oldest, timestamps.newest
     if newest != NO_TIMESTAMP and newest - now_ms > rules.timestamp_after_max_ms:
         raise InvalidTimestamp(
             f"timestamp {newest} is over {rules.timestamp_after_max_ms} ms after {now_ms}"
         )
-    if first != NO_TIMESTAMP and now_ms - first > rules.timestamp_before_max_ms:
+    if oldest != NO_TIMESTAMP and now_ms - oldest > rules.timestamp_before_max_ms:
         raise InvalidTimestamp(
-            f"timestamp {first} is over {rules.timestamp_before_max_ms} ms before {now_ms}"
+            f"timestamp {oldest} is over {rules.timestamp_before_max_ms} ms before {now_ms}"
         )
-
-
-def check_records(
-    batch: Buffer, header: BatchHeader, *, keys_required: bool, limit_bytes: int
-) -> None:
-    """Walk the records without making any: sizes, counts, offsets 0..n-1, keys where required.
-
-    Deltas and key sizes of one byte are read in place: calls are what such a loop costs.
-    """
-    data = payload(batch, header, limit_bytes)
-    at = 0
-    try:
-        for index in range(declared_count(header)):
-            size, at = read_varint(data, at)
-            end = at + size
-            if size < 0 or end > len(data):
-                raise InvalidRecord(f"record {index} of {size} bytes, {len(data) - at} are left")
-            at += 1  # attributes, none of them in use
-            if data[at] < 0x80:
-                at += 1
-            else:
-                _, at = read_varlong(data, at)
-            byte = data[at]
-            if byte < 0x80:
-                offset_delta, at = byte >> 1 ^ -(byte & 1), at + 1
-            else:
-                offset_delta, at = read_varint(data, at)
-            if offset_delta != index:
-                raise InvalidRecord(f"record {index} has offset delta {offset_delta}")
-            byte = data[at]
-            if byte < 0x80:
-                key_size, at = byte >> 1 ^ -(byte & 1), at + 1
-            else:
-                key_size, at = read_varint(data, at)
-            if key_size > 0:
-                at += key_size
-            elif key_size < 0 and keys_required:
-                raise InvalidRecord(f"record {index} has no key, which a compacted topic needs")
-            value_size, at = read_varint(data, at)
-            if value_size > 0:
-                at += value_size
-            at = at + 1 if data[at] == 0 else _skip_headers(data, at, index)
-            # Lengths that run past the record show here: `at` only ever moves forward.
-            if at != end:
-                raise InvalidRecord(f"record {index} of {size} bytes has {size + at - end}")
-    except IndexError:
-        raise InvalidRecord("the last record is cut") from None
-    if at != len(data):
-        raise InvalidRecord(f"{len(data) - at} bytes follow the last record")
-
-
-def _skip_headers(data: bytes, at: int, index: int) -> int:
-    count, at = read_varint(data, at)
-    if count < 0:
-        raise InvalidRecord(f"record {index} has header count {count}")
-    for _ in range(count):
-        key_size, at = read_varint(data, at)
-        if key_size < 0:
-            raise InvalidRecord(f"record {index} has a header whose key is null")
-        value_size, at = read_varint(data, at + key_size)
-        at += max(value_size, 0)
-    return at

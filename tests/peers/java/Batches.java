@@ -32,6 +32,7 @@ import org.apache.kafka.storage.internals.log.RecordValidationException;
  * read: tells what they read, as JSON, of each batch in hex on standard input.
  * produced: tells which error a broker answers; lines of compacted, log append time, now,
  *     before and after bound, batch in hex.
+ * stored: the same lines; tells the batch, in hex, as the broker would store it, or the error.
  */
 public class Batches {
     static final HexFormat HEX = HexFormat.of();
@@ -44,7 +45,12 @@ public class Batches {
         }
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = lines.readLine(); line != null; line = lines.readLine())
-            System.out.println(args[0].equals("read") ? read(line) : produced(line.split(" ", -1)));
+            System.out.println(switch (args[0]) {
+                case "read" -> read(line);
+                case "produced" -> produced(line.split(" ", -1), false);
+                case "stored" -> produced(line.split(" ", -1), true);
+                default -> throw new IllegalArgumentException(args[0]);
+            });
     }
 
     // ---- write
@@ -98,9 +104,13 @@ public class Batches {
     }
 
     static void print(String name, MemoryRecords records) {
+        System.out.println(name + " " + hex(records));
+    }
+
+    static String hex(MemoryRecords records) {
         byte[] data = new byte[records.sizeInBytes()];
         records.buffer().duplicate().get(data);
-        System.out.println(name + " " + HEX.formatHex(data));
+        return HEX.formatHex(data);
     }
 
     // ---- read
@@ -165,7 +175,7 @@ public class Batches {
 
     // ---- produced
 
-    static String produced(String[] words) {
+    static String produced(String[] words, boolean stored) {
         boolean compacted = Boolean.parseBoolean(words[0]);
         TimestampType type = Boolean.parseBoolean(words[1]) ? TimestampType.LOG_APPEND_TIME : TimestampType.CREATE_TIME;
         Time time = new FixedTime(Long.parseLong(words[2]));
@@ -175,10 +185,11 @@ public class Batches {
             MutableRecordBatch batch = records.batches().iterator().next();
             batch.ensureValid();
             CompressionType codec = batch.compressionType();
-            new LogValidator(records, new TopicPartition("t", 0), time, codec, Compression.of(codec).build(), compacted,
+            MemoryRecords validated = new LogValidator(records, new TopicPartition("t", 0), time, codec, Compression.of(codec).build(), compacted,
                 (byte) 2, type, Long.parseLong(words[3]), Long.parseLong(words[4]), 5, AppendOrigin.CLIENT)
-                .validateMessagesAndAssignOffsets(PrimitiveRef.ofLong(0), new Uncounted(), BufferSupplier.create());
-            return "NONE";
+                .validateMessagesAndAssignOffsets(PrimitiveRef.ofLong(0), new Uncounted(), BufferSupplier.create())
+                .validatedRecords();
+            return stored ? hex(validated) : "NONE";
         } catch (RecordValidationException refusal) {
             return Errors.forException(refusal.invalidException()).name();
         } catch (RuntimeException refusal) {

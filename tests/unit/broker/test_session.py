@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from penstock.broker.context import Context, Peer, Services
-from penstock.broker.dispatch import Dispatch, Handler, Routes
+from penstock.broker.context import Context, Handler, Peer, Services
+from penstock.broker.dispatch import Dispatch, Routes
 from penstock.broker.session import READ_AHEAD_BYTES, Session
 from penstock.broker.waiters import Parked, Waiter, Waiters
 from penstock.clock import SystemClock

@@ -1,5 +1,6 @@
 """The shipped test kit, used as its users would."""
 
+import socket
 import time
 from pathlib import Path
 from urllib.request import urlopen
@@ -9,6 +10,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from penstock.errors import ConfigError
 from penstock.testing.broker import Broker
+from penstock.wire.apis import APIS
+from penstock.wire.frame import request_frame
+from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 
 def produced(bootstrap: str, topic: str, *values: str) -> None:
@@ -68,3 +72,46 @@ def test_a_wrong_setting_is_told_where_the_test_can_see_it() -> None:
         Broker(settings={"num.partitions": "none"}),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"zookeeper.connect": "127.0.0.1:2181"}, "zookeeper.connect"),
+        ({"listeners": "SSL://127.0.0.1:0", "security.inter.broker.protocol": "SSL"}, "speaks SSL"),
+        ({"listeners": "PLAINTEXT://203.0.113.1:0"}, "cannot listen on"),
+        ({"log.dirs": "/proc/nowhere"}, "/proc/nowhere"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_by_name(settings: dict[str, str], named: str) -> None:
+    with pytest.raises(ConfigError, match=named), Broker(settings=settings):
+        pass
+
+
+def test_listeners_of_two_networks_tell_each_its_own_address() -> None:
+    """A145: what a client is told depends on the listener on which it came."""
+    settings = {
+        "listeners": "INTERNAL://127.0.0.1:0,EXTERNAL://:0",
+        "advertised.listeners": "INTERNAL://127.0.0.1:19,EXTERNAL://broker.example:99",
+        "listener.security.protocol.map": "INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT",
+        "inter.broker.listener.name": "INTERNAL",
+    }
+    with Broker(settings=settings) as broker:
+        assert broker.running.state.listeners == {
+            "INTERNAL": "127.0.0.1:19",
+            "EXTERNAL": "broker.example:99",
+        }
+
+
+def test_a_request_that_waits_for_the_controller_does_not_hold_up_the_stop() -> None:
+    """The controller's queue ends first: who waits in it would wait for ever."""
+    stopping = Broker()
+    with stopping:
+        host, port = stopping.bootstrap.split(":")
+        topics = [MetadataRequestTopic(name=f"new-{number}") for number in range(200)]
+        frame = request_frame(APIS[3], 4, 1, "impatient", MetadataRequest(topics=topics))
+        clients = [socket.create_connection((host, int(port))) for _ in range(5)]
+        for client in clients:
+            client.sendall(frame)  # creates topics, one request after the other
+    for client in clients:
+        client.close()

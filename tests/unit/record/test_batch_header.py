@@ -8,6 +8,7 @@ from penstock.record.batch import (
     crc_matches,
     read_header,
     stamp_log_append_time,
+    stamp_max_timestamp,
 )
 from penstock.record.build import build_batch, emptied, numbered
 from penstock.record.compression import Codec, UnknownCodec
@@ -86,6 +87,14 @@ def test_log_append_time_is_every_records_timestamp() -> None:
     assert header.is_log_append_time
     assert crc_matches(batch, header)
     assert {record.timestamp for record in records(batch, header, 1 << 20)} == {5000}
+
+
+def test_a_corrected_max_timestamp_is_the_producers_own() -> None:
+    joined = batch_of(1) + batch_of(3)
+    at = len(batch_of(1))
+    stamp_log_append_time(joined, 5000, at)
+    stamp_max_timestamp(memoryview(joined), 1000, at)
+    assert joined == batch_of(1) + batch_of(3)
 
 
 def test_sequences_wrap_after_the_largest_integer() -> None:

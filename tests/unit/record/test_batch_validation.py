@@ -3,14 +3,20 @@ from collections.abc import Callable
 import pytest
 
 from penstock.errors import ErrorCode, KafkaError
-from penstock.record.batch import BatchHeader, read_header
+from penstock.record.batch import BatchHeader, read_header, stamp_max_timestamp
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
 from penstock.record.control import build_marker, read_marker
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, records
-from penstock.record.validate import BatchRules, check_produced, check_records
-from produced_batches import NOW_MS, PAIRS, REFUSED, produced, resealed
+from penstock.record.validate import (
+    BatchRules,
+    Timestamps,
+    check_produced,
+    check_records,
+    check_timestamps,
+)
+from produced_batches import MALFORMED, NOW_MS, PAIRS, REFUSED, of_bytes, produced, resealed
 
 RULES = BatchRules(max_message_bytes=10_000)
 LIMIT_BYTES = 1 << 20
@@ -23,7 +29,10 @@ def refusal_of(call: Callable[[], object]) -> ErrorCode:
 
 
 def checked(batch: bytes | bytearray, rules: BatchRules = RULES) -> BatchHeader:
-    return check_produced(batch, rules, NOW_MS)
+    header = check_produced(batch, rules)
+    timestamps = check_records(batch, header, keys_required=True, limit_bytes=LIMIT_BYTES)
+    check_timestamps(timestamps, rules, NOW_MS)
+    return header
 
 
 @pytest.mark.parametrize("codec", Codec)
@@ -39,6 +48,10 @@ def test_a_clients_batch_is_accepted(codec: Codec, transactional: bool) -> None:
 def test_a_batch_is_refused_for(wrong: str) -> None:
     batch, code = REFUSED[wrong]
     assert refusal_of(lambda: checked(batch)) == code
+
+
+def test_a_stray_byte_behind_a_batch_is_no_part_of_it() -> None:
+    assert checked(produced() + b"\0").size_bytes == len(produced())
 
 
 def test_a_batch_of_the_largest_size_is_accepted_and_no_larger() -> None:
@@ -74,8 +87,44 @@ def test_log_append_time_makes_any_timestamp_welcome() -> None:
     checked(produced(1), BatchRules(max_message_bytes=10_000, log_append_time=True))
 
 
-def walk(batch: bytes | bytearray, *, keys_required: bool = False) -> None:
-    check_records(batch, read_header(batch), keys_required=keys_required, limit_bytes=LIMIT_BYTES)
+def test_only_brokers_may_set_log_append_time_where_it_is_the_topics_type() -> None:
+    batch = build_batch(numbered(PAIRS, NOW_MS), log_append_time_ms=NOW_MS)
+    checked(batch)
+    rules = BatchRules(max_message_bytes=10_000, log_append_time=True)
+    assert refusal_of(lambda: checked(batch, rules)) == ErrorCode.INVALID_TIMESTAMP
+
+
+def walk(batch: bytes | bytearray, *, keys_required: bool = False) -> Timestamps:
+    return check_records(
+        batch, read_header(batch), keys_required=keys_required, limit_bytes=LIMIT_BYTES
+    )
+
+
+@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("claimed", [-1, 0, NOW_MS + 1])
+def test_the_records_and_not_the_header_tell_their_timestamps(codec: Codec, claimed: int) -> None:
+    times = [NOW_MS, NOW_MS - 70, NOW_MS + 300]
+    batch = build_batch([Record(i, at, b"k", b"v", []) for i, at in enumerate(times)], codec=codec)
+    stamp_max_timestamp(batch, claimed)
+    assert walk(batch) == Timestamps(NOW_MS - 70, NOW_MS + 300)
+
+
+def test_a_header_cannot_hide_a_time_far_ahead() -> None:
+    batch = produced(NOW_MS + 3_600_001)
+    stamp_max_timestamp(batch, NOW_MS)
+    assert refusal_of(lambda: checked(batch)) == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_records_without_a_time_have_none_in_the_end() -> None:
+    assert walk(produced(-1)).newest == -1
+    assert walk(produced(-7)).newest == -1
+
+
+@pytest.mark.parametrize(("base", "delta"), [(2**63 - 1, 1), (-(2**63), -1)])
+def test_a_timestamp_past_64_bits_is_refused(base: int, delta: int) -> None:
+    batch = build_batch([Record(0, 0, b"k", b"v", []), Record(1, delta, b"k", b"v", [])])
+    batch[27:35] = base.to_bytes(8, "big", signed=True)
+    assert refusal_of(lambda: walk(batch)) == ErrorCode.INVALID_TIMESTAMP
 
 
 @pytest.mark.parametrize("codec", Codec)
@@ -106,30 +155,9 @@ def test_offset_deltas_must_count_from_zero() -> None:
         walk(batch)
 
 
-# One record of size 8: attributes, timestamp delta, offset delta, key "k", value "v", headers.
-MALFORMED = {
-    "its size is negative": "01",
-    "its size passes the end": "12 00 00 00 02 6b 02 76 00",
-    "its size is too small": "0e 00 00 00 02 6b 02 76 00",
-    "its key passes the end": "10 00 00 00 20 6b 02 76 00",
-    "its value passes the end": "10 00 00 00 02 6b 20 76 00",
-    "its header count is negative": "10 00 00 00 02 6b 02 76 01",
-    "its headers are missing": "10 00 00 00 02 6b 02 76 02",
-    "its header key is null": "14 00 00 00 02 6b 02 76 02 01 01",
-    "its header value passes the end": "14 00 00 00 02 6b 02 76 02 00 7e",
-    "a varint does not end": "ff ff ff ff ff ff ff ff ff ff ff ff",
-    "a varint passes 32 bits": "ff ff ff ff 7f 00 00 00 00",
-    "a timestamp passes 64 bits": "22 00 ff ff ff ff ff ff ff ff ff 7f 00 02 6b 02 76 00",
-    "bytes follow it": "10 00 00 00 02 6b 02 76 00 00",
-    "nothing is there": "",
-}
-
-
 @pytest.mark.parametrize("wrong", MALFORMED)
 def test_a_record_is_refused_when(wrong: str) -> None:
-    body = bytes.fromhex(MALFORMED[wrong])
-    batch = build_batch([Record(0, NOW_MS, b"k", b"v", [])])[:61] + body
-    batch[8:12] = (len(batch) - 12).to_bytes(4, "big")
+    batch = of_bytes(bytes.fromhex(MALFORMED[wrong]))
     with pytest.raises(InvalidRecord):
         list(records(batch, read_header(batch), LIMIT_BYTES))
     with pytest.raises(InvalidRecord):

@@ -27,6 +27,32 @@ def test_what_was_compressed_comes_back(codec: Codec, size: int) -> None:
     assert bytes(decompress(codec, compress(codec, data), LIMIT_BYTES)) == data
 
 
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_scratch_buffer_of_any_size_changes_nothing(codec: Codec, size: int) -> None:
+    packed = compress(codec, sample(size))
+    for scratch_size in (0, 1, size, 2 * size, 1 << 19):
+        scratch = bytearray(b"\xff" * scratch_size)
+        assert bytes(decompress(codec, packed, LIMIT_BYTES, scratch)) == sample(size)
+        assert len(scratch) == scratch_size
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_scratch_buffer_does_not_move_the_limit(codec: Codec) -> None:
+    packed = compress(codec, bytes(10_000))
+    for scratch_size in (100, 9_999, 10_000, 20_000):
+        with pytest.raises(DecompressionLimit):
+            decompress(codec, packed, 9_999, bytearray(scratch_size))
+        assert len(decompress(codec, packed, 10_000, bytearray(scratch_size))) == 10_000
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_scratch_buffer_is_used_where_it_suffices(codec: Codec) -> None:
+    scratch = bytearray(1 << 20)
+    out = decompress(codec, compress(codec, sample(100_000)), 1 << 24, scratch)
+    assert scratch[:100_000] == sample(100_000) == bytes(out)
+
+
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
 def test_a_higher_level_is_no_larger(codec: Codec) -> None:
     data = sample(100_000)

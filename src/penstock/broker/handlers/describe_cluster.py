@@ -4,7 +4,8 @@ Refused: endpoints other than brokers' (KIP-919); there are no others.
 """
 
 from penstock.broker.context import Context
-from penstock.broker.handlers.metadata import CLUSTER_OPERATIONS, NOT_ASKED, brokers
+from penstock.broker.translate.brokers import reachable
+from penstock.broker.translate.operations import CLUSTER_OPERATIONS, NOT_ASKED
 from penstock.errors import ErrorCode
 from penstock.wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -28,10 +29,8 @@ def describe_cluster(request: DescribeClusterRequest, ctx: Context) -> DescribeC
         cluster_id=image.cluster_id or "",
         controller_id=image.controller,
         brokers=[
-            DescribeClusterBroker(
-                broker_id=each.node_id, host=each.host, port=each.port, rack=each.rack
-            )
-            for each in brokers(image, ctx.peer.listener)
+            DescribeClusterBroker(broker_id=each.id, host=at.host, port=at.port, rack=each.rack)
+            for each, at in reachable(image, ctx.peer.listener)
         ],
         cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED,
     )

@@ -8,8 +8,8 @@ Refused: a cursor at none of the topics that are named, or before the first part
 from collections.abc import Iterable
 
 from penstock.broker.context import Context
-from penstock.broker.handlers.metadata import NOT_ASKED
-from penstock.broker.translate.topics import INTERNAL_TOPICS, TOPIC_OPERATIONS
+from penstock.broker.translate.operations import NOT_ASKED, TOPIC_OPERATIONS
+from penstock.broker.translate.topics import INTERNAL_TOPICS
 from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode
 from penstock.metadata.image import Partition, Topic

@@ -7,7 +7,7 @@ members beyond `group.max.size`; a newcomer without an id (v4), which is told it
 from uuid import uuid4
 
 from penstock.broker.context import Context
-from penstock.broker.translate.tickets import answered
+from penstock.broker.translate.tickets import UNLIMITED_MS, answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, ProtocolMetadata
@@ -18,9 +18,6 @@ from penstock.wire.messages.join_group import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
-
-UNLIMITED_MS = 2**31 - 1
-"""The group itself ends every join; the request need not."""
 
 
 def join_group(

@@ -8,10 +8,12 @@ from collections.abc import Coroutine
 
 from penstock.broker.context import Context
 from penstock.broker.internal_topics import new_topic
-from penstock.broker.translate.topics import INTERNAL_TOPICS, TOPIC_OPERATIONS
+from penstock.broker.translate.brokers import reachable
+from penstock.broker.translate.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from penstock.broker.translate.topics import INTERNAL_TOPICS
 from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode, KafkaError
-from penstock.metadata.image import ClusterImage, Partition, Topic
+from penstock.metadata.image import Partition, Topic
 from penstock.types import NO_UUID
 from penstock.wire.codec import encode_struct
 from penstock.wire.messages.metadata import (
@@ -22,10 +24,6 @@ from penstock.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-
-CLUSTER_OPERATIONS = 0b1_1111_1010_0000
-"""Every operation that can be allowed on the cluster, as bits of Kafka's AclOperation codes."""
-NOT_ASKED = -(2**31)
 
 
 def metadata(
@@ -91,7 +89,10 @@ def response(
         }
         topics = [asked(each, operations, ctx, errors) for each in named.values()]
     return MetadataResponse(
-        brokers=brokers(image, ctx.peer.listener),
+        brokers=[
+            MetadataResponseBroker(node_id=each.id, host=at.host, port=at.port, rack=each.rack)
+            for each, at in reachable(image, ctx.peer.listener)
+        ],
         cluster_id=image.cluster_id,
         controller_id=image.controller,
         topics=topics,
@@ -99,17 +100,6 @@ def response(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
-
-
-def brokers(image: ClusterImage, listener: str) -> list[MetadataResponseBroker]:
-    """Those that can be reached on the listener on which the client came."""
-    return [
-        MetadataResponseBroker(
-            node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack
-        )
-        for broker in image.brokers.values()
-        if (endpoint := broker.endpoint(listener)) is not None
-    ]
 
 
 def asked(

@@ -12,7 +12,7 @@ from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.translate.topics import topic_name
 from penstock.broker.waiters import Parked
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
-from penstock.record.batch import BatchHeader, CorruptBatch, read_header
+from penstock.record.batch import BatchHeader, CorruptBatch, read_header, stamp_max_timestamp
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.record import records
@@ -21,6 +21,7 @@ from penstock.record.validate import (
     NotOneBatch,
     check_produced,
     check_records,
+    check_timestamps,
 )
 from penstock.replication.partition import Partition
 from penstock.wire.messages.produce import (
@@ -177,7 +178,7 @@ def checked(
     """The batch as it will be stored, and its header."""
     if not isinstance(data, memoryview):
         raise CorruptRecords("a partition without records")
-    header = check_produced(data, partition.rules, ctx.now_ms)
+    header = check_produced(data, partition.rules)
     data = data[: header.size_bytes]
     if header.is_transactional:
         if transactional_id is None:
@@ -185,11 +186,27 @@ def checked(
         raise InvalidTxnState(f"producer {header.producer_id} has no transaction")
     if header.codec is Codec.ZSTD and ctx.version < 7:
         raise UnsupportedCodec("zstd needs Produce v7")
+    timestamps = check_records(
+        data,
+        header,
+        keys_required=partition.keys_required,
+        limit_bytes=DECOMPRESSED_LIMIT_BYTES,
+        scratch=ctx.services.scratch,
+    )
+    check_timestamps(timestamps, partition.rules, ctx.now_ms)
     if partition.codec is not None and partition.codec is not header.codec:
         return recompressed(data, header, partition.codec)
-    if partition.keys_required:
-        check_records(data, header, keys_required=True, limit_bytes=DECOMPRESSED_LIMIT_BYTES)
+    if not partition.rules.log_append_time:
+        header = honest(data, header, timestamps.newest)
     return data, header
+
+
+def honest(data: memoryview, header: BatchHeader, newest: int) -> BatchHeader:
+    """The header, made to tell what the records do: retention and lookup by time go by it."""
+    if header.max_timestamp == newest and not header.is_log_append_time:
+        return header
+    stamp_max_timestamp(data, newest)
+    return read_header(data)
 
 
 def recompressed(

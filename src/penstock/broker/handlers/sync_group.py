@@ -4,8 +4,7 @@ Refused: members of another generation; strategies other than the one that was c
 """
 
 from penstock.broker.context import Context
-from penstock.broker.handlers.join_group import UNLIMITED_MS
-from penstock.broker.translate.tickets import answered
+from penstock.broker.translate.tickets import UNLIMITED_MS, answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.member import Synced
 from penstock.coordinator.group.membership import Syncing

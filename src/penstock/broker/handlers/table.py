@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from penstock.broker.dispatch import Handler
+from penstock.broker.context import Handler
 from penstock.broker.handlers.alter_configs import alter_configs
 from penstock.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
 from penstock.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs

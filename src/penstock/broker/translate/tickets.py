@@ -14,6 +14,9 @@ from penstock.types import TopicPartition
 T = TypeVar("T")
 R = TypeVar("R")
 
+UNLIMITED_MS = 2**31 - 1
+"""The group itself ends every join; the request need not."""
+
 
 def answered(
     tickets: Sequence[Ticket[T]],

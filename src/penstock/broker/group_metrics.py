@@ -1,0 +1,91 @@
+"""How far the groups are that this broker coordinates, under the names of kafka_exporter.
+
+Ends are known of partitions that this broker leads; age is that of the batch which a group reads
+next, and only that batch's header is read for it.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from penstock.broker.context import Services
+from penstock.clock import Clock
+from penstock.http.prometheus import Kind, Metric, Sample
+from penstock.log.append import OffsetOutOfRange
+from penstock.record.batch import HEADER_BYTES, read_header
+from penstock.replication.partition import Partition
+from penstock.types import TopicPartition
+
+
+class Place(NamedTuple):
+    """Where a group is in a partition; without the partition it is led elsewhere."""
+
+    group: str
+    where: TopicPartition
+    offset: int
+    partition: Partition | None
+
+    @property
+    def labels(self) -> dict[str, str]:
+        topic, index = self.where
+        return {"consumergroup": self.group, "topic": topic, "partition": str(index)}
+
+
+def group_metrics(services: Services, clock: Clock) -> dict[str, Metric]:
+    shards = services.groups.runtime.loaded_shards
+
+    def places() -> Iterator[Place]:
+        for shard in shards():
+            for group, offsets in list(shard.offsets.items()):
+                for where, committed in list(offsets.items()):
+                    found = services.partitions.find(*where)
+                    led = found if found is not None and found.leads else None
+                    yield Place(group, where, committed.offset, led)
+
+    def each(read: Callable[[Place], float | None]) -> Callable[[], Iterator[Sample]]:
+        def samples() -> Iterator[Sample]:
+            for place in places():
+                value = read(place)
+                if value is not None:
+                    yield Sample(value, place.labels)
+
+        return samples
+
+    def members() -> Iterator[Sample]:
+        for shard in shards():
+            for group in list(shard.groups.values()):
+                yield Sample(len(group.members), {"consumergroup": group.id})
+
+    prefix = "kafka_consumergroup"
+    return {
+        f"{prefix}_members": Metric(Kind.GAUGE, "Members of a group.", members),
+        f"{prefix}_current_offset": Metric(
+            Kind.GAUGE, "The committed offset.", each(lambda place: place.offset)
+        ),
+        f"{prefix}_lag": Metric(Kind.GAUGE, "Records not read yet.", each(lag)),
+        f"{prefix}_lag_seconds": Metric(
+            Kind.GAUGE,
+            "Age of the oldest record not read yet.",
+            each(lambda place: lag_seconds(place, clock.now_ms())),
+        ),
+    }
+
+
+def lag(place: Place) -> int | None:
+    if place.partition is None:
+        return None
+    return max(place.partition.log.high_watermark - place.offset, 0)
+
+
+def lag_seconds(place: Place, now_ms: int) -> float | None:
+    behind = lag(place)
+    if place.partition is None or not behind:
+        return behind
+    log = place.partition.log
+    try:
+        found = log.read(max(place.offset, log.log_start_offset), 1, up_to=log.high_watermark)
+    except OffsetOutOfRange:
+        return None
+    if found is None:
+        return 0
+    header = read_header(found.file.read(found.position, HEADER_BYTES))
+    return max(now_ms - header.base_timestamp, 0) / 1000

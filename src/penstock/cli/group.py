@@ -1,0 +1,133 @@
+"""`penstock group`: consumer groups, how far they are, and how to move them."""
+
+from functools import partial
+
+import click
+
+from penstock.cli.group_view import (
+    Progress,
+    print_description,
+    print_moves,
+    progress,
+    progress_row,
+)
+from penstock.cli.output import FORMAT, print_json, print_table
+from penstock.cli.position import Position, PositionType, offsets_at
+from penstock.cli.remote import Remote, remote
+from penstock.client.cluster import Client
+from penstock.client.groups import (
+    DescribedGroup,
+    alter_committed,
+    committed_offsets,
+    delete_group,
+    describe_group,
+    list_groups,
+)
+from penstock.client.offsets import Isolation
+from penstock.types import Offset, TopicPartition
+
+NAME = click.argument("name", metavar="GROUP")
+
+
+@click.group()
+def group() -> None:
+    """List, describe, reset and delete consumer groups."""
+
+
+@group.command("list")
+@FORMAT
+@remote
+def list_(remote: Remote, output: str) -> None:
+    """List groups by name."""
+    found = remote.run(list_groups)
+    if output == "json":
+        for each in found:
+            print_json(each)
+        return
+    print_table(
+        ("NAME", "STATE", "TYPE", "PROTOCOL"),
+        [(each.id, each.state, each.type, each.protocol_type or "-") for each in found],
+    )
+
+
+@group.command("describe")
+@NAME
+@FORMAT
+@remote
+def describe(remote: Remote, name: str, output: str) -> None:
+    """Show a group's members, its offsets, and its lag in records."""
+
+    async def looked_up(client: Client) -> tuple[DescribedGroup, list[Progress]]:
+        described = await describe_group(client, name)
+        return described, await progress(client, name)
+
+    described, rows = remote.run(looked_up)
+    if output == "json":
+        print_json({"group": described, "offsets": [progress_row(each) for each in rows]})
+    else:
+        print_description(described, rows)
+
+
+@group.command("reset")
+@NAME
+@click.option(
+    "--to",
+    "position",
+    type=PositionType(),
+    required=True,
+    help="beginning, end, N, +N from the beginning, -N from the end, or @TIME.",
+)
+@click.option("-t", "--topic", "topics", multiple=True, help="[all that the group has offsets in]")
+@click.option("--execute", is_flag=True, help="Do it; without, only show what would be done.")
+@FORMAT
+@remote
+def reset(
+    remote: Remote,
+    name: str,
+    position: Position,
+    topics: tuple[str, ...],
+    execute: bool,
+    output: str,
+) -> None:
+    """Move the offsets of a group that has no members. Shows the moves unless told to execute."""
+
+    async def moved(client: Client) -> list[tuple[TopicPartition, Offset | None, Offset]]:
+        before = {each: at.offset for each, at in (await committed_offsets(client, name)).items()}
+        places = sorted(each for each in before if not topics)
+        for topic in topics:
+            found = await client.retrying(partial(client.topic, topic))
+            places += [TopicPartition(topic, index) for index in sorted(found.partitions)]
+        after = await offsets_at(client, places, position, Isolation.READ_UNCOMMITTED)
+        if execute and after:
+            await alter_committed(client, name, after)
+        return [(each, before.get(each), after[each]) for each in places]
+
+    moves = remote.run(moved)
+    if output == "json":
+        for where, before, after in moves:
+            print_json(
+                {
+                    "topic": where.topic,
+                    "partition": where.partition,
+                    "before": before,
+                    "after": after,
+                    "executed": execute,
+                }
+            )
+        return
+    print_moves(moves)
+    if not execute:
+        click.echo("nothing was changed: repeat with --execute", err=True)
+
+
+@group.command("delete")
+@NAME
+@FORMAT
+@remote
+def delete(remote: Remote, name: str, output: str) -> None:
+    """Delete a group that has no members, with its offsets."""
+    remote.run(lambda client: delete_group(client, name))
+    if output == "json":
+        print_json({"name": name, "deleted": True})
+    else:
+        click.echo(f"deleted {name}")

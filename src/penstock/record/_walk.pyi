@@ -1,0 +1,3 @@
+from penstock.types import Buffer
+
+def walk(data: Buffer, count: int, keys_required: bool, /) -> tuple[int, int]: ...

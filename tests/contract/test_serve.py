@@ -1,0 +1,195 @@
+"""`penstock serve` as a person or a service manager meets it: one clear line, or `ready`."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from peers.penstock import SOURCE, PenstockBroker
+from penstock.wire.apis import APIS
+from penstock.wire.frame import request_frame
+from penstock.wire.messages.metadata import MetadataRequest
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
+
+
+def penstock(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "penstock", *arguments],
+        env=ENVIRONMENT | variables,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def refused(*arguments: str, **variables: str) -> str:
+    """The one line that a call which cannot work ends with."""
+    done = penstock("serve", *arguments, **variables)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    *warnings, line = done.stderr.strip().splitlines()
+    assert all("warning" in each for each in warnings)
+    return line
+
+
+@contextmanager
+def served(*arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "penstock", "serve", "--port", "0", *arguments],
+        env=ENVIRONMENT | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        line = refused("--port", port, "--dir", str(tmp_path))
+    assert line == f"penstock: listeners: cannot listen on 127.0.0.1:{port}: Address already in use"
+
+
+def test_a_bad_directory_is_one_clear_line(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert "file" in refused("--port", "0", "--dir", str(file / "data"))
+
+
+def test_a_wrong_value_names_setting_value_and_what_is_allowed(tmp_path: Path) -> None:
+    line = refused("--port", "0", "--dir", str(tmp_path), "--set", "num.partitions=many")
+    assert "num.partitions" in line
+    assert "many" in line
+
+
+def test_a_wrong_line_of_a_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("# a comment\nlog.segment.bytes=huge\n")
+    assert "server.properties:2" in refused(str(file), "--dir", str(tmp_path))
+
+
+def test_an_unknown_setting_is_a_warning_with_the_nearest_name_or_an_error(tmp_path: Path) -> None:
+    misspelt = ("--dir", str(tmp_path), "--set", "log.retention.hour=1")
+    assert "log.retention.hours" in refused("--port", "0", "--strict", *misspelt)
+    with served(*misspelt) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("ready ")
+        process.terminate()
+        assert "log.retention.hours" in process.communicate(timeout=20)[1]
+
+
+def test_a_directory_in_use_is_refused_and_free_after_a_kill(tmp_path: Path) -> None:
+    with served("--dir", str(tmp_path)) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline().startswith("ready ")
+        assert "in use" in refused("--port", "0", "--dir", str(tmp_path))
+        first.kill()
+        first.wait()
+        with served("--dir", str(tmp_path)) as second:
+            assert second.stdout is not None
+            assert second.stdout.readline().startswith("ready ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_cleanly(number: signal.Signals, tmp_path: Path) -> None:
+    with served("--dir", str(tmp_path), "--log-format", "json") as process:
+        assert process.stdout is not None
+        ready = process.stdout.readline().split()
+        state = json.loads((tmp_path / "broker.json").read_text())
+        assert (state["pid"], state["bootstrap"]) == (process.pid, ready[1])
+        with urlopen(f"http://{state['http']}/healthz") as answer:
+            assert answer.status == 200
+        process.send_signal(number)
+        assert process.wait(20) == 0
+    assert not (tmp_path / "broker.json").exists()
+    assert (tmp_path / "logs" / ".kafka_cleanshutdown").exists()
+
+
+def test_a_daemon_is_started_found_and_stopped_by_its_directory(tmp_path: Path) -> None:
+    started = penstock("serve", "--daemon", "--port", "0", "--dir", str(tmp_path))
+    assert started.returncode == 0, started.stderr
+    state = json.loads((tmp_path / "broker.json").read_text())
+    assert started.stdout == f"ready {state['bootstrap']}\n"
+    assert penstock("stop", "--dir", str(tmp_path)).returncode == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(state["pid"], 0)
+    again = penstock("stop", "--dir", str(tmp_path))
+    assert (again.returncode, "no broker runs here" in again.stderr) == (2, True)
+
+
+def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = penstock("serve", "--daemon", "--port", port, "--dir", str(tmp_path))
+    assert done.returncode == 2
+    assert "Address already in use" in done.stderr
+
+
+def test_settings_come_from_file_environment_and_command_line(tmp_path: Path) -> None:
+    """The nearest wins; a profile and a file are behind the environment."""
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=2\nlog.segment.bytes=2097152\nlog.retention.hours=1\n")
+    arguments = (str(file), "--dir", str(tmp_path / "d"), "--profile", "classic")
+    overrides = ("--set", "num.partitions=4")
+    with served(*arguments, *overrides, KAFKA_LOG_SEGMENT_BYTES="3145728") as process:
+        assert process.stdout is not None
+        bootstrap = process.stdout.readline().split()[1]
+        made = penstock("topic", "create", "t", "--bootstrap", bootstrap)
+        assert made.returncode == 0, made.stderr
+        told = penstock("topic", "describe", "t", "--format", "json", "--bootstrap", bootstrap)
+        topic = json.loads(told.stdout.splitlines()[0])
+    text = json.dumps(topic)
+    assert len(topic["partitions"]) == 4, text
+
+
+def asked(sock: socket.socket) -> bytes:
+    """The answer to a request, or b"" if the connection ends instead."""
+    try:
+        sock.sendall(request_frame(APIS[3], 1, 1, "limits", MetadataRequest(topics=[])))
+        size = int.from_bytes(sock.recv(4, socket.MSG_WAITALL), "big")
+        return sock.recv(size, socket.MSG_WAITALL)
+    except OSError:
+        return b""
+
+
+def test_connections_over_the_limits_are_closed_and_come_free_again() -> None:
+    limits = ("--set", "max.connections.per.ip=3", "--set", "connections.max.idle.ms=600000")
+    with PenstockBroker(*limits) as broker, ExitStack() as stack:
+        host, port = broker.bootstrap.split(":")
+
+        def connected() -> socket.socket:
+            return stack.enter_context(socket.create_connection((host, int(port)), timeout=5))
+
+        first = [connected() for _ in range(3)]
+        assert all(asked(sock) for sock in first)
+        assert asked(connected()) == b""
+        first[0].close()
+        deadline = time.monotonic() + 5
+        while not asked(connected()):
+            assert time.monotonic() < deadline
+
+
+def test_a_request_over_socket_request_max_bytes_ends_its_connection() -> None:
+    with PenstockBroker("--set", "socket.request.max.bytes=1000") as broker:
+        host, port = broker.bootstrap.split(":")
+        with socket.create_connection((host, int(port)), timeout=5) as sock:
+            assert asked(sock)
+            sock.sendall((1001).to_bytes(4, "big"))
+            assert sock.recv(1) == b""

@@ -1,0 +1,45 @@
+"""Lag in `/metrics`."""
+
+import re
+import urllib.request
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from penstock.testing.broker import Broker
+
+QUIET = {"log_level": 0}
+SETTINGS = {
+    "penstock.http.listen": "127.0.0.1:0",
+    "offsets.topic.num.partitions": "2",
+    "num.partitions": "2",
+}
+
+
+def read(broker: Broker) -> dict[str, float]:
+    with urllib.request.urlopen(f"http://{broker.http}/metrics", timeout=10) as response:
+        text = response.read().decode()
+    return {
+        name: float(value)
+        for name, value in re.findall(r"^(kafka_consumergroup\S+) (\S+)$", text, re.MULTILINE)
+    }
+
+
+def test_lag_is_told_in_records_and_in_seconds() -> None:
+    with Broker(settings=SETTINGS) as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
+        for number in range(10):
+            producer.produce("t", b"x", partition=number % 2, timestamp=1000)
+            producer.flush()
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g", **QUIET})
+        offsets = [TopicPartition("t", 0, 2), TopicPartition("t", 1, 5)]
+        consumer.commit(offsets=offsets, asynchronous=False)
+        found = read(broker)
+        consumer.close()
+    first = 'consumergroup="g",topic="t",partition="0"'
+    second = 'consumergroup="g",topic="t",partition="1"'
+    assert found[f"kafka_consumergroup_current_offset{{{first}}}"] == 2
+    assert found[f"kafka_consumergroup_lag{{{first}}}"] == 3
+    assert found[f"kafka_consumergroup_lag_seconds{{{first}}}"] > 1e9
+    assert found[f"kafka_consumergroup_lag{{{second}}}"] == 0
+    assert found[f"kafka_consumergroup_lag_seconds{{{second}}}"] == 0
+    assert found['kafka_consumergroup_members{consumergroup="g"}'] == 0

@@ -1,0 +1,141 @@
+"""What a broker stores of a produced batch, and what it refuses, over a socket."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.clock import SystemClock
+from penstock.errors import ErrorCode
+from penstock.record.batch import batches, crc_matches, stamp_log_append_time, stamp_max_timestamp
+from penstock.record.build import build_batch
+from penstock.record.compression import Codec
+from penstock.record.record import Record, records
+from penstock.testing.broker import Broker
+from penstock.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from penstock.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from penstock.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from produced_batches import MALFORMED, of_bytes
+from wire_link import WireLink
+
+NOW_MS = SystemClock().now_ms()
+TIMES = [NOW_MS - 7, NOW_MS - 90, NOW_MS - 5]
+WRITTEN = [Record(i, at, b"k", b"v" * 100, []) for i, at in enumerate(TIMES)]
+
+
+@pytest.fixture(scope="module")
+def link() -> Iterator[WireLink]:
+    with Broker() as broker, WireLink(broker.bootstrap) as link:
+        yield link
+
+
+def topic(link: WireLink, name: str, **configs: str) -> str:
+    settings = [
+        CreatableTopicConfig(name=key.replace("_", "."), value=value)
+        for key, value in configs.items()
+    ]
+    new = CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=settings)
+    link.ask(CreateTopicsRequest(topics=[new]), 7)
+    return name
+
+
+def produce(link: WireLink, name: str, batch: bytearray) -> ErrorCode:
+    part = PartitionProduceData(index=0, records=memoryview(batch))
+    response = link.ask(
+        ProduceRequest(
+            acks=-1,
+            timeout_ms=5000,
+            topic_data=[TopicProduceData(name=name, partition_data=[part])],
+        ),
+        9,
+    )
+    assert isinstance(response, ProduceResponse)
+    return ErrorCode(response.responses[0].partition_responses[0].error_code)
+
+
+def stored(link: WireLink, name: str) -> bytes:
+    part = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    request = FetchRequest(
+        replica_id=-1,
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1 << 20,
+        topics=[FetchTopic(topic=name, partitions=[part])],
+    )
+    response = link.ask(request, 12)
+    assert isinstance(response, FetchResponse)
+    data = response.responses[0].partitions[0].records
+    assert isinstance(data, bytes)
+    return data
+
+
+@pytest.mark.parametrize("wrong", MALFORMED)
+def test_malformed_records_are_refused_for(link: WireLink, wrong: str) -> None:
+    name = topic(link, f"malformed-{list(MALFORMED).index(wrong)}")
+    batch = of_bytes(bytes.fromhex(MALFORMED[wrong]))
+    assert produce(link, name, batch) == ErrorCode.INVALID_RECORD
+    assert len(stored(link, name)) == 0
+
+
+@pytest.mark.parametrize("codec", list(Codec)[1:])
+def test_data_that_does_not_decompress_is_refused(link: WireLink, codec: Codec) -> None:
+    name = topic(link, f"no-{codec.name}")
+    assert produce(link, name, of_bytes(b"no such data", codec)) == ErrorCode.INVALID_RECORD
+    assert len(stored(link, name)) == 0
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_a_good_batch_is_stored_as_it_came(link: WireLink, codec: Codec) -> None:
+    name = topic(link, f"good-{codec.name}")
+    batch = build_batch(WRITTEN, codec=codec, leader_epoch=0)
+    assert produce(link, name, batch) == ErrorCode.NONE
+    assert stored(link, name) == batch
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_a_max_timestamp_that_is_not_the_records_is_corrected(link: WireLink, codec: Codec) -> None:
+    name = topic(link, f"corrected-{codec.name}")
+    honest = build_batch(WRITTEN, codec=codec, leader_epoch=0)
+    for claimed in (-1, NOW_MS - 6, NOW_MS + 86_400_000):
+        lying = bytearray(honest)
+        stamp_max_timestamp(lying, claimed)
+        assert produce(link, name, lying) == ErrorCode.NONE
+    data = stored(link, name)
+    found = list(batches(data))
+    assert [header.max_timestamp for _, header in found] == [NOW_MS - 5] * 3
+    assert all(crc_matches(data, header, at) for at, header in found)
+
+
+def test_the_brokers_timestamp_type_is_taken_from_a_client(link: WireLink) -> None:
+    claiming = build_batch(WRITTEN, leader_epoch=0)
+    stamp_log_append_time(claiming, NOW_MS)
+    name = topic(link, "claimed")
+    assert produce(link, name, claiming) == ErrorCode.NONE
+    [(_, header)] = batches(stored(link, name))
+    assert (header.is_log_append_time, header.max_timestamp) == (False, NOW_MS)
+    name = topic(link, "stamped", message_timestamp_type="LogAppendTime")
+    assert produce(link, name, claiming) == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_topics_own_codec_keeps_records_and_their_newest_time(link: WireLink) -> None:
+    name = topic(link, "zstd", compression_type="zstd")
+    lying = build_batch(WRITTEN, codec=Codec.LZ4)
+    stamp_max_timestamp(lying, NOW_MS + 86_400_000)
+    assert produce(link, name, lying) == ErrorCode.NONE
+    data = stored(link, name)
+    [(_, header)] = batches(data)
+    assert (header.codec, header.max_timestamp) == (Codec.ZSTD, NOW_MS - 5)
+    assert list(records(data, header, 1 << 20)) == WRITTEN

@@ -1,0 +1,105 @@
+"""`penstock group` against a broker in this process."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from click.testing import CliRunner, Result
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from penstock.cli.main import main
+from penstock.testing.broker import Broker
+
+QUIET = {"log_level": 0}
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    """Ten records in `t`; the group `g` has committed that it read six of them."""
+    settings = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "2"}
+    with Broker(settings=settings) as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
+        for number in range(10):
+            producer.produce("t", f"{number}")
+        assert producer.flush(10) == 0
+        consumer = member(broker.bootstrap, "g")
+        while not consumer.assignment():
+            consumer.poll(0.05)
+        consumer.commit(offsets=[TopicPartition("t", 0, 6)], asynchronous=False)
+        consumer.close()
+        yield broker.bootstrap
+
+
+def member(bootstrap: str, group: str) -> Consumer:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "client.id": "someone",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            **QUIET,
+        }
+    )
+    consumer.subscribe(["t"])
+    return consumer
+
+
+def run(bootstrap: str, *words: str) -> Result:
+    return CliRunner().invoke(main, ["group", *words, "--bootstrap", bootstrap])
+
+
+def told(bootstrap: str, *words: str) -> list[dict[str, object]]:
+    result = run(bootstrap, *words, "--format", "json")
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_groups_are_listed(bootstrap: str) -> None:
+    groups = {each["id"]: each for each in told(bootstrap, "list")}
+    assert groups["g"] == {
+        "id": "g",
+        "protocol_type": "consumer",
+        "state": "Empty",
+        "type": "classic",
+    }
+    assert "Empty" in run(bootstrap, "list").stdout
+
+
+def test_a_description_tells_the_lag(bootstrap: str) -> None:
+    (described,) = told(bootstrap, "describe", "g")
+    assert described["offsets"] == [
+        {"topic": "t", "partition": 0, "offset": 6, "end": 10, "lag": 4, "metadata": ""}
+    ]
+    assert run(bootstrap, "describe", "g").stdout.startswith("g: Empty, 0 members, lag 4\n")
+
+
+def test_a_description_tells_who_holds_what(bootstrap: str) -> None:
+    consumer = member(bootstrap, "h")
+    while not consumer.assignment():
+        consumer.poll(0.05)
+    text = run(bootstrap, "describe", "h").stdout
+    consumer.close()
+    assert text.startswith("h: Stable, 1 members, sharing by range, lag 0\n")
+    assert "someone  127.0.0.1  1" in text
+
+
+def test_a_reset_is_shown_before_it_is_done(bootstrap: str) -> None:
+    asked = ("reset", "r", "--topic", "t", "--to", "-3")
+    shown = run(bootstrap, *asked)
+    assert "nothing was changed" in shown.stderr
+    assert told(bootstrap, *asked) == [
+        {"topic": "t", "partition": 0, "before": None, "after": 7, "executed": False}
+    ]
+    run(bootstrap, *asked, "--execute")
+    assert told(bootstrap, "reset", "r", "--to", "beginning", "--execute") == [
+        {"topic": "t", "partition": 0, "before": 7, "after": 0, "executed": True}
+    ]
+    assert run(bootstrap, "delete", "r").stdout == "deleted r\n"
+    assert "r" not in {each["id"] for each in told(bootstrap, "list")}
+
+
+def test_a_group_that_is_not_there_is_told(bootstrap: str) -> None:
+    result = run(bootstrap, "describe", "none")
+    assert result.exit_code != 0
+    assert "GROUP_ID_NOT_FOUND" in result.stderr

@@ -1,0 +1,44 @@
+"""The extension is welcome and not needed: to install and to run."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_an_installation_goes_on_without_a_compiler(tmp_path: Path) -> None:
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--build-lib", str(tmp_path / "lib")]
+    done = subprocess.run(
+        [*command, "--build-temp", str(tmp_path / "temp")],
+        cwd=ROOT,
+        env={"PATH": "", "CC": "no-such-compiler"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "records will be walked in Python" in done.stderr
+    assert not list(tmp_path.rglob("*.so"))
+
+
+WITHOUT_EXTENSION = """
+import sys
+sys.modules["penstock.record._walk"] = None
+from penstock.record import walk
+assert not walk.NATIVE and walk.walk is walk.walk_in_python
+from penstock.record.validate import walk as used
+assert used is walk.walk
+print(walk.walk(bytes.fromhex("100000 00 026b 0276 00"), 1, True))
+"""
+
+
+def test_the_twin_steps_in_where_the_extension_is_missing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTENSION],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "(0, 0)\n"
