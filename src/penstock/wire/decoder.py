@@ -46,7 +46,7 @@ class DecoderSource(Source):
         arguments = ", ".join(f"{name}={value}" for name, value in values.items())
         return f"{self.constant(message.__name__, message)}({arguments})"
 
-    def value(self, name: str, kind: Kind, *, nullable: bool) -> str:
+    def value(self, name: str, kind: Kind, *, nullable: bool, tagged: bool = False) -> str:
         if isinstance(kind, str) and kind in FIXED:
             return self.slot(name, FIXED[kind])
         if isinstance(kind, (str, Array)):
@@ -56,7 +56,8 @@ class DecoderSource(Source):
         present, made = self.slot(name, "b"), self.fresh(name)
         self.flush()
         self.emit(f"{made} = None")
-        with self.block(f"if {present} >= 0:"):
+        # Behind a tag Kafka marks absence by a varint of 0, elsewhere by a byte of -1.
+        with self.block(f"if {present} > {0 if tagged else -1}:"):
             expression = self.struct(kind)
             self.flush()
             self.emit(f"{made} = {expression}")
@@ -162,7 +163,8 @@ class DecoderSource(Source):
             test = "if"
             for field in known:
                 with self.field(field.name), self.block(f"{test} {tag} == {field.tag}:"):
-                    value = self.value(field.name, field.kind, nullable=field.nullable)
+                    nullable = field.nullable
+                    value = self.value(field.name, field.kind, nullable=nullable, tagged=True)
                     self.flush()
                     self.emit(f"{values[field.name]} = {value}")
                 test = "elif"

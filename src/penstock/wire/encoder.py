@@ -38,7 +38,7 @@ class EncoderSource(Source):
         if self.flexible:
             self.tags(tagged, value)
 
-    def value(self, kind: Kind, value: str, *, nullable: bool) -> None:
+    def value(self, kind: Kind, value: str, *, nullable: bool, tagged: bool = False) -> None:
         if isinstance(kind, str) and kind in FIXED:
             self.run.append((value, FIXED[kind]))
         elif isinstance(kind, (str, Array)):
@@ -48,7 +48,8 @@ class EncoderSource(Source):
             made = self.fresh("struct")
             self.emit(f"{made} = {value}")
             with self.block(f"if {made} is None:"):
-                self.emit(f"{self.out}.append(255)")
+                # Behind a tag Kafka marks absence by a varint of 0, elsewhere by a byte of -1.
+                self.emit(f"{self.out}.append({0 if tagged else 255})")
             with self.block("else:"):
                 self.emit(f"{self.out}.append(1)")
                 self.struct(kind, made)
@@ -144,7 +145,8 @@ class EncoderSource(Source):
                 with self.block(f"if {differs[field.name]}:"):
                     self.out = self.fresh("tagged")
                     self.emit(f"{self.out} = bytearray()")
-                    self.value(field.kind, f"{value}.{field.name}", nullable=field.nullable)
+                    item = f"{value}.{field.name}"
+                    self.value(field.kind, item, nullable=field.nullable, tagged=True)
                     self.flush()
                     sizes = f"uvarint_bytes({field.tag}) + uvarint_bytes(len({self.out}))"
                     self.emit(f"{outer} += {sizes} + {self.out}")

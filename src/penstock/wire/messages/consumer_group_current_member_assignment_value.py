@@ -9,7 +9,7 @@ from penstock.wire.schema import Message, V, int8, int32
 class TopicPartitions(Message):
     topic_id: Uuid = NO_UUID
     partitions: list[int32] = []
-    assignment_epochs: Annotated[list[int32] | None, V("0+", tag=0)] = None
+    assignment_epochs: Annotated[list[int32] | None, V("0+", tag=0)] = []
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Message):

@@ -24,4 +24,6 @@ class ConsumerGroupMemberMetadataValue(Message):
     subscribed_topic_regex: str | None = ""
     rebalance_timeout_ms: int32 = -1
     server_assignor: str | None = ""
-    classic_member_metadata: Annotated[ClassicMemberMetadata | None, V("0+", tag=0)] = None
+    classic_member_metadata: Annotated[ClassicMemberMetadata | None, V("0+", tag=0)] = (
+        ClassicMemberMetadata()
+    )

@@ -5,8 +5,9 @@ import pytest
 from consumer_members import Cluster, Consumer, settle
 from group_transcript import GROUP
 from penstock.coordinator.group.consumer.group import GroupState
-from penstock.coordinator.group.consumer.member import NOTHING, MemberState
+from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember, MemberState
 from penstock.coordinator.group.consumer.offsets import Reader
+from penstock.coordinator.group.consumer.records import member_record
 from penstock.coordinator.group.consumer.refusal import (
     FencedMemberEpoch,
     InvalidHeartbeat,
@@ -19,6 +20,7 @@ from penstock.coordinator.group.consumer.refusal import (
 from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import ProtocolMetadata
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
+from penstock.coordinator.group.records import GroupFormat
 from penstock.coordinator.group.refusal import (
     FencedInstanceId,
     GroupIdNotFound,
@@ -364,3 +366,10 @@ def test_a_rebalance_is_logged_with_its_reason(cluster: Cluster, a: Consumer, b:
     first, second = cluster.shard.rebalances.of(GROUP)
     assert (first.generation, first.reason) == (1, "a joined")
     assert (second.generation, second.reason, second.members) == (2, "b joined", 2)
+
+
+def test_a_member_is_written_as_none_of_the_classic_protocol() -> None:
+    """Absent, the field would be read as an empty one: Kafka would take it for a classic member."""
+    raw = GroupFormat().encode(member_record(GROUP, ConsumerMember(id="a")))
+    assert raw.value is not None
+    assert raw.value.endswith(b"\x01\x00\x01\x00"), "one tag, its number, one byte: null"

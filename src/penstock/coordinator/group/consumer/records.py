@@ -111,6 +111,8 @@ def member_record(group: str, member: ConsumerMember) -> ConsumerRecord:
             subscribed_topic_regex=member.regex,
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             server_assignor=member.assignor,
+            # Left out it would mean an empty one to Kafka, and a member of the classic protocol.
+            classic_member_metadata=None,
         ),
     )
 
