@@ -123,21 +123,40 @@ def crash_recovery() -> None:
         print(f"recovery of 1 GB in 64 KB batches: {spent:.2f} s")
 
 
-def many_partitions(count: int = 2_000) -> None:
-    def store(path: Path) -> LogStore:
-        return LogStore(FILES, [path], lambda _topic: TopicConfig(), boot_id="bench")
+def store(path: Path) -> LogStore:
+    return LogStore(FILES, [path], lambda _topic: TopicConfig(), boot_id="bench")
 
+
+def create_filled(into: LogStore, partitions: int, batch: bytearray, batches: int) -> None:
+    """Partitions that share so many batches."""
+    for number in range(partitions):
+        log = into.create(TopicPartition("t", number), Uuid(bytes(15) + b"1"), NOW_MS)
+        fill(log, batch, batches * (number + 1) // partitions - batches * number // partitions)
+
+
+def crash_of_many(count: int = 2_000) -> None:
+    """Nothing was flushed, and no checkpoint or mark written, when the broker died."""
+    with workspace() as path:
+        died = store(path)
+        died.load(NOW_MS)
+        create_filled(died, count, batch_of(65_536), GB // 65_536)
+        expected = sum(log.end_offset for log in died.logs.values())
+        died.dirs[0].release(broker_epoch=None)  # the lock ends with its process
+        again = store(path)
+        opened = seconds(again.load, NOW_MS)
+        found = sum(log.end_offset for log in again.logs.values())
+        print(
+            f"{count} partitions: opened after a crash with 1 GB unflushed in 64 KB batches in "
+            f"{opened:.2f} s, {found} of {expected} batches found"
+        )
+        again.dirs[0].release(broker_epoch=None)
+
+
+def many_partitions(count: int = 2_000) -> None:
     with workspace() as path:
         first = store(path)
         first.load(NOW_MS)
-        batch = batch_of(1_000)
-
-        def create(numbers: range) -> None:
-            for number in numbers:
-                partition = TopicPartition("t", number)
-                fill(first.create(partition, Uuid(bytes(15) + b"1"), NOW_MS), batch, 20)
-
-        created = seconds(create, range(count))
+        created = seconds(lambda to: create_filled(to, count, batch_of(1_000), 20 * count), first)
         closed = seconds(LogStore.close, first)
         again = store(path)
         opened = seconds(again.load, NOW_MS)
@@ -156,6 +175,7 @@ def many_partitions(count: int = 2_000) -> None:
 
 def main() -> None:
     many_partitions()
+    crash_of_many()
     append(65_536, 2_000)
     append(1_000, 100_000)
     random_lookup()

@@ -52,7 +52,9 @@ def rows(table: list[Api], others: dict[str, dict[str, Any]]) -> str:
     lines += ["DATA: Final = {"]
     for name, schema in others.items():
         low, high = versions(schema)
-        lines.append(f'    "{name}": Data({low}, {high}, flexible={flexible(schema) or 32767}),')
+        first = flexible(schema)
+        first = 32767 if first is None else first
+        lines.append(f'    "{name}": Data({low}, {high}, flexible={first}),')
     return "\n".join([*lines, "}", '"""Messages that no request is, by name."""', ""])
 
 

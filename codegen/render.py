@@ -60,7 +60,9 @@ class Module:
         kind = field["type"]
         array = kind.startswith("[]")
         hint = self._hint(kind.removeprefix("[]"), field, shared)
-        default = self._default(field.get("default"), hint, array=array)
+        # A default of null is spelled in some schemas as a text, in others as JSON's own.
+        given = "null" if field.get("default", "") is None else field.get("default")
+        default = self._default(given, hint, array=array)
         if array:
             hint = f"list[{hint}]"
         nullable = self._clip(field.get("nullableVersions", "none"))

@@ -21,6 +21,18 @@ DATA = {
         "OffsetCommitValue",
         "GroupMetadataKey",
         "GroupMetadataValue",
+        "ConsumerGroupMetadataKey",
+        "ConsumerGroupMetadataValue",
+        "ConsumerGroupMemberMetadataKey",
+        "ConsumerGroupMemberMetadataValue",
+        "ConsumerGroupTargetAssignmentMetadataKey",
+        "ConsumerGroupTargetAssignmentMetadataValue",
+        "ConsumerGroupTargetAssignmentMemberKey",
+        "ConsumerGroupTargetAssignmentMemberValue",
+        "ConsumerGroupCurrentMemberAssignmentKey",
+        "ConsumerGroupCurrentMemberAssignmentValue",
+        "ConsumerGroupRegularExpressionKey",
+        "ConsumerGroupRegularExpressionValue",
     ),
 }
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from penstock.clock import Clock
 from penstock.config.group import GroupConfig
+from penstock.coordinator.group.consumer.group import Topics
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, ProtocolMetadata, Synced
@@ -85,12 +86,16 @@ class LoopClock:
 
 
 def coordinator(
-    log: MemoryLog, loop: ManualLoop, clock: Clock, config: GroupConfig
+    log: MemoryLog,
+    loop: ManualLoop,
+    clock: Clock,
+    config: GroupConfig,
+    topics: Callable[[], Topics] = dict,
 ) -> GroupCoordinator:
     """One that has nothing but this partition, and has not read it yet."""
     runtime: Runtime[GroupShard, StoredRecord] = Runtime(
         "offsets",
-        lambda: GroupShard(config),
+        lambda: GroupShard(config, topics=topics),
         GroupFormat(),
         loop=loop,
         clock=clock,

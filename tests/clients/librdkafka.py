@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from confluent_kafka import (
     Consumer,
@@ -50,7 +50,10 @@ _OFFSETS: dict[int, Callable[[], OffsetSpec]] = {
 
 
 class LibrdkafkaClient:
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(
+        self, bootstrap: str, group_protocol: Literal["classic", "consumer"] = "classic"
+    ) -> None:
+        self._group_protocol = group_protocol
         self._bootstrap: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
         self._admin = AdminClient(self._bootstrap)
         self._producers: dict[tuple[Codec, Acks, bool], Producer] = {}
@@ -190,14 +193,18 @@ class LibrdkafkaClient:
         return self._producers[how]
 
     def _consumer(self, group: str, reset: str) -> Consumer:
+        # In the consumer protocol the broker sets the interval, and the client refuses its own.
+        is_classic = self._group_protocol == "classic"
+        interval = {"heartbeat.interval.ms": 300} if is_classic else {}
         return Consumer(
             self._bootstrap
+            | interval
             | {
                 "group.id": group,
+                "group.protocol": self._group_protocol,
                 "auto.offset.reset": reset,
                 "enable.auto.commit": False,
                 "fetch.wait.max.ms": 100,
-                "heartbeat.interval.ms": 300,
             }
         )
 

@@ -58,7 +58,8 @@ def test_nothing_acknowledged_is_lost_when_the_broker_is_killed(
             while len(acknowledged) < kill_after:
                 producer.produce("kept", f"{number}", on_delivery=delivered)
                 number += 1
-                producer.poll(0.0005)
+                while len(producer) > 100:
+                    producer.poll(0.01)
             broker.kill(0)
             broker.start(0)
         assert producer.flush(30) == 0

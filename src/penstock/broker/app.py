@@ -40,6 +40,7 @@ from penstock.config.sources import Resolved
 from penstock.config.topic import TopicConfig
 from penstock.controller import membership
 from penstock.controller.controller import Controller
+from penstock.coordinator.group.consumer.assignor.assignor import named
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.records import GroupFormat, StoredRecord
@@ -210,9 +211,10 @@ async def running(
 def group_coordinator(
     config: GroupConfig, cluster: Cluster, loop: Loop, clock: Clock, waiters: Waiters
 ) -> GroupCoordinator:
+    assignors = named(config.group_consumer_assignors)
     runtime: Runtime[GroupShard, StoredRecord] = Runtime(
         CONSUMER_OFFSETS,
-        lambda: GroupShard(config),
+        lambda: GroupShard(config, assignors, lambda: cluster.image.topics),
         GroupFormat(),
         loop=loop,
         clock=clock,

@@ -122,7 +122,12 @@ class Server:
     def run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
         task = self._tasks.create_task(self._run(work, session))
         self._running.add(task)
-        task.add_done_callback(self._running.discard)
+
+        def ended(_: asyncio.Task[None]) -> None:
+            self._running.discard(task)
+            work.close()  # a task that is cancelled before its first step has not begun it
+
+        task.add_done_callback(ended)
 
     async def _run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
         try:

@@ -73,7 +73,7 @@ class PartitionLog:
         self._generation = 0
         self._epoch = state.epochs.latest
         self._epochs_changed = self._names_changed = state.changed
-        self._rolled = False
+        self._flush_soon = state.recovery_point < state.end_offset
         self._unsynced: list[LogFile] = []
         self.config = config
 
@@ -240,7 +240,7 @@ class PartitionLog:
         if base_offset != self.segments.active.base_offset:
             self._snapshot_producers(base_offset)
             self.segments.roll(base_offset, now_ms)
-            self._rolled = self._names_changed = True
+            self._flush_soon = self._names_changed = True
 
     def _snapshot_producers(self, offset: int) -> None:
         self.producers.map_end_offset = offset
@@ -392,8 +392,8 @@ class PartitionLog:
         self._names_changed = True
 
     def is_flush_due(self, now_ms: int) -> bool:
-        """A closed segment waits to be synced, or records have waited for `flush.ms`."""
-        return self._rolled or (
+        """A closed segment or what was recovered waits, or records have waited for `flush.ms`."""
+        return self._flush_soon or (
             self.recovery_point < self.end_offset
             and now_ms - self.last_flush_ms >= self._config.flush_ms
         )
@@ -421,7 +421,7 @@ class PartitionLog:
             epochs=self.epochs.encode() if self._epochs_changed else None,
         )
         self._unsynced = []
-        self._names_changed = self._epochs_changed = self._rolled = False
+        self._names_changed = self._epochs_changed = self._flush_soon = False
         return flush
 
     def flushed(self, flush: Flush) -> None:

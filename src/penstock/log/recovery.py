@@ -122,30 +122,36 @@ def _recover(
     epochs.truncate_from_end(checked_from)
     unchecked = segments.since(checked_from)
     end_offset = checked_from
-    cut = False
-    while unchecked and not cut:
+
+    def drop_rest() -> None:
+        """Gone for good before the cut that it lies behind: later it could not be told by a gap."""
+        if unchecked:
+            _drop(segments, unchecked, end_offset)
+            unchecked.clear()
+
+    while unchecked:
         segment = unchecked.pop(0)
-        size = segment.size_bytes
         end_offset = max(end_offset, segment.base_offset)
-        for header in segment.recover():
+        for header in segment.recover(before_cut=drop_rest):
             end_offset = header.next_offset
             if header.leader_epoch > (-1 if epochs.latest is None else epochs.latest):
                 epochs.assign(header.leader_epoch, header.base_offset)
         next_base = unchecked[0].base_offset if unchecked else end_offset
-        cut = segment.size_bytes < size or next_base < end_offset
-        cut |= next_base > end_offset and not gaps_allowed
-    if unchecked:
-        lost = sum(segment.size_bytes for segment in unchecked)
-        logger.warning(
-            "%s: cut %d segments of %d bytes after offset %d",
-            segments.directory,
-            len(unchecked),
-            lost,
-            end_offset,
-        )
-        segments.drop(unchecked)
-    segments.sync_names()
+        if next_base < end_offset or (next_base > end_offset and not gaps_allowed):
+            drop_rest()
     return end_offset
+
+
+def _drop(segments: Segments, lost: list[Segment], end_offset: int) -> None:
+    logger.warning(
+        "%s: cut %d segments of %d bytes after offset %d",
+        segments.directory,
+        len(lost),
+        sum(segment.size_bytes for segment in lost),
+        end_offset,
+    )
+    segments.drop(lost)
+    segments.sync_names()
 
 
 def _producers(

@@ -1,7 +1,7 @@
 """One segment of a log: a file of batches, and the indexes into it."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -238,10 +238,11 @@ class Segment:
         self._files.remove(self.path(TXN_INDEX))
         self._aborted = None
 
-    def recover(self) -> Iterator[BatchHeader]:
+    def recover(self, before_cut: Callable[[], None]) -> Iterator[BatchHeader]:
         """Check every batch, make the indexes anew and yield the headers.
 
-        Ends at the first bad batch by cutting the file there; the caller sees it by the size.
+        Ends at the first bad batch by cutting the file there. The cut is synced at once: what
+        lies behind the bad batch may be whole, and must not follow what is written there next.
         """
         self._reset_indexes()
         self.forget_aborted()
@@ -263,6 +264,7 @@ class Segment:
                 position,
                 error,
             )
+            before_cut()
             self._cut(position)
             self.file.sync()
         self.close()

@@ -161,5 +161,17 @@ DATA: Final = {
     "OffsetCommitValue": Data(0, 4, flexible=4),
     "GroupMetadataKey": Data(0, 0, flexible=32767),
     "GroupMetadataValue": Data(0, 4, flexible=4),
+    "ConsumerGroupMetadataKey": Data(0, 0, flexible=32767),
+    "ConsumerGroupMetadataValue": Data(0, 0, flexible=0),
+    "ConsumerGroupMemberMetadataKey": Data(0, 0, flexible=32767),
+    "ConsumerGroupMemberMetadataValue": Data(0, 0, flexible=0),
+    "ConsumerGroupTargetAssignmentMetadataKey": Data(0, 0, flexible=32767),
+    "ConsumerGroupTargetAssignmentMetadataValue": Data(0, 0, flexible=0),
+    "ConsumerGroupTargetAssignmentMemberKey": Data(0, 0, flexible=32767),
+    "ConsumerGroupTargetAssignmentMemberValue": Data(0, 0, flexible=0),
+    "ConsumerGroupCurrentMemberAssignmentKey": Data(0, 0, flexible=32767),
+    "ConsumerGroupCurrentMemberAssignmentValue": Data(0, 0, flexible=0),
+    "ConsumerGroupRegularExpressionKey": Data(0, 0, flexible=32767),
+    "ConsumerGroupRegularExpressionValue": Data(0, 0, flexible=0),
 }
 """Messages that no request is, by name."""

@@ -43,17 +43,19 @@ public final class Client {
     private static final Duration WAIT = Duration.ofSeconds(20);
 
     private final String bootstrap;
+    private final String groupProtocol;
     private final Admin admin;
     private final Map<List<Object>, KafkaProducer<byte[], byte[]>> producers = new HashMap<>();
     private final Map<Integer, KafkaConsumer<byte[], byte[]>> members = new HashMap<>();
 
-    private Client(String bootstrap) {
+    private Client(String bootstrap, String groupProtocol) {
         this.bootstrap = bootstrap;
+        this.groupProtocol = groupProtocol;
         this.admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
     }
 
     public static void main(String[] args) throws Exception {
-        var client = new Client(args[0]);
+        var client = new Client(args[0], args.length > 1 ? args[1] : "classic");
         var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         var out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -198,10 +200,14 @@ public final class Client {
                 "bootstrap.servers", bootstrap,
                 "auto.offset.reset", reset,
                 "enable.auto.commit", false,
-                "fetch.max.wait.ms", 100,
-                "heartbeat.interval.ms", 300));
+                "fetch.max.wait.ms", 100));
         if (group != null) {
             config.put("group.id", group);
+            config.put("group.protocol", groupProtocol);
+        }
+        if (groupProtocol.equals("classic")) {
+            // In the consumer protocol the broker sets it, and the client refuses its own.
+            config.put("heartbeat.interval.ms", 300);
         }
         return new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }

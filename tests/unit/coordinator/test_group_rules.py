@@ -114,7 +114,7 @@ def test_groups_of_every_version_are_read(version: int) -> None:
 
 
 def test_records_of_other_kinds_are_passed_over() -> None:
-    assert GroupFormat().decode(RawRecord(b"\0\3\0\1g", b"\0\0")) is None
+    assert GroupFormat().decode(RawRecord(b"\0\12\0\1g", b"\0\0")) is None
 
 
 def test_a_record_without_its_kind_is_refused() -> None:

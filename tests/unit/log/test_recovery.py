@@ -1,11 +1,15 @@
+import errno
 import logging
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from penstock.config.topic import TopicConfig
+from penstock.errors import StorageError
 from penstock.record.batch import CorruptBatch
-from penstock.testing.files import FakeFiles
+from penstock.testing.files import Choice, FakeFiles, lose_everything
 from penstock.testing.logs import PARTITION, ROOT, LogRig, batch_of
 
 CONFIG = TopicConfig(segment_bytes=1_000, index_interval_bytes=200, segment_index_bytes=1_200)
@@ -319,3 +323,75 @@ def test_indexes_made_anew_are_not_trusted_before_they_are_synced() -> None:
     rig.log.roll(0)
     rig.crash(lambda kind, count: count if kind == "names" else 0)
     assert len(rig.log.aborted_between(0, 6)) == 3
+
+
+def test_what_was_cut_does_not_come_back_with_the_next_crash(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = filled(5)
+    rig.log.flush()
+    rig.crash(damage=lambda: rig.fake.flip_bit(LOG_PATH / f"{0:020d}.log", 65 * 8))
+    assert "cut" in caplog.text
+    caplog.clear()
+    rig.crash()
+    assert "cut" not in caplog.text
+    assert rig.log.segments.first.size_bytes == 0
+
+
+def test_segments_behind_a_cut_do_not_follow_what_is_written_there_next() -> None:
+    rig = filled()
+    rig.log.flush()
+    second = list(rig.log.segments)[1].base_offset
+    rig.crash(damage=lambda: rig.fake.flip_bit(LOG_PATH / f"{0:020d}.log", 65 * 8))
+    written = [(n, b"x") for n in range(second)]
+    for _, value in written:
+        rig.append(batch_of(value))
+    rig.crash(lambda kind, count: count if kind == "bytes" else 0)
+    assert rig.read_all() == written
+
+
+@pytest.mark.parametrize("choose", [lose_everything, lambda _kind, count: count])
+def test_a_crash_within_a_recovery_leaves_no_hole_in_a_compacted_log(choose: Choice) -> None:
+    compacted = replace(CONFIG, cleanup_policy=("compact",))
+    for step in range(1, 200):
+        rig = filled(30, compacted)
+        rig.log.flush()
+        rig.fake.crash()
+        rig.fake.flip_bit(LOG_PATH / f"{0:020d}.log", (rig.log.segments.first.size_bytes - 3) * 8)
+        rig.fake.fail_at(rig.fake.operations + step, errno.EIO)
+        with suppress(StorageError):
+            rig._open_store()
+        rig.crash(choose)
+        found = rig.read_all()
+        assert found == expected(len(found))
+        assert 0 < len(found) < 20
+
+
+def test_epochs_that_a_truncation_replaced_are_read_off_the_batches() -> None:
+    rig = filled(10)
+    for n in range(10, 14):
+        rig.append(batch_of(b"diverged", producer_id=9, sequence=n), leader_epoch=5)
+    rig.flush()
+    rig.store.truncate({PARTITION: 10})
+    for leader_epoch in (4, 4, 6):  # as its new leader has it
+        rig.append(batch_of(b"x"), leader_epoch=leader_epoch)
+    rig.crash(lambda kind, count: count if kind == "bytes" else 0)
+    assert rig.log.epochs.entries == [(0, 0), (4, 10), (6, 12)]
+
+
+def test_an_epoch_without_batches_is_forgotten_by_a_clean_restart() -> None:
+    rig = filled()
+    rig.log.assign_epoch(9, rig.log.end_offset)
+    rig.restart()
+    assert rig.log.epochs.entries == [(0, 0), (1, 20), (2, 40)]
+
+
+def test_what_was_recovered_is_flushed_soon() -> None:
+    rig = filled(5)
+    rig.crash(lambda _kind, count: count)
+    assert (rig.log.recovery_point, rig.log.end_offset) == (0, 5)
+    assert rig.log.is_flush_due(0)
+    rig.log.flush()
+    assert not rig.log.is_flush_due(0)
+    rig.restart()
+    assert not rig.log.is_flush_due(0)

@@ -4,6 +4,7 @@ A group that does not exist is told as Dead, and from v6 on as an error too.
 """
 
 from penstock.broker.context import Context
+from penstock.broker.translate.operations import GROUP_OPERATIONS, NOT_ASKED
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.classic_group import ClassicGroup
@@ -16,10 +17,6 @@ from penstock.wire.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-
-GROUP_OPERATIONS = 0b1101_0100_1000
-"""Every operation that can be allowed on a group, as bits of Kafka's AclOperation codes."""
-NOT_ASKED = -(2**31)
 
 
 def describe_groups(

@@ -1,25 +1,41 @@
 """ListGroups (key 16, v0-v5): the groups that this broker coordinates, by state and type."""
 
+from collections.abc import Iterator
+from itertools import chain
+
 from penstock.broker.context import Context
+from penstock.coordinator.group.shard import GroupShard
 from penstock.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
-CLASSIC = "classic"
+CLASSIC, CONSUMER = "classic", "consumer"
 
 
 def list_groups(request: ListGroupsRequest, ctx: Context) -> ListGroupsResponse:
     states = {each.lower() for each in request.states_filter}
     types = {each.lower() for each in request.types_filter}
-    groups = [group for shard in ctx.services.groups.shards() for group in shard.groups.values()]
+    shards = ctx.services.groups.shards()
     return ListGroupsResponse(
         groups=[
-            ListedGroup(
-                group_id=group.id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state.value,
-                group_type=CLASSIC,
-            )
-            for group in groups
-            if (not states or group.state.value.lower() in states)
-            and (not types or CLASSIC in types)
+            group
+            for group in chain.from_iterable(map(listed, shards))
+            if (not states or group.group_state.lower() in states)
+            and (not types or group.group_type in types)
         ]
     )
+
+
+def listed(shard: GroupShard) -> Iterator[ListedGroup]:
+    for group in shard.groups.values():
+        yield ListedGroup(
+            group_id=group.id,
+            protocol_type=group.protocol_type or "",
+            group_state=group.state.value,
+            group_type=CLASSIC,
+        )
+    for consumer in shard.consumer_groups.values():
+        yield ListedGroup(
+            group_id=consumer.id,
+            protocol_type=CONSUMER,
+            group_state=consumer.state.value,
+            group_type=CONSUMER,
+        )

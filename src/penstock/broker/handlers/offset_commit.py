@@ -45,7 +45,7 @@ def offset_commit(
             generation=request.generation_id_or_member_epoch,
             member_id=request.member_id,
             instance_id=request.group_instance_id,
-            knows_missing_groups=ctx.version >= 9,
+            knows_epochs=ctx.version >= 9,
         ),
         offsets,
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from penstock.broker.context import Context
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
+from penstock.coordinator.group.consumer.offsets import Reader
 from penstock.coordinator.group.offsets import CommittedOffset, Offsets
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import NO_UUID, TopicPartition
@@ -32,7 +33,8 @@ def offset_fetch(
 ) -> OffsetFetchResponse | Parked[OffsetFetchResponse]:
     groups = request.groups if ctx.version >= 8 else [as_group(request)]
     tickets = [
-        ctx.services.groups.fetch(group.group_id, wanted(group.topics, ctx)) for group in groups
+        ctx.services.groups.fetch(group.group_id, wanted(group.topics, ctx), reader(group))
+        for group in groups
     ]
 
     def respond(replies: list[Offsets | KafkaError]) -> OffsetFetchResponse:
@@ -53,6 +55,10 @@ def as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
             for each in request.topics
         ]
     return OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+
+
+def reader(group: OffsetFetchRequestGroup) -> Reader:
+    return Reader(member_id=group.member_id or "", epoch=group.member_epoch)
 
 
 def wanted(

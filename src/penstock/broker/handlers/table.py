@@ -7,6 +7,8 @@ from penstock.broker.handlers.alter_configs import alter_configs
 from penstock.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
 from penstock.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
 from penstock.broker.handlers.api_versions import api_versions
+from penstock.broker.handlers.consumer_group_describe import consumer_group_describe
+from penstock.broker.handlers.consumer_group_heartbeat import consumer_group_heartbeat
 from penstock.broker.handlers.create_partitions import create_partitions
 from penstock.broker.handlers.create_topics import create_topics
 from penstock.broker.handlers.delete_groups import delete_groups
@@ -71,6 +73,8 @@ HANDLERS: Mapping[int, Handler] = {
     47: offset_delete,
     60: describe_cluster,
     61: describe_producers,
+    68: consumer_group_heartbeat,
+    69: consumer_group_describe,
     74: list_config_resources,
     75: describe_topic_partitions,
 }

@@ -4,6 +4,9 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.consumer.group import ConsumerGroup
+from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
+from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, Reader
 from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, Synced
 from penstock.coordinator.group.membership import Leaving, Syncing
@@ -70,8 +73,10 @@ class GroupCoordinator:
             group, lambda shard, now, ticket: shard.commit(now, ticket, group, committer, offsets)
         )
 
-    def fetch(self, group: str, wanted: Iterable[TopicPartition] | None) -> Ticket[Offsets]:
-        return self._run(group, lambda shard, _, ticket: shard.fetch(ticket, group, wanted))
+    def fetch(
+        self, group: str, wanted: Iterable[TopicPartition] | None, reader: Reader = ADMINISTRATOR
+    ) -> Ticket[Offsets]:
+        return self._run(group, lambda shard, _, ticket: shard.fetch(ticket, group, wanted, reader))
 
     def delete_offsets(
         self, group: str, wanted: tuple[TopicPartition, ...]
@@ -89,6 +94,15 @@ class GroupCoordinator:
 
     def describe(self, group: str) -> Ticket[ClassicGroup]:
         return self._run(group, lambda shard, _, ticket: shard.describe(ticket, group))
+
+    def consumer_heartbeat(self, group: str, asked: Heartbeat) -> Ticket[HeartbeatReply]:
+        return self._run(
+            group,
+            lambda shard, now, ticket: shard.consumer_heartbeat(now, ticket, group, asked),
+        )
+
+    def describe_consumer(self, group: str) -> Ticket[ConsumerGroup]:
+        return self._run(group, lambda shard, _, ticket: shard.describe_consumer(ticket, group))
 
     def _run(
         self, group: str, operation: Callable[[GroupShard, Now, Ticket[T]], Decision]

@@ -36,8 +36,8 @@ class Committer(msgspec.Struct, frozen=True, kw_only=True):
     generation: int = -1
     member_id: str = ""
     instance_id: str | None = None
-    knows_missing_groups: bool = False
-    """The client knows GROUP_ID_NOT_FOUND (v9)."""
+    knows_epochs: bool = False
+    """The client knows GROUP_ID_NOT_FOUND, and members of the consumer protocol (v9)."""
 
 
 def check_commit(group: ClassicGroup | None, committer: Committer) -> None:
@@ -45,7 +45,7 @@ def check_commit(group: ClassicGroup | None, committer: Committer) -> None:
     generation = committer.generation
     if group is None:
         if generation >= 0:
-            if committer.knows_missing_groups:
+            if committer.knows_epochs:
                 raise GroupIdNotFound("the group has gone")
             raise IllegalGeneration("the group has gone")
         return

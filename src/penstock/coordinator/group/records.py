@@ -6,6 +6,7 @@ from typing import TypeAlias
 import msgspec
 
 from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.consumer.records import KINDS, NUMBERS, ConsumerRecord
 from penstock.coordinator.group.member import Member, ProtocolMetadata
 from penstock.coordinator.group.offsets import CommittedOffset
 from penstock.coordinator.group.state import State
@@ -44,7 +45,7 @@ class GroupRecord(msgspec.Struct, frozen=True):
     metadata: GroupMetadataValue | None
 
 
-StoredRecord: TypeAlias = OffsetRecord | GroupRecord
+StoredRecord: TypeAlias = OffsetRecord | GroupRecord | ConsumerRecord
 
 
 class GroupFormat:
@@ -61,6 +62,11 @@ class GroupFormat:
                     key,
                     None if metadata is None else _numbered(GROUP_VERSION, metadata, GROUP_VERSION),
                 )
+            case ConsumerRecord(key, value):
+                return RawRecord(
+                    _numbered(NUMBERS[type(key)], key, 0),
+                    None if value is None else _numbered(0, value, 0),
+                )
 
     def decode(self, raw: RawRecord) -> StoredRecord | None:
         match _number(raw.key):
@@ -76,6 +82,10 @@ class GroupFormat:
             case 2:
                 group = decode(GroupMetadataKey, 0, raw.key[_NUMBER.size :]).group
                 return GroupRecord(group, _value(GroupMetadataValue, raw.value))
+            case number if number in KINDS:
+                key_type, value_type = KINDS[number]
+                key = decode(key_type, 0, raw.key[_NUMBER.size :])
+                return ConsumerRecord(key, _value(value_type, raw.value))
             case _:
                 return None
 

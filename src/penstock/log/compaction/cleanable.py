@@ -30,6 +30,7 @@ class LogState(msgspec.Struct, frozen=True):
     log_start_offset: int
     last_stable_offset: int
     log_end_offset: int
+    recovery_point: int
     cleaned_to: int | None
 
 
@@ -52,13 +53,14 @@ def dirty_part(log: LogState, config: TopicConfig, now_ms: int) -> DirtyPart:
     """What of `log` may be cleaned now; whole segments only, never the active one.
 
     Nothing past the last stable offset: an open transaction may still abort, and an offset past
-    the high watermark may still be truncated.
+    the high watermark may still be truncated. Nothing past the recovery point: a crash may take
+    the newer value there, and the older one would be gone already.
     """
     first_dirty = log.cleaned_to if log.cleaned_to is not None else log.log_start_offset
     if not log.log_start_offset <= first_dirty <= log.log_end_offset:
         # Deleted up to there, or truncated below it: the checkpoint is of another past.
         first_dirty = log.log_start_offset
-    end = _segment_of(log.segments, log.last_stable_offset)
+    end = _segment_of(log.segments, min(log.last_stable_offset, log.recovery_point))
     lag_ms = config.min_compaction_lag_ms
     for number in range(_segment_of(log.segments, first_dirty), end):
         # Without a lag, not even timestamps that lie in the future hold compaction up.

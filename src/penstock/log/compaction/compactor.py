@@ -79,13 +79,16 @@ class Compactor:
         await self._process.close()
 
     def truncated(self, log: PartitionLog, offset: int) -> None:
-        """The log was cut at `offset`, or deleted (0): what comes from there on is dirty.
+        """The log is about to be cut at `offset`, or deleted (0): what comes after is dirty.
 
-        Written at once: a log of the same name that grows past the old mark would pass for clean.
+        Written before it happens: a log of the same name that grows past the old mark would pass
+        for clean. From its segment on, because a batch that holds the offset goes whole.
         """
+        segment = log.segments.floor(offset)
+        first_dirty = 0 if segment is None else min(segment.base_offset, offset)
         cleaned = self._cleaned(log)
-        if cleaned.get(log.topic_partition, 0) > offset:
-            cleaned[log.topic_partition] = offset
+        if cleaned.get(log.topic_partition, 0) > first_dirty:
+            cleaned[log.topic_partition] = first_dirty
             with log.log_dir:
                 log.log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned))()
 
@@ -105,6 +108,7 @@ class Compactor:
             log.log_start_offset,
             log.last_stable_offset,
             log.end_offset,
+            log.recovery_point,
             self._cleaned(log).get(log.topic_partition),
         )
 
@@ -122,7 +126,8 @@ class Compactor:
                             logger.info("%s changed while it was cleaned", log.topic_partition)
                             return
                     case Finished(cleaned_to):
-                        await self._note_cleaned(log, cleaned_to)
+                        with log.log_dir:
+                            await asyncio.to_thread(self.note_cleaned(log, cleaned_to))
                     case Failed(reason):
                         self._failed(log, job, reason)
                     case Died(exit_code):
@@ -177,8 +182,21 @@ class Compactor:
             self._checkpoints[directory] = log.log_dir.read_offsets(CLEANER_OFFSETS)
         return self._checkpoints[directory]
 
-    async def _note_cleaned(self, log: PartitionLog, cleaned_to: int) -> None:
+    def note_cleaned(self, log: PartitionLog, cleaned_to: int) -> Callable[[], None]:
+        """A call, for any thread, that makes it last, after the new names of the segments.
+
+        Were the mark to outlast them, old values would be back where all is taken for clean, and
+        alive again when their tombstone goes.
+        """
         cleaned = self._cleaned(log)
         cleaned[log.topic_partition] = cleaned_to
-        with log.log_dir:
-            await asyncio.to_thread(log.log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned)))
+        write = log.log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned))
+        home = log.segments.home
+
+        def sync_and_write() -> None:
+            with home.in_use:
+                if not home.is_gone:
+                    self._files.sync_dir(home.directory)
+            write()
+
+        return sync_and_write

@@ -14,13 +14,15 @@ NOW = 1_000_000
 CONFIG = TopicConfig(cleanup_policy=("compact",))
 
 
-def log(*, cleaned_to: int | None = None, start: int = 0, stable: int = 40) -> LogState:
+def log(
+    *, cleaned_to: int | None = None, start: int = 0, stable: int = 40, synced: int = 40
+) -> LogState:
     """Four segments of ten offsets and a hundred bytes; the last one is active."""
     segments = [
         SegmentAge(base, 100, first_ms=NOW - 500 + base, newest_ms=NOW - 490 + base)
         for base in (0, 10, 20, 30)
     ]
-    return LogState(segments, start, stable, 40, cleaned_to)
+    return LogState(segments, start, stable, 40, synced, cleaned_to)
 
 
 def test_a_log_never_cleaned_is_dirty_up_to_its_active_segment() -> None:
@@ -45,6 +47,11 @@ def test_segments_with_unstable_offsets_are_left_alone(stable: int, end: int) ->
     assert dirty_part(log(stable=stable), CONFIG, NOW).first_uncleanable == end
 
 
+@pytest.mark.parametrize(("synced", "end"), [(40, 30), (29, 20), (20, 20), (0, 0)])
+def test_segments_that_a_crash_may_lose_are_left_alone(synced: int, end: int) -> None:
+    assert dirty_part(log(synced=synced), CONFIG, NOW).first_uncleanable == end
+
+
 def test_segments_with_records_younger_than_the_lag_are_left_alone() -> None:
     config = TopicConfig(min_compaction_lag_ms=480)
     part = dirty_part(log(), config, NOW)
@@ -65,7 +72,7 @@ def test_a_log_is_overdue_when_its_oldest_dirty_record_is_too_old() -> None:
 
 
 def test_a_log_of_one_segment_has_nothing_to_clean() -> None:
-    state = LogState([SegmentAge(0, 100, 1, 2)], 0, 10, 10, None)
+    state = LogState([SegmentAge(0, 100, 1, 2)], 0, 10, 10, 10, None)
     part = dirty_part(state, CONFIG, NOW)
     assert (part.dirty_bytes, part.ratio) == (0, 0.0)
     assert not is_worth_cleaning(part, CONFIG)

@@ -84,6 +84,7 @@ def log(tmp_path: Path) -> PartitionLog:
     append(log, ("b", "2"))
     log.roll(NOW)
     append(log, ("a", "3"))
+    log.flush()
     return log
 
 
@@ -121,12 +122,14 @@ def test_a_damaged_log_is_left_alone_and_named(log: PartitionLog) -> None:
     assert "wrong CRC at byte 0" in compactor.uncleanable[PARTITION]
 
 
-def test_a_truncated_log_is_dirty_from_there_on(log: PartitionLog, tmp_path: Path) -> None:
+def test_a_truncated_log_is_dirty_from_that_segment_on(log: PartitionLog, tmp_path: Path) -> None:
     _, compactor = cleaned(log)
-    compactor.truncated(log, 2)
-    assert read_offsets(DiskFiles(), tmp_path / CLEANER_OFFSETS) == {PARTITION: 2}
+    compactor.truncated(log, 4)
+    assert read_offsets(DiskFiles(), tmp_path / CLEANER_OFFSETS) == {PARTITION: 4}
     compactor.truncated(log, 3)
-    assert read_offsets(DiskFiles(), tmp_path / CLEANER_OFFSETS) == {PARTITION: 2}
+    assert read_offsets(DiskFiles(), tmp_path / CLEANER_OFFSETS) == {PARTITION: 0}
+    compactor.truncated(log, 4)
+    assert read_offsets(DiskFiles(), tmp_path / CLEANER_OFFSETS) == {PARTITION: 0}
 
 
 def test_a_failed_directory_does_not_stop_the_compactor(log: PartitionLog) -> None:

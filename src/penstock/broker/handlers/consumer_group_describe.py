@@ -1,0 +1,84 @@
+"""ConsumerGroupDescribe (key 69, v0-v1): a group of the consumer protocol and its members.
+
+Refused: groups that do not exist or speak the classic protocol. Partitions of topics that have
+been deleted are left out, as they have no name any more.
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.translate.operations import GROUP_OPERATIONS, NOT_ASKED
+from penstock.broker.translate.tickets import answered
+from penstock.broker.waiters import Parked
+from penstock.coordinator.group.consumer.group import ConsumerGroup
+from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember, Share
+from penstock.coordinator.group.consumer.records import by_topic
+from penstock.errors import KafkaError
+from penstock.wire.messages.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+
+CONSUMER_MEMBER = 1
+"""A member of the consumer protocol; 0 would be one of the classic."""
+
+
+def consumer_group_describe(
+    request: ConsumerGroupDescribeRequest, ctx: Context
+) -> ConsumerGroupDescribeResponse | Parked[ConsumerGroupDescribeResponse]:
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+    tickets = [ctx.services.groups.describe_consumer(name) for name in request.group_ids]
+
+    def respond(replies: list[ConsumerGroup | KafkaError]) -> ConsumerGroupDescribeResponse:
+        return ConsumerGroupDescribeResponse(
+            groups=[
+                DescribedGroup(group_id=name, error_code=reply.code, error_message=str(reply))
+                if isinstance(reply, KafkaError)
+                else described(reply, operations, ctx)
+                for name, reply in zip(request.group_ids, replies, strict=True)
+            ]
+        )
+
+    return answered(tickets, respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+
+
+def described(group: ConsumerGroup, operations: int, ctx: Context) -> DescribedGroup:
+    default = ctx.services.config.group.group_consumer_assignors[0]
+    return DescribedGroup(
+        group_id=group.id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=group.assignor(default),
+        members=[member(each, group, ctx) for each in group.members.values()],
+        authorized_operations=operations,
+    )
+
+
+def member(each: ConsumerMember, group: ConsumerGroup, ctx: Context) -> Member:
+    return Member(
+        member_id=each.id,
+        instance_id=each.instance_id,
+        rack_id=each.rack_id,
+        member_epoch=each.epoch,
+        client_id=each.client_id,
+        client_host=each.client_host,
+        subscribed_topic_names=sorted(each.topics),
+        subscribed_topic_regex=each.regex,
+        assignment=assignment(each.assigned, ctx),
+        target_assignment=assignment(group.target.get(each.id, NOTHING), ctx),
+        member_type=CONSUMER_MEMBER,
+    )
+
+
+def assignment(share: Share, ctx: Context) -> Assignment:
+    names = ctx.services.cluster.image.topic_names
+    return Assignment(
+        [
+            TopicPartitions(topic, names[topic], indexes)
+            for topic, indexes in by_topic(share)
+            if topic in names
+        ]
+    )

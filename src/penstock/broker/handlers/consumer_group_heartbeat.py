@@ -1,0 +1,78 @@
+"""ConsumerGroupHeartbeat (key 68, v0-v1): join, live, hear of partitions, leave (KIP-848).
+
+Refused: members of another epoch; static members in use; assignors and expressions that are none.
+Regular expressions (v1) need the package google-re2. A group whose members speak the classic
+protocol is not taken over while it has members.
+"""
+
+from uuid import uuid4
+
+from penstock.broker.context import Context
+from penstock.broker.translate.tickets import answered
+from penstock.broker.waiters import Parked
+from penstock.coordinator.group.consumer.heartbeat import JOINS, Heartbeat, HeartbeatReply
+from penstock.coordinator.group.consumer.member import Share
+from penstock.coordinator.group.consumer.records import by_topic, share_of
+from penstock.coordinator.group.consumer.refusal import InvalidHeartbeat, NotServed
+from penstock.errors import KafkaError
+from penstock.types import Uuid, uuid_text
+from penstock.wire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+PROTOCOL = "consumer"
+
+
+def consumer_group_heartbeat(
+    request: ConsumerGroupHeartbeatRequest, ctx: Context
+) -> ConsumerGroupHeartbeatResponse | Parked[ConsumerGroupHeartbeatResponse]:
+    config = ctx.services.config.group
+    if PROTOCOL not in config.group_coordinator_rebalance_protocols:
+        return respond(NotServed("this broker does not serve the consumer protocol"))
+    if not request.group_id:
+        return respond(InvalidHeartbeat("a group needs a name"))
+    ticket = ctx.services.groups.consumer_heartbeat(request.group_id, asked(request, ctx))
+    return answered(
+        [ticket], lambda replies: respond(*replies), ctx, config.offsets_commit_timeout_ms
+    )
+
+
+def asked(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> Heartbeat:
+    owned, names = request.topic_partitions, request.subscribed_topic_names
+    return Heartbeat(
+        member_id=request.member_id or new_member_id(request, ctx),
+        epoch=request.member_epoch,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        client_id=ctx.header.client_id or "",
+        client_host=f"/{ctx.peer.host}",
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        topics=None if names is None else frozenset(names),
+        regex=request.subscribed_topic_regex,
+        assignor=request.server_assignor,
+        owned=None if owned is None else share_of(owned),
+    )
+
+
+def new_member_id(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> str:
+    """Members name themselves from v1 on."""
+    is_given = ctx.version == 0 and request.member_epoch == JOINS
+    return uuid_text(Uuid(uuid4().bytes)) if is_given else ""
+
+
+def respond(reply: HeartbeatReply | KafkaError) -> ConsumerGroupHeartbeatResponse:
+    if isinstance(reply, KafkaError):
+        return ConsumerGroupHeartbeatResponse(error_code=reply.code, error_message=str(reply))
+    return ConsumerGroupHeartbeatResponse(
+        member_id=reply.member_id,
+        member_epoch=reply.epoch,
+        heartbeat_interval_ms=reply.interval_ms,
+        assignment=None if reply.share is None else assignment(reply.share),
+    )
+
+
+def assignment(share: Share) -> Assignment:
+    return Assignment([TopicPartitions(*each) for each in by_topic(share)])

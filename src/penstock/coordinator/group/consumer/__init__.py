@@ -1,0 +1,1 @@
+"""Groups of the consumer protocol, whose partitions the coordinator shares out (KIP-848)."""

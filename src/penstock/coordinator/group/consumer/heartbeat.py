@@ -1,0 +1,221 @@
+"""ConsumerGroupHeartbeat: a member joins, lives, hears of its share, or leaves."""
+
+import msgspec
+
+from penstock.coordinator.group.consumer.group import ConsumerGroup, GroupState
+from penstock.coordinator.group.consumer.member import (
+    LEFT_FOR_NOW,
+    NOTHING,
+    ConsumerMember,
+    MemberState,
+    Share,
+)
+from penstock.coordinator.group.consumer.records import member_tombstones, target_record
+from penstock.coordinator.group.consumer.refusal import (
+    FencedMemberEpoch,
+    InvalidHeartbeat,
+    UnreleasedInstanceId,
+    UnsupportedAssignor,
+)
+from penstock.coordinator.group.consumer.turn import ConsumerTurn, World
+from penstock.coordinator.group.refusal import (
+    FencedInstanceId,
+    GroupMaxSizeReached,
+    UnknownMemberId,
+)
+
+JOINS, LEAVES = 0, -1
+"""Epochs that mean something to the coordinator; `LEFT_FOR_NOW` is the third."""
+
+RECONCILING_INTERVAL_MS = 500
+"""While partitions are on their way, members are asked to come more often."""
+
+
+class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
+    """What a member says; None: the same as before."""
+
+    member_id: str
+    epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    topics: frozenset[str] | None = None
+    regex: str | None = None
+    assignor: str | None = None
+    owned: Share | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """After an error a member says everything again, and wants to hear everything again."""
+        return (
+            self.rebalance_timeout_ms >= 0
+            and (self.topics is not None or self.regex is not None)
+            and self.owned is not None
+        )
+
+
+class HeartbeatReply(msgspec.Struct, frozen=True):
+    """What a member is told; without a share, it has not changed."""
+
+    member_id: str
+    epoch: int
+    interval_ms: int
+    share: Share | None = None
+
+
+def check(asked: Heartbeat, world: World) -> None:
+    """Refuse what no member may say, whatever its group."""
+    if not asked.member_id:
+        raise InvalidHeartbeat("a member needs an id")
+    if "" in {asked.instance_id, asked.rack_id}:
+        raise InvalidHeartbeat("an instance or a rack has a name or is left out")
+    match asked.epoch:
+        case 0:
+            if asked.rebalance_timeout_ms < 0:
+                raise InvalidHeartbeat("who joins says its rebalance timeout")
+            if asked.owned is None or asked.owned:
+                raise InvalidHeartbeat("who joins owns no partitions, and says so")
+            if asked.topics is None and asked.regex is None:
+                raise InvalidHeartbeat("who joins says what it subscribes to")
+        case -2 if asked.instance_id is None:
+            raise InvalidHeartbeat("only a static member leaves for a while")
+        case epoch if epoch < LEFT_FOR_NOW:
+            raise InvalidHeartbeat(f"{epoch} is no epoch")
+    if asked.assignor is not None and asked.assignor not in world.assignors.by_name:
+        offered = ", ".join(world.assignors.by_name)
+        raise UnsupportedAssignor(f"{asked.assignor} is none of {offered}")
+
+
+def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
+    """Join or go on; the reply has the member's share if it is news."""
+    known = _known(turn, asked)
+    if known is None and len(turn.group.members) >= turn.world.config.group_consumer_max_size:
+        raise GroupMaxSizeReached(f"{turn.world.config.group_consumer_max_size} members")
+    had = known.assigned if known is not None else NOTHING
+    turn.subscribed(known, _updated(known or ConsumerMember(id=asked.member_id), asked))
+    turn.look_at_topics()
+    turn.assign()
+    turn.reconcile(asked.member_id, asked.owned)
+    turn.heard(asked.member_id)
+    turn.finish()
+    member = turn.group.members[asked.member_id]
+    tells = asked.epoch == JOINS or asked.is_full or member.assigned != had
+    return HeartbeatReply(
+        member.id, member.epoch, _interval_ms(turn), member.assigned if tells else None
+    )
+
+
+def _interval_ms(turn: ConsumerTurn) -> int:
+    usual_ms = turn.world.config.group_consumer_heartbeat_interval_ms
+    if turn.group.state is GroupState.STABLE:
+        return usual_ms
+    return min(usual_ms, RECONCILING_INTERVAL_MS)
+
+
+def _updated(member: ConsumerMember, asked: Heartbeat) -> ConsumerMember:
+    timeout_ms = asked.rebalance_timeout_ms
+    return msgspec.structs.replace(
+        member,
+        instance_id=asked.instance_id or member.instance_id,
+        rack_id=asked.rack_id or member.rack_id,
+        client_id=asked.client_id,
+        client_host=asked.client_host,
+        topics=member.topics if asked.topics is None else asked.topics,
+        regex=member.regex if asked.regex is None else asked.regex or None,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms < 0 else timeout_ms,
+        assignor=asked.assignor or member.assignor,
+    )
+
+
+def _known(turn: ConsumerTurn, asked: Heartbeat) -> ConsumerMember | None:
+    """The member as it is, after a static one has taken its place again; None: it is new."""
+    group = turn.group
+    if asked.epoch != JOINS:
+        member = checked_member(group, asked.member_id, asked.instance_id)
+        _check_epoch(member, asked)
+        return member
+    if asked.instance_id is None:
+        return group.members.get(asked.member_id)
+    static = group.static_member(asked.instance_id)
+    if static is None:
+        return None
+    if static.id != asked.member_id:
+        if not static.is_away:
+            raise UnreleasedInstanceId(f"{asked.instance_id} is still in use by {static.id}")
+        _replace(turn, static, asked.member_id)
+    elif static.is_away:
+        turn.put_current(msgspec.structs.replace(static, epoch=0, previous_epoch=0))
+    return turn.group.members[asked.member_id]
+
+
+def _replace(turn: ConsumerTurn, old: ConsumerMember, new_id: str) -> None:
+    """A static member is back under another id: what it had is still its own."""
+    name = turn.group.id
+    new = msgspec.structs.replace(
+        old, id=new_id, epoch=0, previous_epoch=0, state=MemberState.STABLE, revoking=NOTHING
+    )
+    share = turn.group.target.get(old.id, NOTHING)
+    turn.write(*member_tombstones(name, old.id))
+    turn.put_metadata(new)
+    turn.write(target_record(name, new_id, share))
+    turn.put_current(new)
+
+
+def checked_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
+    """The member, if it is who it says."""
+    if instance_id is not None:
+        static = group.static_member(instance_id)
+        if static is None:
+            raise UnknownMemberId(f"{group.id} has no static member {instance_id}")
+        if static.id != member_id:
+            raise FencedInstanceId(f"{instance_id} is {static.id} now, not {member_id}")
+        return static
+    member = group.members.get(member_id)
+    if member is None:
+        raise UnknownMemberId(f"{group.id} has no member {member_id}")
+    return member
+
+
+def _check_epoch(member: ConsumerMember, asked: Heartbeat) -> None:
+    if asked.epoch == member.epoch:
+        return
+    # The answer with the newer epoch was lost, if the member has nothing that is not its own.
+    missed_one = asked.epoch == member.previous_epoch and asked.owned is not None
+    if not missed_one or not (asked.owned or NOTHING) <= member.assigned:
+        raise FencedMemberEpoch(f"{member.id} is at epoch {member.epoch}, not {asked.epoch}")
+
+
+def leave(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
+    """For good, or for a while: then its share waits for it until its session ends."""
+    member = checked_member(turn.group, asked.member_id, asked.instance_id)
+    if asked.epoch == LEFT_FOR_NOW:
+        turn.put_current(
+            msgspec.structs.replace(
+                member, epoch=LEFT_FOR_NOW, state=MemberState.STABLE, revoking=NOTHING
+            )
+        )
+        turn.keep(member.id, revoke_by_ms=None)
+    else:
+        turn.remove(member, f"{member.id} left")
+    turn.finish()
+    return HeartbeatReply(member.id, asked.epoch, 0)
+
+
+def expire(turn: ConsumerTurn) -> None:
+    """Take out who was not heard of, or has not given up its partitions, in time."""
+    for member in list(turn.group.members.values()):
+        if member.deadline_ms <= turn.now_ms:
+            turn.remove(member, f"{member.id} timed out")
+        elif member.revoke_by_ms is not None and member.revoke_by_ms <= turn.now_ms:
+            turn.remove(member, f"{member.id} did not give up its partitions in time")
+    turn.finish()
+
+
+def begin(turn: ConsumerTurn) -> None:
+    """A new coordinator: members have their whole times again to be heard of."""
+    for member in list(turn.group.members.values()):
+        turn.heard(member.id)
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            turn.keep(member.id, revoke_by_ms=turn.now_ms + member.rebalance_timeout_ms)

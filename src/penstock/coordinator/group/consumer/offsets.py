@@ -1,0 +1,63 @@
+"""Who may commit and read the offsets of a group of the consumer protocol; when they go."""
+
+from typing import Self
+
+import msgspec
+
+from penstock.coordinator.group.consumer.group import ConsumerGroup
+from penstock.coordinator.group.consumer.heartbeat import checked_member
+from penstock.coordinator.group.consumer.refusal import NotServed, StaleMemberEpoch
+from penstock.coordinator.group.offsets import Committer, Offsets
+from penstock.types import TopicPartition
+
+
+class Reader(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks; an administrator is no member and has no epoch."""
+
+    member_id: str = ""
+    instance_id: str | None = None
+    epoch: int = -1
+    knows_epochs: bool = True
+
+    @classmethod
+    def of(cls, committer: Committer) -> Self:
+        return cls(
+            member_id=committer.member_id,
+            instance_id=committer.instance_id,
+            epoch=committer.generation,
+            # Whoever has no generation speaks of none: any version will do.
+            knows_epochs=committer.knows_epochs or committer.generation < 0,
+        )
+
+
+ADMINISTRATOR = Reader()
+
+
+def check_consumer(group: ConsumerGroup, reader: Reader, *, commits: bool = False) -> None:
+    """Refuse members of another epoch; and while there are members, commits of nobody."""
+    if reader.epoch < 0 and not reader.member_id and not (commits and group.members):
+        return
+    if reader.epoch < 0 and not group.members:
+        return
+    member = checked_member(group, reader.member_id, reader.instance_id)
+    if not reader.knows_epochs:
+        raise NotServed("members of the consumer protocol commit by version 9 or later")
+    if reader.epoch != member.epoch:
+        raise StaleMemberEpoch(f"{member.id} is at epoch {member.epoch}, not {reader.epoch}")
+
+
+def forgotten(
+    group: ConsumerGroup, offsets: Offsets, now_ms: int, retention_ms: int
+) -> list[TopicPartition]:
+    """The partitions that nobody reads and nobody has committed for the retention time."""
+    read = group.subscribed_topics
+    return [
+        where
+        for where, committed in offsets.items()
+        if where.topic not in read
+        and (
+            now_ms >= committed.expire_ms
+            if committed.expire_ms >= 0
+            else now_ms - committed.commit_ms >= retention_ms
+        )
+    ]

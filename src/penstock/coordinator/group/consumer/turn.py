@@ -1,0 +1,184 @@
+"""One operation on one group of the consumer protocol, while it is being decided."""
+
+from typing import Any
+
+import msgspec
+
+from penstock.config.group import GroupConfig
+from penstock.coordinator.group.consumer.assignor.assignor import Assignors
+from penstock.coordinator.group.consumer.assignor.subscriber import Subscriber
+from penstock.coordinator.group.consumer.group import ConsumerGroup, GroupState, Topics, replayed
+from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember, MemberState
+from penstock.coordinator.group.consumer.reconcile import reconciled
+from penstock.coordinator.group.consumer.records import (
+    ConsumerRecord,
+    RegexKey,
+    current_record,
+    epoch_record,
+    member_record,
+    member_tombstones,
+    regex_record,
+    target_epoch_record,
+    target_record,
+)
+from penstock.coordinator.group.consumer.regex import matching
+from penstock.coordinator.group.rebalance_log import Rebalance
+from penstock.coordinator.outcome import Now
+
+
+class World(msgspec.Struct, frozen=True):
+    """What decisions rest on beside the group."""
+
+    config: GroupConfig
+    assignors: Assignors
+    topics: Topics
+    now: Now
+
+
+class ConsumerTurn:
+    """The group as it becomes, and the records that make it so: nothing durable changes
+    otherwise than by `write`.
+    """
+
+    def __init__(self, group: ConsumerGroup, world: World) -> None:
+        self.group, self.world = group, world
+        self.now_ms = world.now.steady_ms
+        self.records: list[ConsumerRecord] = []
+        self.finished: list[Rebalance] = []
+
+    def write(self, *records: ConsumerRecord) -> None:
+        for record in records:
+            after = replayed(self.group, record)
+            assert after is not None, "a turn changes a group that stays"
+            self.group = after
+        self.records += records
+
+    def keep(self, member_id: str, **times: Any) -> None:
+        """Change what no record holds of a member."""
+        member = msgspec.structs.replace(self.group.members[member_id], **times)
+        self.group = msgspec.structs.replace(
+            self.group, members={**self.group.members, member_id: member}
+        )
+
+    def heard(self, member_id: str) -> None:
+        """It lives: its session begins anew."""
+        timeout_ms = self.world.config.group_consumer_session_timeout_ms
+        self.keep(member_id, deadline_ms=self.now_ms + timeout_ms)
+
+    def put_metadata(self, member: ConsumerMember) -> None:
+        self.write(member_record(self.group.id, member))
+
+    def put_current(self, member: ConsumerMember) -> None:
+        self.write(current_record(self.group.id, member))
+
+    def remove(self, member: ConsumerMember, reason: str) -> None:
+        """The others share anew at their next heartbeats."""
+        self.write(*member_tombstones(self.group.id, member.id))
+        self._forget_regexes()
+        self.bump(reason)
+
+    def bump(self, reason: str) -> None:
+        """A new epoch: the target has to be worked out again."""
+        group = self.group
+        self.write(epoch_record(group.id, group.epoch + 1, group.hash_of(self.world.topics)))
+        began_ms = group.rebalance_began_ms if group.rebalance_reason else self.now_ms
+        reasons = ", ".join(filter(None, [group.rebalance_reason, reason]))
+        self.group = msgspec.structs.replace(
+            self.group, rebalance_reason=reasons[:200], rebalance_began_ms=began_ms
+        )
+
+    def look_at_topics(self) -> None:
+        """Notice topics that came, went or grew since the group last looked."""
+        topics = self.world.topics
+        if self.group.seen is topics:
+            return
+        self.group = msgspec.structs.replace(self.group, seen=topics)
+        for regex in self.group.regexes:
+            self.resolve(regex)
+        if self.group.hash_of(topics) != self.group.metadata_hash:
+            self.bump("topics changed")
+
+    def resolve(self, regex: str) -> None:
+        """Match an expression against the topics that there are now."""
+        found = matching(regex, self.world.topics)
+        if self.group.regexes.get(regex) != found:
+            self.write(regex_record(self.group.id, regex, found, self.world.now.wall_ms))
+
+    def _forget_regexes(self) -> None:
+        used = {each.regex for each in self.group.members.values()}
+        for regex in self.group.regexes.keys() - used:
+            self.write(ConsumerRecord(RegexKey(self.group.id, regex), None))
+
+    def subscribed(self, before: ConsumerMember | None, member: ConsumerMember) -> None:
+        """A member came, or says anew what it wants."""
+        if before is None or before != member:
+            self.put_metadata(member)
+        if before is not None and (before.topics, before.regex) == (member.topics, member.regex):
+            return
+        if member.regex:
+            self.resolve(member.regex)
+        self._forget_regexes()
+        self.bump(f"{member.id} {'joined' if before is None else 'changed its subscription'}")
+
+    def assign(self) -> None:
+        """Work the target out, if it is of an older epoch than the group."""
+        group, topics = self.group, self.world.topics
+        if group.target_epoch == group.epoch:
+            return
+        subscribers = {
+            each.id: Subscriber(
+                frozenset(topics[name].id for name in group.topics_of(each) if name in topics),
+                group.target.get(each.id, NOTHING),
+                each.instance_id,
+                each.rack_id,
+            )
+            for each in group.members.values()
+        }
+        counts = {
+            topics[name].id: len(topics[name].partitions)
+            for name in sorted(group.subscribed_topics & topics.keys())
+        }
+        assignors = self.world.assignors
+        assignor = assignors.by_name.get(group.assignor(assignors.default))
+        assignor = assignor or assignors.by_name[assignors.default]
+        for member_id, share in assignor(subscribers, counts).items():
+            if group.target.get(member_id) != share:
+                self.write(target_record(group.id, member_id, share))
+        self.write(target_epoch_record(group.id, group.epoch, self.world.now.wall_ms))
+
+    def reconcile(self, member_id: str, owned: frozenset[Any] | None) -> None:
+        """Take a member one step towards the target."""
+        group = self.group
+        before = group.members[member_id]
+        after = reconciled(
+            before,
+            group.target.get(member_id, NOTHING),
+            group.target_epoch,
+            owned,
+            lambda: group.taken(member_id),
+        )
+        if after is before:
+            return
+        self.put_current(after)
+        revokes = after.state is MemberState.UNREVOKED_PARTITIONS
+        self.keep(
+            member_id,
+            revoke_by_ms=self.now_ms + after.rebalance_timeout_ms if revokes else None,
+        )
+
+    def finish(self) -> None:
+        """Note a rebalance that is through."""
+        group = self.group
+        if not group.rebalance_reason or group.state not in {GroupState.STABLE, GroupState.EMPTY}:
+            return
+        duration_ms = self.now_ms - group.rebalance_began_ms
+        self.finished.append(
+            Rebalance(
+                group.epoch,
+                group.rebalance_reason,
+                len(group.members),
+                duration_ms,
+                self.world.now.wall_ms,
+            )
+        )
+        self.group = msgspec.structs.replace(group, rebalance_reason="")

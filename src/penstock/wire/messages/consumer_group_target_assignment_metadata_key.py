@@ -1,0 +1,7 @@
+"""ConsumerGroupTargetAssignmentMetadataKey; written by codegen."""
+
+from penstock.wire.schema import Message
+
+
+class ConsumerGroupTargetAssignmentMetadataKey(Message):
+    group_id: str = ""

@@ -1,0 +1,125 @@
+"""Members of the consumer protocol without a network: they heartbeat and do as they are told."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
+from penstock.config.group import GroupConfig
+from penstock.coordinator.group.consumer.group import ConsumerGroup, Topic
+from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
+from penstock.coordinator.group.consumer.member import NOTHING, Share
+from penstock.coordinator.group.coordinator import GroupCoordinator
+from penstock.coordinator.group.shard import GroupShard
+from penstock.errors import KafkaError
+from penstock.testing.loop import ManualLoop
+from penstock.types import Uuid
+
+CONFIG = GroupConfig()
+
+
+@dataclass(frozen=True)
+class KnownTopic:
+    """A topic as a group sees it."""
+
+    id: Uuid
+    partitions: range
+
+
+def topic(name: str, partitions: int) -> KnownTopic:
+    return KnownTopic(Uuid(name.encode().rjust(16, b".")), range(partitions))
+
+
+@dataclass
+class Cluster:
+    """A coordinator over a log in memory, with time by hand, and the topics that there are."""
+
+    topics: dict[str, Topic] = field(default_factory=lambda: {"t": topic("t", 4)})
+    config: GroupConfig = CONFIG
+
+    def __post_init__(self) -> None:
+        self.loop, self.log = ManualLoop(), MemoryLog()
+        self.start()
+
+    def start(self) -> None:
+        """Begin, or begin again from the log alone."""
+        self.groups: GroupCoordinator = coordinator(
+            self.log, self.loop, LoopClock(self.loop), self.config, lambda: self.topics
+        )
+        self.loop.advance()
+
+    @property
+    def shard(self) -> GroupShard:
+        return self.groups.shards()[0]
+
+    @property
+    def group(self) -> ConsumerGroup:
+        return self.shard.consumer_groups[GROUP]
+
+    def pass_ms(self, milliseconds: int) -> None:
+        self.loop.advance(milliseconds / 1000)
+
+    def set_topics(self, **counts: int) -> None:
+        self.topics = {name: topic(name, count) for name, count in counts.items()}
+
+    def beat(self, **fields: Any) -> HeartbeatReply:
+        """The reply to a heartbeat; a refusal rises."""
+        reply = self.groups.consumer_heartbeat(GROUP, Heartbeat(**fields)).reply
+        if isinstance(reply, KafkaError):
+            raise reply
+        assert reply is not None
+        return reply
+
+
+@dataclass
+class Consumer:
+    """What a client believes: its epoch, and what it has."""
+
+    cluster: Cluster
+    id: str
+    instance_id: str | None = None
+    topics: frozenset[str] = frozenset({"t"})
+    epoch: int = 0
+    has: Share = NOTHING
+
+    def join(self, **fields: Any) -> HeartbeatReply:
+        self.epoch, self.has = 0, NOTHING
+        wanted = {"topics": self.topics} | fields
+        return self._told(
+            self.cluster.beat(
+                member_id=self.id,
+                instance_id=self.instance_id,
+                epoch=0,
+                rebalance_timeout_ms=5000,
+                owned=NOTHING,
+                **wanted,
+            )
+        )
+
+    def beat(self, **fields: Any) -> HeartbeatReply:
+        """Say what it has; take what it is given and drop the rest at once."""
+        said = {"owned": self.has} | fields
+        return self._told(
+            self.cluster.beat(
+                member_id=self.id, instance_id=self.instance_id, epoch=self.epoch, **said
+            )
+        )
+
+    def leave(self, epoch: int = -1) -> None:
+        self.cluster.beat(member_id=self.id, instance_id=self.instance_id, epoch=epoch)
+        self.epoch, self.has = 0, NOTHING
+
+    def _told(self, reply: HeartbeatReply) -> HeartbeatReply:
+        self.epoch = reply.epoch
+        if reply.share is not None:
+            self.has = reply.share
+        return reply
+
+
+def settle(*consumers: Consumer) -> None:
+    """Everybody heartbeats until the group is stable; a few rounds must do."""
+    for _ in range(6):
+        for each in consumers:
+            each.beat()
+        if consumers[0].cluster.group.state.value == "Stable":
+            return
+    raise AssertionError(f"{consumers[0].cluster.group} is not stable")

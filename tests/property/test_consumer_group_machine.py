@@ -1,0 +1,162 @@
+"""Members of the consumer protocol come, go, stall and vanish in any order; topics change; and the
+coordinator is lost now and then.
+"""
+
+from typing import Any
+
+import msgspec
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from consumer_members import Cluster, Consumer, settle
+from group_transcript import GROUP
+from penstock.coordinator.group.consumer.group import ConsumerGroup
+from penstock.coordinator.group.consumer.member import NOTHING, Share
+from penstock.coordinator.group.consumer.refusal import FencedMemberEpoch, UnreleasedInstanceId
+from penstock.coordinator.group.refusal import (
+    FencedInstanceId,
+    GroupIdNotFound,
+    UnknownMemberId,
+)
+
+NUMBERS = st.integers(0, 4)
+WISHES = st.frozensets(st.sampled_from(["t", "u", "none"]))
+
+
+class ConsumerGroupMachine(RuleBasedStateMachine):
+    """No two members ever have the same partition; the log alone tells the whole state; and a
+    group that is left alone becomes stable, with everything given out.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cluster = Cluster()
+        self.cluster.set_topics(t=4, u=3)
+        self.serial = 0
+        self.consumers = [self._consumer(number) for number in range(5)]
+
+    def _consumer(self, number: int) -> Consumer:
+        self.serial += 1
+        static = f"i{number}" if number < 2 else None
+        return Consumer(self.cluster, f"c{number}-{self.serial}", static)
+
+    @rule(number=NUMBERS, topics=WISHES)
+    def join(self, number: int, topics: frozenset[str]) -> None:
+        consumer = self.consumers[number]
+        consumer.topics = topics
+        consumer.join()
+
+    @rule(number=NUMBERS, deaf=st.booleans(), slow=st.booleans())
+    def beat(self, number: int, deaf: bool, slow: bool) -> None:
+        """A deaf member does not get the answer; a slow one still has all that it had."""
+        consumer = self.consumers[number]
+        if not consumer.epoch:
+            return
+        epoch, had = consumer.epoch, consumer.has
+        try:
+            consumer.beat()
+        except (UnknownMemberId, FencedMemberEpoch, FencedInstanceId, GroupIdNotFound):
+            consumer.epoch, consumer.has = 0, NOTHING
+            return
+        if deaf:
+            consumer.epoch, consumer.has = epoch, had
+        elif slow:
+            consumer.has |= had
+
+    @rule(number=NUMBERS)
+    def leave(self, number: int) -> None:
+        consumer = self.consumers[number]
+        if consumer.epoch:
+            try:
+                consumer.leave()
+            except (UnknownMemberId, FencedInstanceId, GroupIdNotFound):
+                consumer.epoch, consumer.has = 0, NOTHING
+
+    @rule(number=st.integers(0, 1), waits=st.booleans())
+    def restart_static(self, number: int, waits: bool) -> None:
+        """It leaves for a while, or crashes; another process comes in its place."""
+        consumer = self.consumers[number]
+        if not consumer.epoch:
+            return
+        try:
+            if not waits:
+                consumer.leave(-2)
+            self.consumers[number] = new = self._consumer(number)
+            new.topics = consumer.topics
+            new.join()
+        except (UnreleasedInstanceId, UnknownMemberId, FencedInstanceId, GroupIdNotFound):
+            self.consumers[number] = consumer
+        if consumer is not self.consumers[number]:
+            return
+        consumer.epoch, consumer.has = 0, NOTHING
+        self.cluster.pass_ms(45_001)
+        for each in self.consumers:
+            each.epoch, each.has = 0, NOTHING  # none of them was heard of in this time
+
+    @rule(milliseconds=st.sampled_from([10, 4999, 5001, 30_000]))
+    def pass_time(self, milliseconds: int) -> None:
+        self.cluster.pass_ms(milliseconds)
+        self._drop_the_dead()
+
+    def _drop_the_dead(self) -> None:
+        """A client knows by itself that its time is up, and has nothing then."""
+        known = self._group().members
+        for each in self.consumers:
+            if each.epoch and each.id not in known:
+                each.epoch, each.has = 0, NOTHING
+
+    @rule(t=st.integers(1, 6), u=st.integers(0, 3))
+    def change_topics(self, t: int, u: int) -> None:
+        self.cluster.set_topics(t=t, **({"u": u} if u else {}))
+
+    @rule()
+    def lose_the_coordinator(self) -> None:
+        before = durable(self._group())
+        self.cluster.start()
+        assert durable(self._group()) == before
+
+    def _group(self) -> ConsumerGroup:
+        return self.cluster.shard.consumer_groups.get(GROUP, ConsumerGroup(GROUP))
+
+    @invariant()
+    def nobody_has_what_another_has(self) -> None:
+        owned = [each.has for each in self.consumers if each.epoch]
+        assert sum(map(len, owned)) == len(NOTHING.union(*owned))
+        held = [each.holds for each in self._group().members.values()]
+        assert sum(map(len, held)) == len(NOTHING.union(*held))
+
+    @invariant()
+    def members_have_no_more_than_the_coordinator_knows(self) -> None:
+        for each in self.consumers:
+            member = self._group().members.get(each.id)
+            if each.epoch and member is not None:
+                assert each.has <= member.holds
+
+    def teardown(self) -> None:
+        members = [each for each in self.consumers if each.id in self._group().members]
+        for each in members:
+            each.join(topics=frozenset({"t", "u"}))
+        gone = self._group().members.keys() - {each.id for each in members}
+        if gone:
+            return  # a static member is away: what it has waits for it
+        if members:
+            settle(*members)
+            everything = sum(len(each.partitions) for each in self.cluster.topics.values())
+            assert sum(len(each.has) for each in members) == everything
+
+
+def durable(group: ConsumerGroup) -> tuple[Any, ...]:
+    """What records hold of a group."""
+    members = {
+        name: msgspec.structs.replace(each, deadline_ms=0, revoke_by_ms=None)
+        for name, each in group.members.items()
+    }
+    target: dict[str, Share] = dict(group.target)
+    return group.epoch, group.metadata_hash, group.target_epoch, members, target, group.regexes
+
+
+TestConsumerGroupMachine = ConsumerGroupMachine.TestCase
+TestConsumerGroupMachine.settings = settings(
+    max_examples=settings().max_examples, stateful_step_count=40
+)

@@ -1,0 +1,366 @@
+"""The rules of the consumer protocol: epochs, revoke before assign, static members, time-outs."""
+
+import pytest
+
+from consumer_members import Cluster, Consumer, settle
+from group_transcript import GROUP
+from penstock.coordinator.group.consumer.group import GroupState
+from penstock.coordinator.group.consumer.member import NOTHING, MemberState
+from penstock.coordinator.group.consumer.offsets import Reader
+from penstock.coordinator.group.consumer.refusal import (
+    FencedMemberEpoch,
+    InvalidHeartbeat,
+    InvalidRegularExpression,
+    NotServed,
+    StaleMemberEpoch,
+    UnreleasedInstanceId,
+    UnsupportedAssignor,
+)
+from penstock.coordinator.group.join import Joining
+from penstock.coordinator.group.member import ProtocolMetadata
+from penstock.coordinator.group.offsets import CommittedOffset, Committer
+from penstock.coordinator.group.refusal import (
+    FencedInstanceId,
+    GroupIdNotFound,
+    InconsistentGroupProtocol,
+    NonEmptyGroup,
+    UnknownMemberId,
+)
+from penstock.errors import KafkaError
+from penstock.types import TopicPartition
+
+HERE = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@pytest.fixture
+def a(cluster: Cluster) -> Consumer:
+    return Consumer(cluster, "a")
+
+
+@pytest.fixture
+def b(cluster: Cluster) -> Consumer:
+    return Consumer(cluster, "b")
+
+
+def commit(cluster: Cluster, epoch: int, member_id: str, *, knows_epochs: bool = True) -> object:
+    committer = Committer(generation=epoch, member_id=member_id, knows_epochs=knows_epochs)
+    return cluster.groups.commit(GROUP, committer, ((HERE, CommittedOffset(7)),)).reply
+
+
+def test_the_first_member_has_everything_at_once(cluster: Cluster, a: Consumer) -> None:
+    reply = a.join()
+    assert len(reply.share or ()) == 4
+    assert reply.epoch == 1
+    assert cluster.group.state is GroupState.STABLE
+
+
+def test_a_partition_is_given_only_when_its_owner_has_released_it(
+    cluster: Cluster, a: Consumer, b: Consumer
+) -> None:
+    a.join()
+    all_of_it = a.has
+    assert b.join().share == NOTHING
+    assert cluster.group.members["b"].state is MemberState.UNRELEASED_PARTITIONS
+
+    told = a.beat()
+    assert len(told.share or ()) == 2
+    assert told.epoch == 1, "the new epoch comes when it has given up what it must"
+    assert b.beat().share is None, "not given up yet"
+
+    assert a.beat().epoch == 2
+    assert b.beat().share == all_of_it - a.has
+    assert cluster.group.state is GroupState.STABLE
+
+
+def test_a_member_that_still_has_what_it_must_give_up_keeps_others_waiting(
+    cluster: Cluster, a: Consumer, b: Consumer
+) -> None:
+    a.join()
+    everything = a.has
+    b.join()
+    a.beat()
+    a.beat(owned=everything)
+    a.beat(owned=None)
+    assert b.beat().share is None
+    assert cluster.group.members["a"].state is MemberState.UNREVOKED_PARTITIONS
+
+
+def test_a_member_that_does_not_give_up_in_time_is_out(
+    cluster: Cluster, a: Consumer, b: Consumer
+) -> None:
+    a.join()
+    b.join()
+    a.beat(owned=a.has)
+    cluster.pass_ms(4999)
+    b.beat()
+    assert "a" in cluster.group.members
+    cluster.pass_ms(2)
+    assert "a" not in cluster.group.members
+    assert len(b.beat().share or ()) == 4
+    with pytest.raises(UnknownMemberId):
+        a.beat()
+
+
+def test_a_silent_member_is_out_when_its_session_ends(
+    cluster: Cluster, a: Consumer, b: Consumer
+) -> None:
+    a.join()
+    b.join()
+    settle(a, b)
+    for _ in range(9):
+        cluster.pass_ms(5000)
+        b.beat()
+    cluster.pass_ms(1)
+    b.beat()
+    assert len(b.has) == 4
+
+
+def test_what_a_leaver_had_goes_to_the_others(cluster: Cluster, a: Consumer, b: Consumer) -> None:
+    a.join()
+    b.join()
+    settle(a, b)
+    b.leave()
+    assert len(a.beat().share or ()) == 4
+    a.leave()
+    assert cluster.group.state is GroupState.EMPTY
+
+
+def test_a_stable_heartbeat_writes_nothing_and_tells_nothing(cluster: Cluster, a: Consumer) -> None:
+    a.join()
+    before = cluster.log.end_offset
+    reply = a.beat(owned=None)
+    assert reply.share is None
+    assert reply.interval_ms == 5000
+    assert cluster.log.end_offset == before
+
+
+def test_who_asks_for_everything_hears_everything(a: Consumer) -> None:
+    a.join()
+    again = a.beat(rebalance_timeout_ms=5000, topics=frozenset({"t"}))
+    assert again.share == a.has
+
+
+def test_another_epoch_is_fenced_but_the_one_before_is_not(
+    cluster: Cluster, a: Consumer, b: Consumer
+) -> None:
+    a.join()
+    b.join()
+    settle(a, b)
+    kept = a.has
+    with pytest.raises(FencedMemberEpoch):
+        cluster.beat(member_id="a", epoch=a.epoch + 1, owned=kept)
+    before = cluster.group.members["a"].previous_epoch
+    with pytest.raises(FencedMemberEpoch):
+        cluster.beat(member_id="a", epoch=before, owned=kept | b.has)
+    assert cluster.beat(member_id="a", epoch=before, owned=kept).epoch == a.epoch
+
+
+def test_a_fenced_member_joins_again_under_its_id(a: Consumer) -> None:
+    a.join()
+    assert len(a.join().share or ()) == 4
+
+
+def test_a_static_member_comes_back_to_its_share(cluster: Cluster, b: Consumer) -> None:
+    old = Consumer(cluster, "old", instance_id="i")
+    old.join()
+    b.join()
+    settle(old, b)
+    had, epoch = old.has, cluster.group.epoch
+    old.leave(-2)
+    b.beat()
+    assert len(b.has) == 2, "nobody takes what it had while it is away"
+    new = Consumer(cluster, "new", instance_id="i")
+    assert new.join().share == had
+    assert cluster.group.epoch == epoch
+    with pytest.raises(FencedInstanceId):
+        cluster.beat(member_id="old", instance_id="i", epoch=epoch)
+
+
+def test_a_static_member_in_use_is_not_given_away(cluster: Cluster) -> None:
+    Consumer(cluster, "old", instance_id="i").join()
+    with pytest.raises(UnreleasedInstanceId):
+        Consumer(cluster, "new", instance_id="i").join()
+
+
+def test_a_static_member_that_stays_away_is_out(cluster: Cluster, b: Consumer) -> None:
+    old = Consumer(cluster, "old", instance_id="i")
+    old.join()
+    old.leave(-2)
+    cluster.pass_ms(45_001)
+    assert len(b.join().share or ()) == 4
+
+
+def test_new_partitions_and_topics_reach_the_group(cluster: Cluster, a: Consumer) -> None:
+    a.topics = frozenset({"t", "later"})
+    a.join()
+    cluster.set_topics(t=6)
+    assert len(a.beat().share or ()) == 6
+    cluster.set_topics(t=6, later=2, other=9)
+    assert len(a.beat().share or ()) == 8
+    cluster.set_topics(later=2)
+    a.beat()
+    assert len(a.has) == 2
+
+
+def test_an_expression_finds_topics_that_come_later(cluster: Cluster, a: Consumer) -> None:
+    cluster.set_topics(t1=1, x=5)
+    assert len(a.join(topics=None, regex="t[0-9]+").share or ()) == 1
+    cluster.set_topics(t1=1, t22=2, xt3=5)
+    assert len(a.beat().share or ()) == 3
+    a.beat(regex="")
+    a.beat()
+    assert a.has == NOTHING
+    assert cluster.group.regexes == {}
+
+
+def test_no_expression_is_refused(cluster: Cluster, a: Consumer) -> None:
+    with pytest.raises(InvalidRegularExpression):
+        a.join(topics=None, regex="t(")
+    assert GROUP not in cluster.shard.consumer_groups
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"member_id": ""},
+        {"rebalance_timeout_ms": -1},
+        {"owned": None},
+        {"topics": None},
+        {"epoch": -3},
+        {"epoch": -2},
+        {"instance_id": ""},
+    ],
+    ids=str,
+)
+def test_a_heartbeat_that_makes_no_sense_is_refused(
+    cluster: Cluster, fields: dict[str, object]
+) -> None:
+    sound = {
+        "member_id": "a",
+        "epoch": 0,
+        "rebalance_timeout_ms": 1,
+        "owned": NOTHING,
+        "topics": frozenset({"t"}),
+    }
+    cluster.beat(**sound)
+    with pytest.raises(InvalidHeartbeat):
+        cluster.beat(**sound | fields)
+
+
+def test_an_assignor_that_is_none_is_refused(a: Consumer) -> None:
+    with pytest.raises(UnsupportedAssignor):
+        a.join(assignor="best")
+
+
+def test_members_vote_for_the_assignor(cluster: Cluster, a: Consumer, b: Consumer) -> None:
+    cluster.set_topics(t=3, u=3)
+    for each in (a, b):
+        each.topics = frozenset({"t", "u"})
+        each.join(assignor="range")
+    settle(a, b)
+    assert sorted(index for _, index in a.has) == [0, 0, 1, 1]
+
+
+def test_commits_are_for_members_of_the_present_epoch(cluster: Cluster, a: Consumer) -> None:
+    a.join()
+    assert commit(cluster, 1, "a") == (None,)
+    assert isinstance(commit(cluster, 0, "a"), StaleMemberEpoch)
+    assert isinstance(commit(cluster, 1, "b"), UnknownMemberId)
+    assert isinstance(commit(cluster, -1, ""), UnknownMemberId)
+    assert isinstance(commit(cluster, 1, "a", knows_epochs=False), NotServed)
+    a.leave()
+    assert commit(cluster, -1, "") == (None,)
+
+
+def test_offsets_are_read_by_members_of_the_present_epoch_and_administrators(
+    cluster: Cluster, a: Consumer
+) -> None:
+    a.join()
+    commit(cluster, 1, "a")
+
+    def fetched(**fields: object) -> object:
+        return cluster.groups.fetch(GROUP, [HERE], Reader(**fields)).reply  # type: ignore[arg-type]  # by name
+
+    assert fetched() == fetched(member_id="a", epoch=1) == {HERE: CommittedOffset(7)}
+    assert isinstance(fetched(member_id="a", epoch=2), StaleMemberEpoch)
+    assert isinstance(fetched(member_id="b", epoch=1), UnknownMemberId)
+
+
+def classic_join(cluster: Cluster) -> object:
+    asked = Joining(
+        new_member_id="c",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=5000,
+        protocol_type="consumer",
+        protocols=(ProtocolMetadata("range", b""),),
+    )
+    ticket = cluster.groups.join(GROUP, asked)
+    cluster.pass_ms(3001)
+    return ticket.reply
+
+
+def test_a_group_has_one_protocol_while_it_has_members(cluster: Cluster, a: Consumer) -> None:
+    a.join()
+    assert isinstance(classic_join(cluster), InconsistentGroupProtocol)
+    commit(cluster, 1, "a")
+    a.leave()
+    assert not isinstance(classic_join(cluster), KafkaError)
+    assert GROUP not in cluster.shard.consumer_groups
+    with pytest.raises(GroupIdNotFound):
+        a.join()
+    assert cluster.groups.fetch(GROUP, [HERE]).reply == {HERE: CommittedOffset(7)}
+
+
+def test_an_empty_classic_group_becomes_a_consumer_group_with_its_offsets(
+    cluster: Cluster, a: Consumer
+) -> None:
+    commit(cluster, -1, "")
+    assert GROUP in cluster.shard.groups
+    a.join()
+    assert GROUP not in cluster.shard.groups
+    cluster.start()
+    assert GROUP not in cluster.shard.groups
+    assert cluster.groups.fetch(GROUP, [HERE]).reply == {HERE: CommittedOffset(7)}
+
+
+def test_a_group_with_members_is_not_deleted_and_an_empty_one_leaves_nothing(
+    cluster: Cluster, a: Consumer
+) -> None:
+    a.join(topics=None, regex="t")
+    commit(cluster, 1, "a")
+    assert isinstance(cluster.groups.delete_group(GROUP).reply, NonEmptyGroup)
+    a.leave()
+    cluster.groups.delete_group(GROUP)
+    for _ in range(2):
+        assert not cluster.shard.consumer_groups
+        assert not cluster.shard.groups
+        assert not cluster.shard.offsets
+        cluster.start()
+
+
+def test_offsets_that_nobody_reads_are_forgotten(cluster: Cluster, a: Consumer) -> None:
+    a.join()
+    commit(cluster, 1, "a")
+    week_ms = cluster.config.offsets_retention_minutes * 60_000
+    for _ in range(week_ms // 40_000 + 20):
+        cluster.pass_ms(40_000)
+        a.beat()
+    assert cluster.shard.offsets
+    a.leave()
+    cluster.pass_ms(700_000)
+    assert not cluster.shard.offsets
+    assert not cluster.shard.consumer_groups
+
+
+def test_a_rebalance_is_logged_with_its_reason(cluster: Cluster, a: Consumer, b: Consumer) -> None:
+    a.join()
+    b.join()
+    settle(a, b)
+    first, second = cluster.shard.rebalances.of(GROUP)
+    assert (first.generation, first.reason) == (1, "a joined")
+    assert (second.generation, second.reason, second.members) == (2, "b joined", 2)

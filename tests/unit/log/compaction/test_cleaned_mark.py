@@ -1,0 +1,99 @@
+"""What `cleaner-offset-checkpoint` calls clean is clean, whatever a crash or a cut undid.
+
+A tombstone that is clean goes after a while. Were an older value of its key still there, it
+would be alive again.
+"""
+
+from itertools import islice
+
+from penstock.clock import SystemClock
+from penstock.config.storage import StorageConfig
+from penstock.config.topic import TopicConfig
+from penstock.log.compaction.cleaner import clean
+from penstock.log.compaction.compactor import Compactor
+from penstock.log.compaction.job import CleanedGroup, Finished
+from penstock.log.compaction.swap import swap_in
+from penstock.log.log_dir import CLEANER_OFFSETS
+from penstock.record.build import build_batch
+from penstock.record.record import Record
+from penstock.testing.logs import PARTITION, LogRig
+
+CONFIG = TopicConfig(cleanup_policy=("compact",), delete_retention_ms=100, segment_bytes=200)
+
+
+def started() -> LogRig:
+    rig = LogRig(CONFIG)
+    rig.flush()
+    return rig
+
+
+def append(rig: LogRig, *pairs: tuple[bytes, bytes | None]) -> None:
+    rig.append(build_batch([Record(n, 0, key, value, []) for n, (key, value) in enumerate(pairs)]))
+
+
+def compactor_of(rig: LogRig) -> Compactor:
+    return Compactor(rig.files, lambda: [rig.log], SystemClock(), StorageConfig())
+
+
+def compact(rig: LogRig, now_ms: int = 0, *, groups: int = 99) -> None:
+    """Clean what may be cleaned; only some of the new segments may get as far as the swap."""
+    rig.log.advance_high_watermark(rig.log.end_offset)
+    compactor = compactor_of(rig)
+    job = compactor.job_for(rig.log, now_ms)
+    if job.first_dirty == job.first_uncleanable:
+        return
+    for answer in islice(clean(rig.files, job), groups):
+        match answer:
+            case CleanedGroup():
+                assert swap_in(rig.files, rig.log, answer, now_ms)
+            case Finished(cleaned_to):
+                compactor.note_cleaned(rig.log, cleaned_to)()
+
+
+def compact_until_tombstones_go(rig: LogRig) -> None:
+    for now_ms in (0, 200, 400):
+        append(rig, (b"other", b"v"))
+        rig.log.roll(0)
+        rig.log.flush()
+        compact(rig, now_ms)
+
+
+def test_a_crash_after_the_mark_does_not_bring_back_what_was_cleaned() -> None:
+    rig = started()
+    append(rig, (b"k", b"old"))
+    append(rig, (b"k", None))
+    rig.log.roll(0)
+    rig.log.flush()
+    compact(rig)
+    assert rig.log.log_dir.read_offsets(CLEANER_OFFSETS) == {PARTITION: 2}
+    rig.crash()
+    assert rig.read_all() == [(1, b"")]
+    compact_until_tombstones_go(rig)
+    assert b"old" not in dict(rig.read_all()).values()
+
+
+def test_a_value_is_not_dropped_for_a_newer_one_that_a_crash_may_lose() -> None:
+    rig = started()
+    append(rig, (b"k", b"flushed" * 20))
+    rig.log.roll(0)
+    rig.log.flush()
+    append(rig, (b"k", b"not flushed" * 20))
+    rig.log.roll(0)
+    compact(rig, groups=1)
+    rig.crash(lambda kind, count: count if kind == "names" else 0)
+    assert rig.read_all() == [(0, b"flushed" * 20)]
+
+
+def test_what_takes_the_place_of_a_batch_that_was_cut_is_dirty() -> None:
+    rig = started()
+    append(rig, (b"k", b"old"))
+    rig.log.roll(0)
+    append(rig, (b"a", b"1"), (b"b", b"1"))
+    rig.log.roll(0)
+    rig.log.flush()
+    compact(rig)
+    compactor_of(rig).truncated(rig.log, 2)  # in the middle of the batch, which goes whole
+    rig.store.truncate({PARTITION: 2})
+    append(rig, (b"k", None))
+    compact_until_tombstones_go(rig)
+    assert b"old" not in dict(rig.read_all()).values()
