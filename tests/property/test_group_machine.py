@@ -219,7 +219,9 @@ class GroupMachine(RuleBasedStateMachine):
         group = self.groups.shards()[0].groups.get(GROUP)
         if group is None:
             return
-        assert len(group.members) <= 4 or group.state is State.PREPARING_REBALANCE
+        # A static member that is away stays, and takes nobody's place meanwhile, as in Kafka.
+        dynamic = sum(each.instance_id is None for each in group.members.values())
+        assert dynamic <= 4 or group.state is State.PREPARING_REBALANCE
         if group.members:
             assert group.next_deadline_ms() is not None
         if self.log.refusal is None:
