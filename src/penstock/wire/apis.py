@@ -161,5 +161,7 @@ DATA: Final = {
     "OffsetCommitValue": Data(0, 4, flexible=4),
     "GroupMetadataKey": Data(0, 0, flexible=32767),
     "GroupMetadataValue": Data(0, 4, flexible=4),
+    "TransactionLogKey": Data(0, 0, flexible=32767),
+    "TransactionLogValue": Data(0, 1, flexible=1),
 }
 """Messages that no request is, by name."""
