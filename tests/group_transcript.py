@@ -76,6 +76,13 @@ class MemoryLog:
         for offset, then in waiting:
             self.when_committed(offset, then)
 
+    def lose_uncommitted(self) -> None:
+        """What happens to the leader's log when another replica takes over."""
+        while self.ends and self.ends[-1] > self._committed:
+            self.ends.pop()
+            self.batches.pop()
+        self._waiting.clear()
+
     def is_committed(self, offset: int) -> bool:
         return self._committed >= offset
 

@@ -18,6 +18,7 @@ from penstock.coordinator.transaction.transaction import (
 )
 
 _END = {True: State.COMPLETE_COMMIT, False: State.COMPLETE_ABORT}
+_OPEN = {State.EMPTY, State.ONGOING}
 _DECISION = {True: State.PREPARE_COMMIT, False: State.PREPARE_ABORT}
 
 
@@ -45,7 +46,7 @@ def ended(
     again = bumps and _is_repeated(transaction, asked.producer)
     _check(transaction, asked.producer, again=again)
     if state.is_decided:
-        if state is _DECISION[asked.committed]:
+        if state is _DECISION[asked.committed] or (bumps and not again):
             raise ConcurrentTransactions("participants are being told")
         raise InvalidTxnState(f"{state.value} is decided")
     if state is State.ONGOING:
@@ -59,8 +60,11 @@ def ended(
 
 
 def _is_repeated(transaction: Transaction, producer: Producer) -> bool:
-    """The producer has the epoch that its transaction had before it ended."""
-    if transaction.client_version < EPOCH_BUMPS:
+    """The producer has the epoch that its last transaction had before it ended.
+
+    Once the next one is open it does not matter any more: a late request may not end that one.
+    """
+    if transaction.client_version < EPOCH_BUMPS or transaction.state in _OPEN:
         return False
     if producer.id == transaction.producer_id:
         return transaction.producer_epoch == producer.epoch + 1
