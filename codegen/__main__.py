@@ -65,6 +65,7 @@ def installed_jars() -> Jars:
         jar("clients-4.4.0", "kafka-clients"),
         jar("kafka-3.9.2", "kafka-clients"),
         jar("kafka-4.3.1", "kafka-group-coordinator"),
+        jar("kafka-4.3.1", "kafka-transaction-coordinator"),
     )
 
 

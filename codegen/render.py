@@ -53,7 +53,7 @@ class Module:
         return name
 
     def _field(self, field: dict[str, Any], shared: dict[str, Any]) -> Iterator[str]:
-        carried = field["versions"]
+        carried = field.get("versions") or field["taggedVersions"]
         low, high = bounds(carried)
         if max(low, self.low) > min(high, self.high):
             return

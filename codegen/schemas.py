@@ -34,6 +34,7 @@ DATA = {
         "ConsumerGroupRegularExpressionKey",
         "ConsumerGroupRegularExpressionValue",
     ),
+    "kafka-transaction-coordinator": ("TransactionLogKey", "TransactionLogValue"),
 }
 
 
@@ -50,17 +51,19 @@ class Api(NamedTuple):
 
 
 class Jars(NamedTuple):
-    """Where the schemas are: the newest client's, the last that knew ZooKeeper, a coordinator's."""
+    """Where the schemas are: the newest client's, the last that knew ZooKeeper, coordinators'."""
 
     current: Path
     zookeeper_mode: Path
     group_coordinator: Path
+    transaction_coordinator: Path
 
 
 def data(jars: Jars) -> dict[str, dict[str, Any]]:
     """Schema by name of each message in `DATA`."""
     found = {}
-    for jar, names in zip((jars.current, jars.group_coordinator), DATA.values(), strict=True):
+    sources = (jars.current, jars.group_coordinator, jars.transaction_coordinator)
+    for jar, names in zip(sources, DATA.values(), strict=True):
         schemas = read_schemas(jar)
         found.update({name: schemas[name] for name in names})
     return found

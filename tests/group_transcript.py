@@ -26,7 +26,7 @@ from penstock.coordinator.group.records import GroupFormat, StoredRecord
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.outcome import Ticket
 from penstock.coordinator.runtime import Runtime
-from penstock.coordinator.storage import RawRecord
+from penstock.coordinator.storage import Producer, RawRecord
 from penstock.errors import KafkaError
 from penstock.record.build import build_batch, numbered
 from penstock.testing.loop import ManualLoop
@@ -44,17 +44,28 @@ class MemoryLog:
         self.refusal: KafkaError | None = None
         self.commits = True
         self._committed = 0
+        self._waiting: list[tuple[int, Callable[[], object]]] = []
         self.start_offset = 0
 
     @property
     def end_offset(self) -> int:
         return self.ends[-1] if self.ends else 0
 
-    def append(self, records: list[RawRecord], now_ms: int) -> int:
+    def append(
+        self, records: list[RawRecord], now_ms: int, producer: Producer | None = None
+    ) -> int:
         if self.refusal is not None:
             raise self.refusal
         start = self.end_offset
-        self.batches.append(build_batch(numbered(records, now_ms, start), base_offset=start))
+        self.batches.append(
+            build_batch(
+                numbered(records, now_ms, start),
+                base_offset=start,
+                producer_id=-1 if producer is None else producer.id,
+                producer_epoch=-1 if producer is None else producer.epoch,
+                transactional=producer is not None,
+            )
+        )
         self.ends.append(start + len(records))
         if self.commits:
             self._committed = self.end_offset
@@ -62,9 +73,25 @@ class MemoryLog:
 
     def commit(self) -> None:
         self._committed = self.end_offset
+        waiting, self._waiting = self._waiting, []
+        for offset, then in waiting:
+            self.when_committed(offset, then)
+
+    def lose_uncommitted(self) -> None:
+        """What happens to the leader's log when another replica takes over."""
+        while self.ends and self.ends[-1] > self._committed:
+            self.ends.pop()
+            self.batches.pop()
+        self._waiting.clear()
 
     def is_committed(self, offset: int) -> bool:
         return self._committed >= offset
+
+    def when_committed(self, offset: int, then: Callable[[], object]) -> None:
+        if self.is_committed(offset):
+            then()
+        else:
+            self._waiting.append((offset, then))
 
     def read(self, offset: int) -> Buffer:
         """One batch at a time, so that loading has many slices."""

@@ -25,7 +25,11 @@ BETWEEN_BROKERS = {
     kind for api in APIS.values() if api.inter_broker for kind in (api.request, api.response)
 }
 
-GROUP_RECORDS = DATA["kafka-group-coordinator"]
+COORDINATOR_RECORDS = {
+    name: f"org.apache.kafka.coordinator.{kind}.generated.{name}"
+    for kind in ("group", "transaction")
+    for name in DATA[f"kafka-{kind}-coordinator"]
+}
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +60,8 @@ def test_java_writes_the_same_bytes_and_tells_the_same_values(
     oracle, name = java_oracle, message.__name__
     if message in BETWEEN_BROKERS:
         oracle = zookeeper_mode_oracle
-    elif name in GROUP_RECORDS:
-        oracle, name = coordinator_oracle, f"org.apache.kafka.coordinator.group.generated.{name}"
+    elif name in COORDINATOR_RECORDS:
+        oracle, name = coordinator_oracle, COORDINATOR_RECORDS[name]
     for version in versions:
         value = data.draw(messages(message, version))
         raw = encode(value, version)

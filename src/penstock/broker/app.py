@@ -20,7 +20,11 @@ from penstock.broker import identity
 from penstock.broker.cluster import Cluster
 from penstock.broker.context import Services
 from penstock.broker.coordinator_log import PartitionCoordinatorLog
-from penstock.broker.coordinators import Coordinators
+from penstock.broker.coordinators import (
+    Coordinators,
+    group_coordinator,
+    transaction_coordinator,
+)
 from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.group_metrics import group_metrics
@@ -30,22 +34,18 @@ from penstock.broker.metrics import table as metrics_table
 from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.server import Server, bind
 from penstock.broker.state_file import BrokerState
+from penstock.broker.transaction_markers import MarkerLogs
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock, SystemClock
 from penstock.config.broker import BrokerConfig
 from penstock.config.effective import BrokerLayers, effective_topic_config
-from penstock.config.group import GroupConfig
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.sources import Resolved
 from penstock.config.topic import TopicConfig
 from penstock.controller import membership
 from penstock.controller.controller import Controller
-from penstock.coordinator.group.consumer.assignor.assignor import named
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
-from penstock.coordinator.group.coordinator import GroupCoordinator
-from penstock.coordinator.group.records import GroupFormat, StoredRecord
-from penstock.coordinator.group.shard import GroupShard
-from penstock.coordinator.runtime import Loop, Runtime
+from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ConfigError
 from penstock.http.health import healthz, readyz
 from penstock.http.prometheus import metrics
@@ -127,10 +127,18 @@ async def running(
             partitions, flusher, clock, on_replaced=lambda log: compactor.truncated(log, 0)
         )
         groups = group_coordinator(config.group, cluster, loop, clock, waiters)
+        markers = MarkerLogs(partitions, groups, waiters, flusher, clock)
+        transactions = transaction_coordinator(
+            config.transaction, cluster, loop, clock, waiters, markers
+        )
+        codecs = {CONSUMER_OFFSETS: Codec(config.group.offsets_topic_compression_codec)}
         coordinators = Coordinators(
-            {CONSUMER_OFFSETS: groups.runtime},
+            {CONSUMER_OFFSETS: groups.runtime, TRANSACTION_STATE: transactions.runtime},
             lambda partition: PartitionCoordinatorLog(
-                partition, flusher, waiters, Codec(config.group.offsets_topic_compression_codec)
+                partition,
+                flusher,
+                waiters,
+                codecs.get(partition.topic_partition.topic, Codec.NONE),
             ),
             groups.partitions_deleted,
         )
@@ -167,6 +175,8 @@ async def running(
                 controller=controller,
                 producer_ids=ProducerIdPool(controller.next_producer_id_block),
                 groups=groups,
+                transactions=transactions,
+                markers=markers,
                 partitions=partitions,
                 log_dir_moves=moves,
                 waiters=waiters,
@@ -206,26 +216,6 @@ async def running(
         finally:
             for task in background:
                 task.cancel()
-
-
-def group_coordinator(
-    config: GroupConfig, cluster: Cluster, loop: Loop, clock: Clock, waiters: Waiters
-) -> GroupCoordinator:
-    assignors = named(config.group_consumer_assignors)
-    runtime: Runtime[GroupShard, StoredRecord] = Runtime(
-        CONSUMER_OFFSETS,
-        lambda: GroupShard(config, assignors, lambda: cluster.image.topics),
-        GroupFormat(),
-        loop=loop,
-        clock=clock,
-        told=waiters.changed,
-    )
-
-    def partition_count() -> int:
-        topic = cluster.image.topics.get(CONSUMER_OFFSETS)
-        return len(topic.partitions) if topic else config.offsets_topic_num_partitions
-
-    return GroupCoordinator(runtime, partition_count)
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:

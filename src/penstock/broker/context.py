@@ -8,11 +8,13 @@ import msgspec
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.producer_ids import ProducerIdPool
+from penstock.broker.transaction_markers import MarkerLogs
 from penstock.broker.waiters import Waiters
 from penstock.config.broker import BrokerConfig
 from penstock.config.effective import BrokerLayers
 from penstock.controller.controller import Controller
 from penstock.coordinator.group.coordinator import GroupCoordinator
+from penstock.coordinator.transaction.coordinator import TransactionCoordinator
 from penstock.log.flush import Flusher
 from penstock.metadata.image import Topic
 from penstock.replication.log_dir_moves import LogDirMoves
@@ -46,6 +48,8 @@ class Services(msgspec.Struct, frozen=True):
     controller: Controller
     producer_ids: ProducerIdPool
     groups: GroupCoordinator
+    transactions: TransactionCoordinator
+    markers: MarkerLogs
     partitions: Partitions
     log_dir_moves: LogDirMoves
     waiters: Waiters

@@ -1,10 +1,13 @@
 """The log of an internal topic's partition, as its coordinator sees it."""
 
-from penstock.broker.waiters import Waiters
+from collections.abc import Callable
+
+from penstock.broker.waiters import Parked, Waiters
 from penstock.coordinator.refusal import CoordinatorNotAvailable, NotCoordinator, RecordTooLarge
-from penstock.coordinator.storage import RawRecord
+from penstock.coordinator.storage import Producer, RawRecord
 from penstock.errors import KafkaError, StorageError
 from penstock.log.flush import Flusher
+from penstock.log.producer_state import InvalidProducerEpoch
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
@@ -13,6 +16,9 @@ from penstock.types import Buffer
 
 SLICE_BYTES = 1 << 16
 """What is loaded between two turns of the loop: some hundred records, a few milliseconds."""
+
+
+PATIENCE_MS = 5_000
 
 
 class PartitionCoordinatorLog:
@@ -34,14 +40,26 @@ class PartitionCoordinatorLog:
     def end_offset(self) -> int:
         return self._partition.log.end_offset
 
-    def append(self, records: list[RawRecord], now_ms: int) -> int:
+    def append(
+        self, records: list[RawRecord], now_ms: int, producer: Producer | None = None
+    ) -> int:
         partition = self._partition
-        batch = build_batch(numbered(records, now_ms), codec=self._codec)
+        batch = build_batch(
+            numbered(records, now_ms),
+            codec=self._codec,
+            producer_id=-1 if producer is None else producer.id,
+            producer_epoch=-1 if producer is None else producer.epoch,
+            transactional=producer is not None,
+        )
         if len(batch) > partition.rules.max_message_bytes:
             raise RecordTooLarge(f"{len(batch)} bytes for {partition.topic_partition}")
         try:
             partition.check_leader()
-            appended = partition.append(batch, read_header(batch), -1, now_ms)
+            appended = partition.append(
+                batch, read_header(batch), -1, now_ms, from_client=producer is None
+            )
+        except InvalidProducerEpoch:
+            raise
         except (NotLeader, StorageError) as error:
             raise NotCoordinator(str(error)) from error
         except KafkaError as error:
@@ -57,6 +75,23 @@ class PartitionCoordinatorLog:
     def is_committed(self, offset: int) -> bool:
         log = self._partition.log
         return log.high_watermark >= offset and log.recovery_point >= min(offset, self._flush_to)
+
+    def when_committed(self, offset: int, then: Callable[[], object]) -> None:
+        if self.is_committed(offset):
+            then()
+            return
+
+        def attempt() -> bool | None:
+            return True if self.is_committed(offset) else None
+
+        def done(committed: bool) -> None:  # noqa: FBT001  what a waiter ends with
+            if committed:
+                then()
+            elif self._partition.leads:
+                self.when_committed(offset, then)
+
+        keys = [self._partition.topic_partition]
+        self._waiters.park(Parked(keys, PATIENCE_MS, attempt, lambda: False), done)
 
     def read(self, offset: int) -> Buffer:
         found = self._partition.log.read(offset, SLICE_BYTES, up_to=self.end_offset)

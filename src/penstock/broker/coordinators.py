@@ -1,9 +1,25 @@
-"""Which partitions of internal topics this broker leads, told to their coordinators."""
+"""The coordinators, and which partitions of their internal topics this broker leads."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
+from penstock.broker.cluster import Cluster
+from penstock.broker.waiters import Waiters
+from penstock.clock import Clock
+from penstock.config.group import GroupConfig
+from penstock.config.transaction import TransactionConfig
+from penstock.coordinator.group.consumer.assignor.assignor import named
+from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
+from penstock.coordinator.group.coordinator import GroupCoordinator
+from penstock.coordinator.group.records import GroupFormat, StoredRecord
+from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.runtime import Loop, Runtime
 from penstock.coordinator.storage import CoordinatorLog
+from penstock.coordinator.transaction.completion import Completion, Markers
+from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
+from penstock.coordinator.transaction.coordinator import TransactionCoordinator
+from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
+from penstock.coordinator.transaction.shard import TransactionShard
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition
 
@@ -38,3 +54,50 @@ class Coordinators:
     def not_led(self, where: TopicPartition) -> None:
         if self._epochs.pop(where, None) is not None:
             self._by_topic[where.topic].resign(where.partition)
+
+
+def group_coordinator(
+    config: GroupConfig, cluster: Cluster, loop: Loop, clock: Clock, waiters: Waiters
+) -> GroupCoordinator:
+    assignors = named(config.group_consumer_assignors)
+    runtime: Runtime[GroupShard, StoredRecord] = Runtime(
+        CONSUMER_OFFSETS,
+        lambda: GroupShard(config, assignors, lambda: cluster.image.topics),
+        GroupFormat(),
+        loop=loop,
+        clock=clock,
+        told=waiters.changed,
+    )
+    count = partition_count(cluster, CONSUMER_OFFSETS, config.offsets_topic_num_partitions)
+    return GroupCoordinator(runtime, count)
+
+
+def transaction_coordinator(
+    config: TransactionConfig,
+    cluster: Cluster,
+    loop: Loop,
+    clock: Clock,
+    waiters: Waiters,
+    markers: Markers,
+) -> TransactionCoordinator:
+    runtime: Runtime[TransactionShard, TransactionRecord] = Runtime(
+        TRANSACTION_STATE,
+        lambda: TransactionShard(config),
+        TransactionFormat(),
+        loop=loop,
+        clock=clock,
+        told=waiters.changed,
+    )
+    runtime.changed = Completion(runtime, markers, loop).changed
+    count = partition_count(cluster, TRANSACTION_STATE, config.transaction_state_log_num_partitions)
+    return TransactionCoordinator(runtime, count)
+
+
+def partition_count(cluster: Cluster, name: str, configured: int) -> Callable[[], int]:
+    """How many partitions the topic has, or will have once it is made."""
+
+    def count() -> int:
+        topic = cluster.image.topics.get(name)
+        return len(topic.partitions) if topic else configured
+
+    return count

@@ -5,11 +5,14 @@ from penstock.controller.topic_rules import TopicAlreadyExists
 from penstock.controller.topics import NewTopic
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.refusal import CoordinatorNotAvailable
+from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import KafkaError
 
 
 def new_topic(name: str, services: Services) -> NewTopic:
     """A topic to create because somebody asked for it by name."""
+    if name == TRANSACTION_STATE:
+        return _transaction_state(services)
     if name != CONSUMER_OFFSETS:
         return NewTopic(name)
     config = services.config.group
@@ -25,6 +28,28 @@ def new_topic(name: str, services: Services) -> NewTopic:
             "compression.type": "producer",
             "segment.bytes": str(config.offsets_topic_segment_bytes),
             **_min_insync_replicas(factor, services),
+        },
+    )
+
+
+def _transaction_state(services: Services) -> NewTopic:
+    config = services.config.transaction
+    factor = config.transaction_state_log_replication_factor
+    if "transaction.state.log.replication.factor" not in services.static:
+        factor = min(factor, len(services.cluster.image.brokers))
+    in_sync = config.transaction_state_log_min_isr
+    if "transaction.state.log.min.isr" not in services.static:
+        in_sync = min(in_sync, factor)
+    return NewTopic(
+        TRANSACTION_STATE,
+        config.transaction_state_log_num_partitions,
+        factor,
+        configs={
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(in_sync),
+            "segment.bytes": str(config.transaction_state_log_segment_bytes),
+            "unclean.leader.election.enable": "false",
         },
     )
 

@@ -131,7 +131,7 @@ class Server:
 
     async def _run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
         try:
-            session.reply(await work)
+            session.carry_out(await work)
         except KafkaError as error:
             session.refuse(error)
         except Exception:  # the boundary around one client, as in Session.pump

@@ -15,7 +15,7 @@ from itertools import islice
 from types import CoroutineType
 from typing import Protocol
 
-from penstock.broker.dispatch import Dispatch, Request
+from penstock.broker.dispatch import Dispatch, Outcome, Request
 from penstock.broker.waiters import Parked, Waiter
 from penstock.errors import KafkaError, ProtocolError
 from penstock.log.lookup import LogSlice
@@ -118,7 +118,10 @@ class Session:
 
     def _handle(self, frame: memoryview) -> None:
         self._request = request = self._dispatch.read(frame)
-        outcome = self._dispatch.handle(request)
+        self.carry_out(self._dispatch.handle(request))
+
+    def carry_out(self, outcome: Outcome) -> None:
+        """Reply, or wait for what the handler waits for."""
         if isinstance(outcome, Parked):
             self._waiter = self._owner.park(outcome, self.reply)
         elif isinstance(outcome, CoroutineType):

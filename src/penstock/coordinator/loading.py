@@ -12,14 +12,15 @@ RECORD_LIMIT_BYTES = 1 << 28
 OpenTransactions = dict[int, list[RawRecord]]
 
 
-def loading(log: CoordinatorLog, replay: Callable[[RawRecord], None]) -> Iterator[None]:
+def loading(
+    log: CoordinatorLog, replay: Callable[[RawRecord], None], transactions: OpenTransactions
+) -> Iterator[None]:
     """Replay everything up to the log's end as it is now; pauses after each slice.
 
-    Records of a transaction count from its commit marker on. Those that were aborted, or whose
-    transaction is still open at the end, are passed over.
+    Records of a transaction count from its commit marker on; those that were aborted, never.
+    Those whose transaction is open at the end are left in `transactions`.
     """
     offset, end = log.start_offset, log.end_offset
-    transactions: OpenTransactions = {}
     while offset < end:
         view = memoryview(log.read(offset))
         before = offset

@@ -4,6 +4,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from penstock.coordinator.storage import Producer
 from penstock.errors import KafkaError
 
 T = TypeVar("T")
@@ -57,6 +58,8 @@ class Outcome(msgspec.Struct, Generic[Rec, Soft], frozen=True):
     """State that no record holds, such as who waits: the shard keeps it after the append."""
     reads: bool = False
     """The answers tell what records said: all that is appended by now must be committed first."""
+    producer: Producer | None = None
+    """Whose transaction the records belong to: they count once it is committed, if it is."""
 
 
 class Shard(Protocol[Rec, Soft]):

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
 from penstock.clock import Clock
-from penstock.coordinator.loading import loading
+from penstock.coordinator.loading import OpenTransactions, loading
 from penstock.coordinator.outcome import Now, Outcome, Shard, Ticket
 from penstock.coordinator.refusal import CoordinatorLoading, NotCoordinator
 from penstock.coordinator.storage import CoordinatorLog, RawRecord, RecordFormat
@@ -44,9 +44,13 @@ class Loop(Protocol):
 class Led(Generic[S]):
     """A partition that this broker leads: its log, its state, and who waits for an answer."""
 
-    def __init__(self, log: CoordinatorLog, shard: S) -> None:
-        self.log, self.shard = log, shard
+    def __init__(self, partition: int, log: CoordinatorLog, shard: S) -> None:
+        self.partition, self.log, self.shard = partition, log, shard
         self.is_loaded = False
+        self.transactions: OpenTransactions = {}
+        """Records by producer that wait for the end of its transaction."""
+        self.ended: list[tuple[int, bool]] = []
+        """Transactions that ended behind what is being loaded."""
         self.tickets: WeakSet[Ticket[Any]] = WeakSet()
         """Clients that went away while they waited drop out by themselves."""
         self.timer: Handle | None = None
@@ -66,21 +70,26 @@ class Runtime(Generic[S, Rec]):
         clock: Clock,
         told: Callable[[Hashable], object],
     ) -> None:
-        self._name, self._make_shard, self._format = name, make_shard, record_format
+        self.name, self._make_shard, self._format = name, make_shard, record_format
         self._loop, self._clock, self._told = loop, clock, told
         self._led: dict[int, Led[S]] = {}
+        self.changed: Callable[[int, S], object] = _nobody_cares
+        """Hears of each shard that is loaded, and of each change of its state."""
 
     def lead(self, partition: int, log: CoordinatorLog) -> None:
         """Become the coordinator of what belongs to this partition, once its log is read."""
         self.resign(partition)
-        led = self._led[partition] = Led(log, self._make_shard())
+        led = self._led[partition] = Led(partition, log, self._make_shard())
 
         def replay(raw: RawRecord) -> None:
-            record = self._format.decode(raw)
-            if record is not None:
-                led.shard.replay(record)
+            self._replay(led, raw)
 
-        self._load(partition, led, loading(log, replay))
+        self._load(partition, led, loading(log, replay, led.transactions))
+
+    def _replay(self, led: Led[S], raw: RawRecord) -> None:
+        record = self._format.decode(raw)
+        if record is not None:
+            led.shard.replay(record)
 
     def _load(self, partition: int, led: Led[S], slices: Iterator[None]) -> None:
         if self._led.get(partition) is not led:
@@ -89,11 +98,14 @@ class Runtime(Generic[S, Rec]):
             next(slices)
         except StopIteration:
             led.is_loaded = True
+            for producer_id, committed in led.ended:
+                self._end(led, producer_id, committed=committed)
             led.shard.loaded(self.now())
             self._arm(led)
+            self.changed(partition, led.shard)
         except Exception:
             # Without its state a shard may not answer: it stays in loading, for all to see.
-            logger.exception("%s-%d cannot be loaded", self._name, partition)
+            logger.exception("%s-%d cannot be loaded", self.name, partition)
         else:
             self._loop.call_soon(lambda: self._load(partition, led, slices))
 
@@ -104,7 +116,7 @@ class Runtime(Generic[S, Rec]):
             if led.timer is not None:
                 led.timer.cancel()
             for ticket in list(led.tickets):
-                self._fill(led, ticket, NotCoordinator(f"{self._name}-{partition} has moved"))
+                self._fill(led, ticket, NotCoordinator(f"{self.name}-{partition} has moved"))
 
     def now(self) -> Now:
         return Now(self._clock.now_ms(), self._clock.monotonic_ms())
@@ -134,6 +146,39 @@ class Runtime(Generic[S, Rec]):
     def loaded_shards(self) -> list[S]:
         return [led.shard for led in self._led.values() if led.is_loaded]
 
+    def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> None:
+        """A marker of this producer is in the log: its records count from now on, or never."""
+        led = self._led.get(partition)
+        if led is None:
+            return
+        if not led.is_loaded:
+            led.ended.append((producer_id, committed))
+            return
+        self._end(led, producer_id, committed=committed)
+        self._arm(led)
+
+    def _end(self, led: Led[S], producer_id: int, *, committed: bool) -> None:
+        waiting = led.transactions.pop(producer_id, [])
+        if committed:
+            for raw in waiting:
+                self._replay(led, raw)
+
+    def pending(self, partition: int) -> Iterator[Rec]:
+        """Records that wait for the end of their transaction."""
+        for waiting in self._loaded(partition).transactions.values():
+            for raw in waiting:
+                record = self._format.decode(raw)
+                if record is not None:
+                    yield record
+
+    def when_committed(self, partition: int, then: Callable[[], object]) -> None:
+        """Call once all that is decided by now cannot be lost any more."""
+        led = self._loaded(partition)
+        led.log.when_committed(led.log.end_offset, then)
+
+    def shard(self, partition: int) -> S:
+        return self._loaded(partition).shard
+
     def shards(self) -> list[S]:
         """Every shard that this broker leads; refused while one of them is loading."""
         return [self._loaded(partition).shard for partition in self._led]
@@ -150,24 +195,30 @@ class Runtime(Generic[S, Rec]):
     def _loaded(self, partition: int) -> Led[S]:
         led = self._led.get(partition)
         if led is None:
-            raise NotCoordinator(f"{self._name}-{partition} is not led here")
+            raise NotCoordinator(f"{self.name}-{partition} is not led here")
         if not led.is_loaded:
-            raise CoordinatorLoading(f"{self._name}-{partition} is being loaded")
+            raise CoordinatorLoading(f"{self.name}-{partition} is being loaded")
         return led
 
     def _carry_out(self, led: Led[S], outcome: Outcome[Any, Any]) -> None:
         offset = led.log.end_offset if outcome.reads else 0
         if outcome.records:
             raw = [self._format.encode(record) for record in outcome.records]
-            offset = led.log.append(raw, self._clock.now_ms())
-            for record in outcome.records:
-                led.shard.replay(record)
+            producer = outcome.producer
+            offset = led.log.append(raw, self._clock.now_ms(), producer)
+            if producer is not None:
+                led.transactions.setdefault(producer.id, []).extend(raw)
+            else:
+                for record in outcome.records:
+                    led.shard.replay(record)
         if outcome.soft is not None:
             led.shard.keep(outcome.soft)
         for ticket, reply in outcome.answers:
             ticket.offset = offset
             self._fill(led, ticket, reply)
         self._arm(led)
+        if outcome.records:
+            self.changed(led.partition, led.shard)
 
     def _fill(self, led: Led[S], ticket: Ticket[Any], reply: object) -> None:
         led.tickets.discard(ticket)
@@ -196,7 +247,11 @@ class Runtime(Generic[S, Rec]):
                 self._carry_out(led, led.shard.expire(now))
         except KafkaError as error:
             # It cannot be written now. What is due stays due.
-            logger.warning("%s: %s", self._name, error)
+            logger.warning("%s: %s", self.name, error)
             self._arm_at(led, now.steady_ms + RETRY_MS)
         else:
             self._arm(led)
+
+
+def _nobody_cares(partition: int, shard: object) -> None:
+    """What `changed` is until somebody wants to hear."""

@@ -102,16 +102,24 @@ class Partition:
             raise UnknownLeaderEpoch(f"epoch {known_epoch} is after {self.leader_epoch}")
 
     def append(
-        self, batch: bytearray | memoryview, header: BatchHeader, acks: int, now_ms: int
+        self,
+        batch: bytearray | memoryview,
+        header: BatchHeader,
+        acks: int,
+        now_ms: int,
+        *,
+        from_client: bool = True,
     ) -> Appended:
-        """Append a checked batch as the leader."""
+        """Append a checked batch as the leader; coordinators' own have no sequences."""
         # As in Kafka, a topic with fewer replicas than min.insync.replicas needs all it has.
         needed = min(self.min_insync_replicas, len(self.replicas))
         if acks == -1 and len(self.isr) < needed:
             raise NotEnoughReplicas(
                 f"{self.topic_partition} has {len(self.isr)} replicas in sync, {needed} are needed"
             )
-        appended = self.log.append_as_leader(batch, header, self.leader_epoch, now_ms)
+        appended = self.log.append_as_leader(
+            batch, header, self.leader_epoch, now_ms, from_client=from_client
+        )
         self.records_in += header.record_count
         self.bytes_in += len(batch)
         self.advance()

@@ -173,5 +173,7 @@ DATA: Final = {
     "ConsumerGroupCurrentMemberAssignmentValue": Data(0, 0, flexible=0),
     "ConsumerGroupRegularExpressionKey": Data(0, 0, flexible=32767),
     "ConsumerGroupRegularExpressionValue": Data(0, 0, flexible=0),
+    "TransactionLogKey": Data(0, 0, flexible=32767),
+    "TransactionLogValue": Data(0, 1, flexible=1),
 }
 """Messages that no request is, by name."""

@@ -2,21 +2,26 @@
 
 Only APIs with a handler are listed; those between brokers only to brokers. Produce is listed from
 version 0, although 3 is the lowest served: older librdkafka would give up compression otherwise.
+The feature `transaction.version` tells clients that a first write adds its partition (KIP-890).
 Refused: names of client software that are no names (v3), another cluster's id (v5, KIP-1242).
 """
 
 import re
 
 from penstock.broker.context import Context
+from penstock.coordinator.transaction.transaction import EPOCH_BUMPS
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.apis import APIS
 from penstock.wire.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
 )
 
 PRODUCE = 0
+TRANSACTION_VERSION = "transaction.version"
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
@@ -49,5 +54,11 @@ def api_versions(request: ApiVersionsRequest, ctx: Context) -> ApiVersionsRespon
                 max_version=APIS[key].high,
             )
             for key in sorted(services.served)
-        ]
+        ],
+        # Clients before 3.9 fail on a feature whose lowest level is 0.
+        supported_features=[SupportedFeatureKey(TRANSACTION_VERSION, 0, EPOCH_BUMPS)]
+        if ctx.version >= 4
+        else [],
+        finalized_features_epoch=0,
+        finalized_features=[FinalizedFeatureKey(TRANSACTION_VERSION, EPOCH_BUMPS, EPOCH_BUMPS)],
     )

@@ -1,7 +1,8 @@
-"""FindCoordinator (key 10, v0-v6): the broker that leads the partition of each group.
+"""FindCoordinator (key 10, v0-v6): the broker that leads the partition of each group or
+transactional id.
 
-The internal topic is created when the first group is looked for.
-Refused: coordinators of other kinds than groups.
+The internal topic is created when the first of its kind is looked for.
+Refused: coordinators of other kinds; empty transactional ids are told as any other.
 """
 
 from collections.abc import Coroutine
@@ -10,6 +11,7 @@ from penstock.broker.context import Context
 from penstock.broker.internal_topics import ensure_internal_topic
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.keys import partition_for
+from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.find_coordinator import (
@@ -18,7 +20,7 @@ from penstock.wire.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 
-TOPICS = {0: CONSUMER_OFFSETS}
+TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
 """The internal topic of each kind of key."""
 
 

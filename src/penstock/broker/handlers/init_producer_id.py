@@ -1,24 +1,60 @@
-"""InitProducerId (key 22, v0-v5): an id for an idempotent producer.
+"""InitProducerId (key 22, v0-v5): an id and an epoch for an idempotent or transactional producer.
 
-Refused: transactional ids, for which there is no coordinator; an id without its epoch.
+A transactional id keeps its producer id; the new epoch shuts out whoever had it before. A
+transaction that was open is aborted, and the producer has to ask again meanwhile.
+Refused: an id without its epoch; timeouts beyond `transaction.max.timeout.ms`.
 """
 
 from penstock.broker.context import Context
-from penstock.errors import ErrorCode
+from penstock.broker.translate.producers import WAIT_MS, as_known
+from penstock.broker.translate.tickets import answered
+from penstock.broker.waiters import Parked
+from penstock.coordinator.storage import Producer
+from penstock.coordinator.transaction.initiation import Initiating
+from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 NONE = -1
 
 
-async def init_producer_id(request: InitProducerIdRequest, ctx: Context) -> InitProducerIdResponse:
+async def init_producer_id(
+    request: InitProducerIdRequest, ctx: Context
+) -> InitProducerIdResponse | Parked[InitProducerIdResponse]:
     if request.transactional_id == "" or (request.producer_id == NONE) != (
         request.producer_epoch == NONE
     ):
         return refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
-        return refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return await transactional(request.transactional_id, request, ctx)
     # Whatever id such a producer had: a new one fences nobody and repeats nothing.
     return InitProducerIdResponse(producer_id=await ctx.services.producer_ids.take())
+
+
+async def transactional(
+    name: str, request: InitProducerIdRequest, ctx: Context
+) -> InitProducerIdResponse | Parked[InitProducerIdResponse]:
+    services, known = ctx.services, None
+    if request.producer_id != NONE:
+        known = Producer(request.producer_id, request.producer_epoch)
+    asked, new_id = Initiating(request.transaction_timeout_ms, known), NONE
+    try:
+        if services.transactions.needs_producer_id(name, asked):
+            new_id = await services.producer_ids.take()
+    except KafkaError as error:
+        return refused(error.code)
+    ticket = services.transactions.init(name, asked, new_id)
+
+    def respond(replies: list[Producer | KafkaError]) -> InitProducerIdResponse:
+        (reply,) = replies
+        if isinstance(reply, KafkaError):
+            return refused(told(reply, ctx))
+        return InitProducerIdResponse(producer_id=reply.id, producer_epoch=reply.epoch)
+
+    return answered([ticket], respond, ctx, WAIT_MS, services.transactions.runtime)
+
+
+def told(error: KafkaError, ctx: Context) -> ErrorCode:
+    return as_known(error.code, since=4, version=ctx.version)
 
 
 def refused(code: ErrorCode) -> InitProducerIdResponse:

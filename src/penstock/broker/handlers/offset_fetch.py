@@ -1,7 +1,7 @@
 """OffsetFetch (key 9, v1-v10): committed offsets of some partitions or of all, for many groups.
 
-A partition without an offset answers -1 and no error. `require_stable` (v7) waits for nothing,
-since no transaction commits offsets.
+A partition without an offset answers -1 and no error. With `require_stable` (v7) one whose offset
+an open transaction may move is refused, to be asked for again.
 """
 
 from collections.abc import Iterable
@@ -37,9 +37,13 @@ def offset_fetch(
         for group in groups
     ]
 
+    def unstable(group: OffsetFetchRequestGroup) -> set[TopicPartition]:
+        return ctx.services.groups.unstable(group.group_id) if request.require_stable else set()
+
     def respond(replies: list[Offsets | KafkaError]) -> OffsetFetchResponse:
         found = [
-            response_group(group, reply, ctx) for group, reply in zip(groups, replies, strict=True)
+            response_group(group, reply, unstable(group), ctx)
+            for group, reply in zip(groups, replies, strict=True)
         ]
         return OffsetFetchResponse(groups=found) if ctx.version >= 8 else single(found[0], ctx)
 
@@ -82,7 +86,10 @@ def name_of(topic: OffsetFetchRequestTopics, ctx: Context) -> str | None:
 
 
 def response_group(
-    group: OffsetFetchRequestGroup, reply: Offsets | KafkaError, ctx: Context
+    group: OffsetFetchRequestGroup,
+    reply: Offsets | KafkaError,
+    unstable: set[TopicPartition],
+    ctx: Context,
 ) -> OffsetFetchResponseGroup:
     if isinstance(reply, KafkaError):
         return OffsetFetchResponseGroup(
@@ -92,9 +99,12 @@ def response_group(
             if ctx.version < 2
             else [],
         )
-    topics = every(reply, ctx) if group.topics is None else group.topics
+    topics = every({**reply, **dict.fromkeys(unstable)}, ctx)
+    if group.topics is not None:
+        topics = group.topics
     return OffsetFetchResponseGroup(
-        group_id=group.group_id, topics=[response_topic(each, reply, ctx) for each in topics]
+        group_id=group.group_id,
+        topics=[response_topic(each, reply, unstable, ctx) for each in topics],
     )
 
 
@@ -114,7 +124,10 @@ def every(offsets: Iterable[TopicPartition], ctx: Context) -> list[OffsetFetchRe
 
 
 def response_topic(
-    topic: OffsetFetchRequestTopics, offsets: Offsets, ctx: Context
+    topic: OffsetFetchRequestTopics,
+    offsets: Offsets,
+    unstable: set[TopicPartition],
+    ctx: Context,
 ) -> OffsetFetchResponseTopics:
     name = name_of(topic, ctx)
     if name is None:
@@ -123,7 +136,9 @@ def response_topic(
         name=topic.name,
         topic_id=topic.topic_id,
         partitions=[
-            response_partition(index, offsets.get(TopicPartition(name, index)), topic)
+            unstable_partition(index)
+            if TopicPartition(name, index) in unstable
+            else response_partition(index, offsets.get(TopicPartition(name, index)), topic)
             for index in topic.partition_indexes
         ],
     )
@@ -140,6 +155,14 @@ def response_partition(
         committed_offset=found.offset,
         committed_leader_epoch=found.leader_epoch,
         metadata=found.metadata,
+    )
+
+
+def unstable_partition(index: int) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=-1,
+        error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
     )
 
 

@@ -1,16 +1,20 @@
 """Produce (key 0, v3-v13): append each batch to the log of its partition's leader.
 
-Refused: acks other than -1, 0, 1; what `record.validate` refuses; batches of transactions that
-nobody began. With acks=0 an error closes the connection, since there is no other way to tell.
+Refused: acks other than -1, 0, 1; what `record.validate` refuses; batches outside of their
+producer's transaction, of which from v12 on they make the partition a part. With acks=0 an error
+closes the connection, since there is no other way to tell.
 Left out: errors per record (v8), and the new leader in an error (v10).
 """
 
 import msgspec
 
 from penstock.broker.context import Context
+from penstock.broker.transactions import as_producers_know_it, retriable_by_producers, take_part
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.translate.topics import topic_name
 from penstock.broker.waiters import Parked
+from penstock.coordinator.storage import Producer
+from penstock.coordinator.transaction.refusal import ConcurrentTransactions
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header, stamp_max_timestamp
 from penstock.record.build import build_batch
@@ -23,7 +27,7 @@ from penstock.record.validate import (
     check_records,
     check_timestamps,
 )
-from penstock.replication.partition import Partition
+from penstock.replication.partition import NotEnoughReplicas, Partition
 from penstock.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -34,12 +38,6 @@ from penstock.wire.messages.produce import (
 )
 
 DECOMPRESSED_LIMIT_BYTES = 1 << 28
-
-
-class InvalidTxnState(KafkaError):
-    """A batch of a transaction that this producer has not begun."""
-
-    code = ErrorCode.INVALID_TXN_STATE
 
 
 class TransactionalIdMissing(KafkaError):
@@ -183,7 +181,7 @@ def checked(
     if header.is_transactional:
         if transactional_id is None:
             raise TransactionalIdMissing("a transactional batch in a request without its id")
-        raise InvalidTxnState(f"producer {header.producer_id} has no transaction")
+        check_transaction(header, partition, transactional_id, ctx)
     if header.codec is Codec.ZSTD and ctx.version < 7:
         raise UnsupportedCodec("zstd needs Produce v7")
     timestamps = check_records(
@@ -199,6 +197,28 @@ def checked(
     if not partition.rules.log_append_time:
         header = honest(data, header, timestamps.newest)
     return data, header
+
+
+def check_transaction(
+    header: BatchHeader, partition: Partition, transactional_id: str, ctx: Context
+) -> None:
+    """Refuse what would open a transaction that no coordinator knows of: nobody could end it."""
+    producer = Producer(header.producer_id, header.producer_epoch)
+    entry = partition.log.producers.producers.get(producer.id)
+    is_open = entry is not None and entry.current_txn_first_offset is not None
+    if is_open and entry is not None and entry.producer_epoch == producer.epoch:
+        return
+    services, adds = ctx.services, ctx.version >= 12
+    if not adds and not services.config.transaction.transaction_partition_verification_enable:
+        return
+    try:
+        take_part(transactional_id, producer, partition.topic_partition, services, adds=adds)
+    except KafkaError as error:
+        if adds and isinstance(error, ConcurrentTransactions):
+            raise
+        if retriable_by_producers(error):
+            raise NotEnoughReplicas(str(error)) from error
+        raise as_producers_know_it(error, knows_abortable=ctx.version >= 11) from error
 
 
 def honest(data: memoryview, header: BatchHeader, newest: int) -> BatchHeader:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 
 from penstock.broker.context import Handler
+from penstock.broker.handlers.add_offsets_to_txn import add_offsets_to_txn
+from penstock.broker.handlers.add_partitions_to_txn import add_partitions_to_txn
 from penstock.broker.handlers.alter_configs import alter_configs
 from penstock.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
 from penstock.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
@@ -20,7 +22,9 @@ from penstock.broker.handlers.describe_groups import describe_groups
 from penstock.broker.handlers.describe_log_dirs import describe_log_dirs
 from penstock.broker.handlers.describe_producers import describe_producers
 from penstock.broker.handlers.describe_topic_partitions import describe_topic_partitions
+from penstock.broker.handlers.describe_transactions import describe_transactions
 from penstock.broker.handlers.elect_leaders import elect_leaders
+from penstock.broker.handlers.end_txn import end_txn
 from penstock.broker.handlers.fetch import fetch
 from penstock.broker.handlers.find_coordinator import find_coordinator
 from penstock.broker.handlers.heartbeat import heartbeat
@@ -32,6 +36,7 @@ from penstock.broker.handlers.list_config_resources import list_config_resources
 from penstock.broker.handlers.list_groups import list_groups
 from penstock.broker.handlers.list_offsets import list_offsets
 from penstock.broker.handlers.list_partition_reassignments import list_partition_reassignments
+from penstock.broker.handlers.list_transactions import list_transactions
 from penstock.broker.handlers.metadata import metadata
 from penstock.broker.handlers.offset_commit import offset_commit
 from penstock.broker.handlers.offset_delete import offset_delete
@@ -39,6 +44,8 @@ from penstock.broker.handlers.offset_fetch import offset_fetch
 from penstock.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from penstock.broker.handlers.produce import produce
 from penstock.broker.handlers.sync_group import sync_group
+from penstock.broker.handlers.txn_offset_commit import txn_offset_commit
+from penstock.broker.handlers.write_txn_markers import write_txn_markers
 
 HANDLERS: Mapping[int, Handler] = {
     0: produce,
@@ -60,6 +67,11 @@ HANDLERS: Mapping[int, Handler] = {
     21: delete_records,
     22: init_producer_id,
     23: offset_for_leader_epoch,
+    24: add_partitions_to_txn,
+    25: add_offsets_to_txn,
+    26: end_txn,
+    27: write_txn_markers,
+    28: txn_offset_commit,
     32: describe_configs,
     33: alter_configs,
     34: alter_replica_log_dirs,
@@ -73,6 +85,8 @@ HANDLERS: Mapping[int, Handler] = {
     47: offset_delete,
     60: describe_cluster,
     61: describe_producers,
+    65: describe_transactions,
+    66: list_transactions,
     68: consumer_group_heartbeat,
     69: consumer_group_describe,
     74: list_config_resources,

@@ -1,13 +1,13 @@
 """What a coordinator answers, at once or later, as a response."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from penstock.broker.context import Context
 from penstock.broker.waiters import Parked
-from penstock.coordinator.group.coordinator import TOPIC
 from penstock.coordinator.outcome import Ticket
 from penstock.coordinator.refusal import CoordinatorNotAvailable
+from penstock.coordinator.runtime import Runtime
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 
@@ -23,9 +23,13 @@ def answered(
     respond: Callable[[list[T | KafkaError]], R],
     ctx: Context,
     wait_ms: int,
+    of: Runtime[Any, Any] | None = None,
 ) -> R | Parked[R]:
-    """Respond once every ticket has its reply and it is committed, or when time is up."""
-    runtime = ctx.services.groups.runtime
+    """Respond once every ticket has its reply and it is committed, or when time is up.
+
+    The tickets are of the coordinator of groups, unless of another.
+    """
+    runtime = ctx.services.groups.runtime if of is None else of
 
     def reply(ticket: Ticket[T]) -> T | KafkaError:
         if ticket.reply is None or not runtime.is_ready(ticket):
@@ -41,7 +45,7 @@ def answered(
     response = attempt()
     if response is not None:
         return response
-    partitions = {TopicPartition(TOPIC, each.partition) for each in tickets}
+    partitions = {TopicPartition(runtime.name, each.partition) for each in tickets}
     return Parked([*tickets, *partitions], wait_ms, attempt, finished)
 
 

@@ -11,12 +11,13 @@ from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, Synced
 from penstock.coordinator.group.membership import Leaving, Syncing
 from penstock.coordinator.group.offsets import CommittedOffset, Committer, Offsets
-from penstock.coordinator.group.records import StoredRecord
+from penstock.coordinator.group.records import OffsetRecord, StoredRecord
 from penstock.coordinator.group.refusal import InvalidGroupId
 from penstock.coordinator.group.shard import Decision, GroupShard, Refused
 from penstock.coordinator.keys import partition_for
 from penstock.coordinator.outcome import Done, Now, Ticket
 from penstock.coordinator.runtime import Runtime
+from penstock.coordinator.storage import Producer
 from penstock.types import TopicPartition
 
 T = TypeVar("T")
@@ -68,10 +69,22 @@ class GroupCoordinator:
         group: str,
         committer: Committer,
         offsets: tuple[tuple[TopicPartition, CommittedOffset], ...],
+        producer: Producer | None = None,
     ) -> Ticket[tuple[Refused, ...]]:
         return self._run(
-            group, lambda shard, now, ticket: shard.commit(now, ticket, group, committer, offsets)
+            group,
+            lambda shard, now, ticket: shard.commit(
+                now, ticket, group, committer, offsets, producer
+            ),
         )
+
+    def unstable(self, group: str) -> set[TopicPartition]:
+        """Partitions whose offset some open transaction may move."""
+        return {
+            TopicPartition(record.topic, record.partition)
+            for record in self.runtime.pending(self.partition_of(group))
+            if isinstance(record, OffsetRecord) and record.group == group
+        }
 
     def fetch(
         self, group: str, wanted: Iterable[TopicPartition] | None, reader: Reader = ADMINISTRATOR

@@ -38,6 +38,8 @@ class Committer(msgspec.Struct, frozen=True, kw_only=True):
     instance_id: str | None = None
     knows_epochs: bool = False
     """The client knows GROUP_ID_NOT_FOUND, and members of the consumer protocol (v9)."""
+    is_transactional: bool = False
+    """Before KIP-447 producers did not tell whose offsets they commit."""
 
 
 def check_commit(group: ClassicGroup | None, committer: Committer) -> None:
@@ -51,10 +53,11 @@ def check_commit(group: ClassicGroup | None, committer: Committer) -> None:
         return
     if generation < 0 and group.state is State.EMPTY:
         return
-    if generation < 0 and not committer.member_id and committer.instance_id is None:
+    if generation >= 0 or committer.member_id or committer.instance_id is not None:
+        group.checked_member(committer.member_id, committer.instance_id)
+        group.check_generation(generation)
+    elif not committer.is_transactional:
         raise UnknownMemberId(f"{group.id} has members, and this is none")
-    group.checked_member(committer.member_id, committer.instance_id)
-    group.check_generation(generation)
     if group.state is State.COMPLETING_REBALANCE:
         # It has heard of the generation, but not of its share in it.
         raise RebalanceInProgress(f"{group.id} rebalances")

@@ -51,6 +51,7 @@ from penstock.coordinator.group.refusal import (
 from penstock.coordinator.group.state import State
 from penstock.coordinator.group.turn import Turn
 from penstock.coordinator.outcome import Answer, Done, Now, Outcome, Ticket, answer
+from penstock.coordinator.storage import Producer
 from penstock.errors import KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.group_metadata_value import GroupMetadataValue
@@ -157,8 +158,12 @@ class GroupShard:
         group: str,
         committer: Committer,
         offsets: tuple[tuple[TopicPartition, CommittedOffset], ...],
+        producer: Producer | None = None,
     ) -> Decision:
-        """One answer for each offset; all that are accepted are one batch."""
+        """One answer for each offset; all that are accepted are one batch.
+
+        With a producer, they count once its transaction is committed.
+        """
         known = self.groups.get(group)
         consumer = self.consumer_groups.get(group)
         if consumer is None:
@@ -180,7 +185,7 @@ class GroupShard:
             turn = self._turn(known, now)
             turn.heard(member)  # whoever commits lives
             kept = Kept(now.steady_ms, turn.group)
-        return Outcome(records, (answer(ticket, refused),), kept)
+        return Outcome(records, (answer(ticket, refused),), kept, producer=producer)
 
     def fetch(
         self,

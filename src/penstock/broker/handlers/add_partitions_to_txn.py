@@ -1,0 +1,126 @@
+"""AddPartitionsToTxn (key 24, v0-v5): partitions that a producer is about to write to.
+
+Clients ask for one transaction (up to v3), brokers for many, and may only want to know whether
+the partitions take part. Refused: partitions that do not exist, and then all of the transaction.
+"""
+
+from typing import Any
+
+import msgspec
+
+from penstock.broker.context import Context
+from penstock.broker.translate.producers import WAIT_MS, as_known
+from penstock.broker.translate.tickets import answered, code_for
+from penstock.broker.waiters import Parked
+from penstock.coordinator.outcome import Ticket
+from penstock.coordinator.storage import Producer
+from penstock.errors import ErrorCode, KafkaError
+from penstock.types import TopicPartition
+from penstock.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+
+class UnknownTopicOrPartition(KafkaError):
+    """A partition that a transaction cannot have."""
+
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class OperationNotAttempted(KafkaError):
+    """Another partition of the request was refused."""
+
+    code = ErrorCode.OPERATION_NOT_ATTEMPTED
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One transaction of a request, with the answer to come or the refusals that are clear."""
+
+    transaction: AddPartitionsToTxnTransaction
+    partitions: tuple[TopicPartition, ...]
+    unknown: frozenset[TopicPartition]
+
+
+def add_partitions_to_txn(
+    request: AddPartitionsToTxnRequest, ctx: Context
+) -> AddPartitionsToTxnResponse | Parked[AddPartitionsToTxnResponse]:
+    alone = ctx.version < 4
+    asked = [checked(each, ctx) for each in ([as_one(request)] if alone else request.transactions)]
+    tickets = [ticket(each, ctx) for each in asked if not each.unknown]
+
+    def respond(replies: list[object]) -> AddPartitionsToTxnResponse:
+        rest = iter(replies)
+        results = [result(each, None if each.unknown else next(rest), ctx) for each in asked]
+        if alone:
+            return AddPartitionsToTxnResponse(
+                results_by_topic_v3_and_below=results[0].topic_results
+            )
+        return AddPartitionsToTxnResponse(results_by_transaction=results)
+
+    return answered(tickets, respond, ctx, WAIT_MS, ctx.services.transactions.runtime)
+
+
+def as_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
+    """The one transaction of older versions as the first of many."""
+    return AddPartitionsToTxnTransaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+
+
+def checked(transaction: AddPartitionsToTxnTransaction, ctx: Context) -> Asked:
+    image = ctx.services.cluster.image
+    partitions = tuple(
+        TopicPartition(topic.name, index)
+        for topic in transaction.topics
+        for index in topic.partitions
+    )
+    unknown = frozenset(each for each in partitions if image.partition(each) is None)
+    return Asked(transaction, partitions, unknown)
+
+
+def ticket(asked: Asked, ctx: Context) -> Ticket[Any]:
+    one, transactions = asked.transaction, ctx.services.transactions
+    producer = Producer(one.producer_id, one.producer_epoch)
+    if one.verify_only:
+        return transactions.verify(one.transactional_id, producer, asked.partitions)
+    return transactions.add(one.transactional_id, producer, frozenset(asked.partitions))
+
+
+def result(asked: Asked, reply: object, ctx: Context) -> AddPartitionsToTxnResult:
+    refused: dict[TopicPartition, KafkaError | None] = {}
+    if asked.unknown:
+        for each in asked.partitions:
+            is_unknown = each in asked.unknown
+            refused[each] = (UnknownTopicOrPartition if is_unknown else OperationNotAttempted)(each)
+    elif isinstance(reply, tuple):
+        refused = dict(zip(asked.partitions, reply, strict=True))
+    elif isinstance(reply, KafkaError):
+        refused = dict.fromkeys(asked.partitions, reply)
+
+    def told(where: TopicPartition) -> int:
+        return as_known(code_for(refused.get(where)), since=2, version=ctx.version)
+
+    return AddPartitionsToTxnResult(
+        transactional_id=asked.transaction.transactional_id,
+        topic_results=[
+            AddPartitionsToTxnTopicResult(
+                name=topic.name,
+                results_by_partition=[
+                    AddPartitionsToTxnPartitionResult(
+                        partition_index=index,
+                        partition_error_code=told(TopicPartition(topic.name, index)),
+                    )
+                    for index in topic.partitions
+                ],
+            )
+            for topic in asked.transaction.topics
+        ],
+    )

@@ -1,0 +1,48 @@
+"""DescribeTransactions (key 65, v0): the state of transactional ids, and who takes part."""
+
+from penstock.broker.context import Context
+from penstock.broker.translate.producers import WAIT_MS
+from penstock.broker.translate.tickets import answered
+from penstock.broker.waiters import Parked
+from penstock.coordinator.transaction.transaction import Transaction
+from penstock.errors import KafkaError
+from penstock.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+
+def describe_transactions(
+    request: DescribeTransactionsRequest, ctx: Context
+) -> DescribeTransactionsResponse | Parked[DescribeTransactionsResponse]:
+    transactions, names = ctx.services.transactions, request.transactional_ids
+    tickets = [transactions.describe(name) for name in names]
+
+    def respond(replies: list[Transaction | KafkaError]) -> DescribeTransactionsResponse:
+        return DescribeTransactionsResponse(
+            transaction_states=[
+                TransactionState(transactional_id=name, error_code=reply.code)
+                if isinstance(reply, KafkaError)
+                else described(name, reply)
+                for name, reply in zip(names, replies, strict=True)
+            ]
+        )
+
+    return answered(tickets, respond, ctx, WAIT_MS, transactions.runtime)
+
+
+def described(name: str, known: Transaction) -> TransactionState:
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(known.partitions):
+        by_topic.setdefault(topic, []).append(partition)
+    return TransactionState(
+        transactional_id=name,
+        transaction_state=known.state.value,
+        transaction_timeout_ms=known.timeout_ms,
+        transaction_start_time_ms=known.start_ms,
+        producer_id=known.producer_id,
+        producer_epoch=known.producer_epoch,
+        topics=[TopicData(topic, partitions) for topic, partitions in by_topic.items()],
+    )

@@ -1,0 +1,84 @@
+"""WriteTxnMarkers (key 27, v1-v2): transactions have ended; their partitions are told so here.
+
+Coordinators on other brokers ask for it, and administrators who abort a hanging transaction.
+"""
+
+from penstock.broker.context import Context
+from penstock.broker.transaction_markers import Written
+from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.waiters import Parked
+from penstock.coordinator.transaction.completion import Verdict
+from penstock.errors import ErrorCode
+from penstock.types import TopicPartition
+from penstock.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+Results = dict[TopicPartition, Written | ErrorCode]
+
+WAIT_MS = 30_000
+
+
+def write_txn_markers(
+    request: WriteTxnMarkersRequest, ctx: Context
+) -> WriteTxnMarkersResponse | Parked[WriteTxnMarkersResponse]:
+    written = [(marker, write(marker, ctx)) for marker in request.markers]
+
+    def attempt() -> WriteTxnMarkersResponse | None:
+        done = all(code(each) is not None for _, results in written for each in results.values())
+        return respond() if done else None
+
+    def respond() -> WriteTxnMarkersResponse:
+        return WriteTxnMarkersResponse(markers=[result(*each) for each in written])
+
+    keys = {where for _, results in written for where in results}
+    return attempt() or Parked(keys, WAIT_MS, attempt, respond)
+
+
+def write(marker: WritableTxnMarker, ctx: Context) -> Results:
+    verdict = Verdict(marker.producer_id, marker.producer_epoch, marker.transaction_result)
+    results: Results = {}
+    for topic in marker.topics:
+        for index in topic.partition_indexes:
+            where = TopicPartition(topic.name, index)
+            try:
+                results[where] = ctx.services.markers.append(
+                    where, verdict, marker.coordinator_epoch
+                )
+            except Refusal as error:
+                results[where] = code_of(error)
+    return results
+
+
+def code(result: Written | ErrorCode) -> ErrorCode | None:
+    """None while replicas are waited for."""
+    if isinstance(result, ErrorCode):
+        return result
+    return ErrorCode.NONE if result.is_committed() else None
+
+
+def result(marker: WritableTxnMarker, results: Results) -> WritableTxnMarkerResult:
+    def told(where: TopicPartition) -> ErrorCode:
+        found = code(results[where])
+        return ErrorCode.REQUEST_TIMED_OUT if found is None else found
+
+    return WritableTxnMarkerResult(
+        producer_id=marker.producer_id,
+        topics=[
+            WritableTxnMarkerTopicResult(
+                name=topic.name,
+                partitions=[
+                    WritableTxnMarkerPartitionResult(
+                        partition_index=index, error_code=told(TopicPartition(topic.name, index))
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in marker.topics
+        ],
+    )

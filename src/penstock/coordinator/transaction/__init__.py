@@ -1,0 +1,1 @@
+"""Transactions: who writes in which, how each ends, and that every participant hears of it."""

@@ -1,0 +1,85 @@
+"""Sees every decided transaction through: markers to its participants, then the last record."""
+
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+import msgspec
+
+from penstock.coordinator.outcome import Done, Ticket
+from penstock.coordinator.refusal import NotCoordinator
+from penstock.coordinator.runtime import RETRY_MS, Loop, Runtime
+from penstock.coordinator.transaction.records import TransactionRecord
+from penstock.coordinator.transaction.shard import TransactionShard
+from penstock.coordinator.transaction.state import State
+from penstock.coordinator.transaction.transaction import Transaction
+from penstock.errors import KafkaError
+from penstock.types import TopicPartition
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """How a producer's transaction ended."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+
+
+class Markers(Protocol):
+    """Who can write markers, here or on other brokers."""
+
+    def write(
+        self,
+        verdict: Verdict,
+        participants: Collection[TopicPartition],
+        coordinator: int,
+        done: Callable[[], object],
+    ) -> None:
+        """Try until every participant that still exists has it, then call `done`.
+
+        `coordinator` is the partition of `__transaction_state` whose word it is.
+        """
+
+
+class Completion:
+    """Belongs to the event loop. It hears of each change of a shard."""
+
+    def __init__(
+        self, runtime: Runtime[TransactionShard, TransactionRecord], markers: Markers, loop: Loop
+    ) -> None:
+        self._runtime, self._markers, self._loop = runtime, markers, loop
+        self._started: dict[tuple[int, str], Transaction] = {}
+
+    def changed(self, partition: int, shard: TransactionShard) -> None:
+        if not shard.decided:
+            return
+        for name, decided in list(shard.decided.items()):
+            if self._started.get((partition, name)) is not decided:
+                self._started[partition, name] = decided
+                self._tell(partition, name, decided)
+
+    def _tell(self, partition: int, name: str, decided: Transaction) -> None:
+        """A decision that could still be lost may not be told: it is looked at once committed."""
+        verdict = Verdict(
+            decided.producer_id,
+            decided.producer_epoch,
+            committed=decided.state is State.PREPARE_COMMIT,
+        )
+        self._runtime.when_committed(
+            partition,
+            lambda: self._markers.write(
+                verdict,
+                decided.partitions,
+                partition,
+                lambda: self._told(partition, name, decided),
+            ),
+        )
+
+    def _told(self, partition: int, name: str, decided: Transaction) -> None:
+        ticket: Ticket[Done] = self._runtime.run(
+            partition, lambda shard, now, ticket: shard.completed(now, ticket, name, decided)
+        )
+        refused = ticket.reply
+        if isinstance(refused, KafkaError) and not isinstance(refused, NotCoordinator):
+            self._loop.call_later(RETRY_MS / 1000, lambda: self._told(partition, name, decided))
+        elif self._started.get((partition, name)) is decided:
+            del self._started[partition, name]

@@ -1,0 +1,98 @@
+"""The records of `__transaction_state`, in Kafka's format: both its versions are read."""
+
+from struct import Struct
+
+import msgspec
+
+from penstock.coordinator.storage import RawRecord
+from penstock.coordinator.transaction.state import BY_NUMBER, State
+from penstock.coordinator.transaction.transaction import Transaction
+from penstock.errors import ProtocolError
+from penstock.types import TopicPartition
+from penstock.wire.apis import DATA
+from penstock.wire.codec import decode, encode
+from penstock.wire.messages.transaction_log_key import TransactionLogKey
+from penstock.wire.messages.transaction_log_value import PartitionsSchema, TransactionLogValue
+
+_NUMBER = Struct(">h")
+_KEY = 0
+VALUE_VERSION = 1
+
+
+class TransactionRecord(msgspec.Struct, frozen=True):
+    """A transactional id as it now is; without a transaction, it is forgotten."""
+
+    transactional_id: str
+    transaction: Transaction | None
+
+
+class TransactionFormat:
+    """Keys begin with the kind of record, values with the version of the message behind."""
+
+    def encode(self, record: TransactionRecord) -> RawRecord:
+        key = _NUMBER.pack(_KEY) + encode(TransactionLogKey(record.transactional_id), _KEY)
+        known = record.transaction
+        if known is None:
+            return RawRecord(key, None)
+        value = encode(_value(known), VALUE_VERSION)
+        return RawRecord(key, _NUMBER.pack(VALUE_VERSION) + value)
+
+    def decode(self, raw: RawRecord) -> TransactionRecord | None:
+        if _number(raw.key) != _KEY:
+            return None
+        name = decode(TransactionLogKey, _KEY, raw.key[_NUMBER.size :]).transactional_id
+        if raw.value is None:
+            return TransactionRecord(name, None)
+        version = _number(raw.value)
+        if not 0 <= version <= DATA["TransactionLogValue"].high:
+            raise ProtocolError(f"TransactionLogValue v{version} is newer than this broker")
+        value = decode(TransactionLogValue, version, raw.value[_NUMBER.size :])
+        return TransactionRecord(name, _transaction(value))
+
+
+def _number(data: bytes) -> int:
+    if len(data) < _NUMBER.size:
+        raise ProtocolError("a record of a transaction without its kind or version")
+    number: int = _NUMBER.unpack_from(data)[0]
+    return number
+
+
+def _value(known: Transaction) -> TransactionLogValue:
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(known.partitions):
+        by_topic.setdefault(topic, []).append(partition)
+    partitions = [PartitionsSchema(topic, each) for topic, each in by_topic.items()]
+    return TransactionLogValue(
+        producer_id=known.producer_id,
+        previous_producer_id=known.previous_producer_id,
+        next_producer_id=known.next_producer_id,
+        producer_epoch=known.producer_epoch,
+        transaction_timeout_ms=known.timeout_ms,
+        transaction_status=known.state.number,
+        transaction_partitions=None if known.state is State.EMPTY else partitions,
+        transaction_last_update_timestamp_ms=known.updated_ms,
+        transaction_start_timestamp_ms=known.start_ms,
+        client_transaction_version=known.client_version,
+    )
+
+
+def _transaction(value: TransactionLogValue) -> Transaction:
+    state = BY_NUMBER.get(value.transaction_status)
+    if state is None:
+        raise ProtocolError(f"transaction status {value.transaction_status} is not known")
+    return Transaction(
+        producer_id=value.producer_id,
+        previous_producer_id=value.previous_producer_id,
+        next_producer_id=value.next_producer_id,
+        producer_epoch=value.producer_epoch,
+        timeout_ms=value.transaction_timeout_ms,
+        state=state,
+        partitions=frozenset(
+            TopicPartition(each.topic, partition)
+            for each in value.transaction_partitions or []
+            for partition in each.partition_ids
+        ),
+        updated_ms=value.transaction_last_update_timestamp_ms,
+        start_ms=value.transaction_start_timestamp_ms,
+        client_version=value.client_transaction_version,
+    )

@@ -1,0 +1,144 @@
+"""A broker that is killed in the middle of transactions: each is seen whole, or not at all."""
+
+import os
+import random
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from peers.penstock import PenstockBroker
+from peers.process import free_ports
+
+pytestmark = pytest.mark.timeout(300)
+SEEDS = range(20) if os.environ.get("PENSTOCK_SOAK") else range(3)
+TRANSACTIONS, RECORDS, KILLS = 200, 6, 4
+PARTITIONS = 3
+WAIT_S = 20
+QUIET = {
+    "log_level": 0,
+    "reconnect.backoff.ms": 10,
+    "reconnect.backoff.max.ms": 50,
+    "retry.backoff.ms": 20,
+}
+
+
+class Writer:
+    """Writes transactions and notes what it was told of each."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self.committed: set[int] = set()
+        self.aborted: set[int] = set()
+        self._producer = self._made()
+
+    def _made(self) -> Producer:
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            made = Producer(
+                {"bootstrap.servers": self._bootstrap, "transactional.id": "kept", **QUIET}
+            )
+            try:
+                made.init_transactions(5)
+            except KafkaException:
+                assert time.monotonic() < deadline
+            else:
+                return made
+
+    def write(self, number: int, *, commits: bool) -> None:
+        try:
+            self._producer.begin_transaction()
+            for record in range(RECORDS):
+                self._producer.produce("kept", f"{number}", partition=record % PARTITIONS)
+            if commits:
+                self._until_told(self._producer.commit_transaction)
+                self.committed.add(number)
+            else:
+                self._until_told(self._producer.abort_transaction)
+                self.aborted.add(number)
+        except KafkaException as failed:
+            error: KafkaError = failed.args[0]
+            if error.txn_requires_abort():
+                try:
+                    self._until_told(self._producer.abort_transaction)
+                except KafkaException:
+                    self._producer = self._made()
+                else:
+                    self.aborted.add(number)
+            else:
+                self._producer = self._made()  # it cannot tell how this one ended
+
+    def _until_told(self, end: object) -> None:
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            try:
+                end(5)  # type: ignore[operator]  # a method of the client without types
+            except KafkaException as failed:
+                if not failed.args[0].retriable() or time.monotonic() > deadline:
+                    raise
+            else:
+                return
+
+
+def seen(bootstrap: str) -> list[list[str]]:
+    """What a read_committed consumer sees of each partition."""
+    reader = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "nobody",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            **QUIET,
+        }
+    )
+    found: list[list[str]] = [[] for _ in range(PARTITIONS)]
+    reader.assign([TopicPartition("kept", each, 0) for each in range(PARTITIONS)])
+    ended, deadline = 0, time.monotonic() + WAIT_S
+    while ended < PARTITIONS and time.monotonic() < deadline:
+        message = reader.poll(1)
+        if message is not None and message.error():
+            ended += 1
+        elif message is not None:
+            found[message.partition() or 0].append((message.value() or b"").decode())
+    reader.close()
+    assert ended == PARTITIONS
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_transaction_is_all_or_nothing_when_the_broker_is_killed(
+    seed: int, tmp_path: Path
+) -> None:
+    dice = random.Random(seed)
+    kills = set(dice.sample(range(5, TRANSACTIONS), KILLS))
+    (port,) = free_ports(1)
+    with PenstockBroker("--port", str(port), folder=tmp_path) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
+        admin.create_topics([NewTopic("kept", PARTITIONS)])["kept"].result(WAIT_S)
+        writer = Writer(broker.bootstrap)
+
+        def kill_and_start() -> None:
+            broker.kill(0)
+            broker.start(0)
+
+        for number in range(TRANSACTIONS):
+            killing = None
+            if number in kills:
+                killing = threading.Timer(dice.uniform(0, 0.004), kill_and_start)
+                killing.start()
+            writer.write(number, commits=dice.random() < 0.7)
+            if killing is not None:
+                killing.join()
+        Writer(broker.bootstrap)  # whatever is open is aborted
+        found = seen(broker.bootstrap)
+    counts = Counter(int(value) for partition in found for value in partition)
+    assert set(counts.values()) <= {RECORDS}, "some transactions are there in part, or twice"
+    assert writer.committed <= set(counts)
+    assert not writer.aborted & set(counts)
+    assert len(writer.committed) > TRANSACTIONS // 2
+    for partition in found:
+        assert partition == sorted(partition, key=int)

@@ -1,0 +1,182 @@
+"""Transactions under crashes, held partitions and late requests, with any interleaving."""
+
+from itertools import count, pairwise
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from group_transcript import MemoryLog
+from penstock.config.transaction import TransactionConfig
+from penstock.coordinator.storage import Producer, RawRecord
+from penstock.coordinator.transaction.coordinator import TransactionCoordinator
+from penstock.coordinator.transaction.ending import Ending
+from penstock.coordinator.transaction.initiation import Initiating
+from penstock.coordinator.transaction.records import TransactionFormat
+from penstock.coordinator.transaction.state import TRANSITIONS, State
+from penstock.coordinator.transaction.transaction import Transaction
+from penstock.record.batch import batches
+from penstock.record.record import records
+from penstock.testing.loop import ManualLoop
+from penstock.types import TopicPartition
+from transaction_transcript import Participants, coordinator
+
+NAMES = ("x", "y")
+PARTITIONS = [TopicPartition("t", number) for number in range(3)]
+CONFIG = TransactionConfig(transactional_id_expiration_ms=120_000)
+
+names = st.sampled_from(NAMES)
+versions = st.sampled_from([0, 2])
+
+
+class TransactionMachine(RuleBasedStateMachine):
+    """A decision in the log is never changed, every participant gets just that marker, and none
+    gets one that was not decided for good.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop, self.log, self.ids = ManualLoop(), MemoryLog(), count(1)
+        self.participants = Participants(self.loop)
+        self.given: dict[str, list[Producer]] = {name: [] for name in NAMES}
+        self.start()
+
+    def start(self) -> None:
+        self.transactions: TransactionCoordinator = coordinator(
+            self.log, self.loop, self.participants, CONFIG
+        )
+        self.loop.advance()
+
+    def producer(self, name: str, data: st.DataObject) -> Producer | None:
+        """Mostly the newest; sometimes one that should have gone."""
+        given = self.given[name]
+        if not given:
+            return None
+        back = data.draw(st.sampled_from([1, 1, 1, 2, 3]))
+        return given[-min(back, len(given))]
+
+    @rule(name=names, data=st.data(), recovers=st.booleans())
+    def init(self, name: str, data: st.DataObject, recovers: bool) -> None:
+        known = self.producer(name, data) if recovers else None
+        ticket = self.transactions.init(name, Initiating(30_000, known), next(self.ids))
+        if self.transactions.runtime.is_ready(ticket) and isinstance(ticket.reply, Producer):
+            self.given[name].append(ticket.reply)
+
+    @rule(name=names, where=st.sets(st.sampled_from(PARTITIONS), min_size=1), v=versions,
+          data=st.data())  # fmt: skip
+    def add(self, name: str, where: set[TopicPartition], v: int, data: st.DataObject) -> None:
+        producer = self.producer(name, data)
+        if producer is not None:
+            self.transactions.add(name, producer, frozenset(where), v)
+
+    @rule(name=names, committed=st.booleans(), v=versions, data=st.data())
+    def end(self, name: str, committed: bool, v: int, data: st.DataObject) -> None:
+        producer = self.producer(name, data)
+        if producer is None:
+            return
+        ticket = self.transactions.end(name, Ending(producer, committed, v), next(self.ids))
+        if self.transactions.runtime.is_ready(ticket) and isinstance(ticket.reply, Producer):
+            last = self.decisions(name)[-1]
+            assert last.state is (State.PREPARE_COMMIT if committed else State.PREPARE_ABORT)
+            if v >= 2:
+                self.given[name].append(ticket.reply)
+
+    @rule(where=st.sampled_from(PARTITIONS))
+    def hold_or_release(self, where: TopicPartition) -> None:
+        self.participants.held ^= {where}
+
+    @rule(seconds=st.sampled_from([0.1, 1, 40, 200]))
+    def wait(self, seconds: float) -> None:
+        self.loop.advance(seconds)
+
+    @precondition(lambda self: self.log.commits)
+    @rule()
+    def lag(self) -> None:
+        self.log.commits = False
+
+    @precondition(lambda self: not self.log.commits)
+    @rule()
+    def replicate(self) -> None:
+        self.log.commits = True
+        self.log.commit()
+
+    @rule()
+    def crash(self) -> None:
+        """Another coordinator goes on with what is committed; calls of the old one are gone."""
+        self.transactions.runtime.resign(0)
+        self.log.lose_uncommitted()
+        self.loop = ManualLoop()
+        told, held = self.participants.told, self.participants.held
+        self.participants = Participants(self.loop)
+        self.participants.told, self.participants.held = told, held
+        self.start()
+
+    def history(self, name: str) -> list[Transaction | None]:
+        """What the log tells of an id, record by record."""
+        found = []
+        for raw in self.log.batches:
+            view = memoryview(raw)
+            for position, header in batches(view):
+                for each in records(view[position:], header, 1 << 20):
+                    record = TransactionFormat().decode(RawRecord(each.key or b"", each.value))
+                    if record is not None and record.transactional_id == name:
+                        found.append(record.transaction)
+        return found
+
+    def decisions(self, name: str) -> list[Transaction]:
+        return [each for each in self.history(name) if each is not None and each.state.is_decided]
+
+    @invariant()
+    def states_follow_each_other(self) -> None:
+        for name in NAMES:
+            before = None
+            for each in self.history(name):
+                if before is not None and each is not None:
+                    assert each.state in TRANSITIONS[before.state]
+                    assert (each.producer_id, each.producer_epoch) >= (
+                        before.producer_id,
+                        before.producer_epoch,
+                    )
+                before = each
+
+    @invariant()
+    def only_what_was_decided_is_told(self) -> None:
+        decided = {
+            (where, each.producer_id, each.producer_epoch, each.state is State.PREPARE_COMMIT)
+            for name in NAMES
+            for each in self.decisions(name)
+            for where in each.partitions
+        }
+        for where, verdict in self.participants.told:
+            told = (where, verdict.producer_id, verdict.producer_epoch, verdict.committed)
+            assert told in decided
+
+    @invariant()
+    def what_is_complete_was_told_to_all(self) -> None:
+        told = {
+            (where, verdict.producer_id, verdict.producer_epoch, verdict.committed)
+            for where, verdict in self.participants.told
+        }
+        for name in NAMES:
+            history = self.history(name)
+            for each, after in pairwise(history):
+                if each is not None and after is not None and each.state.is_decided:
+                    committed = each.state is State.PREPARE_COMMIT
+                    wanted = {
+                        (where, each.producer_id, each.producer_epoch, committed)
+                        for where in each.partitions
+                    }
+                    assert wanted <= told
+
+    def teardown(self) -> None:
+        """Nothing stays open once everybody can be reached and time goes by."""
+        self.participants.held.clear()
+        self.log.commits = True
+        self.log.commit()
+        self.loop.advance(100)
+        for shard in self.transactions.shards():
+            assert not shard.decided
+            open_still = [t for t in shard.transactions.values() if t.state is State.ONGOING]
+            assert not open_still
+
+
+TestTransactionMachine = TransactionMachine.TestCase

@@ -1,0 +1,226 @@
+"""A transactional id's story as text: commands in, events out, to read and to replay.
+
+    init a            a producer takes the id over; `as=a` says who it was, `timeout=500` how long
+    add a t-0 t-1     partitions become part of its transaction; `v=2` by a newer client
+    commit a          or `abort a`; `v=2` as a newer client ends it
+    verify a t-0      does the partition take part?
+    hold t-0          its leader cannot be reached; `release t-0` ends that
+    pass 3000         time goes by, in milliseconds
+    restart           another coordinator reads the log
+    lag, commit-log   decisions are not replicated for now; they are
+
+Behind each command stand the events that it must cause, one to a line, with two blanks before
+them. Producers are named by the transcript; ids, epochs and states are real.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from group_transcript import LoopClock, MemoryLog
+from penstock.config.transaction import TransactionConfig
+from penstock.coordinator.outcome import Ticket
+from penstock.coordinator.runtime import Runtime
+from penstock.coordinator.storage import Producer
+from penstock.coordinator.transaction.completion import Completion, Verdict
+from penstock.coordinator.transaction.coordinator import TransactionCoordinator
+from penstock.coordinator.transaction.ending import Ending
+from penstock.coordinator.transaction.initiation import Initiating
+from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
+from penstock.coordinator.transaction.shard import TransactionShard
+from penstock.errors import KafkaError
+from penstock.testing.loop import ManualLoop
+from penstock.types import TopicPartition
+
+NAME = "x"
+RETRY_S = 0.5
+
+
+class Participants:
+    """Partitions that take markers, unless they are held; `told` has each as it came."""
+
+    def __init__(self, loop: ManualLoop) -> None:
+        self._loop = loop
+        self.held: set[TopicPartition] = set()
+        self.told: list[tuple[TopicPartition, Verdict]] = []
+
+    def write(
+        self,
+        verdict: Verdict,
+        participants: Collection[TopicPartition],
+        coordinator: int,
+        done: Callable[[], object],
+    ) -> None:
+        ready = sorted(set(participants) - self.held)
+        self.told += [(each, verdict) for each in ready]
+        rest = set(participants) - set(ready)
+        if rest:
+            self._loop.call_later(RETRY_S, lambda: self.write(verdict, rest, coordinator, done))
+        else:
+            done()
+
+
+def coordinator(
+    log: MemoryLog, loop: ManualLoop, participants: Participants, config: TransactionConfig
+) -> TransactionCoordinator:
+    """One that has nothing but this partition, and has not read it yet."""
+    runtime: Runtime[TransactionShard, TransactionRecord] = Runtime(
+        "transactions",
+        lambda: TransactionShard(config),
+        TransactionFormat(),
+        loop=loop,
+        clock=LoopClock(loop),
+        told=lambda _: None,
+    )
+    runtime.changed = Completion(runtime, participants, loop).changed
+    runtime.lead(0, log)
+    return TransactionCoordinator(runtime, lambda: 1)
+
+
+class Story:
+    """One transactional id and its log, driven by lines."""
+
+    def __init__(self, config: TransactionConfig) -> None:
+        self._config = config
+        self.loop = ManualLoop()
+        self.log = MemoryLog()
+        self.participants = Participants(self.loop)
+        self._ids = count(1000)
+        self.producers: dict[str, Producer] = {}
+        self._tickets: dict[str, tuple[Ticket[Any], Callable[[Any], str]]] = {}
+        self._state = ""
+        self._start()
+
+    def _start(self) -> None:
+        self.transactions = coordinator(self.log, self.loop, self.participants, self._config)
+        self.loop.advance()
+
+    @property
+    def shard(self) -> TransactionShard:
+        return self.transactions.shards()[0]
+
+    def play(self, line: str) -> list[str]:
+        """What happens because of a command."""
+        command, *words = line.split()
+        options = {f"{k}_": v for k, v in (word.split("=", 1) for word in words if "=" in word)}
+        names = [word for word in words if "=" not in word]
+        self.participants.told.clear()
+        getattr(self, f"_{command.replace('-', '_')}")(*names, **options)
+        return [*self._answers(), *self._changes()]
+
+    def _answers(self) -> Iterator[str]:
+        ready = self.transactions.runtime.is_ready
+        for name, (ticket, told) in list(self._tickets.items()):
+            if ready(ticket):
+                del self._tickets[name]
+                reply = ticket.reply
+                yield f"{name}: {reply.code.name if isinstance(reply, KafkaError) else told(reply)}"
+
+    def _changes(self) -> Iterator[str]:
+        for where, verdict in self.participants.told:
+            how = "commit" if verdict.committed else "abort"
+            yield f"{where}: {how} {verdict.producer_id}/{verdict.producer_epoch}"
+        known = self.shard.transactions.get(NAME)
+        if known is None:
+            state = "gone"
+        else:
+            partitions = " ".join(map(str, sorted(known.partitions)))
+            producer = f"{known.producer_id}/{known.producer_epoch}"
+            state = f"{known.state.value} {producer} {partitions}".rstrip()
+        if state != self._state:
+            self._state = state
+            yield f"{NAME}: {state}"
+
+    def _init(self, name: str, *, as_: str | None = None, timeout_: str = "60000") -> None:
+        known = None if as_ is None else self.producers[as_]
+        asked = Initiating(int(timeout_), known)
+        ticket = self.transactions.init(NAME, asked, next(self._ids))
+        self._tickets[f"init {name}"] = ticket, lambda given: self._given(name, given)
+
+    def _given(self, name: str, given: Producer) -> str:
+        self.producers[name] = given
+        return f"{given.id}/{given.epoch}"
+
+    def _add(self, name: str, *partitions: str, v_: str = "0") -> None:
+        wanted = frozenset(map(_partition, partitions))
+        ticket = self.transactions.add(NAME, self.producers[name], wanted, int(v_))
+        self._tickets[f"add {name}"] = ticket, lambda _: "ok"
+
+    def _verify(self, name: str, *partitions: str) -> None:
+        ticket = self.transactions.verify(
+            NAME, self.producers[name], tuple(map(_partition, partitions))
+        )
+        self._tickets[f"verify {name}"] = (
+            ticket,
+            lambda refused: " ".join("ok" if each is None else each.code.name for each in refused),
+        )
+
+    def _commit(self, name: str, *, v_: str = "0") -> None:
+        self._end(name, int(v_), committed=True)
+
+    def _abort(self, name: str, *, v_: str = "0") -> None:
+        self._end(name, int(v_), committed=False)
+
+    def _end(self, name: str, version: int, *, committed: bool) -> None:
+        asked = Ending(self.producers[name], committed, version)
+        ticket = self.transactions.end(NAME, asked, next(self._ids))
+
+        def told(given: Producer) -> str:
+            return self._given(name, given) if version >= 2 else "ok"
+
+        self._tickets[f"{'commit' if committed else 'abort'} {name}"] = ticket, told
+
+    def _copy(self, name: str, to: str) -> None:
+        """Another that knows what this one knows, as before a lost answer."""
+        self.producers[to] = self.producers[name]
+
+    def _epoch(self, name: str, epoch: str) -> None:
+        """Almost all epochs have been used."""
+        runtime, known = self.transactions.runtime, self.shard.transactions[NAME]
+        self.producers[name] = Producer(known.producer_id, int(epoch))
+        aged = known.moved(known.state, known.updated_ms, producer_epoch=int(epoch))
+        raw = TransactionFormat().encode(TransactionRecord(NAME, aged))
+        self.log.append([raw], runtime.now().wall_ms)
+        self._restart()
+
+    def _hold(self, *partitions: str) -> None:
+        self.participants.held |= set(map(_partition, partitions))
+
+    def _release(self, *partitions: str) -> None:
+        self.participants.held -= set(map(_partition, partitions))
+
+    def _pass(self, milliseconds: str) -> None:
+        until_s = round(self.loop.now_s + int(milliseconds) / 1000, 3)
+        self.loop.advance(until_s - self.loop.now_s + 1e-6)  # sums of floats fall short
+        self.loop.now_s = until_s
+
+    def _lag(self) -> None:
+        self.log.commits = False
+
+    def _commit_log(self) -> None:
+        self.log.commits = True
+        self.log.commit()
+
+    def _restart(self) -> None:
+        self.transactions.runtime.resign(0)
+        self._tickets.clear()
+        self._start()
+
+
+def _partition(text: str) -> TopicPartition:
+    topic, _, number = text.rpartition("-")
+    return TopicPartition(topic, int(number))
+
+
+def replayed(path: Path, config: TransactionConfig) -> str:
+    """The transcript as the coordinator really behaves: equal to the file, if that is right."""
+    story = Story(config)
+    lines = []
+    for line in path.read_text().splitlines():
+        if line.startswith("  "):
+            continue
+        lines.append(line)
+        if line and not line.startswith("#"):
+            lines += [f"  {event}" for event in story.play(line)]
+    return "\n".join(lines) + "\n"
