@@ -41,7 +41,8 @@ class Cluster:
         self.start()
 
     def start(self) -> None:
-        """Begin, or begin again from the log alone."""
+        """Begin, or begin again from the log alone; nothing of the last time goes on."""
+        self.loop = ManualLoop(self.loop.now_s)
         self.groups: GroupCoordinator = coordinator(
             self.log, self.loop, LoopClock(self.loop), self.config, lambda: self.topics
         )

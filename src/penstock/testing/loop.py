@@ -16,8 +16,8 @@ class ManualCall:
 class ManualLoop:
     """`call_soon` and `call_later` without a thread, a selector or real time."""
 
-    def __init__(self) -> None:
-        self.now_s = 0.0
+    def __init__(self, now_s: float = 0.0) -> None:
+        self.now_s = now_s
         self._calls: list[ManualCall] = []
 
     def call_soon(self, callback: Callable[[], object], /) -> ManualCall:
