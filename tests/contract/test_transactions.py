@@ -122,7 +122,7 @@ def test_offsets_move_with_the_transaction_that_commits_them(target: Target, top
         writer.begin_transaction()
         for message in first:
             writer.produce(f"{topic}-copy", message.value())
-        position = TopicPartition(topic, 0, first[-1].offset() + 1)
+        position = TopicPartition(topic, 0, (first[-1].offset() or 0) + 1)
         group = reader.consumer_group_metadata()
         writer.send_offsets_to_transaction([position], group, WAIT_S)
         if committed:
