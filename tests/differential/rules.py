@@ -105,7 +105,15 @@ RULES: dict[str, dict[str, Rule]] = {
         "topics": TOPIC_AND_ID,
         "topics.partitions": by("partition_index"),
     },
-    "DescribeTransactionsResponse": {"transaction_states.transaction_start_time_ms": a_time},
+    "DescribeTransactionsResponse": {
+        "transaction_states.transaction_start_time_ms": a_time,
+        "transaction_states.topics": by("topic"),
+        "transaction_states.topics.partitions": in_any_order,
+    },
+    "WriteTxnMarkersResponse": {
+        "markers.topics": by("name"),
+        "markers.topics.partitions": by("partition_index"),
+    },
     "ListTransactionsResponse": {"transaction_states": own("transactional_id")},
     "OffsetForLeaderEpochResponse": {
         "topics": by("topic"),

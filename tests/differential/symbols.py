@@ -1,7 +1,7 @@
 """Names that differ from broker to broker, as both sides of a case spell them.
 
-Ids of topics, members and producers, a fetch session, a port, a cluster id and a log directory are the
-broker's own choice.
+Ids of topics, members and producers, a fetch session, a port, a cluster id and a log directory
+are the broker's own choice.
 Requests carry symbols for them, answers are turned back into symbols: so a wrong topic id is seen
 as a difference, where ignoring the field would hide it.
 """
