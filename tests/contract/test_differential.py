@@ -18,9 +18,10 @@ from differential.table import CASES
 from penstock.wire.apis import APIS
 
 SERVED = {
-    *range(4), *range(8, 17), *range(18, 24), *range(32, 36), 37, *range(42, 48), 60, 61, 74, 75,
+    *range(4), *range(8, 17), *range(18, 29), *range(32, 36), 37, *range(42, 48),
+    60, 61, 65, 66, 74, 75,
 }  # fmt: skip
-"""Keys of the APIs of a broker that coordinates no transactions."""
+"""Keys of the APIs that Penstock serves."""
 
 RUNS = [(case, version) for case in CASES for version in case.versions]
 

@@ -1,5 +1,7 @@
 """Transactions by unmodified clients: all of a transaction is seen, or nothing of it."""
 
+import json
+import re
 import time
 
 import pytest
@@ -9,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from clients.brokers import Target
 from peers import java
 from peers.penstock import PenstockBroker
+from peers.tools import tool
 
 pytestmark = pytest.mark.timeout(120)
 QUIET = {"log_level": 0}
@@ -176,3 +179,44 @@ def test_the_official_client_writes_copies_and_is_fenced(target: Target, topic: 
         f"read {committed}",
         "fenced true",
     ]
+
+
+@pytest.mark.peer
+def test_the_official_tool_lists_and_describes_transactions(target: Target, topic: str) -> None:
+    make(target.bootstrap, topic)
+    writer = producer(target.bootstrap, topic)
+    writer.begin_transaction()
+    writer.produce(topic, "open", partition=1)
+    writer.flush(WAIT_S)
+    where = ("--bootstrap-server", target.bootstrap)
+    listed = tool("kafka-transactions", *where, "list").stdout
+    assert re.search(rf"^{topic}\s+\d+\s+\d+\s+Ongoing\s*$", listed, re.MULTILINE)
+    described = tool("kafka-transactions", *where, "describe", "--transactional-id", topic).stdout
+    assert re.search(rf"{topic}\s.*\sOngoing\s.*\s{topic}-1\s*$", described, re.MULTILINE)
+    hanging = ("find-hanging", "--topic", topic, "--max-transaction-timeout", "0")
+    assert topic not in tool("kafka-transactions", *where, *hanging).stdout
+    writer.abort_transaction(WAIT_S)
+
+
+@pytest.mark.peer
+def test_the_official_formatter_prints_the_state_topic(target: Target, topic: str) -> None:
+    make(target.bootstrap, topic)
+    writer = producer(target.bootstrap, topic)
+    writer.begin_transaction()
+    writer.produce(topic, "seen", partition=0)
+    writer.commit_transaction(WAIT_S)
+    told = tool(
+        "kafka-console-consumer",
+        *("--bootstrap-server", target.bootstrap, "--topic", "__transaction_state"),
+        *("--formatter", "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter"),
+        *("--from-beginning", "--timeout-ms", "3000"),
+        check=False,
+    ).stdout
+    printed = json.loads(f"[{told.strip().replace('}{', '},{')}]")  # one behind the other
+    ours = [
+        each["value"]["data"] for each in printed if each["key"]["data"]["transactionalId"] == topic
+    ]
+    states = [each["transactionStatus"] for each in ours]
+    assert states == [0, 1, 2, 4]
+    partitions = [{"topic": topic, "partitionIds": [0]}]
+    assert ours[1]["transactionPartitions"] == ours[2]["transactionPartitions"] == partitions

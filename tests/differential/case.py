@@ -18,7 +18,7 @@ from penstock.wire.schema import Message
 
 API_OF = {api.request: api for api in APIS.values() if not api.inter_broker}
 
-HIGHEST = {"ApiVersions": 4, "DeleteGroups": 2}
+HIGHEST = {"ApiVersions": 4, "DeleteGroups": 2, "TxnOffsetCommit": 5}
 """Where Kafka 4.3 ends earlier than our table, which is that of 4.4."""
 
 

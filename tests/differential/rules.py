@@ -95,6 +95,26 @@ RULES: dict[str, dict[str, Rule]] = {
     },
     "ListOffsetsResponse": {"topics": by("name"), "topics.partitions": by("partition_index")},
     "InitProducerIdResponse": {"producer_id": a_number},
+    "AddPartitionsToTxnResponse": {
+        "results_by_topic_v3_and_below": by("name"),
+        "results_by_topic_v3_and_below.results_by_partition": by("partition_index"),
+        "results_by_transaction.topic_results": by("name"),
+        "results_by_transaction.topic_results.results_by_partition": by("partition_index"),
+    },
+    "TxnOffsetCommitResponse": {
+        "topics": TOPIC_AND_ID,
+        "topics.partitions": by("partition_index"),
+    },
+    "DescribeTransactionsResponse": {
+        "transaction_states.transaction_start_time_ms": a_time,
+        "transaction_states.topics": by("topic"),
+        "transaction_states.topics.partitions": in_any_order,
+    },
+    "WriteTxnMarkersResponse": {
+        "markers.topics": by("name"),
+        "markers.topics.partitions": by("partition_index"),
+    },
+    "ListTransactionsResponse": {"transaction_states": own("transactional_id")},
     "OffsetForLeaderEpochResponse": {
         "topics": by("topic"),
         "topics.partitions": by("partition"),

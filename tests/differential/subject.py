@@ -16,6 +16,7 @@ from penstock.wire.messages.create_topics import CreateTopicsRequest
 from penstock.wire.messages.describe_cluster import DescribeClusterRequest
 from penstock.wire.messages.describe_groups import DescribeGroupsRequest
 from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from penstock.wire.messages.describe_transactions import DescribeTransactionsRequest
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest
 from penstock.wire.messages.list_offsets import (
@@ -48,6 +49,11 @@ class Subject:
         _wait(link, Symbols("", self.identity), Eventually(found, _are_coordinated))
         groups = DescribeGroupsRequest(groups=names)
         _wait(link, Symbols("", self.identity), Eventually(groups, _are_loaded))
+        found = FindCoordinatorRequest(key_type=1, coordinator_keys=names)
+        _wait(link, Symbols("", self.identity), Eventually(found, _are_coordinated))
+        many = [f"transaction-{number}" for number in range(500)]
+        transactions = DescribeTransactionsRequest(transactional_ids=many)
+        _wait(link, Symbols("", self.identity), Eventually(transactions, _are_unknown))
         link.close()
 
     def play(self, case: Case, version: int) -> list[Flat]:
@@ -148,6 +154,13 @@ def _are_coordinated(found: Any) -> bool:
 
 def _are_loaded(described: Any) -> bool:
     return all(each.error_code == ErrorCode.GROUP_ID_NOT_FOUND for each in described.groups)
+
+
+def _are_unknown(described: Any) -> bool:
+    return all(
+        each.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        for each in described.transaction_states
+    )
 
 
 def _has_leaders(metadata: Any) -> bool:

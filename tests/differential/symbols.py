@@ -1,7 +1,7 @@
 """Names that differ from broker to broker, as both sides of a case spell them.
 
-Ids of topics and members, a fetch session, a port, a cluster id and a log directory are the
-broker's own choice.
+Ids of topics, members and producers, a fetch session, a port, a cluster id and a log directory
+are the broker's own choice.
 Requests carry symbols for them, answers are turned back into symbols: so a wrong topic id is seen
 as a difference, where ignoring the field would hide it.
 """
@@ -13,10 +13,13 @@ from typing import Any
 import msgspec
 
 from penstock.types import NO_UUID, Uuid
+from penstock.wire.messages.init_producer_id import InitProducerIdResponse
 from penstock.wire.schema import Message
 
 SESSION = 1
 """The first fetch session that the case was given."""
+PRODUCER = 7_000_001
+"""The first producer id that the case was given; the next is one more."""
 PORT = 9092
 LOG_DIR = "~dir"
 CLUSTER = "~cluster"
@@ -50,6 +53,7 @@ class Symbols:
     ids: dict[bytes, bytes] = field(default_factory=dict)
     sessions: list[int] = field(default_factory=list)
     members: list[str] = field(default_factory=list)
+    producers: list[int] = field(default_factory=list)
 
     def concrete(self, message: Any) -> Any:
         """A request as this broker must see it."""
@@ -69,6 +73,8 @@ class Symbols:
             return self.broker.cluster_id if value == CLUSTER else self.prefix + value[1:]
         if name == "session_id" and value == SESSION and self.sessions:
             return self.sessions[0]
+        if name.endswith("producer_id") and value - PRODUCER in range(len(self.producers)):
+            return self.producers[value - PRODUCER]
         if name == "topic_id":
             return next((real for real, symbol in self.ids.items() if symbol == value), value)
         return value
@@ -84,6 +90,8 @@ class Symbols:
             return PORT
         if name == "session_id" and value in self.sessions:
             return SESSION + self.sessions.index(value)
+        if name == "producer_id" and value in self.producers:
+            return PRODUCER + self.producers.index(value)
         return self.ids.get(value, value) if name == "topic_id" else value
 
     def _learn(self, value: Any) -> None:
@@ -103,6 +111,8 @@ class Symbols:
         member_id = getattr(value, "member_id", "")
         if member_id and member_id not in self.members:
             self.members.append(member_id)
+        if isinstance(value, InitProducerIdResponse) and value.producer_id >= 0:
+            self.producers += [value.producer_id] * (value.producer_id not in self.producers)
         session = getattr(value, "session_id", 0)
         if session and session not in self.sessions:
             self.sessions.append(session)

@@ -13,6 +13,7 @@ from differential.cases import (
     replicas,
     sequences,
     topics,
+    transactions,
 )
 
 CASES: list[Case] = [
@@ -27,4 +28,5 @@ CASES: list[Case] = [
     *configs.CASES,
     *replicas.CASES,
     *groups.CASES,
+    *transactions.CASES,
 ]

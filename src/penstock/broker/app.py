@@ -127,7 +127,7 @@ async def running(
             partitions, flusher, clock, on_replaced=lambda log: compactor.truncated(log, 0)
         )
         groups = group_coordinator(config.group, cluster, loop, clock, waiters)
-        markers = MarkerLogs(partitions, groups, waiters, flusher, clock)
+        markers = MarkerLogs(cluster, partitions, groups, waiters, flusher, clock)
         transactions = transaction_coordinator(
             config.transaction, cluster, loop, clock, waiters, markers
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 
+from penstock.broker.cluster import Cluster
 from penstock.broker.waiters import Parked, Waiters
 from penstock.clock import Clock
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
@@ -14,7 +15,7 @@ from penstock.log.producer_state import InvalidProducerEpoch
 from penstock.record.batch import read_header
 from penstock.record.control import build_marker
 from penstock.replication.partition import Partition
-from penstock.replication.partitions import Partitions, UnknownPartition
+from penstock.replication.partitions import Partitions
 from penstock.types import TopicPartition
 
 RETRY_MS = 500
@@ -38,14 +39,19 @@ class MarkerLogs:
 
     def __init__(
         self,
+        cluster: Cluster,
         partitions: Partitions,
         groups: GroupCoordinator,
         waiters: Waiters,
         flusher: Flusher,
         clock: Clock,
     ) -> None:
-        self._partitions, self._groups, self.waiters = partitions, groups, waiters
-        self._flusher, self._clock = flusher, clock
+        self._cluster, self._partitions, self._groups = cluster, partitions, groups
+        self.waiters, self._flusher, self._clock = waiters, flusher, clock
+
+    def exists(self, where: TopicPartition) -> bool:
+        """Whether it is in the cluster, though perhaps not on this broker yet."""
+        return self._cluster.image.partition(where) is not None
 
     def append(self, where: TopicPartition, verdict: Verdict, coordinator_epoch: int) -> Written:
         """Refused as an append is, and if the producer or the coordinator has been replaced."""
@@ -118,10 +124,11 @@ class Round:
         for where in sorted(self._missing):
             try:
                 self._written.append(self._logs.append(where, self._verdict, self._epoch))
-            except (UnknownPartition, InvalidProducerEpoch):
-                pass  # the topic is gone, or a newer producer has ended this transaction there
+            except InvalidProducerEpoch:
+                pass  # a newer producer has ended this transaction there
             except (KafkaError, StorageError):
-                continue  # it has no leader, too few replicas or no disk now: try again
+                if self._logs.exists(where):
+                    continue  # it has no leader, too few replicas or no disk now: try again
             self._missing.discard(where)
         if self._missing or not all(each.is_committed() for each in self._written):
             return None

@@ -99,9 +99,7 @@ def response_group(
             if ctx.version < 2
             else [],
         )
-    topics = every({**reply, **dict.fromkeys(unstable)}, ctx)
-    if group.topics is not None:
-        topics = group.topics
+    topics = every(reply, ctx) if group.topics is None else group.topics
     return OffsetFetchResponseGroup(
         group_id=group.group_id,
         topics=[response_topic(each, reply, unstable, ctx) for each in topics],

@@ -1,0 +1,48 @@
+"""Offsets that a transaction commits, when the broker restarts before it ends."""
+
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from penstock.testing.broker import Broker
+from penstock.types import TopicPartition as Place
+
+WAIT_S = 20
+QUIET = {"log_level": 0}
+
+
+def settings(port: int) -> dict[str, str]:
+    return {"listeners": f"PLAINTEXT://127.0.0.1:{port}"}
+
+
+def committed(bootstrap: str) -> int:
+    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", **QUIET})
+    (found,) = reader.committed([TopicPartition("t", 0)], WAIT_S)
+    reader.close()
+    return int(found.offset)
+
+
+def test_offsets_of_an_open_transaction_are_kept_over_a_restart_until_it_ends(
+    tmp_path: Path,
+) -> None:
+    with Broker(directory=tmp_path) as broker:
+        address = broker.bootstrap
+        writer = Producer(
+            {"bootstrap.servers": address, "transactional.id": "x", "retry.backoff.ms": 20, **QUIET}
+        )
+        writer.init_transactions(WAIT_S)
+        writer.begin_transaction()
+        writer.produce("t", "one")
+        reader = Consumer({"bootstrap.servers": address, "group.id": "g", **QUIET})
+        group = reader.consumer_group_metadata()
+        writer.send_offsets_to_transaction([TopicPartition("t", 0, 5)], group, WAIT_S)
+        writer.flush(WAIT_S)
+        reader.close()
+    port = int(address.rpartition(":")[2])
+    with Broker(directory=tmp_path, settings=settings(port)) as broker:
+        assert broker.running.services.groups.unstable("g") == {Place("t", 0)}
+        writer.commit_transaction(WAIT_S)
+        assert committed(broker.bootstrap) == 5
+    with Broker(directory=tmp_path, settings=settings(port)) as broker:
+        assert committed(broker.bootstrap) == 5
+        del writer
