@@ -97,10 +97,7 @@ def test_producers_that_cannot_be_get_no_id(link: WireLink) -> None:
         (init(link, transactional_id=""), ErrorCode.INVALID_REQUEST),
         (init(link, producer_id=5), ErrorCode.INVALID_REQUEST),
         (init(link, epoch=5), ErrorCode.INVALID_REQUEST),
-<<<<<<< HEAD
-=======
         (init(link, transactional_id="t"), ErrorCode.NOT_COORDINATOR),
->>>>>>> txn
     ):
         assert response.error_code == code
         assert (response.producer_id, response.producer_epoch) == (-1, -1)
