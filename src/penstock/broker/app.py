@@ -38,10 +38,8 @@ from penstock.broker.transaction_markers import MarkerLogs
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock, SystemClock
 from penstock.config.broker import BrokerConfig
-from penstock.config.effective import BrokerLayers, effective_topic_config
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.sources import Resolved
-from penstock.config.topic import TopicConfig
 from penstock.controller import membership
 from penstock.controller.controller import Controller
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
@@ -102,18 +100,12 @@ async def running(
         tree = Tree.open(directory / FILE_NAME, clock)
         stack.callback(tree.close)
         metadata = EmbeddedStore(tree, loop.call_soon)
-        cluster = Cluster(await read_image(metadata))
         known = identity.remembered(files, log_dirs)
         broker_id = identity.broker_id(config.identity.number, known)
         static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
+        cluster = Cluster(broker_id, static, await read_image(metadata))
 
-        def topic_config(topic: str) -> TopicConfig:
-            image = cluster.image
-            own = image.broker_configs.get(broker_id, {})
-            layers = BrokerLayers(static, image.default_broker_config, own)
-            return effective_topic_config(image.topic_configs.get(topic, {}), layers)
-
-        logs = LogStore(files, log_dirs, topic_config, boot_id=kernel_boot_id())
+        logs = LogStore(files, log_dirs, cluster.topic_config, boot_id=kernel_boot_id())
         logs.load(clock.now_ms())
         stack.callback(logs.close)
         check_directories(logs)
@@ -142,9 +134,7 @@ async def running(
             ),
             groups.partitions_deleted,
         )
-        local = LocalBroker(
-            broker_id, cluster, partitions, waiters, topic_config, compactor, coordinators, clock
-        )
+        local = LocalBroker(broker_id, cluster, partitions, waiters, compactor, coordinators, clock)
         controller = Controller(
             metadata,
             broker_id,
@@ -168,8 +158,6 @@ async def running(
         try:
             services = Services(
                 broker_id=broker_id,
-                config=config,
-                static=static,
                 served=frozenset(HANDLERS),
                 cluster=cluster,
                 controller=controller,
@@ -189,7 +177,7 @@ async def running(
                 scratch=bytearray(SCRATCH_BYTES),
             )
             routes = Routes(HANDLERS)
-            server = Server(loop, tasks, config.network, routes, services, clock)
+            server = Server(loop, tasks, routes, services, clock)
             upkeep = Upkeep(logs, flusher, config.storage)
             background += [
                 tasks.create_task(supervised("moves between directories", moves.run)),

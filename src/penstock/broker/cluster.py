@@ -1,10 +1,46 @@
-"""The image of the cluster that this broker answers from, replaced as a whole at each change."""
+"""What this broker knows of its cluster, and the settings that follow from it."""
 
-from penstock.metadata.image import ClusterImage
+from collections.abc import Mapping
+
+from penstock.config.broker import BrokerConfig, broker_config
+from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.config.topic import TopicConfig
+from penstock.metadata.image import ClusterImage, Configs
+from penstock.types import BrokerId
+
+NOTHING: Configs = {}
 
 
 class Cluster:
-    """Holds the current image. Belongs to the event loop."""
+    """Holds the current image, which is replaced as a whole at each change.
 
-    def __init__(self, image: ClusterImage) -> None:
+    `static` are this broker's settings as they were given at start, by name; what is altered
+    later is in the image. Belongs to the event loop.
+    """
+
+    def __init__(self, broker_id: BrokerId, static: Mapping[str, str], image: ClusterImage) -> None:
+        self._broker_id, self.static = broker_id, static
         self.image = image
+        self._altered: tuple[Configs, Configs] | None = None
+        self._config: BrokerConfig
+
+    @property
+    def layers(self) -> BrokerLayers:
+        """Where this broker's settings come from."""
+        own = self.image.broker_configs.get(self._broker_id, NOTHING)
+        return BrokerLayers(self.static, self.image.default_broker_config, own)
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The broker's settings as they are now."""
+        default = self.image.default_broker_config
+        own = self.image.broker_configs.get(self._broker_id, NOTHING)
+        known = self._altered
+        if known is None or known[0] is not default or known[1] is not own:
+            self._altered = (default, own)
+            self._config = broker_config(self.layers.texts())
+        return self._config
+
+    def topic_config(self, topic: str) -> TopicConfig:
+        """A topic's settings as they are now."""
+        return effective_topic_config(self.image.topic_configs.get(topic, NOTHING), self.layers)

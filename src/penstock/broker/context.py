@@ -1,6 +1,6 @@
 """What a handler may know of its request, and what it may reach of the broker."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import msgspec
@@ -11,7 +11,6 @@ from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.transaction_markers import MarkerLogs
 from penstock.broker.waiters import Waiters
 from penstock.config.broker import BrokerConfig
-from penstock.config.effective import BrokerLayers
 from penstock.controller.controller import Controller
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.transaction.coordinator import TransactionCoordinator
@@ -39,9 +38,6 @@ class Services(msgspec.Struct, frozen=True):
     """The parts of a broker, as the composition root put them together."""
 
     broker_id: BrokerId
-    config: BrokerConfig
-    static: Mapping[str, str]
-    """The settings as they were given at start, by name."""
     served: frozenset[int]
     """Keys of the APIs that have a handler."""
     cluster: Cluster
@@ -60,11 +56,10 @@ class Services(msgspec.Struct, frozen=True):
     scratch: bytearray
     """Where a handler may decompress what it only looks at; free again when it returns."""
 
-    def layers(self) -> BrokerLayers:
-        """What the settings come from: given at start, or altered since."""
-        image = self.cluster.image
-        own = image.broker_configs.get(self.broker_id, {})
-        return BrokerLayers(self.static, image.default_broker_config, own)
+    @property
+    def config(self) -> BrokerConfig:
+        """The broker's settings as they are now."""
+        return self.cluster.config
 
 
 class Context(msgspec.Struct, frozen=True, gc=False):

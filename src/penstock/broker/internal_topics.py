@@ -17,7 +17,7 @@ def new_topic(name: str, services: Services) -> NewTopic:
         return NewTopic(name)
     config = services.config.group
     factor = config.offsets_topic_replication_factor
-    if "offsets.topic.replication.factor" not in services.static:
+    if "offsets.topic.replication.factor" not in services.cluster.static:
         factor = min(factor, len(services.cluster.image.brokers))
     return NewTopic(
         name,
@@ -35,10 +35,10 @@ def new_topic(name: str, services: Services) -> NewTopic:
 def _transaction_state(services: Services) -> NewTopic:
     config = services.config.transaction
     factor = config.transaction_state_log_replication_factor
-    if "transaction.state.log.replication.factor" not in services.static:
+    if "transaction.state.log.replication.factor" not in services.cluster.static:
         factor = min(factor, len(services.cluster.image.brokers))
     in_sync = config.transaction_state_log_min_isr
-    if "transaction.state.log.min.isr" not in services.static:
+    if "transaction.state.log.min.isr" not in services.cluster.static:
         in_sync = min(in_sync, factor)
     return NewTopic(
         TRANSACTION_STATE,
@@ -56,7 +56,7 @@ def _transaction_state(services: Services) -> NewTopic:
 
 def _min_insync_replicas(factor: int, services: Services) -> dict[str, str]:
     """With copies, one of them must have what is acknowledged, unless the operator says so."""
-    if factor < 2 or "min.insync.replicas" in services.static:
+    if factor < 2 or "min.insync.replicas" in services.cluster.static:
         return {}
     return {"min.insync.replicas": "2"}
 

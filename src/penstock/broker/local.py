@@ -2,13 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.coordinators import Coordinators
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
-from penstock.config.topic import TopicConfig
 from penstock.controller.change import PartitionChange, StateChange
 from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.compactor import Compactor
@@ -31,13 +30,12 @@ class LocalBroker:
         cluster: Cluster,
         partitions: Partitions,
         waiters: Waiters,
-        topic_config: Callable[[str], TopicConfig],
         compactor: Compactor,
         coordinators: Coordinators,
         clock: Clock,
     ) -> None:
         self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
-        self._waiters, self._topic_config, self._clock = waiters, topic_config, clock
+        self._waiters, self._clock = waiters, clock
         self._compactor, self._coordinators = compactor, coordinators
 
     async def apply(self, change: StateChange) -> None:
@@ -88,4 +86,4 @@ class LocalBroker:
 
     def _configure(self, partitions: Iterable[Partition]) -> None:
         for partition in partitions:
-            partition.configure(self._topic_config(partition.topic_partition.topic))
+            partition.configure(self._cluster.topic_config(partition.topic_partition.topic))

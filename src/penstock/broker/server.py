@@ -57,12 +57,11 @@ class Server:
         self,
         loop: asyncio.AbstractEventLoop,
         tasks: asyncio.TaskGroup,
-        network: NetworkConfig,
         routes: Routes,
         services: Services,
         clock: Clock,
     ) -> None:
-        self._loop, self._tasks, self._network = loop, tasks, network
+        self._loop, self._tasks = loop, tasks
         self._routes, self._services, self._clock = routes, services, clock
         self._listeners: dict[socket.socket, str] = {}
         self._running: set[asyncio.Task[None]] = set()
@@ -94,6 +93,11 @@ class Server:
             else:
                 self.refused_connections += 1
                 sock.close()
+
+    @property
+    def _network(self) -> NetworkConfig:
+        """The limits as they are now: some can be altered while the broker runs."""
+        return self._services.config.network
 
     def _may_connect(self, host: str) -> bool:
         network = self._network

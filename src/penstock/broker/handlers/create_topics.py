@@ -60,7 +60,7 @@ def refused(name: str, error: KafkaError) -> CreatableTopicResult:
 
 def created(made: PlannedTopic, ctx: Context) -> CreatableTopicResult:
     topic = made.topic
-    entries = sorted(topic_entries(made.configs, ctx.services.layers()))
+    entries = sorted(topic_entries(made.configs, ctx.services.cluster.layers))
     texts = {**{each.name: each.value for each in entries}, **made.configs}  # as they were given
     return CreatableTopicResult(
         name=topic.name,

@@ -73,12 +73,12 @@ def entries(asked: DescribeConfigsResource, ctx: Context) -> Iterable[ConfigEntr
             if name not in services.cluster.image.topics:
                 raise UnknownTopic(f"topic {name} is not known")
             overrides = services.cluster.image.topic_configs.get(name, {})
-            return topic_entries(overrides, services.layers())
+            return topic_entries(overrides, services.cluster.layers)
         case ResourceType.BROKER:
             if not name:
-                return broker_default_entries(services.layers())
+                return broker_default_entries(services.cluster.layers)
             own_id(name, services)
-            return broker_entries(services.layers())
+            return broker_entries(services.cluster.layers)
         case _:
             raise InvalidRequest(f"resources of type {asked.resource_type} have no settings")
 
