@@ -4,6 +4,8 @@ that of the newest record, and those of tiers (there is only the local one).
 Refused: special timestamps before the version that introduced them, partitions named twice.
 """
 
+from collections import Counter
+
 from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.controller.topic_rules import InvalidRequest
@@ -39,11 +41,8 @@ class NamedTwice(KafkaError):
 
 
 def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsResponse:
-    named = [
+    named = Counter(
         TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions
-    ]
-    twice = (
-        {each for each in named if named.count(each) > 1} if len(set(named)) < len(named) else ()
     )
     committed = request.isolation_level == READ_COMMITTED
 
@@ -52,7 +51,7 @@ def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsRespon
         try:
             if request.isolation_level not in {READ_UNCOMMITTED, READ_COMMITTED}:
                 raise InvalidRequest(f"isolation level {request.isolation_level}")
-            if (topic, index) in twice:
+            if named[TopicPartition(topic, index)] > 1:
                 raise NamedTwice(f"{topic}-{index} is named twice")
             if ctx.version < SINCE_VERSION.get(part.timestamp, 0) or part.timestamp < LOWEST:
                 raise UnsupportedTimestamp(f"timestamp {part.timestamp} in v{ctx.version}")

@@ -4,14 +4,13 @@ Refused: members of another generation; partitions that do not exist; metadata t
 """
 
 from penstock.broker.context import Context
-from penstock.broker.translate.tickets import answered, code_for
-from penstock.broker.translate.topics import topic_name
+from penstock.broker.translate.commits import Place, codes, places
+from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.shard import Refused
 from penstock.coordinator.refusal import RecordTooLarge
 from penstock.errors import ErrorCode, KafkaError
-from penstock.replication.partitions import UnknownPartition
 from penstock.types import TopicPartition
 from penstock.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -22,23 +21,24 @@ from penstock.wire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 
-Places = list[tuple[OffsetCommitRequestTopic, list[TopicPartition | KafkaError]]]
+Places = list[tuple[OffsetCommitRequestTopic, list[Place]]]
+
+KNOWN_AS: dict[type[KafkaError], ErrorCode] = {RecordTooLarge: ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
 
 
 def offset_commit(
     request: OffsetCommitRequest, ctx: Context
 ) -> OffsetCommitResponse | Parked[OffsetCommitResponse]:
-    places: Places = [
-        (topic, [place(topic, part, ctx) for part in topic.partitions]) for topic in request.topics
-    ]
+    image, by_id = ctx.services.cluster.image, ctx.version >= 10
+    named: Places = [(topic, places(topic, image, by_id=by_id)) for topic in request.topics]
     offsets = tuple(
         (where, committed(part, where, request, ctx))
-        for topic, wheres in places
+        for topic, wheres in named
         for part, where in zip(topic.partitions, wheres, strict=True)
         if isinstance(where, TopicPartition)
     )
     if not offsets:
-        return respond(places, ())
+        return respond(named, ())
     ticket = ctx.services.groups.commit(
         request.group_id,
         Committer(
@@ -52,24 +52,9 @@ def offset_commit(
 
     def finish(replies: list[tuple[Refused, ...] | KafkaError]) -> OffsetCommitResponse:
         (reply,) = replies
-        return respond(places, (reply,) * len(offsets) if isinstance(reply, KafkaError) else reply)
+        return respond(named, (reply,) * len(offsets) if isinstance(reply, KafkaError) else reply)
 
     return answered([ticket], finish, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
-
-
-def place(
-    topic: OffsetCommitRequestTopic, part: OffsetCommitRequestPartition, ctx: Context
-) -> TopicPartition | KafkaError:
-    """The partition, or why nothing can be committed for it."""
-    image = ctx.services.cluster.image
-    try:
-        where = TopicPartition(
-            topic_name(topic.name, topic.topic_id, image, by_id=ctx.version >= 10),
-            part.partition_index,
-        )
-    except KafkaError as error:
-        return error
-    return where if image.partition(where) else UnknownPartition(f"{where} does not exist")
 
 
 def committed(
@@ -89,16 +74,9 @@ def committed(
     )
 
 
-def respond(places: Places, replies: tuple[Refused, ...]) -> OffsetCommitResponse:
+def respond(named: Places, replies: tuple[Refused, ...]) -> OffsetCommitResponse:
     """Each partition with its own answer, in the order of the request."""
-    rest = iter(replies)
-
-    def code(where: TopicPartition | KafkaError) -> ErrorCode:
-        refused = where if isinstance(where, KafkaError) else next(rest)
-        if isinstance(refused, RecordTooLarge):
-            return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-        return code_for(refused)
-
+    code = codes(replies, KNOWN_AS)
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(
@@ -111,7 +89,7 @@ def respond(places: Places, replies: tuple[Refused, ...]) -> OffsetCommitRespons
                     for part, where in zip(topic.partitions, wheres, strict=True)
                 ],
             )
-            for topic, wheres in places
+            for topic, wheres in named
             if wheres
         ]
     )

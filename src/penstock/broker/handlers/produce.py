@@ -16,6 +16,7 @@ from penstock.broker.waiters import Parked
 from penstock.coordinator.storage import Producer
 from penstock.coordinator.transaction.refusal import ConcurrentTransactions
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
+from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header, stamp_max_timestamp
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
@@ -36,8 +37,6 @@ from penstock.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-
-DECOMPRESSED_LIMIT_BYTES = 1 << 28
 
 
 class TransactionalIdMissing(KafkaError):

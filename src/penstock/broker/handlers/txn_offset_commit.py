@@ -6,8 +6,8 @@ members of another generation; partitions that do not exist; metadata that is to
 
 from penstock.broker.context import Context
 from penstock.broker.transactions import as_producers_know_it, take_part
-from penstock.broker.translate.tickets import answered, code_for
-from penstock.broker.translate.topics import topic_name
+from penstock.broker.translate.commits import Place, codes, places
+from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
@@ -17,7 +17,6 @@ from penstock.coordinator.refusal import CoordinatorNotAvailable
 from penstock.coordinator.storage import Producer
 from penstock.coordinator.transaction.refusal import ConcurrentTransactions
 from penstock.errors import ErrorCode, KafkaError
-from penstock.replication.partitions import UnknownPartition
 from penstock.types import TopicPartition
 from penstock.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -28,27 +27,28 @@ from penstock.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
-Places = list[tuple[TxnOffsetCommitRequestTopic, list[TopicPartition | KafkaError]]]
+Places = list[tuple[TxnOffsetCommitRequestTopic, list[Place]]]
+
+KNOWN_AS: dict[type[KafkaError], ErrorCode] = {GroupIdNotFound: ErrorCode.ILLEGAL_GENERATION}
 
 
 def txn_offset_commit(
     request: TxnOffsetCommitRequest, ctx: Context
 ) -> TxnOffsetCommitResponse | Parked[TxnOffsetCommitResponse]:
-    places: Places = [
-        (topic, [place(topic, part, ctx) for part in topic.partitions]) for topic in request.topics
-    ]
+    image, by_id = ctx.services.cluster.image, ctx.version >= 6
+    named: Places = [(topic, places(topic, image, by_id=by_id)) for topic in request.topics]
     offsets = tuple(
         (where, committed(part, where, ctx))
-        for topic, wheres in places
+        for topic, wheres in named
         for part, where in zip(topic.partitions, wheres, strict=True)
         if isinstance(where, TopicPartition)
     )
     if not offsets:
-        return respond(places, ())
+        return respond(named, ())
     producer = Producer(request.producer_id, request.producer_epoch)
     refused = outside_of_transaction(request, producer, ctx)
     if refused is not None:
-        return respond(places, (refused,) * len(offsets))
+        return respond(named, (refused,) * len(offsets))
     ticket = ctx.services.groups.commit(
         request.group_id,
         Committer(
@@ -63,7 +63,7 @@ def txn_offset_commit(
 
     def finish(replies: list[tuple[Refused, ...] | KafkaError]) -> TxnOffsetCommitResponse:
         (reply,) = replies
-        return respond(places, (reply,) * len(offsets) if isinstance(reply, KafkaError) else reply)
+        return respond(named, (reply,) * len(offsets) if isinstance(reply, KafkaError) else reply)
 
     return answered([ticket], finish, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
 
@@ -85,21 +85,6 @@ def outside_of_transaction(
     return None
 
 
-def place(
-    topic: TxnOffsetCommitRequestTopic, part: TxnOffsetCommitRequestPartition, ctx: Context
-) -> TopicPartition | KafkaError:
-    """The partition, or why nothing can be committed for it."""
-    image = ctx.services.cluster.image
-    try:
-        where = TopicPartition(
-            topic_name(topic.name, topic.topic_id, image, by_id=ctx.version >= 6),
-            part.partition_index,
-        )
-    except KafkaError as error:
-        return error
-    return where if image.partition(where) else UnknownPartition(f"{where} does not exist")
-
-
 def committed(
     part: TxnOffsetCommitRequestPartition, where: TopicPartition, ctx: Context
 ) -> CommittedOffset:
@@ -112,16 +97,9 @@ def committed(
     )
 
 
-def respond(places: Places, replies: tuple[Refused, ...]) -> TxnOffsetCommitResponse:
+def respond(named: Places, replies: tuple[Refused, ...]) -> TxnOffsetCommitResponse:
     """Each partition with its own answer, in the order of the request."""
-    rest = iter(replies)
-
-    def code(where: TopicPartition | KafkaError) -> ErrorCode:
-        refused = where if isinstance(where, KafkaError) else next(rest)
-        if isinstance(refused, GroupIdNotFound):
-            return ErrorCode.ILLEGAL_GENERATION
-        return code_for(refused)
-
+    code = codes(replies, KNOWN_AS)
     return TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(
@@ -134,6 +112,6 @@ def respond(places: Places, replies: tuple[Refused, ...]) -> TxnOffsetCommitResp
                     for part, where in zip(topic.partitions, wheres, strict=True)
                 ],
             )
-            for topic, wheres in places
+            for topic, wheres in named
         ]
     )
