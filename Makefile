@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# What constraints.txt pins and development installs; `spark` joins with the pipelines.
-EXTRAS := cluster console dev retry sdk
+# What constraints.txt pins and development installs.
+EXTRAS := cluster console dev retry sdk spark
 PYTEST := $(BIN)/python -m pytest
 
 .PHONY: help setup run test quick soak check format bench lock codegen docs
