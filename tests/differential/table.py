@@ -3,6 +3,7 @@
 from differential.case import Case
 from differential.cases import (
     configs,
+    features,
     fetch,
     groups,
     malformed,
@@ -29,4 +30,5 @@ CASES: list[Case] = [
     *replicas.CASES,
     *groups.CASES,
     *transactions.CASES,
+    *features.CASES,
 ]

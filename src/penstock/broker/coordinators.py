@@ -20,6 +20,7 @@ from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_ST
 from penstock.coordinator.transaction.coordinator import TransactionCoordinator
 from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
+from penstock.metadata.features import TRANSACTION_VERSION
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition
 
@@ -83,7 +84,7 @@ def transaction_coordinator(
     runtime: Runtime[TransactionShard, TransactionRecord] = Runtime(
         TRANSACTION_STATE,
         lambda: TransactionShard(config),
-        TransactionFormat(),
+        TransactionFormat(lambda: cluster.image.features.level(TRANSACTION_VERSION)),
         loop=loop,
         clock=clock,
         told=waiters.changed,

@@ -18,6 +18,7 @@ from penstock.controller import (
     config_changes,
     configs,
     elections,
+    features,
     producer_ids,
     reassignment,
     topic_life,
@@ -26,6 +27,7 @@ from penstock.controller.change import Brokers, PartitionChange
 from penstock.controller.configs import BrokerResource, ConfigAlteration, ConfigResource
 from penstock.controller.election import Elected, elected
 from penstock.controller.elections import ElectionType
+from penstock.controller.features import FeatureUpdate
 from penstock.controller.office import Office
 from penstock.controller.operations import Operations
 from penstock.controller.partition_states import write_elected
@@ -95,6 +97,7 @@ class Controller:
         term = await Term.begin(self._store, self._broker, self._clock.now_ms())
         image = await read_image(self._store)
         self._holder = office = Office(self._store, term, image, self._brokers)
+        await features.prepare(office)
         changes = {change.where: change for change in await topic_life.resume(office)}
         changes |= await write_elected(office, self._lost_replicas(office.image))
         delta = ImageDelta(partitions={each.where: each.state for each in changes.values()})
@@ -242,6 +245,19 @@ class Controller:
                 office, where, target, factor_may_change=factor_may_change
             )
         )
+
+    async def update_features(
+        self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False
+    ) -> None:
+        """All of them, or none."""
+
+        async def operation() -> None:
+            before = self.image.features
+            after = features.updated(before, updates)
+            if not validate_only and after != before.levels:
+                await features.write(self._office, after)
+
+        await self._operations.submit(operation)
 
     async def next_producer_id_block(self) -> ProducerIds:
         return await self._submit(lambda office: producer_ids.next_block(office, self._broker))

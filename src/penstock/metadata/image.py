@@ -13,6 +13,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from penstock.config.listener import Endpoint
+from penstock.metadata.features import Features
 from penstock.metadata.records import NO_LEADER
 from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition, Uuid
 
@@ -81,6 +82,7 @@ class ImageDelta:
     controller: BrokerId | None = None
     """`NO_LEADER` when the controller has gone."""
     controller_epoch: int | None = None
+    features: Features | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,7 @@ class ClusterImage:
     broker_configs: Mapping[BrokerId, Configs] = field(default_factory=dict)
     default_broker_config: Configs = field(default_factory=dict)
     deleting: frozenset[str] = frozenset()
+    features: Features = field(default_factory=Features)
 
     def topic_by_id(self, topic_id: Uuid) -> Topic | None:
         name = self.topic_names.get(topic_id)
@@ -120,6 +123,7 @@ class ClusterImage:
             deleting=_newer(delta.deleting, self.deleting),
             controller=_newer(delta.controller, self.controller),
             controller_epoch=_newer(delta.controller_epoch, self.controller_epoch),
+            features=_newer(delta.features, self.features),
         )
 
 

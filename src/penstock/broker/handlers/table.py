@@ -45,6 +45,7 @@ from penstock.broker.handlers.offset_for_leader_epoch import offset_for_leader_e
 from penstock.broker.handlers.produce import produce
 from penstock.broker.handlers.sync_group import sync_group
 from penstock.broker.handlers.txn_offset_commit import txn_offset_commit
+from penstock.broker.handlers.update_features import update_features
 from penstock.broker.handlers.write_txn_markers import write_txn_markers
 
 HANDLERS: Mapping[int, Handler] = {
@@ -83,6 +84,7 @@ HANDLERS: Mapping[int, Handler] = {
     45: alter_partition_reassignments,
     46: list_partition_reassignments,
     47: offset_delete,
+    57: update_features,
     60: describe_cluster,
     61: describe_producers,
     65: describe_transactions,

@@ -33,12 +33,6 @@ class UnsupportedAssignor(KafkaError):
     code = ErrorCode.UNSUPPORTED_ASSIGNOR
 
 
-class InvalidRegularExpression(KafkaError):
-    """The subscription is no RE2 expression, or RE2 is not installed here."""
-
-    code = ErrorCode.INVALID_REGULAR_EXPRESSION
-
-
 class NotServed(KafkaError):
     """`group.coordinator.rebalance.protocols` does not name this protocol, or the request is of a
     version from before it.

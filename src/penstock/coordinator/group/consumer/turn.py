@@ -21,9 +21,9 @@ from penstock.coordinator.group.consumer.records import (
     target_epoch_record,
     target_record,
 )
-from penstock.coordinator.group.consumer.regex import matching
 from penstock.coordinator.group.rebalance_log import Rebalance
 from penstock.coordinator.outcome import Now
+from penstock.coordinator.regex import matching
 
 
 class World(msgspec.Struct, frozen=True):
