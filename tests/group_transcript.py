@@ -122,7 +122,7 @@ def coordinator(
     """One that has nothing but this partition, and has not read it yet."""
     runtime: Runtime[GroupShard, StoredRecord] = Runtime(
         "offsets",
-        lambda: GroupShard(config, topics=topics),
+        lambda pending: GroupShard(config, topics=topics, pending=pending),
         GroupFormat(),
         loop=loop,
         clock=clock,

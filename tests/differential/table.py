@@ -9,6 +9,7 @@ from differential.cases import (
     malformed,
     metadata,
     offsets,
+    pending_offsets,
     produce,
     producers,
     replicas,
@@ -30,5 +31,6 @@ CASES: list[Case] = [
     *replicas.CASES,
     *groups.CASES,
     *transactions.CASES,
+    *pending_offsets.CASES,
     *features.CASES,
 ]

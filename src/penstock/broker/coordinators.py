@@ -63,7 +63,7 @@ def group_coordinator(
     assignors = named(config.group_consumer_assignors)
     runtime: Runtime[GroupShard, StoredRecord] = Runtime(
         CONSUMER_OFFSETS,
-        lambda: GroupShard(config, assignors, lambda: cluster.image.topics),
+        lambda pending: GroupShard(config, assignors, lambda: cluster.image.topics, pending),
         GroupFormat(),
         loop=loop,
         clock=clock,
@@ -83,7 +83,7 @@ def transaction_coordinator(
 ) -> TransactionCoordinator:
     runtime: Runtime[TransactionShard, TransactionRecord] = Runtime(
         TRANSACTION_STATE,
-        lambda: TransactionShard(config),
+        lambda _: TransactionShard(config),
         TransactionFormat(lambda: cluster.image.features.level(TRANSACTION_VERSION)),
         loop=loop,
         clock=clock,

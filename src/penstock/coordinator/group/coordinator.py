@@ -11,7 +11,7 @@ from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, Synced
 from penstock.coordinator.group.membership import Leaving, Syncing
 from penstock.coordinator.group.offsets import CommittedOffset, Committer, Offsets
-from penstock.coordinator.group.records import OffsetRecord, StoredRecord
+from penstock.coordinator.group.records import StoredRecord
 from penstock.coordinator.group.refusal import InvalidGroupId
 from penstock.coordinator.group.shard import Decision, GroupShard, Refused
 from penstock.coordinator.keys import partition_for
@@ -80,11 +80,7 @@ class GroupCoordinator:
 
     def unstable(self, group: str) -> set[TopicPartition]:
         """Partitions whose offset some open transaction may move."""
-        return {
-            TopicPartition(record.topic, record.partition)
-            for record in self.runtime.pending(self.partition_of(group))
-            if isinstance(record, OffsetRecord) and record.group == group
-        }
+        return self.runtime.shard(self.partition_of(group)).unstable(group)
 
     def fetch(
         self, group: str, wanted: Iterable[TopicPartition] | None, reader: Reader = ADMINISTRATOR

@@ -79,8 +79,11 @@ class GroupShard:
         config: GroupConfig,
         assignors: Assignors = OFFERED,
         topics: Callable[[], Topics] = dict,
+        pending: Callable[[], Iterable[StoredRecord]] = tuple,
     ) -> None:
         self._config, self._assignors, self._topics = config, assignors, topics
+        self._pending = pending
+        """Records of transactions that are open."""
         self.groups: dict[str, ClassicGroup] = {}
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """No name is in both."""
@@ -223,23 +226,35 @@ class GroupShard:
             else None
             for where in wanted
         )
-        offsets = self.offsets.get(group, {})
+        there = self.offsets.get(group, {}).keys() | self.unstable(group)
         records = tuple(
             OffsetRecord(group, *where, None)
             for where, no in zip(wanted, refused, strict=True)
-            if no is None and where in offsets
+            if no is None and where in there
         )
         return Outcome(records, (answer(ticket, refused),))
 
     def forget(self, ticket: Ticket[Done], gone: Collection[TopicPartition]) -> Decision:
         """Drop the offsets of partitions that are no more, whatever group they are of."""
+        there = {(group, where) for group, offsets in self.offsets.items() for where in offsets}
+        there |= {(group, where) for group, held in self._held().items() for where in held}
         records = tuple(
-            OffsetRecord(group, *where, None)
-            for group, offsets in self.offsets.items()
-            for where in gone
-            if where in offsets
+            OffsetRecord(group, *where, None) for group, where in there if where in gone
         )
         return Outcome(records, (answer(ticket, Done()),))
+
+    def unstable(self, group: str) -> set[TopicPartition]:
+        """Partitions whose offset some open transaction may move."""
+        return self._held().get(group, set())
+
+    def _held(self) -> dict[str, set[TopicPartition]]:
+        """By group, the partitions whose offsets open transactions hold."""
+        held: dict[str, set[TopicPartition]] = {}
+        for record in self._pending():
+            if isinstance(record, OffsetRecord):
+                where = TopicPartition(record.topic, record.partition)
+                held.setdefault(record.group, set()).add(where)
+        return held
 
     def delete_group(self, ticket: Ticket[Done], group: str) -> Decision:
         consumer = self.consumer_groups.get(group)
@@ -249,7 +264,7 @@ class GroupShard:
 
     def _tombstones(self, group: str) -> Iterable[StoredRecord]:
         """Offsets first: a group record that went alone would leave them to a simple group."""
-        for where in self.offsets.get(group, {}):
+        for where in sorted(self.offsets.get(group, {}).keys() | self.unstable(group)):
             yield OffsetRecord(group, *where, None)
         consumer = self.consumer_groups.get(group)
         yield from [GroupRecord(group, None)] if consumer is None else consumer.tombstones()
@@ -274,13 +289,20 @@ class GroupShard:
             case ConsumerRecord():
                 self._replay_consumer(record)
 
+    def pended(self, record: StoredRecord) -> None:
+        if isinstance(record, OffsetRecord):
+            self._exist(record.group)
+
+    def _exist(self, group: str) -> None:
+        """A consumer without membership has offsets only: a group that is always empty."""
+        if group not in self.consumer_groups:
+            self.groups.setdefault(group, ClassicGroup(group))
+
     def _replay_offset(
         self, group: str, where: TopicPartition, committed: CommittedOffset | None
     ) -> None:
         if committed is not None:
-            if group not in self.consumer_groups:
-                # A consumer without membership has offsets only: a group that is always empty.
-                self.groups.setdefault(group, ClassicGroup(group))
+            self._exist(group)
             self.offsets.setdefault(group, {})[where] = committed
             return
         offsets = self.offsets.get(group, {})
@@ -356,20 +378,34 @@ class GroupShard:
         return self._forget_offsets(now)
 
     def _forget_offsets(self, now: Now) -> Decision:
-        """Offsets past their retention, and groups that are left with nothing."""
+        """Offsets past their retention, and groups that are left with nothing.
+
+        What an open transaction holds stays: its end would bring back what was forgotten.
+        """
         retention_ms = self._config.offsets_retention_minutes * 60_000
         records: list[StoredRecord] = []
+        held, none = self._held(), frozenset[TopicPartition]()
         for name, group in self.groups.items():
-            offsets = self.offsets.get(name, {})
-            gone = expired(group, offsets, now.wall_ms, retention_ms)
+            offsets, kept = self.offsets.get(name, {}), held.get(name, none)
+            gone = [
+                where
+                for where in expired(group, offsets, now.wall_ms, retention_ms)
+                if where not in kept
+            ]
             records += [OffsetRecord(name, *where, None) for where in gone]
-            if len(gone) == len(offsets) and group.state is State.EMPTY and not group.pending:
+            is_unused = len(gone) == len(offsets) and not kept
+            if is_unused and group.state is State.EMPTY and not group.pending:
                 records.append(GroupRecord(name, None))
         for name, consumer in self.consumer_groups.items():
-            offsets = self.offsets.get(name, {})
-            gone = forgotten(consumer, offsets, now.wall_ms, retention_ms)
+            offsets, kept = self.offsets.get(name, {}), held.get(name, none)
+            gone = [
+                where
+                for where in forgotten(consumer, offsets, now.wall_ms, retention_ms)
+                if where not in kept
+            ]
             records += [OffsetRecord(name, *where, None) for where in gone]
-            if len(gone) == len(offsets) and consumer.state is GroupState.EMPTY:
+            is_unused = len(gone) == len(offsets) and not kept
+            if is_unused and consumer.state is GroupState.EMPTY:
                 records += consumer.tombstones()
         next_ms = now.steady_ms + self._config.offsets_retention_check_interval_ms
         return Outcome(tuple(records), soft=Kept(now.steady_ms, next_check_ms=next_ms))
