@@ -44,6 +44,7 @@ TOOLS = {
     "kafka-verifiable-consumer": "VerifiableConsumer",
     "kafka-verifiable-producer": "VerifiableProducer",
     "kafka-verifiable-share-consumer": "VerifiableShareConsumer",
+    "transactional-message-copier": "TransactionalMessageCopier",
 }
 
 
