@@ -9,8 +9,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from clients.brokers import Target
+from peers import java
 from peers.process import Process, last_lines
-from peers.tools import tool_command
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(150)]
 QUIET = {"log_level": 0}
@@ -23,8 +23,8 @@ class Copier(Process):
 
     def __init__(self, bootstrap: str, topic: str, number: int, folder: Path) -> None:
         folder.mkdir()
-        command = tool_command(
-            "transactional-message-copier",
+        command = java.command(
+            *("kafka-4.3.1", "org.apache.kafka.tools.TransactionalMessageCopier"),
             *("--broker-list", bootstrap, "--input-topic", topic, "--input-partition", "-1"),
             *("--output-topic", f"{topic}-copy", "--consumer-group", f"{topic}-copiers"),
             *("--transactional-id", f"{topic}-{number}", "--transaction-size", "10"),

@@ -44,7 +44,6 @@ TOOLS = {
     "kafka-verifiable-consumer": "VerifiableConsumer",
     "kafka-verifiable-producer": "VerifiableProducer",
     "kafka-verifiable-share-consumer": "VerifiableShareConsumer",
-    "transactional-message-copier": "TransactionalMessageCopier",
 }
 
 

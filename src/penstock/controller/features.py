@@ -20,7 +20,7 @@ class InvalidUpdateVersion(KafkaError):
     code = ErrorCode.INVALID_UPDATE_VERSION
 
     def __init__(self, name: str, level: int, why: str) -> None:
-        super().__init__(f"Invalid update version {level} for feature {name}. {why}")
+        super().__init__(f"{name} cannot get level {level}: {why}")
 
 
 class UpgradeType(IntEnum):
@@ -51,18 +51,18 @@ def updated(features: Features, updates: Iterable[FeatureUpdate]) -> Mapping[str
 def _check(update: FeatureUpdate, current: int) -> None:
     name, level, supported = update.name, update.level, SUPPORTED.get(update.name)
     if update.kind is None:
-        raise InvalidUpdateVersion(name, level, "The upgrade type is not known.")
+        raise InvalidUpdateVersion(name, level, "this is neither an upgrade nor a downgrade")
     if supported is None:
-        why = f"This cluster has no such feature; it has {' and '.join(SUPPORTED)}."
+        why = f"there is no such feature here, but {' and '.join(SUPPORTED)}"
         raise InvalidUpdateVersion(name, level, why)
     if level not in supported:
-        why = f"Brokers support the levels {supported.low} to {supported.high}."
+        why = f"brokers support {supported.low} to {supported.high}"
         raise InvalidUpdateVersion(name, level, why)
     upgrades = update.kind is UpgradeType.UPGRADE
     if level < current and upgrades:
-        raise InvalidUpdateVersion(name, level, "That is a downgrade: ask for one.")
+        raise InvalidUpdateVersion(name, level, f"that is a downgrade from {current}: ask for one")
     if level > current and not upgrades:
-        raise InvalidUpdateVersion(name, level, "Can't downgrade to a newer version.")
+        raise InvalidUpdateVersion(name, level, f"that is an upgrade from {current}: ask for one")
 
 
 async def prepare(office: Office) -> None:

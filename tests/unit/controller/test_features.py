@@ -77,12 +77,15 @@ def test_a_level_of_the_future_lets_no_controller_start(tree: Tree) -> None:
 @pytest.mark.parametrize(
     ("update", "why"),
     [
-        (FeatureUpdate("transaction.version", 3), "levels 0 to 2"),
-        (FeatureUpdate("transaction.version", -1, DOWN), "levels 0 to 2"),
-        (FeatureUpdate("transaction.version", 1), "ask for one"),
-        (FeatureUpdate("group.version", 1, DOWN), "to a newer version"),
-        (FeatureUpdate("transaction.version", 1, None), "upgrade type"),
-        (FeatureUpdate("metadata.version", 25), r"it has group\.version and transaction\.version"),
+        (FeatureUpdate("transaction.version", 3), "support 0 to 2"),
+        (FeatureUpdate("transaction.version", -1, DOWN), "support 0 to 2"),
+        (FeatureUpdate("transaction.version", 1), "a downgrade from 2"),
+        (FeatureUpdate("group.version", 1, DOWN), "an upgrade from 0"),
+        (FeatureUpdate("transaction.version", 1, None), "neither an upgrade"),
+        (
+            FeatureUpdate("metadata.version", 25),
+            r"here, but group\.version and transaction\.version",
+        ),
     ],
 )
 def test_an_update_that_cannot_be_changes_none(update: FeatureUpdate, why: str) -> None:
