@@ -209,11 +209,11 @@ def test_a_topology_with_join_repartition_windows_restored_state_and_a_reset(
 ) -> None:
     orders, cities, result = f"{topic}-orders", f"{topic}-cities", f"{topic}-turnover"
     admin = make(target.bootstrap, orders, cities, result)
-    dice = random.Random(3)
+    dice, hour_ms = random.Random(3), round(time.time()) // 3600 * 3_600_000
     homes = {f"c{number}": dice.choice(["Bergen", "Oslo", "Voss"]) for number in range(20)}
     table = Producer({"bootstrap.servers": target.bootstrap, **QUIET})
     for customer, city in homes.items():
-        table.produce(cities, city, customer, timestamp=1)
+        table.produce(cities, city, customer, timestamp=hour_ms)
     assert table.flush(WAIT_S) == 0
 
     sums: Counter[str] = Counter()
@@ -221,8 +221,9 @@ def test_a_topology_with_join_repartition_windows_restored_state_and_a_reset(
     def order(count: int, minute: int) -> None:
         for _ in range(count):
             customer, amount = dice.choice(list(homes)), dice.randrange(1, 100)
-            sums[f"{homes[customer]}@{minute * 60_000}"] += amount
-            table.produce(orders, f"{amount}", customer, timestamp=minute * 60_000 + 5)
+            start_ms = hour_ms + minute * 60_000
+            sums[f"{homes[customer]}@{start_ms}"] += amount
+            table.produce(orders, f"{amount}", customer, timestamp=start_ms + 5)
         assert table.flush(WAIT_S) == 0
 
     def app(folder: str) -> App:
