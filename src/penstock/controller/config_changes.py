@@ -6,8 +6,10 @@ from penstock.controller.configs import BrokerResource, ConfigResource, TopicRes
 from penstock.controller.office import Office
 from penstock.metadata import paths
 from penstock.metadata.image import ImageDelta
+from penstock.metadata.reader import read_configs
 from penstock.metadata.records import ConfigChange, ConfigOverrides, encode
 from penstock.metadata.store import Create, Delete, Set
+from penstock.types import BrokerId
 
 NOTIFICATION_LIFE_MS = 15 * 60 * 1000
 """Kafka's own: time enough for each broker to read a notification."""
@@ -57,3 +59,21 @@ async def _drop_old_notifications(office: Office, now_ms: int) -> None:
         if now_ms - node.created_ms > NOTIFICATION_LIFE_MS
     ]
     await office.term.write_each(old)  # each broker may have done so before us
+
+
+async def reread(office: Office) -> None:
+    """Take over what others have written into the store by themselves, as Kafka's tools do."""
+    image = office.image
+    topics = await read_configs(office.store, paths.CONFIG_TOPICS)
+    brokers = await read_configs(office.store, paths.CONFIG_BROKERS)
+    default = brokers.pop(paths.DEFAULT_ENTITY, {})
+    by_id = {BrokerId(int(name)): given for name, given in brokers.items()}
+    changed = {
+        name: given for name, given in topics.items() if image.topic_configs.get(name) != given
+    }
+    broker_configs = (default, by_id) != (image.default_broker_config, image.broker_configs)
+    if changed or broker_configs:
+        delta = ImageDelta(
+            topic_configs=changed, broker_configs=by_id, default_broker_config=default
+        )
+        await office.announce(delta, topic_configs=changed, broker_configs=broker_configs)
