@@ -7,6 +7,8 @@ import msgspec
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.peers.controller_link import ControllerLink
+from penstock.broker.peers.orders import Orders
 from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.transaction_markers import MarkerLogs
 from penstock.broker.waiters import Waiters
@@ -42,6 +44,13 @@ class Services(msgspec.Struct, frozen=True):
     """Keys of the APIs that have a handler."""
     cluster: Cluster
     controller: Controller
+    """Decides while it is in office: on a broker alone always."""
+    link: ControllerLink
+    """The way to whoever is."""
+    orders: Orders
+    """What the controller of a cluster says."""
+    inter_broker_listener: str | None
+    """Where other brokers connect; a broker alone has none."""
     producer_ids: ProducerIdPool
     groups: GroupCoordinator
     transactions: TransactionCoordinator

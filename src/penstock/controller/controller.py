@@ -295,10 +295,17 @@ class Controller:
             )
         )
 
-    async def next_producer_id_block(self, broker: BrokerId | None = None) -> ProducerIds:
+    async def next_producer_id_block(
+        self, broker: BrokerId | None = None, broker_epoch: int = -1
+    ) -> ProducerIds:
         """A block for this broker, or for another that asks."""
         owner = self._broker if broker is None else broker
-        return await self._submit(lambda office: producer_ids.next_block(office, owner))
+
+        async def operation() -> ProducerIds:
+            controlled_shutdown.check_broker_epoch(self._office, owner, broker_epoch)
+            return await producer_ids.next_block(self._office, owner)
+
+        return await self._operations.submit(operation)
 
     async def alter_isrs(
         self, leader: BrokerId, broker_epoch: int, wanted: Sequence[WantedIsr]

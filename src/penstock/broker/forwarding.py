@@ -1,0 +1,25 @@
+"""Requests that only the controller can answer are passed on to it, whichever broker got them.
+
+Clients ask the controller that Metadata names; old ones, and those that have not heard of an
+election yet, ask another. The answer is the controller's own, in the client's version.
+"""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from penstock.broker.context import Context, Handler
+from penstock.wire.schema import Message
+
+
+def at_controller(handler: Handler) -> Handler:
+    """The handler here, or at the broker that is the controller."""
+
+    def here_or_there(
+        request: Message, ctx: Context
+    ) -> Message | Coroutine[Any, Any, Message] | None:
+        if ctx.services.controller.in_office:
+            return handler(request, ctx)
+        return ctx.services.link.call(request, ctx.header.api.response, version=ctx.version)
+
+    here_or_there.__doc__ = handler.__doc__
+    return here_or_there
