@@ -18,8 +18,9 @@ from penstock.errors import ErrorCode
 from penstock.log.append import OffsetOutOfRange
 from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
-from penstock.replication.partition import FencedLeaderEpoch, NotLeader, Partition
+from penstock.replication.partition import Partition
 from penstock.replication.partitions import UnknownPartition
+from penstock.replication.refusal import FencedLeaderEpoch, NotLeader
 from penstock.types import TopicPartition
 from penstock.wire.messages.fetch import (
     AbortedTransaction,

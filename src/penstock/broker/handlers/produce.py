@@ -28,7 +28,8 @@ from penstock.record.validate import (
     check_records,
     check_timestamps,
 )
-from penstock.replication.partition import NotEnoughReplicas, Partition
+from penstock.replication.partition import Partition
+from penstock.replication.refusal import NotEnoughReplicas, NotLeader
 from penstock.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
