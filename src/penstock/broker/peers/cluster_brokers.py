@@ -1,7 +1,7 @@
 """All brokers of a cluster as their controller sees them: this one at hand, others by requests."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from penstock.broker.local import LocalBroker
 from penstock.broker.peers.channel import Channel
@@ -111,5 +111,3 @@ def failed_replicas(
         if each.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     ]
 
-
-Refused = Callable[[BrokerId, int], object]

@@ -10,7 +10,6 @@ from penstock.client.address import Address
 from penstock.client.refusal import ConnectionFailed, NoAnswer, check
 from penstock.controller.controller import Controller
 from penstock.controller.producer_ids import ProducerIds
-from penstock.controller.term import NotController
 from penstock.controller.topics import NewTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage
@@ -128,5 +127,3 @@ def _refusal(code: int, name: str) -> KafkaError | None:
         return error
     return None
 
-
-__all__ = ["ControllerLink", "NotController"]

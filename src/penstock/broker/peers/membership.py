@@ -1,4 +1,4 @@
-"""This broker's place in its cluster: registered while it lives, anew after its session was lost."""
+"""A broker's place in its cluster: registered while it lives, anew after its session was lost."""
 
 import asyncio
 import logging

@@ -6,8 +6,8 @@ from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
 from penstock.controller.orders import DELETED
 from penstock.errors import ErrorCode, KafkaError
-from penstock.metadata.image import Broker, ClusterImage, Configs, ImageDelta, Partition, Topic
-from penstock.types import BrokerId, LeaderEpoch, TopicPartition
+from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
+from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from penstock.wire.messages.stop_replica import StopReplicaRequest
 from penstock.wire.messages.update_metadata import (
@@ -83,7 +83,7 @@ def stopped_by(request: StopReplicaRequest, broker: BrokerId) -> list[StoppedRep
     return [
         StoppedReplicas(
             TopicPartition(topic.topic_name, each.partition_index),
-            b"",
+            NO_UUID,
             (broker,),
             delete=each.delete_partition,
             leader_epoch=each.leader_epoch,
@@ -146,11 +146,8 @@ def _brokers(
 ) -> dict[BrokerId, Broker | None]:
     """Those that have changed; the epochs of others are the controller's business."""
     now = {BrokerId(each.id): _broker(each) for each in live}
-    changed: dict[BrokerId, Broker | None] = {id_: None for id_ in known if id_ not in now}
-    for id_, broker in now.items():
-        if known.get(id_) != broker:
-            changed[id_] = broker
-    return changed
+    gone: dict[BrokerId, Broker | None] = {id_: None for id_ in known if id_ not in now}
+    return gone | {id_: broker for id_, broker in now.items() if known.get(id_) != broker}
 
 
 def _broker(broker: UpdateMetadataBroker) -> Broker:
@@ -165,6 +162,3 @@ def _broker(broker: UpdateMetadataBroker) -> Broker:
         broker.rack,
     )
 
-
-def with_configs(image: ClusterImage, configs: Mapping[str, Configs]) -> ClusterImage:
-    return image.apply(ImageDelta(topic_configs=configs))
