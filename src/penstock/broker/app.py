@@ -159,6 +159,7 @@ async def running(
             services = Services(
                 broker_id=broker_id,
                 served=frozenset(HANDLERS),
+                inter_broker_listener=config.listener.inter_broker(),
                 cluster=cluster,
                 controller=controller,
                 producer_ids=ProducerIdPool(controller.next_producer_id_block),

@@ -42,6 +42,8 @@ class Services(msgspec.Struct, frozen=True):
     broker_id: BrokerId
     served: frozenset[int]
     """Keys of the APIs that have a handler."""
+    inter_broker_listener: str
+    """Who comes by it is taken for a broker where requests say so."""
     cluster: Cluster
     controller: Controller
     """Decides while it is in office: on a broker alone always."""

@@ -1,6 +1,7 @@
 """One partition on this broker: who leads it, which replicas are in sync, what is committed."""
 
 import logging
+from collections.abc import Iterator
 
 from penstock.config.topic import TopicConfig
 from penstock.log.append import Appended, OffsetOutOfRange
@@ -87,11 +88,6 @@ class Partition:
         """The in-sync replicas that the controller has confirmed."""
         return self.in_sync.committed
 
-    @property
-    def min_isr(self) -> int:
-        """How many replicas acks=all needs."""
-        return effective_min_isr(self.min_insync_replicas, len(self.replicas))
-
     def configure(self, config: TopicConfig) -> None:
         """Take new topic settings; they hold from the next request on."""
         self.log.config = config
@@ -107,6 +103,11 @@ class Partition:
         self.codec = None if kept else Codec[name.upper()]
         """What batches are re-encoded with; None keeps the producer's."""
         self.min_insync_replicas = config.min_insync_replicas
+        self._count_needed()
+
+    def _count_needed(self) -> None:
+        self.min_isr = effective_min_isr(self.min_insync_replicas, len(self.replicas))
+        """How many replicas acks=all needs."""
 
     def replace_log(self, log: PartitionLog) -> None:
         """Go on with a copy of the log; an epoch in which nothing was written is not in it."""
@@ -127,6 +128,7 @@ class Partition:
         """Become the leader in this epoch, or hear of other replicas or another in-sync set."""
         self._check_news(leader_epoch, partition_epoch)
         self.replicas = isr if replicas is None else replicas
+        self._count_needed()
         is_new = not self.leads
         if leader_epoch > self.leader_epoch or is_new:
             self._begin_epoch(leader_epoch, isr, is_new=is_new)
@@ -168,6 +170,7 @@ class Partition:
         self.leads = False
         self.leader, self.leader_epoch = leader, leader_epoch
         self.partition_epoch, self.replicas = partition_epoch, replicas
+        self._count_needed()
         self.in_sync, self._proposal = Isr(()), None
         self.followers.clear()
         self.epoch_start_offset = -1
@@ -209,6 +212,12 @@ class Partition:
                 raise FencedLeaderEpoch(f"epoch {known_epoch} is before {self.leader_epoch}")
             raise UnknownLeaderEpoch(f"epoch {known_epoch} is after {self.leader_epoch}")
 
+    def check_readable(self, known_epoch: int) -> None:
+        """Refuse who knows another epoch, and where this broker neither leads nor follows."""
+        self.check_epoch(known_epoch)
+        if self.leader_epoch < 0:
+            raise NotLeader(f"{self.topic_partition} has no leader yet, as far as is known here")
+
     def check_follower(self, replica: int, known_epoch: int, broker_epoch: int) -> None:
         """Refuse a broker to which no replica is assigned; it may be about to be.
 
@@ -221,9 +230,11 @@ class Partition:
         if 0 <= broker_epoch < state.broker_epoch:
             raise NotLeader(f"broker {replica} has been registered anew since {broker_epoch}")
 
-    def check_latest_known(self) -> None:
-        """Refuse as long as the high watermark is a former epoch's (KIP-207)."""
-        if self.log.high_watermark < self.epoch_start_offset:
+    def check_latest_known(self, end: int) -> None:
+        """Refuse to tell that the log ends at `end`, as long as the high watermark is that of a
+        former epoch: more may be committed, and have been read (KIP-207).
+        """
+        if end < self.epoch_start_offset and self.log.high_watermark < self.epoch_start_offset:
             raise OffsetNotAvailable(
                 f"{self.topic_partition} has committed up to {self.log.high_watermark}, "
                 f"its epoch begins at {self.epoch_start_offset}"
@@ -315,6 +326,14 @@ class Partition:
     def visible_end(self, *, read_committed: bool) -> int:
         """The offset before which a consumer may read."""
         return self.log.last_stable_offset if read_committed else self.log.high_watermark
+
+    def readable_followers(self, offset: int) -> Iterator[tuple[int, int, int]]:
+        """Followers in sync that have `offset`: broker, end, and how long ago it had everything."""
+        now_ms = self._environment.monotonic_ms()
+        for replica in self.in_sync.committed:
+            state = self.followers.get(replica)
+            if state is not None and state.log_start_offset <= offset <= state.end_offset:
+                yield replica, state.end_offset, now_ms - state.caught_up_ms
 
     def has_enough_replicas(self) -> bool:
         """Whether what the high watermark has passed is as safe as acks=all promises."""
