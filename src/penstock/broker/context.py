@@ -21,6 +21,7 @@ from penstock.metadata.image import Topic
 from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId
+from penstock.wire.apis import APIS
 from penstock.wire.header import RequestHeader
 from penstock.wire.messages.metadata import MetadataResponseTopic
 
@@ -42,6 +43,8 @@ class Services(msgspec.Struct, frozen=True):
     broker_id: BrokerId
     served: frozenset[int]
     """Keys of the APIs that have a handler."""
+    clustered: bool
+    """Whether there may be other brokers, which speak to this one."""
     inter_broker_listener: str
     """Who comes by it is taken for a broker where requests say so."""
     cluster: Cluster
@@ -51,8 +54,6 @@ class Services(msgspec.Struct, frozen=True):
     """The way to whoever is."""
     orders: Orders
     """What the controller of a cluster says."""
-    inter_broker_listener: str | None
-    """Where other brokers connect; a broker alone has none."""
     producer_ids: ProducerIdPool
     groups: GroupCoordinator
     transactions: TransactionCoordinator
@@ -66,6 +67,12 @@ class Services(msgspec.Struct, frozen=True):
     """Parts of Metadata responses by topic, version and operations."""
     scratch: bytearray
     """Where a handler may decompress what it only looks at; free again when it returns."""
+
+    def serves(self, key: int, listener: str) -> bool:
+        """Whether the API is served there: what brokers say to each other, only among them."""
+        if not APIS[key].inter_broker:
+            return key in self.served
+        return self.clustered and listener == self.inter_broker_listener
 
     @property
     def config(self) -> BrokerConfig:

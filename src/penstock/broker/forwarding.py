@@ -4,6 +4,7 @@ Clients ask the controller that Metadata names; old ones, and those that have no
 election yet, ask another. The answer is the controller's own, in the client's version.
 """
 
+from functools import wraps
 from typing import Any
 
 from penstock.broker.context import Context, Handler
@@ -13,10 +14,10 @@ from penstock.wire.schema import Message
 def at_controller(handler: Handler) -> Handler:
     """The handler here, or at the broker that is the controller."""
 
-    def here_or_there(request: Message, ctx: Context) -> Any:  # noqa: ANN401  as handlers return
+    @wraps(handler)
+    def here_or_there(request: Message, ctx: Context) -> Any:
         if ctx.services.controller.in_office:
             return handler(request, ctx)
         return ctx.services.link.call(request, ctx.header.api.response, version=ctx.version)
 
-    here_or_there.__doc__ = handler.__doc__
     return here_or_there

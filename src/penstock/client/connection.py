@@ -56,7 +56,7 @@ async def connect(
         connection.abort()
         raise ConnectionFailed(f"{address} did not answer within {timeout_ms} ms") from None
     except ConnectionRefusedError:
-        raise ConnectionRefused(f"nobody listens at {address}") from None
+        raise ConnectionRefused(f"cannot connect to {address}: nobody listens there") from None
     except OSError as error:
         raise ConnectionFailed(f"cannot connect to {address}: {error.strerror or error}") from None
     except BaseException:

@@ -12,7 +12,7 @@ from penstock.controller.term import NotController
 from penstock.metadata import paths
 from penstock.metadata.records import NO_LEADER, decode
 from penstock.metadata.records import Controller as Elected
-from penstock.metadata.refusal import NoNode, StoreError
+from penstock.metadata.refusal import BadVersion, NoNode, StoreUnavailable
 from penstock.metadata.store import MetadataStore, Node, SessionState
 from penstock.types import BrokerId
 
@@ -30,41 +30,39 @@ class Candidacy:
     ) -> None:
         self._store, self._controller, self._heard = store, controller, heard
         self._wake = asyncio.Event()
-        self.settled = asyncio.Event()
-        """It is known who the controller is."""
+        controller.resigned = self._wake.set
+
+    async def start(self) -> None:
+        """Look for the first time. While the store is away, `run` goes on trying."""
+        await self._store.watch(lambda _: self._wake.set(), data=[paths.CONTROLLER])
+        self._store.watch_session(self._session_changed)
+        if not await self._looked():
+            self._wake.set()
 
     async def run(self) -> None:
         """Look at who holds the office after each change of it; until cancelled."""
-        told = await self._store.watch(lambda _: self._wake.set(), data=[paths.CONTROLLER])
-        session = self._store.watch_session(self._session_changed)
-        try:
-            while True:
-                self._wake.clear()
-                try:
-                    settled = await self._look()
-                except (NotController, StoreError) as error:
-                    logger.info("the controller is not known: %s", error)
-                    settled = False
-                if settled:
-                    self.settled.set()
-                    await self._wake.wait()
-                else:
-                    await asyncio.sleep(RETRY_S)
-        finally:
-            told.cancel()
-            session.cancel()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            if not await self._looked():
+                await asyncio.sleep(RETRY_S)
+                self._wake.set()
 
-    def again(self) -> None:
-        """Look again: the controller has given up its office."""
-        self._wake.set()
+    async def _looked(self) -> bool:
+        try:
+            await self._look()
+        except (NotController, StoreUnavailable, BadVersion, NoNode) as error:
+            logger.info("the controller is not known: %s", error)
+            return False
+        return True
 
     def _session_changed(self, state: SessionState) -> None:
         if state is SessionState.EXPIRED:
             self._controller.resign()
         self._wake.set()
 
-    async def _look(self) -> bool:
-        """True once somebody is in office."""
+    async def _look(self) -> None:
+        """Then somebody is in office."""
         node = await self._holder()
         ours = node is not None and node.ephemeral_owner == self._store.session_id
         if node is not None and ours and not self._controller.in_office:
@@ -75,11 +73,9 @@ class Candidacy:
             self._controller.resign()
             self._heard(NO_LEADER)
             await self._controller.start()
-            return True
-        if not ours:
+        elif not ours:
             self._controller.resign()
             self._heard(decode(Elected, node).broker)
-        return True
 
     async def _holder(self) -> Node | None:
         try:

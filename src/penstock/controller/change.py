@@ -61,3 +61,7 @@ class Brokers(Protocol):
     """
 
     async def apply(self, change: StateChange) -> None: ...
+
+    def resign(self) -> None:
+        """Say nothing more: another controller does."""
+        ...

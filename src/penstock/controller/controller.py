@@ -94,6 +94,8 @@ class Controller:
         self._operations = Operations(self._failed)
         self._holder: Office | None = None
         self._watches: Subscription
+        self.resigned: Callable[[], object] = lambda: None
+        """Called after the office was given up."""
 
     async def start(self) -> None:
         """Win the office, finish what the last controller has begun, and tell the brokers all.
@@ -136,6 +138,8 @@ class Controller:
             logger.info("broker %s is not the controller any more", self._broker)
             self._holder = None
             self._watches.cancel()
+            self._brokers.resign()
+            self.resigned()
 
     @property
     def in_office(self) -> bool:

@@ -34,6 +34,8 @@ class RecordingBrokers:
                 if each.delete and broker in change.image.brokers:
                     self.controller.replicas_deleted(broker, [each.where])
 
+    def resign(self) -> None: ...
+
 
 class CrashError(Exception):
     """The process died here."""

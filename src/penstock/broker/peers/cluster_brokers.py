@@ -110,4 +110,3 @@ def failed_replicas(
         for each in topic.partition_errors
         if each.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     ]
-

@@ -126,4 +126,3 @@ def _refusal(code: int, name: str) -> KafkaError | None:
     except KafkaError as error:
         return error
     return None
-

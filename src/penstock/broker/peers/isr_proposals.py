@@ -1,4 +1,4 @@
-"""Leaders' wishes for other ISRs on their way to the controller: all that wait go in one request."""
+"""Leaders' wishes for other ISRs on their way to the controller: all that wait go together."""
 
 import asyncio
 import logging

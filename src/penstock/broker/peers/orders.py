@@ -77,7 +77,7 @@ class Orders:
 
     def _has_failed(self, where: TopicPartition) -> bool:
         known = self._partitions.find(*where)
-        return known is not None and known.log.is_offline
+        return known is not None and known.log.log_dir.failure is not None
 
     async def update_metadata(self, request: UpdateMetadataRequest) -> None:
         async with self._turn:

@@ -161,4 +161,3 @@ def _broker(broker: UpdateMetadataBroker) -> Broker:
         ),
         broker.rack,
     )
-
