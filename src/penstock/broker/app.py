@@ -58,6 +58,7 @@ from penstock.log.flush import Flusher
 from penstock.log.store import LogStore
 from penstock.log.upkeep import Upkeep
 from penstock.metadata.reader import read_image
+from penstock.metadata.store import MetadataStore
 from penstock.record.compression import Codec
 from penstock.record.walk import NATIVE
 from penstock.replication.environment import Environment
@@ -99,10 +100,12 @@ async def running(
         metadata = await stack.enter_async_context(
             metadata_store(config.zookeeper, directory, files, clock)
         )
+        await membership.prepare_tree(metadata)
         known = identity.remembered(files, log_dirs)
         broker_id = identity.broker_id(config.identity.number, known)
+        if broker_id is None:
+            broker_id = await fresh_broker_id(config, metadata)
         static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
-        await membership.prepare_tree(metadata)
         cluster_id = await membership.cluster_id(
             metadata, identity.cluster_id(known), Uuid(uuid4().bytes)
         )
@@ -161,6 +164,7 @@ async def running(
                 broker_id, cluster, partitions, fetchers, waiters, compactor, coordinators, clock
             ),
             before_cut=compactor.truncated,
+            page_cache_lost=any(each.page_cache_lost for each in logs.online),
             clock=clock,
         )
         logs.on_offline = lambda log_dir, _: place.directory_failed(log_dir.path)
@@ -227,6 +231,15 @@ async def running(
             for task in background:
                 task.cancel()
             place.leave()
+
+
+async def fresh_broker_id(config: BrokerConfig, metadata: MetadataStore) -> BrokerId:
+    """A number for a broker that was given none: a broker alone is the first."""
+    if config.zookeeper.zookeeper_connect is None:
+        return identity.FIRST_BROKER
+    if not config.identity.broker_id_generation_enable:
+        raise ConfigError("broker.id is not set, and broker.id.generation.enable is false")
+    return await membership.new_broker_id(metadata, config.identity.reserved_broker_max_id)
 
 
 def listen(server: Server, sockets: dict[Endpoint, socket.socket]) -> None:

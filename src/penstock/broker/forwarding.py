@@ -8,6 +8,8 @@ from functools import wraps
 from typing import Any
 
 from penstock.broker.context import Context, Handler
+from penstock.broker.peers.controller_link import FORWARDED
+from penstock.controller.term import NotController
 from penstock.wire.schema import Message
 
 
@@ -18,6 +20,9 @@ def at_controller(handler: Handler) -> Handler:
     def here_or_there(request: Message, ctx: Context) -> Any:
         if ctx.services.controller.in_office:
             return handler(request, ctx)
+        if ctx.header.client_id == FORWARDED:
+            # Two brokers may each take the other for the controller until both have heard.
+            raise NotController(f"broker {ctx.services.broker_id} is not the controller")
         return ctx.services.link.call(request, ctx.header.api.response, version=ctx.version)
 
     return here_or_there

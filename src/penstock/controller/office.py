@@ -48,6 +48,11 @@ class Office:
             and (each, where) not in self.failed
         ]
 
+    @property
+    def doubtful(self) -> Collection[BrokerId]:
+        """Brokers that may have lost what they had acknowledged."""
+        return [each.id for each in self.image.brokers.values() if each.page_cache_lost]
+
     def offline(self, where: TopicPartition, partition: Partition) -> tuple[BrokerId, ...]:
         """Those that clients cannot read from; one on a broker that is leaving still can be."""
         return tuple(

@@ -4,6 +4,7 @@ One rule for a broker that died, one that leaves, one that came back, and a dire
 whoever is live now is looked at, and the partitions that would be led otherwise are written.
 """
 
+import logging
 from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
@@ -16,18 +17,22 @@ from penstock.metadata.image import ImageDelta, Partition
 from penstock.metadata.records import NO_LEADER
 from penstock.types import BrokerId, TopicPartition
 
+logger = logging.getLogger(__name__)
+
 Unclean = Callable[[str], bool]
 """Whether the topic allows a leader that is not in sync."""
 
 
 def repairs(office: Office, unclean: Unclean) -> dict[TopicPartition, Elected]:
     """New leaders and ISRs for the partitions that need them."""
-    outcomes = {}
+    outcomes, doubtful = {}, office.doubtful
     for where, partition in _decided_partitions(office):
         live = office.live(where, partition.replicas)
         if partition.leader in live and all(each in live for each in partition.isr):
             continue
-        outcome = elected(partition, live, unclean=unclean(where.topic))
+        outcome = elected(partition, live, unclean=unclean(where.topic), doubtful=doubtful)
+        if outcome.leader in doubtful and outcome.leader != partition.leader:
+            logger.warning("%s: broker %s leads, whose machine went down", where, outcome.leader)
         # One that is about to stop leads until it is gone, rather than nobody.
         stays = partition.leader in office.leaving and partition.leader in office.image.brokers
         if outcome.leader == NO_LEADER and stays:

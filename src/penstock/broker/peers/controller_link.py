@@ -18,6 +18,7 @@ from penstock.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
+from penstock.wire.messages.controlled_shutdown import ControlledShutdownResponse
 from penstock.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -30,6 +31,9 @@ from penstock.wire.schema import Message
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Message)
+
+FORWARDED = "penstock-forwarded"
+"""The client id of what a broker passes on: it is not passed on again."""
 
 RETRY_S = 0.05
 PATIENCE_MS = 30_000
@@ -50,7 +54,7 @@ class ControllerLink:
     ) -> None:
         self._broker_id, self._controller = broker_id, controller
         self._image, self._listener, self._broker_epoch = image, listener, broker_epoch
-        self._forwarding = PeerConnection(self.address, client_id=f"{broker_id}", source=source)
+        self._connection = PeerConnection(self.address, client_id=FORWARDED, source=source)
 
     def address(self) -> Address | None:
         """Where the controller listens, as far as this broker knows."""
@@ -61,18 +65,28 @@ class ControllerLink:
 
     async def call(self, request: Message, answer: type[R], *, version: int | None = None) -> R:
         """The controller's answer. While there is none, or another, it is waited for."""
-        async with asyncio.timeout(PATIENCE_MS / 1000):
-            while True:
-                try:
-                    response = await self._forwarding.call(
-                        request, answer, timeout_ms=PATIENCE_MS, version=version
-                    )
-                except (ConnectionFailed, NoAnswer) as error:
-                    logger.debug("the controller was not reached: %s", error)
-                else:
-                    if not says_not_controller(response):
+        try:
+            async with asyncio.timeout(PATIENCE_MS / 1000):
+                while True:
+                    response = await self._asked(request, answer, version)
+                    if response is not None:
                         return response
-                await asyncio.sleep(RETRY_S)
+                    await asyncio.sleep(RETRY_S)
+        except TimeoutError:
+            raise NoAnswer(f"no controller has answered within {PATIENCE_MS} ms") from None
+
+    async def _asked(self, request: Message, answer: type[R], version: int | None) -> R | None:
+        """None: whoever was asked is not the controller, or not yet."""
+        if self._image().controller == self._broker_id and not self._controller.in_office:
+            return None
+        try:
+            response = await self._connection.call(
+                request, answer, timeout_ms=PATIENCE_MS, version=version
+            )
+        except (ConnectionFailed, NoAnswer) as error:
+            logger.debug("the controller was not reached: %s", error)
+            return None
+        return None if says_not_controller(response) else response
 
     async def create_topics(self, news: Sequence[NewTopic]) -> list[KafkaError | None]:
         """None for each that was created, else why it was not."""
@@ -98,6 +112,8 @@ class ControllerLink:
 
 def says_not_controller(response: Message) -> bool:
     """Whatever the API, at its top or for each of the things it was asked for."""
+    if isinstance(response, ControlledShutdownResponse):
+        return response.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
     if getattr(response, "error_code", 0) == ErrorCode.NOT_CONTROLLER:
         return True
     return any(

@@ -27,7 +27,7 @@ async def leave(
             await asyncio.sleep(config.controlled_shutdown_retry_backoff_ms / 1000)
         try:
             answer = await link.call(request, ControlledShutdownResponse)
-        except (KafkaError, TimeoutError) as error:
+        except KafkaError as error:
             logger.warning("the controller does not take over: %s", error)
             continue
         if not answer.error_code and not answer.remaining_partitions:

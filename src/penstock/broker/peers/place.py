@@ -58,6 +58,7 @@ class Place:
         addresses: Sequence[Endpoint],
         make_local: Callable[[Fetchers], LocalBroker],
         before_cut: Callable[[PartitionLog, int], object],
+        page_cache_lost: bool,
         clock: Clock,
     ) -> None:
         config = cluster.config
@@ -73,7 +74,12 @@ class Place:
         self.membership = Membership(
             store,
             broker_id,
-            lambda: BrokerRegistration.of(addresses, clock.now_ms(), config.identity.broker_rack),
+            lambda: BrokerRegistration.of(
+                addresses,
+                clock.now_ms(),
+                config.identity.broker_rack,
+                page_cache_lost=page_cache_lost,
+            ),
             self._registered,
         )
         self.fetchers = Fetchers(
