@@ -35,29 +35,33 @@ class Pipeline:
         self._session, self._post = session, post
         self._limit = min(most_in_flight, MOST_IN_FLIGHT)
         self._waiting: deque[Ticket] = deque()
+        self._urgent: deque[Ticket] = deque()
         self._sent: dict[Ticket, None] = {}
         self.connection = NO_CONNECTION
 
-    def send(self, request: Request, told: Callable[[object], None]) -> Ticket:
+    def send(
+        self, request: Request, told: Callable[[object], None], *, urgent: bool = False
+    ) -> Ticket:
+        """Urgent is what news depends on: it does not wait for a long batch to be through."""
         ticket = Ticket(request, told)
-        self._waiting.append(ticket)
+        (self._urgent if urgent else self._waiting).append(ticket)
         self._fill()
         return ticket
 
     def lose(self) -> None:
         """The connection has gone: nobody knows what became of the requests that were sent."""
         self.connection = NO_CONNECTION
-        sent, waiting = list(self._sent), list(self._waiting)
-        self._sent.clear()
-        self._waiting.clear()
+        sent, waiting = list(self._sent), [*self._urgent, *self._waiting]
+        for left in (self._sent, self._urgent, self._waiting):
+            left.clear()
         for ticket in sent:
             ticket.told(ConnectionLoss())
         for ticket in waiting:
             ticket.told(NotSent())
 
     def _fill(self) -> None:
-        while self._waiting and len(self._sent) < self._limit:
-            ticket = self._waiting.popleft()
+        while (queue := self._urgent or self._waiting) and len(self._sent) < self._limit:
+            ticket = queue.popleft()
             if ticket.abandoned:
                 continue
             self._sent[ticket] = None

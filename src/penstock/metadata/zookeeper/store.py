@@ -171,10 +171,10 @@ class ZooKeeperStore:
             return
         self._pipeline.connection = connection
         for key in self._watches.wanted():
-            self._pipeline.send(self._watching(key), _ignored)
+            self._pipeline.send(self._watching(key), _ignored, urgent=True)
         # The last of them: answers keep the order, so by its own all others have come.
         ready = partial(self._caught_up, connection, session_id)
-        self._pipeline.send(self._chroot.sync(), ready)
+        self._pipeline.send(self._chroot.sync(), ready, urgent=True)
 
     def connection_went(self) -> None:
         self._pipeline.lose()
@@ -216,7 +216,8 @@ class ZooKeeperStore:
     def _fired(self, key: Change) -> None:
         """ZooKeeper tells once: set the watch anew and tell then, so that no change is between."""
         if key in self._watches:
-            self._pipeline.send(self._watching(key), partial(self._rearmed, key))
+            told = partial(self._rearmed, key)
+            self._pipeline.send(self._watching(key), told, urgent=True)
 
     def _rearmed(self, key: Change, answer: object) -> None:
         if isinstance(answer, Exception) and not isinstance(refusal(answer, key.path), NoNode):
