@@ -25,19 +25,19 @@ class Membership:
         broker: BrokerId,
         registration: Callable[[], BrokerRegistration],
         registered: Callable[[int], object],
+        patience_s: float,
     ) -> None:
         self._store, self._broker, self._registration = store, broker, registration
-        self._registered = registered
+        self._registered, self._patience_s = registered, patience_s
         self._wake = asyncio.Event()
         self.epoch = -1
 
     async def join(self) -> None:
-        """Register for the first time; refused while another broker has the number."""
-        self._take(await membership.register(self._store, self._broker, self._registration()))
-
-    def _take(self, epoch: int) -> None:
-        self.epoch = epoch
-        self._registered(epoch)
+        """Register; refused if another broker has the number."""
+        self.epoch = await membership.register(
+            self._store, self._broker, self._registration(), patience_s=self._patience_s
+        )
+        self._registered(self.epoch)
 
     async def run(self) -> None:
         """Register anew whenever the registration is gone: the session has expired, or the

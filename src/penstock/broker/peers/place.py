@@ -81,6 +81,8 @@ class Place:
                 page_cache_lost=page_cache_lost,
             ),
             self._registered,
+            # A former process of this broker may still have its session.
+            patience_s=2 * config.zookeeper.zookeeper_session_timeout_ms / 1000,
         )
         self.fetchers = Fetchers(
             Follower(
