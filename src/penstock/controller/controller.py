@@ -148,9 +148,7 @@ class Controller:
     def _noticed(self, change: Change) -> None:
         """Something was changed in the store by others than this controller, perhaps."""
         if isinstance(change, ChildrenChanged):
-            self._operations.schedule(
-                lambda: notices.look(self._office, change.path, self._unclean(self._office))
-            )
+            self._schedule(lambda office: notices.look(office, change.path, self._unclean(office)))
 
     async def run(self) -> None:
         """Carry operations out until cancelled."""
@@ -338,27 +336,24 @@ class Controller:
 
     def replicas_deleted(self, broker: BrokerId, partitions: Sequence[TopicPartition]) -> None:
         """A broker says that its logs of topics that go are gone."""
-        self._operations.schedule(
-            lambda: topic_life.replicas_deleted(self._office, broker, partitions)
-        )
+        self._schedule(lambda office: topic_life.replicas_deleted(office, broker, partitions))
 
     def replicas_failed(self, broker: BrokerId, partitions: Sequence[TopicPartition]) -> None:
         """A broker says that its logs of these are in a directory that has failed."""
 
-        async def operation() -> None:
-            office = self._office
+        async def operation(office: Office) -> None:
             office.failed |= {(broker, where) for where in partitions}
             await repair(office, self._unclean(office))
 
-        self._operations.schedule(operation)
+        self._schedule(operation)
 
     def broker_refused(self, broker: BrokerId, epoch: int) -> None:
         """Nobody listens where this broker should: its registration goes before its session."""
-        self._operations.schedule(lambda: broker_life.bury(self._office, broker, epoch))
+        self._schedule(lambda office: broker_life.bury(office, broker, epoch))
 
     def reread_configs(self) -> None:
         """Somebody else has changed settings in the store, perhaps."""
-        self._operations.schedule(lambda: config_changes.reread(self._office))
+        self._schedule(config_changes.reread)
 
     def layers(self, broker: BrokerId | None = None) -> BrokerLayers:
         """The settings of a broker, this one by default, with what was altered since its start."""
@@ -366,6 +361,15 @@ class Controller:
         return BrokerLayers(
             self._static, image.default_broker_config, image.broker_configs.get(broker, {})
         )
+
+    def _schedule(self, operation: Callable[[Office], Awaitable[None]]) -> None:
+        """Carry it out once it is its turn, if this broker is the controller then."""
+
+        async def if_in_office() -> None:
+            if self._holder is not None:
+                await operation(self._holder)
+
+        self._operations.schedule(if_in_office)
 
     async def _submit(self, operation: Callable[[Office], Awaitable[T]]) -> T:
         return await self._operations.submit(lambda: operation(self._office))

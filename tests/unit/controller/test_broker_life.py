@@ -321,3 +321,18 @@ def test_topics_and_deletions_that_tools_write_are_taken_up(tree: Tree) -> None:
         assert not await running.store.exists(paths.topic("by-hand"))
 
     with_topic(tree, work)
+
+
+def test_what_is_noticed_before_the_office_is_taken_does_no_harm(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        running.controller.resign()
+        running.controller.replicas_deleted(BrokerId(1), [FIRST])
+        running.controller.broker_refused(BrokerId(1), 1)
+        with pytest.raises(KafkaError) as refusal:
+            await running.settled()
+        assert refusal.value.code == ErrorCode.NOT_CONTROLLER
+        await running.store.delete(paths.CONTROLLER)
+        await running.controller.start()
+        assert running.controller.in_office
+
+    with_topic(tree, work)
