@@ -48,7 +48,7 @@ from penstock.controller.topics import (
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
 from penstock.metadata.reader import read_image
-from penstock.metadata.store import Change, ChildrenChanged, MetadataStore, Subscription
+from penstock.metadata.store import Change, MetadataStore, Subscription
 from penstock.types import BrokerId, LeaderEpoch, TopicPartition, Uuid
 
 T = TypeVar("T")
@@ -104,7 +104,9 @@ class Controller:
         """
         term = await Term.begin(self._store, self._broker, self._clock.now_ms())
         # Watched first and read then: what changes meanwhile is looked at again.
-        watches = await self._store.watch(self._noticed, children=notices.WATCHED)
+        watches = await self._store.watch(
+            self._noticed, children=notices.WATCHED, data=notices.ASKED
+        )
         try:
             image = await read_image(self._store)
             office = Office(self._store, term, image, self._broker, self._brokers)
@@ -113,8 +115,8 @@ class Controller:
             watches.cancel()
             raise
         self._holder, self._watches = office, watches
-        for path in notices.WATCHED:
-            self._noticed(ChildrenChanged(path))
+        for path in (*notices.WATCHED, *notices.ASKED):
+            self._look_at(path)
 
     async def _take_over(self, office: Office) -> None:
         await topic_life.resume_deletions(office)
@@ -147,8 +149,10 @@ class Controller:
 
     def _noticed(self, change: Change) -> None:
         """Something was changed in the store by others than this controller, perhaps."""
-        if isinstance(change, ChildrenChanged):
-            self._schedule(lambda office: notices.look(office, change.path, self._unclean(office)))
+        self._look_at(change.path)
+
+    def _look_at(self, path: str) -> None:
+        self._schedule(lambda office: notices.look(office, path, self._unclean(office)))
 
     async def run(self) -> None:
         """Carry operations out until cancelled."""
@@ -316,7 +320,8 @@ class Controller:
 
         async def operation() -> Mapping[TopicPartition, Partition | KafkaError]:
             outcomes = await isr_changes.alter_isrs(self._office, leader, broker_epoch, wanted)
-            await reassignment.progress(self._office, [each.where for each in wanted])
+            if await reassignment.progress(self._office, [each.where for each in wanted]):
+                await notices.moves_done(self._office)
             return outcomes
 
         return await self._operations.submit(operation)

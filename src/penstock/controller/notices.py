@@ -1,13 +1,20 @@
 """What a controller is told by the store: others have put something where it looks."""
 
-from penstock.controller import broker_life, topic_life
+import logging
+
+from penstock.controller import broker_life, elections, reassignment, topic_life
+from penstock.controller.elections import ElectionType
 from penstock.controller.office import Office
 from penstock.controller.repair import Unclean, repair
+from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import ImageDelta
 from penstock.metadata.reader import read_brokers, read_configs, read_topics
-from penstock.metadata.records import LogDirEvent, decode
-from penstock.metadata.store import Delete
+from penstock.metadata.records import LogDirEvent, PartitionMoves, PartitionNames, decode
+from penstock.metadata.store import Delete, Node
+from penstock.types import TopicPartition
+
+logger = logging.getLogger(__name__)
 
 WATCHED = (
     paths.BROKER_IDS,
@@ -16,6 +23,9 @@ WATCHED = (
     paths.LOG_DIR_EVENT_NOTIFICATION,
 )
 """Whose children come from brokers and tools, not from the controller alone."""
+
+ASKED = (paths.REASSIGN_PARTITIONS, paths.PREFERRED_REPLICA_ELECTION)
+"""Where old tools put what they want, one list at a time."""
 
 
 async def look(office: Office, path: str, unclean: Unclean) -> None:
@@ -28,6 +38,48 @@ async def look(office: Office, path: str, unclean: Unclean) -> None:
         await _new_deletions(office)
     elif path == paths.LOG_DIR_EVENT_NOTIFICATION:
         await _failed_directories(office)
+    elif path == paths.REASSIGN_PARTITIONS:
+        await _asked_moves(office)
+    elif path == paths.PREFERRED_REPLICA_ELECTION:
+        await _asked_elections(office)
+
+
+async def _asked_moves(office: Office) -> None:
+    """Begin the moves that a tool asks for. The node goes when all of them are done."""
+    node = await _found(office, paths.REASSIGN_PARTITIONS)
+    if node is None:
+        return
+    for move in decode(PartitionMoves, node).partitions:
+        where = TopicPartition(move.topic, move.partition)
+        try:
+            await reassignment.reassign(office, where, move.replicas)
+        except KafkaError as error:
+            logger.warning("%s is not moved to %s: %s", where, list(move.replicas), error)
+    await moves_done(office)
+
+
+async def moves_done(office: Office) -> None:
+    """Take the tool's list away, if no partition moves any more."""
+    if not reassignment.moving(office):
+        await _taken(office, paths.REASSIGN_PARTITIONS)
+
+
+async def _asked_elections(office: Office) -> None:
+    node = await _found(office, paths.PREFERRED_REPLICA_ELECTION)
+    if node is not None:
+        wanted = decode(PartitionNames, node).named()
+        await elections.elect(office, ElectionType.PREFERRED, wanted)
+        await _taken(office, paths.PREFERRED_REPLICA_ELECTION)
+
+
+async def _found(office: Office, path: str) -> Node | None:
+    return (await office.store.get_many([path])).get(path)
+
+
+async def _taken(office: Office, path: str) -> None:
+    node = await _found(office, path)
+    if node is not None:
+        await office.term.write(Delete(path, node.version))
 
 
 async def _new_topics(office: Office, unclean: Unclean) -> None:

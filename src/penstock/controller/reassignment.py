@@ -102,8 +102,9 @@ async def _begin(
     await progress(office, [where])
 
 
-async def progress(office: Office, partitions: Iterable[TopicPartition]) -> None:
-    """End the moves whose new replicas are all in sync."""
+async def progress(office: Office, partitions: Iterable[TopicPartition]) -> bool:
+    """End the moves whose new replicas are all in sync; says whether there were any."""
+    ended = False
     for where in partitions:
         topic, partition = office.image.topics.get(where.topic), office.image.partition(where)
         if topic is None or partition is None:
@@ -112,6 +113,8 @@ async def progress(office: Office, partitions: Iterable[TopicPartition]) -> None
         moves = bool(partition.adding_replicas or partition.removing_replicas)
         if moves and set(move.target) <= set(partition.isr):
             await _end(office, topic, where, partition, move)
+            ended = True
+    return ended
 
 
 def moving(office: Office) -> list[TopicPartition]:

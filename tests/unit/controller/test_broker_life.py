@@ -336,3 +336,36 @@ def test_what_is_noticed_before_the_office_is_taken_does_no_harm(tree: Tree) -> 
         assert running.controller.in_office
 
     with_topic(tree, work)
+
+
+def test_lists_that_old_tools_leave_are_carried_out(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        moves = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,1,0]},'
+        moves += b'{"topic":"unknown","partition":0,"replicas":[1]}]}'
+        await running.store.create(paths.REASSIGN_PARTITIONS, moves)
+        await running.settled()
+        assert state(running).replicas == (2, 1, 0)
+        assert not await running.store.exists(paths.REASSIGN_PARTITIONS)
+        elections = b'{"version":1,"partitions":[{"topic":"t","partition":0}]}'
+        await running.store.create(paths.PREFERRED_REPLICA_ELECTION, elections)
+        await running.settled()
+        assert state(running).leader == 2
+        assert not await running.store.exists(paths.PREFERRED_REPLICA_ELECTION)
+
+    with_topic(tree, work)
+
+
+def test_a_list_of_moves_stays_until_they_are_done(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        moves = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[0]}]}'
+        await running.store.create(paths.REASSIGN_PARTITIONS, moves)
+        await running.settled()
+        assert await running.store.exists(paths.REASSIGN_PARTITIONS)
+        partition = state(running)
+        await running.controller.alter_isrs(
+            partition.leader, -1, [wanted(partition, (*partition.isr, 0))]
+        )
+        assert state(running).replicas == (0,)
+        assert not await running.store.exists(paths.REASSIGN_PARTITIONS)
+
+    with_topic(tree, work, replicas=((1, 2),))
