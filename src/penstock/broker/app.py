@@ -32,6 +32,7 @@ from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
 from penstock.broker.metrics import table as metrics_table
 from penstock.broker.producer_ids import ProducerIdPool
+from penstock.broker.replication import environment, fetchers, shrinking
 from penstock.broker.server import Server, bind
 from penstock.broker.state_file import BrokerState
 from penstock.broker.transaction_markers import MarkerLogs
@@ -114,7 +115,8 @@ async def running(
         compactor = Compactor(files, logs.logs.values, clock, config.storage)
 
         waiters = Waiters(loop)
-        partitions = Partitions(broker_id, logs)
+        partitions = Partitions(broker_id, logs, environment(cluster, waiters, clock))
+        copying = fetchers(broker_id, cluster, logs, compactor, config.listener, clock)
         moves = LogDirMoves(
             partitions, flusher, clock, on_replaced=lambda log: compactor.truncated(log, 0)
         )
@@ -134,7 +136,9 @@ async def running(
             ),
             groups.partitions_deleted,
         )
-        local = LocalBroker(broker_id, cluster, partitions, waiters, compactor, coordinators, clock)
+        local = LocalBroker(
+            broker_id, cluster, partitions, waiters, compactor, coordinators, copying, clock
+        )
         controller = Controller(
             metadata,
             broker_id,
@@ -185,6 +189,10 @@ async def running(
                 tasks.create_task(supervised("upkeep", lambda: ticking(upkeep, clock))),
                 tasks.create_task(supervised("idle connections", server.close_idle)),
                 tasks.create_task(supervised("compaction", compactor.run)),
+                tasks.create_task(supervised("copying from leaders", copying.run)),
+                tasks.create_task(
+                    supervised("in-sync replicas", lambda: shrinking(partitions, cluster))
+                ),
             ]
             stack.callback(server.close)
             http = None

@@ -11,8 +11,12 @@ from penstock.clock import Clock
 from penstock.controller.change import PartitionChange, StateChange
 from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.compactor import Compactor
+from penstock.metadata.image import Partition as PartitionState
+from penstock.metadata.records import NO_LEADER
+from penstock.replication.fetchers import Fetchers
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
+from penstock.replication.refusal import StaleState
 from penstock.types import BrokerId, TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -32,11 +36,13 @@ class LocalBroker:
         waiters: Waiters,
         compactor: Compactor,
         coordinators: Coordinators,
+        fetchers: Fetchers,
         clock: Clock,
     ) -> None:
         self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
         self._waiters, self._clock = waiters, clock
         self._compactor, self._coordinators = compactor, coordinators
+        self._fetchers = fetchers
 
     async def apply(self, change: StateChange) -> None:
         # First the image: settings of new topics are read from it. Whoever meets a partition there
@@ -44,7 +50,7 @@ class LocalBroker:
         self._cluster.image = change.image
         for count, each in enumerate(change.partitions, 1):
             if self._broker_id in each.state.replicas:
-                self._lead(each)
+                self._take(each)
             if count % PARTITIONS_A_TURN == 0:
                 await asyncio.sleep(0)
         for stopped in change.stopped:
@@ -59,24 +65,40 @@ class LocalBroker:
             changed = set(change.topic_configs)
             self._configure(p for p in self._partitions if p.topic_partition.topic in changed)
 
-    def _lead(self, change: PartitionChange) -> None:
+    def _take(self, change: PartitionChange) -> None:
         topic, index = change.where
         try:
             partition = self._partitions.create(
                 topic, index, change.topic_id, self._clock.now_ms(), is_new=change.is_new
             )
+            if change.state.leader == self._broker_id:
+                self._lead(partition, change.state)
+            else:
+                self._follow(partition, change.state)
+        except StaleState as error:
+            logger.info("ignored: %s", error)
         except (KafkaError, StorageError) as error:
             logger.error("%s has no log here: %s", change.where, error)
-            return
-        if change.state.leader == self._broker_id:
-            partition.lead(change.state.leader_epoch, change.state.isr, change.state.replicas)
-            self._coordinators.led(partition)
-        else:
-            self._coordinators.not_led(change.where)
         self._waiters.changed(change.where)
+
+    def _lead(self, partition: Partition, state: PartitionState) -> None:
+        partition.lead(state.leader_epoch, state.isr, state.replicas, state.partition_epoch)
+        self._fetchers.stop(partition.topic_partition)
+        self._coordinators.led(partition)
+
+    def _follow(self, partition: Partition, state: PartitionState) -> None:
+        is_new = partition.follow(
+            state.leader, state.leader_epoch, state.replicas, state.partition_epoch
+        )
+        self._coordinators.not_led(partition.topic_partition)
+        if state.leader == NO_LEADER:
+            self._fetchers.stop(partition.topic_partition)
+        elif is_new:
+            self._fetchers.follow(partition)
 
     def _stop(self, where: TopicPartition, *, delete: bool) -> None:
         self._coordinators.not_led(where)
+        self._fetchers.stop(where)
         # At start a log is there before its partition, and its deletion may be overdue.
         log = self._partitions.store.get(where)
         if log is not None and delete:

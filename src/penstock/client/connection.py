@@ -40,13 +40,20 @@ async def connect(
     client_id: str,
     tls: ssl.SSLContext | None = None,
     timeout_ms: int = 10_000,
+    source: str | None = None,
 ) -> "Connection":
-    """An open connection that knows which versions the broker speaks."""
+    """An open connection that knows which versions the broker speaks.
+
+    `source` is the address of this machine that it comes from; else the system chooses one.
+    """
     loop = asyncio.get_running_loop()
     connection = Connection(address, client_id)
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            await loop.create_connection(lambda: connection, *address, ssl=tls)
+            from_here = None if source is None else (source, 0)
+            await loop.create_connection(
+                lambda: connection, *address, ssl=tls, local_addr=from_here
+            )
             await connection.negotiate()
     except TimeoutError:
         connection.abort()
