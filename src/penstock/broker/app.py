@@ -35,6 +35,7 @@ from penstock.broker.metrics import table as metrics_table
 from penstock.broker.peers.departure import leave
 from penstock.broker.peers.place import Place
 from penstock.broker.producer_ids import ProducerIdPool
+from penstock.broker.replication import environment
 from penstock.broker.server import Server, bind
 from penstock.broker.state_file import BrokerState
 from penstock.broker.supervision import supervised
@@ -61,7 +62,6 @@ from penstock.metadata.reader import read_image
 from penstock.metadata.store import MetadataStore
 from penstock.record.compression import Codec
 from penstock.record.walk import NATIVE
-from penstock.replication.environment import Environment
 from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, Uuid
@@ -125,12 +125,11 @@ async def running(
         partitions = Partitions(
             broker_id,
             logs,
-            Environment(
-                monotonic_ms=clock.monotonic_ms,
-                lag_time_max_ms=lambda: cluster.config.replication.replica_lag_time_max_ms,
-                is_eligible=lambda broker, _: broker in cluster.image.brokers,
+            environment(
+                cluster,
+                waiters,
+                clock,
                 propose=lambda proposal: place.propose(proposal),  # noqa: PLW0108  made below
-                changed=waiters.changed,
             ),
         )
         moves = LogDirMoves(
@@ -160,8 +159,8 @@ async def running(
             partitions,
             tasks,
             addresses=addresses,
-            make_local=lambda fetchers: LocalBroker(
-                broker_id, cluster, partitions, fetchers, waiters, compactor, coordinators, clock
+            make_local=lambda copying: LocalBroker(
+                broker_id, cluster, partitions, copying, waiters, compactor, coordinators, clock
             ),
             before_cut=compactor.truncated,
             page_cache_lost=any(each.page_cache_lost for each in logs.online),

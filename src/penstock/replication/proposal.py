@@ -1,7 +1,8 @@
 """Changes of an in-sync set on their way to the controller and back (AlterPartition, KIP-497).
 
 A leader proposes; the controller writes, if partition epoch and leader epoch are still those that
-the leader knows. What comes back is applied by `Partition.settle`.
+the leader knows. What comes back is applied by `Partition.settle`. A set that is already the
+cluster's is accepted at any partition epoch: an answer may get lost, and the leader asks again.
 """
 
 from typing import Final, TypeAlias

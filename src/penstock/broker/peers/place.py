@@ -18,8 +18,8 @@ from penstock.broker.peers.controller_watch import ControllerWatch
 from penstock.broker.peers.isr_proposals import IsrProposals
 from penstock.broker.peers.membership import Membership
 from penstock.broker.peers.orders import Orders
+from penstock.broker.replication import fetchers, shrinking, source_of
 from penstock.broker.supervision import supervised
-from penstock.client.address import Address
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
 from penstock.controller.candidacy import Candidacy
@@ -32,7 +32,6 @@ from penstock.metadata.records import LogDirEvent, encode
 from penstock.metadata.refusal import StoreError
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import MetadataStore
-from penstock.replication.fetcher import Follower
 from penstock.replication.fetchers import Fetchers
 from penstock.replication.follower import FollowerLogs
 from penstock.replication.partitions import Partitions
@@ -66,7 +65,7 @@ class Place:
         self._partitions, self._tasks, self._clock = partitions, tasks, clock
         self._is_alone = config.zookeeper.zookeeper_connect is None
         self._listener = config.listener.inter_broker()
-        self._source = source_of(addresses, self._listener)
+        self._source = source_of(config.listener)
 
         def epoch() -> int:
             return self.membership.epoch
@@ -84,18 +83,10 @@ class Place:
             # A former process of this broker may still have its session.
             patience_s=2 * config.zookeeper.zookeeper_session_timeout_ms / 1000,
         )
-        self.fetchers = Fetchers(
-            Follower(
-                broker_id,
-                epoch,
-                lambda: cluster.config.replication,
-                FollowerLogs(partitions.store, before_cut),
-                clock,
-            ),
-            self._address_of,
-            self._source,
+        self._fetchers = fetchers(
+            broker_id, cluster, FollowerLogs(partitions.store, before_cut), epoch, clock
         )
-        local = make_local(self.fetchers)
+        local = make_local(self._fetchers)
         self._brokers = ClusterBrokers(
             broker_id,
             local,
@@ -145,8 +136,8 @@ class Place:
             loops |= {
                 "membership": self.membership.run,
                 "settings": self._configs.run,
-                "copying": self.fetchers.run,
-                "in-sync sets": self._keep_in_sync,
+                "copying": self._fetchers.run,
+                "in-sync sets": lambda: shrinking(self._partitions, self._cluster),
                 "proposals": self._proposals.run,
                 "the controller's life": self._watch.run,
                 "balance of leaders": self._balance,
@@ -198,29 +189,9 @@ class Place:
         if partition is not None:
             partition.settle(proposal, settlement)
 
-    def _address_of(self, broker: int) -> Address | None:
-        found = self._cluster.image.brokers.get(BrokerId(broker))
-        endpoint = None if found is None else found.endpoint(self._listener)
-        return None if endpoint is None else Address(endpoint.host, endpoint.port)
-
-    async def _keep_in_sync(self) -> None:
-        """Look for followers that lag, twice in the time that they may."""
-        while True:
-            await asyncio.sleep(self._cluster.config.replication.replica_lag_time_max_ms / 2000)
-            for partition in list(self._partitions):
-                partition.shrink()
-
     async def _balance(self) -> None:
         while True:
             config = self._cluster.config.controller
             await asyncio.sleep(config.leader_imbalance_check_interval_seconds)
             if config.auto_leader_rebalance_enable and self.controller.in_office:
                 await self.controller.balance_leaders()
-
-
-def source_of(addresses: Sequence[Endpoint], listener: str) -> str | None:
-    """The address that this broker speaks from, if it is one of the loopback: there each broker
-    may have its own. Elsewhere the system knows best.
-    """
-    host = next((each.host for each in addresses if each.listener == listener), "")
-    return host if host.startswith("127.") else None
