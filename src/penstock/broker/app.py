@@ -32,7 +32,6 @@ from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
 from penstock.broker.metadata_store import metadata_store
 from penstock.broker.metrics import table as metrics_table
-from penstock.broker.peers.departure import leave
 from penstock.broker.peers.place import Place
 from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.replication import environment
@@ -225,11 +224,11 @@ async def running(
                 listen(server, sockets)
             yield RunningBroker(state(broker_id, cluster_id, addresses, http), services)
             if services.clustered:
-                await leave(broker_id, place.membership.epoch, place.link, config.controller)
+                await place.leave()
         finally:
             for task in background:
                 task.cancel()
-            place.leave()
+            place.close()
 
 
 async def fresh_broker_id(config: BrokerConfig, metadata: MetadataStore) -> BrokerId:

@@ -46,6 +46,11 @@ class Channel:
         self._orders: deque[Order] = deque()
         self._more = asyncio.Event()
 
+    @property
+    def is_idle(self) -> bool:
+        """Everything so far has been answered."""
+        return not self._orders
+
     def send(self, orders: list[Order]) -> None:
         self._orders += orders
         self._more.set()

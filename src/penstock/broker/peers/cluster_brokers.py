@@ -17,6 +17,8 @@ from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAnd
 from penstock.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from penstock.wire.schema import Message
 
+DELIVERY_CHECK_S = 0.01
+
 
 class ClusterBrokers:
     """Sends each broker what concerns it. Channels end when the office does."""
@@ -49,6 +51,11 @@ class ClusterBrokers:
         failed = await self._local.apply(change)
         if failed:
             self.controller.replicas_failed(self._broker_id, failed)
+
+    async def delivered(self) -> None:
+        """Until every broker has answered what it was told so far."""
+        while any(not channel.is_idle for channel, _ in self._channels.values()):
+            await asyncio.sleep(DELIVERY_CHECK_S)
 
     def resign(self) -> None:
         """Say nothing more to anybody: another controller does."""

@@ -6,6 +6,7 @@ On a broker alone everything is the same, but there is nobody to speak to.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.broker.cluster import Cluster
@@ -15,6 +16,7 @@ from penstock.broker.peers.config_watch import ConfigWatch
 from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.peers.controller_watch import ControllerWatch
+from penstock.broker.peers.departure import leave
 from penstock.broker.peers.isr_proposals import IsrProposals
 from penstock.broker.peers.membership import Membership
 from penstock.broker.peers.orders import Orders
@@ -41,6 +43,7 @@ from penstock.types import BrokerId
 logger = logging.getLogger(__name__)
 
 RESTART_S = 1.0
+DELIVERY_S = 1.0
 
 
 class Place:
@@ -148,7 +151,16 @@ class Place:
     def propose(self, proposal: IsrProposal) -> None:
         self._proposals.propose(proposal)
 
-    def leave(self) -> None:
+    async def leave(self) -> None:
+        """Give away what this broker leads, and see to it that all have heard of it."""
+        config = self._cluster.config.controller
+        await leave(self._broker_id, self.membership.epoch, self.link, config)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DELIVERY_S):
+                await self._brokers.delivered()
+
+    def close(self) -> None:
+        """Speak to nobody any more."""
         self._brokers.resign()
 
     def directory_failed(self, path: Path) -> None:
