@@ -119,17 +119,22 @@ def test_a_session_outlives_a_restart_of_the_server(zookeeper: ZooKeeper, connec
     run_unblocked(scenario)
 
 
-def test_without_a_server_everything_fails_at_once(zookeeper: ZooKeeper, connect: str) -> None:
+@pytest.mark.parametrize("outage_s", [0.5, pytest.param(60, marks=pytest.mark.soak)])
+def test_without_a_server_everything_fails_at_once(
+    zookeeper: ZooKeeper, connect: str, outage_s: float
+) -> None:
     async def scenario() -> None:
         async with opened(connect) as store:
             states = states_of(store)
             zookeeper.kill(0)
             await states.until(SUSPENDED)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(outage_s):
+                    await states._items.get()
             assert store.session_state is SUSPENDED
             # More than kazoo's thread could be woken for without blocking the loop.
             for number in range(2000):
-                path = f"/{number}"
-                error = await refusal(NotConnected, store.create(path))
+                error = await refusal(NotConnected, store.create(f"/{number}"))
                 assert isinstance(error, StoreUnavailable)
             await refusal(NotConnected, store.multi_many([[Check("/", 0)]]))
             await refusal(NotConnected, store.watch(print, data=["/a"]))
@@ -383,6 +388,12 @@ async def with_a_follower(zookeeper: ZooKeeper) -> AsyncIterator[tuple[ZooKeeper
             if await asyncio.to_thread(zookeeper.mode, server) == "follower":
                 yield store, server
                 return
+
+
+def test_what_is_not_served_is_refused() -> None:
+    unserved = ZookeeperConfig(zookeeper_connect="127.0.0.1:1", zookeeper_set_acl=True)
+    with pytest.raises(ConfigError, match=r"zookeeper\.set\.acl: .* set it to false"):
+        asyncio.run(open_store(unserved))
 
 
 def test_a_server_that_dies_is_left_for_another_within_moments(three_servers: ZooKeeper) -> None:
