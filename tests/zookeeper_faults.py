@@ -7,9 +7,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from penstock.metadata.refusal import StoreError
-from penstock.metadata.store import MetadataStore
-
 T = TypeVar("T")
 
 TICK_S = 0.01
@@ -50,22 +47,3 @@ def stopped(pid: int) -> Iterator[None]:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
-
-
-async def outcome(attempt: Awaitable[object]) -> object:
-    """The answer, or the store's error as a value."""
-    try:
-        return await attempt
-    except StoreError as error:
-        return error
-
-
-async def settled(store: MetadataStore, path: str, wanted: bytes, timeout_s: float = 10) -> None:
-    """Until the node holds this."""
-    told = asyncio.Event()
-    watch = await store.watch(lambda _: told.set(), data=[path])
-    async with asyncio.timeout(timeout_s):
-        while (await store.get(path)).data != wanted:
-            await told.wait()
-            told.clear()
-    watch.cancel()

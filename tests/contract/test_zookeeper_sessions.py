@@ -37,7 +37,7 @@ from penstock.metadata.zookeeper.opening import open_store
 from penstock.metadata.zookeeper.session_file import FILE_NAME
 from penstock.metadata.zookeeper.store import ZooKeeperStore
 from penstock.testing.metadata_store import Inbox, refusal
-from zookeeper_faults import outcome, run_unblocked, stopped
+from zookeeper_faults import run_unblocked, stopped
 
 pytestmark = pytest.mark.peer
 
@@ -119,17 +119,22 @@ def test_a_session_outlives_a_restart_of_the_server(zookeeper: ZooKeeper, connec
     run_unblocked(scenario)
 
 
-def test_without_a_server_everything_fails_at_once(zookeeper: ZooKeeper, connect: str) -> None:
+@pytest.mark.parametrize("outage_s", [0.5, pytest.param(60, marks=pytest.mark.soak)])
+def test_without_a_server_everything_fails_at_once(
+    zookeeper: ZooKeeper, connect: str, outage_s: float
+) -> None:
     async def scenario() -> None:
         async with opened(connect) as store:
             states = states_of(store)
             zookeeper.kill(0)
             await states.until(SUSPENDED)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(outage_s):
+                    await states._items.get()
             assert store.session_state is SUSPENDED
             # More than kazoo's thread could be woken for without blocking the loop.
             for number in range(2000):
-                path = f"/{number}"
-                error = await refusal(NotConnected, store.create(path))
+                error = await refusal(NotConnected, store.create(f"/{number}"))
                 assert isinstance(error, StoreUnavailable)
             await refusal(NotConnected, store.multi_many([[Check("/", 0)]]))
             await refusal(NotConnected, store.watch(print, data=["/a"]))
@@ -367,25 +372,59 @@ def test_nobody_there_is_told_by_the_settings_to_look_at() -> None:
         asyncio.run(open_store(absent))
 
 
-def test_a_server_that_dies_is_left_for_another_within_moments() -> None:
+@pytest.fixture(scope="module")
+def three_servers() -> Iterator[ZooKeeper]:
     with ZooKeeper(3, settings=QUICK) as zookeeper:
+        yield zookeeper
 
-        async def scenario() -> None:
-            async with opened(f"{zookeeper.connect}/k", timeout_ms=6000) as store:
-                states, session = states_of(store), store.session_id
-                await store.create("/mine", ephemeral=True)
-                followers = [each for each in range(3) if zookeeper.mode(each) == "follower"]
-                with_port = store._session._connection._socket.getpeername()[1]
-                victim = next(each for each in range(3) if zookeeper.port(each) == with_port)
-                began = time.monotonic()
-                zookeeper.kill(victim)
+
+@asynccontextmanager
+async def with_a_follower(zookeeper: ZooKeeper) -> AsyncIterator[tuple[ZooKeeperStore, int]]:
+    """A store, and the server that its session is with, which is not the leader."""
+    while True:
+        async with opened(f"{zookeeper.connect}/test/{next(chroots)}", timeout_ms=3000) as store:
+            port = store._session._connection._socket.getpeername()[1]
+            server = next(each for each in range(3) if zookeeper.port(each) == port)
+            if await asyncio.to_thread(zookeeper.mode, server) == "follower":
+                yield store, server
+                return
+
+
+def test_what_is_not_served_is_refused() -> None:
+    unserved = ZookeeperConfig(zookeeper_connect="127.0.0.1:1", zookeeper_set_acl=True)
+    with pytest.raises(ConfigError, match=r"zookeeper\.set\.acl: .* set it to false"):
+        asyncio.run(open_store(unserved))
+
+
+def test_a_server_that_dies_is_left_for_another_within_moments(three_servers: ZooKeeper) -> None:
+    async def scenario() -> None:
+        async with with_a_follower(three_servers) as (store, server):
+            states, session = states_of(store), store.session_id
+            await store.create("/mine", ephemeral=True)
+            began = time.monotonic()
+            three_servers.kill(server)
+            try:
                 await states.until(CONNECTED)
-                if victim in followers:  # else the others elect a leader first
-                    assert time.monotonic() - began < 1
+                assert time.monotonic() - began < 1
                 assert store.session_id == session
-                assert await outcome(store.exists("/mine")) is True
+                assert await store.exists("/mine")
+            finally:
+                three_servers._processes[server].start()
 
-        run_unblocked(scenario)
+    run_unblocked(scenario)
+
+
+def test_a_server_that_hangs_is_left_before_the_session_is_over(three_servers: ZooKeeper) -> None:
+    async def scenario() -> None:
+        async with with_a_follower(three_servers) as (store, server):
+            states, session = states_of(store), store.session_id
+            await store.create("/mine", ephemeral=True)
+            with stopped(three_servers.pids[server]):
+                await states.until(CONNECTED)
+                assert store.session_id == session
+                assert await store.exists("/mine")
+
+    run_unblocked(scenario)
 
 
 def test_a_closed_store_says_so(connect: str) -> None:

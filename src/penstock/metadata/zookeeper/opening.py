@@ -37,6 +37,8 @@ async def open_store(config: ZookeeperConfig, directory: Path | None = None) -> 
     """A store that is connected. `directory`: a log directory that this process has locked; what
     a process that was killed had registered from there goes at once.
     """
+    if config.zookeeper_set_acl:
+        raise ConfigError("zookeeper.set.acl: nodes are not protected yet; set it to false")
     where = ConnectString.parse(config.zookeeper_connect or "")
     file = None if directory is None else SessionFile(directory)
     if file is not None and (former := file.recalled()) is not None:

@@ -7,8 +7,10 @@ a request is refused, since whoever decided on it knew another state of the worl
 """
 
 import logging
+import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -68,7 +70,10 @@ class SessionThread(KazooClient):  # type: ignore[misc]
         self._number = 0
         self._sending = Lock()
         super().__init__(
-            hosts=where.addresses,  # no chroot: requests bring whole paths
+            hosts=in_random_order(where).addresses,  # no chroot: requests bring whole paths
+            # kazoo would draw anew in each round, and could lose the rest of the session's time
+            # on the server that has just fallen silent: in a fixed order it comes last.
+            randomize_hosts=False,
             timeout=timeout_ms / 1000,
             client_id=former,
             handler=_InlineHandler(len(where.servers)),
@@ -141,6 +146,11 @@ class _InlineHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
     def spawn(self, func: Callable[[], None], *args: Any, **kwargs: Any) -> Any:
         return super().spawn(partial(_kept_up, func), *args, **kwargs)
+
+
+def in_random_order(where: ConnectString) -> ConnectString:
+    """So that brokers spread over the servers."""
+    return replace(where, servers=tuple(random.sample(where.servers, len(where.servers))))
 
 
 def _kept_up(session: Callable[[], None]) -> None:

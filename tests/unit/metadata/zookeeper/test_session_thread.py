@@ -97,3 +97,16 @@ def test_answers_are_handed_over_at_once(session: SessionThread, heard: Heard) -
 def test_retries_stay_short(session: SessionThread) -> None:
     retry = session._connection.retry_sleeper
     assert (retry.max_tries, retry.delay, retry.max_delay) == (-1, 0.02, 0.5)
+
+
+def test_a_silent_server_is_tried_last() -> None:
+    servers = [(f"127.0.0.{number}", 2181) for number in range(1, 9)]
+    where = ConnectString(tuple(servers))
+    orders = set()
+    for _ in range(5):
+        session = SessionThread(where, 4000, Heard())
+        rounds = [session._connection._expand_client_hosts() for _ in range(5)]
+        assert sorted((host, port) for host, _, port in rounds[0]) == servers
+        assert all(each == rounds[0] for each in rounds)
+        orders.add(tuple(rounds[0]))
+    assert len(orders) > 1
