@@ -3,6 +3,7 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
 from replica_cluster import LAG_MAX_MS, ReplicaCluster
 
 brokers = st.integers(0, 2)
