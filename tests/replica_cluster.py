@@ -90,6 +90,7 @@ class ReplicaCluster:
         )
         self.rule = rule
         self.now_ms = 0
+        self.fetch_bytes = 1  # one batch at a time
         self.replicas = tuple(range(brokers))
         self.lost_cache: set[int] = set()
         """Members whose disk may have forgotten something; not to be elected (Safety)."""
@@ -162,7 +163,7 @@ class ReplicaCluster:
         if not node.alive or node.partition.leads or leader == NOBODY:
             return
         if self.nodes[leader].alive:
-            asked = next_fetch(node.partition, 1)
+            asked = next_fetch(node.partition, self.fetch_bytes)
             node.on_its_way = (asked, self._answer(self.nodes[leader].partition, node, asked))
             self.hear_acks()
 

@@ -90,7 +90,7 @@ class Fetcher:
                 else:
                     await self._rest(wait_ms)
         finally:
-            self._forget_connection()
+            self.break_connection()
 
     def _ready(self) -> tuple[dict[TopicPartition, Asked], int | None]:
         """What to ask for now; else how long until there is something, None: for ever."""
@@ -131,7 +131,7 @@ class Fetcher:
             check(response.error_code, f"Fetch of broker {self.leader}")
         except (KafkaError, ProtocolError) as error:
             logger.warning("broker %d cannot be copied from: %s", self.leader, error)
-            self._forget_connection()
+            self.break_connection()
             await asyncio.sleep(config.replica_fetch_backoff_ms / 1000)
             return
         self._session.answered(response.session_id)
@@ -139,7 +139,8 @@ class Fetcher:
         for where in lost:
             await self._find_range(connection, where)
 
-    def _forget_connection(self) -> None:
+    def break_connection(self) -> None:
+        """Begin anew with the next fetch."""
         self._session.lost()
         if self._connection is not None:
             self._connection.abort()
