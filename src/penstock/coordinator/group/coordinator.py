@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assignors
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
 from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, Reader
@@ -32,9 +33,13 @@ class GroupCoordinator:
     """
 
     def __init__(
-        self, runtime: Runtime[GroupShard, StoredRecord], partition_count: Callable[[], int]
+        self,
+        runtime: Runtime[GroupShard, StoredRecord],
+        partition_count: Callable[[], int],
+        assignors: Assignors = OFFERED,
     ) -> None:
         self.runtime, self._partition_count = runtime, partition_count
+        self.assignors = assignors
 
     def partition_of(self, group: str) -> int:
         return partition_for(group, self._partition_count())

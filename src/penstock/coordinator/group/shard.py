@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from penstock.config.consumer_group import ConsumerGroupConfig, group_defaults
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group import join as joins
 from penstock.coordinator.group import membership
@@ -79,8 +80,12 @@ class GroupShard:
         config: GroupConfig,
         assignors: Assignors = OFFERED,
         topics: Callable[[], Topics] = dict,
+        settings: Callable[[str], ConsumerGroupConfig] | None = None,
     ) -> None:
         self._config, self._assignors, self._topics = config, assignors, topics
+        defaults = group_defaults(config)
+        self._settings = settings or (lambda _: defaults)
+        """What each group of the consumer protocol has set for itself."""
         self.groups: dict[str, ClassicGroup] = {}
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """No name is in both."""
@@ -106,7 +111,7 @@ class GroupShard:
     def consumer_heartbeat(
         self, now: Now, ticket: Ticket[HeartbeatReply], group: str, asked: Heartbeat
     ) -> Decision:
-        world = self._world(now)
+        world = self._world(now, group)
         beats.check(asked, world)
         known = self.consumer_groups.get(group)
         if known is None and asked.epoch != beats.JOINS:
@@ -332,7 +337,7 @@ class GroupShard:
                 turn.heard(member)
             self.keep(Kept(now.steady_ms, turn.group))
         for consumer in list(self.consumer_groups.values()):
-            beats.begin(consumer_turn := ConsumerTurn(consumer, self._world(now)))
+            beats.begin(consumer_turn := ConsumerTurn(consumer, self._world(now, consumer.id)))
             self.keep(Kept(now.steady_ms, consumer_turn.group))
         self._next_check_ms = now.steady_ms + self._config.offsets_retention_check_interval_ms
 
@@ -347,7 +352,7 @@ class GroupShard:
         if first is not None and first[0] <= now.steady_ms:
             consumer = self.consumer_groups.get(first[1])
             if consumer is not None:
-                consumer_turn = ConsumerTurn(consumer, self._world(now))
+                consumer_turn = ConsumerTurn(consumer, self._world(now, consumer.id))
                 beats.expire(consumer_turn)
                 return _decided_consumer(consumer_turn)
             turn = self._turn(self.groups[first[1]], now)
@@ -379,8 +384,8 @@ class GroupShard:
     def _turn(self, group: ClassicGroup, now: Now) -> Turn:
         return Turn(group, self._config, now)
 
-    def _world(self, now: Now) -> World:
-        return World(self._config, self._assignors, self._topics(), now)
+    def _world(self, now: Now, group: str) -> World:
+        return World(self._config, self._settings(group), self._assignors, self._topics(), now)
 
     def _members_of(self, group: str) -> ClassicGroup:
         known = self.groups.get(group)

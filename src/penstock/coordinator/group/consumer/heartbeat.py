@@ -12,6 +12,7 @@ from penstock.coordinator.group.consumer.member import (
 )
 from penstock.coordinator.group.consumer.records import member_tombstones, target_record
 from penstock.coordinator.group.consumer.refusal import (
+    AssignorFailed,
     FencedMemberEpoch,
     InvalidHeartbeat,
     UnreleasedInstanceId,
@@ -94,9 +95,17 @@ def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
     if known is None and len(turn.group.members) >= turn.world.config.group_consumer_max_size:
         raise GroupMaxSizeReached(f"{turn.world.config.group_consumer_max_size} members")
     had = known.assigned if known is not None else NOTHING
+    epoch = turn.group.epoch
     turn.subscribed(known, _updated(known or ConsumerMember(id=asked.member_id), asked))
+    is_news = turn.group.epoch > epoch
     turn.look_at_topics()
-    turn.assign()
+    try:
+        turn.assign()
+    except AssignorFailed:
+        if is_news:
+            raise
+        # It only lives: it keeps what it has until the assignor is up to its work.
+        turn.put_off()
     turn.reconcile(asked.member_id, asked.owned)
     turn.heard(asked.member_id)
     turn.finish()
@@ -108,7 +117,7 @@ def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
 
 
 def _interval_ms(turn: ConsumerTurn) -> int:
-    usual_ms = turn.world.config.group_consumer_heartbeat_interval_ms
+    usual_ms = turn.world.settings.consumer_heartbeat_interval_ms
     if turn.group.state is GroupState.STABLE:
         return usual_ms
     return min(usual_ms, RECONCILING_INTERVAL_MS)
