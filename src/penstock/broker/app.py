@@ -28,6 +28,7 @@ from penstock.broker.coordinators import (
 from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.group_metrics import group_metrics
+from penstock.broker.group_pages import rebalances
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
 from penstock.broker.metrics import table as metrics_table
@@ -192,12 +193,14 @@ async def running(
                 web = {
                     ("GET", "/healthz"): healthz,
                     ("GET", "/readyz"): readyz({"log directories": lambda: bool(logs.online)}),
+                    ("GET", "/groups/rebalances"): rebalances(groups),
                     ("GET", "/metrics"): metrics(
                         metrics_table(services, server, routes) | group_metrics(services, clock)
                     ),
                 }
                 bound = await stack.enter_async_context(serving(tasks, web, host, int(port)))
                 http = f"{bound.host}:{bound.port}"
+                static["penstock.http.listen"] = http  # DescribeConfigs tells which port it took
             for endpoint, sock in sockets.items():
                 server.listen(sock, endpoint.listener)
             yield RunningBroker(state(broker_id, cluster_id, addresses, http), services)

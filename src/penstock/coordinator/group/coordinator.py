@@ -12,8 +12,9 @@ from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, Synced
 from penstock.coordinator.group.membership import Leaving, Syncing
 from penstock.coordinator.group.offsets import CommittedOffset, Committer, Offsets
+from penstock.coordinator.group.rebalance_log import Rebalances, UnderWay
 from penstock.coordinator.group.records import OffsetRecord, StoredRecord
-from penstock.coordinator.group.refusal import InvalidGroupId
+from penstock.coordinator.group.refusal import GroupIdNotFound, InvalidGroupId
 from penstock.coordinator.group.shard import Decision, GroupShard, Refused
 from penstock.coordinator.keys import partition_for
 from penstock.coordinator.outcome import Done, Now, Ticket
@@ -121,6 +122,17 @@ class GroupCoordinator:
 
     def describe_consumer(self, group: str) -> Ticket[ConsumerGroup]:
         return self._run(group, lambda shard, _, ticket: shard.describe_consumer(ticket, group))
+
+    def rebalances(self, group: str) -> Rebalances:
+        shard = self.runtime.shard(self.partition_of(group))
+        known = shard.consumer_groups.get(group) or shard.groups.get(group)
+        if known is None:
+            raise GroupIdNotFound(f"Group {group} not found.")
+        under_way = None
+        if known.rebalance_reason:
+            for_ms = self.runtime.now().steady_ms - known.rebalance_began_ms
+            under_way = UnderWay(known.rebalance_reason, for_ms)
+        return Rebalances(group, shard.rebalances.of(group), under_way)
 
     def _run(
         self, group: str, operation: Callable[[GroupShard, Now, Ticket[T]], Decision]

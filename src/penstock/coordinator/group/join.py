@@ -140,7 +140,9 @@ def _rejoin(turn: Turn, asked: Joining, ticket: Ticket[Joined]) -> None:
         case State.STABLE | State.COMPLETING_REBALANCE | State.PREPARING_REBALANCE:
             _update(turn, member, asked, ticket)
             why = "leads and joined again" if is_leader and is_same else "changed its subscription"
-            rebalance(turn, f"{member.id} {why}{_told(asked)}")
+            # While a rebalance is prepared everybody joins again: that is no reason for it.
+            is_reason = group.state is not State.PREPARING_REBALANCE
+            rebalance(turn, f"{member.id} {why}{_told(asked)}" if is_reason else "")
         case State.EMPTY | State.DEAD:
             raise UnknownMemberId(f"{group.id} has no member {member.id}")
 

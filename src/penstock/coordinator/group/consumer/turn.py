@@ -24,7 +24,7 @@ from penstock.coordinator.group.consumer.records import (
     target_record,
 )
 from penstock.coordinator.group.consumer.regex import matching
-from penstock.coordinator.group.rebalance_log import Rebalance
+from penstock.coordinator.group.rebalance_log import Rebalance, also
 from penstock.coordinator.outcome import Now
 
 
@@ -86,9 +86,10 @@ class ConsumerTurn:
         group = self.group
         self.write(epoch_record(group.id, group.epoch + 1, group.hash_of(self.world.topics)))
         began_ms = group.rebalance_began_ms if group.rebalance_reason else self.now_ms
-        reasons = ", ".join(filter(None, [group.rebalance_reason, reason]))
         self.group = msgspec.structs.replace(
-            self.group, rebalance_reason=reasons[:200], rebalance_began_ms=began_ms
+            self.group,
+            rebalance_reason=also(group.rebalance_reason, reason),
+            rebalance_began_ms=began_ms,
         )
 
     def look_at_topics(self) -> None:
