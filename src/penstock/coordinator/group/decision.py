@@ -9,6 +9,7 @@ from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.turn import ConsumerTurn
 from penstock.coordinator.group.rebalance_log import Rebalance
 from penstock.coordinator.group.records import GroupRecord, StoredRecord, metadata_of
+from penstock.coordinator.group.state import State
 from penstock.coordinator.group.turn import Turn
 from penstock.coordinator.outcome import Answer, Outcome
 from penstock.errors import KafkaError
@@ -39,6 +40,26 @@ def decided(turn: Turn, before: tuple[StoredRecord, ...] = ()) -> Decision:
 def decided_consumer(
     turn: ConsumerTurn, before: tuple[StoredRecord, ...] = (), answers: tuple[Answer, ...] = ()
 ) -> Decision:
-    """What a turn of a group of the consumer protocol came to."""
-    kept = Kept(turn.now_ms, turn.group, tuple(turn.finished))
+    """What a turn of a group of the consumer protocol came to.
+
+    `before` takes a classic group of the same name away, and its history with it: that is kept.
+    """
+    if turn.downgraded is not None:
+        return _downgraded(turn, turn.downgraded, answers)
+    finished = (*turn.history, *turn.finished) if before else tuple(turn.finished)
+    kept = Kept(turn.now_ms, turn.group, finished)
     return Outcome((*before, *turn.records), answers, kept)
+
+
+def _downgraded(turn: ConsumerTurn, classic: Turn, answers: tuple[Answer, ...]) -> Decision:
+    """All that was of the one group goes, and the other is written in the same batch."""
+    group = classic.group
+    stored = msgspec.structs.replace(group, state=State.STABLE)
+    if group.state is not State.STABLE:
+        # The members are to share out anew. If a crash comes first, the generation of nobody makes
+        # them join again; else what the last one had would stay with nobody.
+        stored = msgspec.structs.replace(stored, generation=group.generation + 2)
+    records: list[StoredRecord] = [*turn.before.tombstones()]
+    records.append(GroupRecord(group.id, metadata_of(stored)))
+    kept = Kept(turn.now_ms, group, (*turn.history, *turn.finished))
+    return Outcome(tuple(records), (*answers, *classic.answers), kept)

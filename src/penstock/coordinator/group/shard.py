@@ -15,6 +15,7 @@ from penstock.coordinator.group.consumer.records import ConsumerRecord
 from penstock.coordinator.group.consumer.turn import ConsumerTurn, World
 from penstock.coordinator.group.deadlines import Deadlines
 from penstock.coordinator.group.decision import Decision, Kept, decided, decided_consumer
+from penstock.coordinator.group.migration.downgrade import without
 from penstock.coordinator.group.offsets import CommittedOffset
 from penstock.coordinator.group.rebalance_log import RebalanceLog
 from penstock.coordinator.group.records import GroupRecord, OffsetRecord, StoredRecord, group_of
@@ -56,8 +57,9 @@ class GroupShard:
     def turn(self, group: ClassicGroup, now: Now) -> Turn:
         return Turn(group, self.config, now)
 
-    def world(self, now: Now) -> World:
-        return World(self.config, self._assignors, self._topics(), now)
+    def consumer_turn(self, group: ConsumerGroup, now: Now) -> ConsumerTurn:
+        world = World(self.config, self._assignors, self._topics(), now)
+        return ConsumerTurn(group, world, self.rebalances.of(group.id))
 
     # --- what follows from decisions
 
@@ -128,7 +130,7 @@ class GroupShard:
                 turn.heard(member)
             self.keep(Kept(now.steady_ms, turn.group))
         for consumer in list(self.consumer_groups.values()):
-            beats.begin(consumer_turn := ConsumerTurn(consumer, self.world(now)))
+            beats.begin(consumer_turn := self.consumer_turn(consumer, now))
             self.keep(Kept(now.steady_ms, consumer_turn.group))
         self._next_check_ms = now.steady_ms + self.config.offsets_retention_check_interval_ms
 
@@ -147,8 +149,10 @@ class GroupShard:
     def _expire_group(self, group: str, now: Now) -> Decision:
         consumer = self.consumer_groups.get(group)
         if consumer is not None:
-            consumer_turn = ConsumerTurn(consumer, self.world(now))
-            beats.expire(consumer_turn)
+            consumer_turn = self.consumer_turn(consumer, now)
+            late = beats.late(consumer, now.steady_ms)
+            if late:
+                without(consumer_turn, [who for who, _ in late], ", ".join(why for _, why in late))
             return decided_consumer(consumer_turn)
         turn = self.turn(self.groups[group], now)
         membership.expire(turn)
