@@ -13,13 +13,14 @@ from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.records import GroupFormat, StoredRecord
 from penstock.coordinator.group.shard import GroupShard
-from penstock.coordinator.runtime import Loop, Runtime
+from penstock.coordinator.runtime import Runtime
 from penstock.coordinator.storage import CoordinatorLog
 from penstock.coordinator.transaction.completion import Completion, Markers
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.coordinator.transaction.coordinator import TransactionCoordinator
 from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
+from penstock.loop import Loop
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition
 

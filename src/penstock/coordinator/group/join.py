@@ -2,6 +2,7 @@
 
 import msgspec
 
+from penstock.config.group import GroupConfig
 from penstock.coordinator.group.member import Joined, Member, ProtocolMetadata
 from penstock.coordinator.group.rebalance import (
     complete_if_all_joined,
@@ -57,16 +58,10 @@ class Joining(msgspec.Struct, frozen=True, kw_only=True):
 
 def join(turn: Turn, asked: Joining, ticket: Ticket[Joined]) -> None:
     """Answer the ticket now, or once the rebalance that this begins or continues is through."""
-    config = turn.config
-    if not (
-        config.group_min_session_timeout_ms
-        <= asked.session_timeout_ms
-        <= config.group_max_session_timeout_ms
-    ):
-        raise InvalidSessionTimeout(f"session timeout {asked.session_timeout_ms} ms")
+    check_session_timeout(asked, turn.config)
     if not _has_room(turn, asked.member_id):
         turn.forget_pending(asked.member_id)
-        turn.answer(ticket, GroupMaxSizeReached(f"{config.group_max_size} members"))
+        turn.answer(ticket, GroupMaxSizeReached(f"{turn.config.group_max_size} members"))
         return
     if not turn.group.supports(asked.protocol_type, asked.protocols):
         raise InconsistentGroupProtocol(f"{asked.protocol_type} is not what all members know")
@@ -76,6 +71,12 @@ def join(turn: Turn, asked: Joining, ticket: Ticket[Joined]) -> None:
         _add(turn, asked, asked.member_id, ticket)
     else:
         _rejoin(turn, asked, ticket)
+
+
+def check_session_timeout(asked: Joining, config: GroupConfig) -> None:
+    least, most = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+    if not least <= asked.session_timeout_ms <= most:
+        raise InvalidSessionTimeout(f"session timeout {asked.session_timeout_ms} ms")
 
 
 def _has_room(turn: Turn, member_id: str) -> bool:

@@ -1,5 +1,6 @@
 """One operation on one group of the consumer protocol, while it is being decided."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ from penstock.coordinator.group.consumer.records import (
 )
 from penstock.coordinator.group.consumer.regex import matching
 from penstock.coordinator.group.rebalance_log import Rebalance, also
+from penstock.coordinator.group.turn import Turn
 from penstock.coordinator.outcome import Now
 
 
@@ -44,11 +46,17 @@ class ConsumerTurn:
     otherwise than by `write`.
     """
 
-    def __init__(self, group: ConsumerGroup, world: World) -> None:
+    def __init__(
+        self, group: ConsumerGroup, world: World, history: tuple[Rebalance, ...] = ()
+    ) -> None:
+        self.history = history
         self.group, self.world = group, world
+        self.before = group
         self.now_ms = world.now.steady_ms
         self.records: list[ConsumerRecord] = []
         self.finished: list[Rebalance] = []
+        self.downgraded: Turn | None = None
+        """The classic group that takes the place of this one."""
 
     def write(self, *records: ConsumerRecord) -> None:
         for record in records:
@@ -66,7 +74,10 @@ class ConsumerTurn:
 
     def heard(self, member_id: str) -> None:
         """It lives: its session begins anew."""
+        classic = self.group.members[member_id].classic
         timeout_ms = self.world.settings.consumer_session_timeout_ms
+        if classic is not None:
+            timeout_ms = classic.session_timeout_ms
         self.keep(member_id, deadline_ms=self.now_ms + timeout_ms)
 
     def put_metadata(self, member: ConsumerMember) -> None:
@@ -75,11 +86,24 @@ class ConsumerTurn:
     def put_current(self, member: ConsumerMember) -> None:
         self.write(current_record(self.group.id, member))
 
-    def remove(self, member: ConsumerMember, reason: str) -> None:
+    def remove(self, gone: Iterable[ConsumerMember], reason: str) -> None:
         """The others share anew at their next heartbeats."""
-        self.write(*member_tombstones(self.group.id, member.id))
+        for member in gone:
+            self.write(*member_tombstones(self.group.id, member.id))
         self._forget_regexes()
         self.bump(reason)
+
+    def replace(self, old: ConsumerMember, new_id: str) -> None:
+        """A static member is back under another id: what it had is still its own."""
+        name = self.group.id
+        new = msgspec.structs.replace(
+            old, id=new_id, epoch=0, previous_epoch=0, state=MemberState.STABLE, revoking=NOTHING
+        )
+        share = self.group.target.get(old.id, NOTHING)
+        self.write(*member_tombstones(name, old.id))
+        self.put_metadata(new)
+        self.write(target_record(name, new_id, share))
+        self.put_current(new)
 
     def bump(self, reason: str) -> None:
         """A new epoch: the target has to be worked out again."""
@@ -191,7 +215,7 @@ class ConsumerTurn:
         revokes = after.state is MemberState.UNREVOKED_PARTITIONS
         self.keep(
             member_id,
-            revoke_by_ms=self.now_ms + after.rebalance_timeout_ms if revokes else None,
+            act_by_ms=self.now_ms + after.rebalance_timeout_ms if revokes else None,
         )
 
     def finish(self) -> None:
