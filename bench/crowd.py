@@ -66,10 +66,12 @@ class Crowd:
             else:
                 yield number, bytes(part[4:])
 
-    def ask(self, frames: Mapping[int, bytes]) -> dict[int, bytes]:
-        """Send all, then wait for all."""
+    def ask(self, frames: Mapping[int, bytes], over_s: float = 0) -> dict[int, bytes]:
+        """Send all, at once or evenly over a time, then wait for all."""
         for number, frame in frames.items():
             self.send(number, frame)
+            if over_s:
+                time.sleep(over_s / len(frames))
         found: dict[int, bytes] = {}
         deadline_s = time.monotonic() + TIMEOUT_S
         while len(found) < len(frames):

@@ -66,7 +66,9 @@ def find(people: Crowd, groups: Iterable[str]) -> None:
             raise PeerError(f"{group} has no coordinator")
 
 
-def join_classic(people: Crowd, seats: Sequence[Seat], topic: str, note: bytes = b"") -> float:
+def join_classic(
+    people: Crowd, seats: Sequence[Seat], topic: str, note: bytes = b"", over_s: float = 0
+) -> float:
     """All join, and their leaders share out; the seconds that it took.
 
     Members that join again must have something new to say, or they are told that all is well.
@@ -91,7 +93,7 @@ def join_classic(people: Crowd, seats: Sequence[Seat], topic: str, note: bytes =
             )
             for number, seat in waiting.items()
         }
-        for number, answer in people.ask(frames).items():
+        for number, answer in people.ask(frames, over_s).items():
             joined = read(answer, JoinGroupRequest, JoinGroupResponse, JOIN)
             if joined.error_code in {ErrorCode.NOT_COORDINATOR, 14, 15}:
                 continue

@@ -123,8 +123,11 @@ def quiet_groups(subject: Subject, groups: int, protocol: str, seconds: float) -
 
 
 @contextmanager
-def rebalancing(people: Crowd, name: str, rounds: list[float]) -> Iterator[None]:
-    """A group of a hundred rebalances, again and again, until the block ends."""
+def rebalancing(people: Crowd, name: str, rounds: list[float], over_s: float) -> Iterator[None]:
+    """A group of a hundred rebalances, again and again, until the block ends.
+
+    Members join over a time, as their heartbeats tell them to, or all at once.
+    """
     seats = [Seat(f"{name}-large") for _ in range(REBALANCING)]
     join_classic(people, seats, name)
     stop = Event()
@@ -133,7 +136,7 @@ def rebalancing(people: Crowd, name: str, rounds: list[float]) -> Iterator[None]
     def run() -> None:
         try:
             while not stop.is_set():
-                rounds.append(join_classic(people, seats, name, b"%d" % len(rounds)))
+                rounds.append(join_classic(people, seats, name, b"%d" % len(rounds), over_s))
         except (PeerError, OSError) as error:
             failed.append(error)
 
@@ -148,7 +151,7 @@ def rebalancing(people: Crowd, name: str, rounds: list[float]) -> Iterator[None]
             raise failed[0]
 
 
-def others(port: int, folder: Path, seconds: float) -> dict[str, float]:
+def others(port: int, folder: Path, seconds: float, over_s: float) -> dict[str, float]:
     """What a lone producer feels while a group of a hundred rebalances, beside what it did."""
     with topic(port, fresh("others")) as name, crowd(port, REBALANCING) as people:
         find(people, {f"{name}-large"})
@@ -156,7 +159,7 @@ def others(port: int, folder: Path, seconds: float) -> dict[str, float]:
         load("produce", port, name, **options)
         alone = load("produce", port, name, **options)
         took_s: list[float] = []
-        with rebalancing(people, name, took_s):
+        with rebalancing(people, name, took_s, over_s):
             beside = load("produce", port, name, **options)
         return {
             "p99 us alone": alone.p99_us,
@@ -187,9 +190,12 @@ def measure(subject: Subject, folder: Path, args: argparse.Namespace, report: Re
         if wanted(workload):
             found = quiet_groups(subject, groups, protocol, seconds)
             report.add(workload, name, found, {"% of a core": "<= 15 %"})
-    if wanted(f"a group of {REBALANCING} rebalances"):
-        aim = {"p99 beside / alone": "<= 2 each"}
-        report.add(f"a group of {REBALANCING} rebalances", name, others(port, folder, seconds), aim)
+    for how, over_s in (("by heartbeats", INTERVAL_S), ("at once", 0.0)):
+        workload = f"{REBALANCING} rebalance {how}"
+        if wanted(workload):
+            found = others(port, folder, max(seconds, 2 * over_s), over_s)
+            aim = {} if not over_s else {"p99 beside / alone": "<= 2 each"}
+            report.add(workload, name, found, aim)
 
 
 def main(argv: list[str]) -> None:

@@ -165,7 +165,8 @@ class GroupConfig:
     offsets_load_buffer_size: int = setting(
         "offsets.load.buffer.size",
         5_242_880,
-        "Bytes read at a time when a coordinator loads its groups.",
+        "Accepted and described; has no effect: a coordinator reads its groups in slices of 64 KB, "
+        "and serves in between.",
         low=1,
     )
     offsets_retention_minutes: int = setting(

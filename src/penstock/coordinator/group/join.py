@@ -63,7 +63,7 @@ def join(turn: Turn, asked: Joining, ticket: Ticket[Joined]) -> None:
         turn.forget_pending(asked.member_id)
         turn.answer(ticket, GroupMaxSizeReached(f"{turn.config.group_max_size} members"))
         return
-    if not turn.group.supports(asked.protocol_type, asked.protocols):
+    if not turn.group.supports(asked.protocol_type, asked.protocols, asked.member_id):
         raise InconsistentGroupProtocol(f"{asked.protocol_type} is not what all members know")
     if not asked.member_id:
         _join_new(turn, asked, ticket)
@@ -81,6 +81,8 @@ def check_session_timeout(asked: Joining, config: GroupConfig) -> None:
 
 def _has_room(turn: Turn, member_id: str) -> bool:
     group, limit = turn.group, turn.config.group_max_size
+    if len(group.members) < limit:
+        return True
     known = group.members.get(member_id)
     match group.state:
         case State.EMPTY | State.DEAD:

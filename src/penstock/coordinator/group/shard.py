@@ -124,7 +124,8 @@ class GroupShard:
             self.consumer_groups[group.id] = group
         else:
             self.groups[group.id] = group
-        self._deadlines.set(group.id, group.next_deadline_ms(), soft.now_ms)
+        if not soft.only_heard:
+            self._deadlines.set(group.id, group.next_deadline_ms(), soft.now_ms)
         for each in soft.finished:
             self.rebalances.add(group.id, each)
 
