@@ -28,6 +28,7 @@ from penstock.broker.coordinators import (
 from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.group_metrics import group_metrics
+from penstock.broker.group_pages import rebalances
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
 from penstock.broker.metadata_store import metadata_store
@@ -214,12 +215,14 @@ async def running(
                 web = {
                     ("GET", "/healthz"): healthz,
                     ("GET", "/readyz"): readyz({"log directories": lambda: bool(logs.online)}),
+                    ("GET", "/groups/rebalances"): rebalances(groups),
                     ("GET", "/metrics"): metrics(
                         metrics_table(services, server, routes) | group_metrics(services, clock)
                     ),
                 }
                 bound = await stack.enter_async_context(serving(tasks, web, host, int(port)))
                 http = f"{bound.host}:{bound.port}"
+                static["penstock.http.listen"] = http  # DescribeConfigs tells which port it took
             if not services.clustered:
                 listen(server, sockets)
             yield RunningBroker(state(broker_id, cluster_id, addresses, http), services)

@@ -40,6 +40,10 @@ async def read_image(store: MetadataStore) -> ClusterImage:
         topic_configs=await read_configs(store, paths.CONFIG_TOPICS),
         default_broker_config=broker_configs.pop(paths.DEFAULT_ENTITY, {}),
         broker_configs={BrokerId(int(name)): given for name, given in broker_configs.items()},
+        group_configs={
+            paths.entity_of(name) or name: given
+            for name, given in (await read_configs(store, paths.CONFIG_GROUPS)).items()
+        },
         deleting=frozenset(await _children(store, paths.DELETE_TOPICS)),
     )
 
