@@ -10,11 +10,11 @@ from penstock.controller.configs import (
 )
 from penstock.controller.office import Office
 from penstock.metadata import paths
+from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ImageDelta
 from penstock.metadata.reader import read_configs
 from penstock.metadata.records import ConfigChange, ConfigOverrides, encode
 from penstock.metadata.store import Create, Delete, MetadataStore, Operation, Set
-from penstock.types import BrokerId
 
 NOTIFICATION_LIFE_MS = 15 * 60 * 1000
 """Kafka's own: time enough for each broker to read a notification."""
@@ -84,17 +84,15 @@ async def _drop_old_notifications(office: Office, now_ms: int) -> None:
 
 async def reread(office: Office) -> None:
     """Take over what others have written into the store by themselves, as Kafka's tools do."""
-    image = office.image
-    topics = await read_configs(office.store, paths.CONFIG_TOPICS)
-    brokers = await read_configs(office.store, paths.CONFIG_BROKERS)
-    default = brokers.pop(paths.DEFAULT_ENTITY, {})
-    by_id = {BrokerId(int(name)): given for name, given in brokers.items()}
-    changed = {
-        name: given for name, given in topics.items() if image.topic_configs.get(name) != given
-    }
-    broker_configs = (default, by_id) != (image.default_broker_config, image.broker_configs)
-    if changed or broker_configs:
-        delta = ImageDelta(
-            topic_configs=changed, broker_configs=by_id, default_broker_config=default
+    delta = changed_configs(
+        office.image,
+        await read_configs(office.store, paths.CONFIG_TOPICS),
+        await read_configs(office.store, paths.CONFIG_BROKERS),
+        await read_configs(office.store, paths.CONFIG_GROUPS),
+    )
+    if delta is not None:
+        await office.announce(
+            delta,
+            topic_configs=delta.topic_configs,
+            broker_configs=bool(delta.broker_configs) or delta.default_broker_config is not None,
         )
-        await office.announce(delta, topic_configs=changed, broker_configs=broker_configs)

@@ -5,12 +5,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from penstock.metadata import paths
+from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
 from penstock.metadata.reader import read_configs
 from penstock.metadata.records import ConfigOverrides, decode
 from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import MetadataStore
-from penstock.types import BrokerId
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,8 @@ class ConfigWatch:
     async def _read(self) -> ImageDelta | None:
         topics = await read_configs(self._store, paths.CONFIG_TOPICS)
         brokers = await read_configs(self._store, paths.CONFIG_BROKERS)
-        return changed_configs(self._image(), topics, brokers)
+        groups = await read_configs(self._store, paths.CONFIG_GROUPS)
+        return changed_configs(self._image(), topics, brokers, groups)
 
     async def topics(self, names: Iterable[str]) -> Mapping[str, Configs]:
         """The settings of these topics now."""
@@ -66,26 +67,3 @@ class ConfigWatch:
             for path, node in nodes.items()
             if node.data is not None
         }
-
-
-def changed_configs(
-    image: ClusterImage, topics: Mapping[str, Configs], brokers: Mapping[str, Configs]
-) -> ImageDelta | None:
-    """What the image does not say yet; None: nothing."""
-    default = brokers.get(paths.DEFAULT_ENTITY, {})
-    by_id: dict[BrokerId, Configs] = {
-        BrokerId(int(name)): given for name, given in brokers.items() if name.isdecimal()
-    }
-    delta = ImageDelta(
-        topic_configs={
-            name: given for name, given in topics.items() if image.topic_configs.get(name) != given
-        },
-        broker_configs={
-            broker: given
-            for broker, given in by_id.items()
-            if image.broker_configs.get(broker) != given
-        },
-        default_broker_config=default if default != image.default_broker_config else None,
-    )
-    empty = not delta.topic_configs and not delta.broker_configs
-    return None if empty and delta.default_broker_config is None else delta
