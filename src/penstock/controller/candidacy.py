@@ -52,7 +52,7 @@ class Candidacy:
         try:
             await self._look()
         except (NotController, StoreUnavailable, BadVersion, NoNode) as error:
-            logger.info("the controller is not known: %s", error)
+            logger.debug("the controller is not known: %s", error)
             return False
         return True
 

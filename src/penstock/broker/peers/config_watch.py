@@ -42,7 +42,7 @@ class ConfigWatch:
                 try:
                     delta = await self._read()
                 except StoreError as error:
-                    logger.info("settings were not read: %s", error)
+                    logger.debug("settings were not read: %s", error)
                     await asyncio.sleep(RETRY_S)
                     continue
                 if delta is not None:

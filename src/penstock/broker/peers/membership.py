@@ -55,7 +55,7 @@ class Membership:
                         logger.warning("broker %s was taken for dead: it joins anew", self._broker)
                         await self.join()
                 except (StoreError, membership.BrokerIdInUse) as error:
-                    logger.info("broker %s is not registered: %s", self._broker, error)
+                    logger.debug("broker %s is not registered: %s", self._broker, error)
                     await asyncio.sleep(RETRY_S)
                     continue
                 await self._wake.wait()
