@@ -4,6 +4,7 @@ import pytest
 
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.offsets import CommittedOffset
+from penstock.coordinator.group.operation.group import delete
 from penstock.coordinator.group.records import GroupRecord, OffsetRecord, StoredRecord
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.outcome import Now, Ticket
@@ -48,7 +49,7 @@ def test_a_deleted_group_leaves_a_tombstone_for_each_offset_held_or_not(
 ) -> None:
     made = shard(*held)
     partitions = {0, 1} | {each.partition for each in held if isinstance(each, OffsetRecord)}
-    assert made.delete_group(Ticket(0), "g").records == (
+    assert delete(made, Ticket(0), "g").records == (
         *(OffsetRecord("g", "t", each, None) for each in sorted(partitions)),
         GroupRecord("g", None),
     )

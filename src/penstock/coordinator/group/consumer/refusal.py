@@ -33,6 +33,12 @@ class UnsupportedAssignor(KafkaError):
     code = ErrorCode.UNSUPPORTED_ASSIGNOR
 
 
+class AssignorFailed(KafkaError):
+    """An assignor raised, or gave out what it cannot give."""
+
+    code = ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 class NotServed(KafkaError):
     """`group.coordinator.rebalance.protocols` does not name this protocol, or the request is of a
     version from before it.
