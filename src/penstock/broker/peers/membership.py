@@ -34,10 +34,14 @@ class Membership:
 
     async def join(self) -> None:
         """Register; refused if another broker has the number."""
-        self.epoch = await membership.register(
+        epoch = await membership.register(
             self._store, self._broker, self._registration(), patience_s=self._patience_s
         )
-        self._registered(self.epoch)
+        self._take(epoch)
+
+    def _take(self, epoch: int) -> None:
+        self.epoch = epoch
+        self._registered(epoch)
 
     async def run(self) -> None:
         """Register anew whenever the registration is gone: the session has expired, or the
@@ -50,10 +54,12 @@ class Membership:
             while True:
                 self._wake.clear()
                 try:
-                    there = await self._store.get_many([path])
-                    if path not in there:
+                    node = (await self._store.get_many([path])).get(path)
+                    if node is None or node.ephemeral_owner != self._store.session_id:
                         logger.warning("broker %s was taken for dead: it joins anew", self._broker)
                         await self.join()
+                    elif node.created_zxid != self.epoch:  # it was in doubt, and is ours
+                        self._take(node.created_zxid)
                 except (StoreError, membership.BrokerIdInUse) as error:
                     logger.debug("broker %s is not registered: %s", self._broker, error)
                     await asyncio.sleep(RETRY_S)
