@@ -48,7 +48,7 @@ class Membership:
         controller took this broker for dead.
         """
         path = paths.broker(self._broker)
-        node = await self._store.watch(lambda _: self._wake.set(), data=[path])
+        watch = await self._store.watch(lambda _: self._wake.set(), data=[path])
         session = self._store.watch_session(self._session_changed)
         try:
             while True:
@@ -66,7 +66,7 @@ class Membership:
                     continue
                 await self._wake.wait()
         finally:
-            node.cancel()
+            watch.cancel()
             session.cancel()
 
     def _session_changed(self, _: SessionState) -> None:
