@@ -16,6 +16,8 @@ ELIGIBLE_LEADERS = (
 THROWN = "an exception in Kafka; we refuse each partition"
 STRICT = "bytes that break the protocol end the connection; Kafka's readers let some pass"
 EPOCH = "a producer without an epoch or a sequence could not be told from others"
+REFUSED_START = "told with every refusal of a batch that was read; Kafka does not for some"
+CUT_BATCH = "Kafka's last stable offset is then that of the batch, before the log's start"
 OFFSET_DELTA = "Kafka stores such a record, at an offset that the next batch has too"
 
 
@@ -59,6 +61,11 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("*", "*.configs[[]min.insync.replicas].synonyms*", ELIGIBLE_LEADERS),
     Expected("Produce: *", "*.error_message", "every refusal says why, not some of them"),
     Expected("Produce: *", "*.record_errors*", "errors per record are left out"),
+    Expected("Fetch: transaction, *", "responses[[]~t].*.error_message", "every refusal says why"),
+    Expected("Fetch: transaction, *", "responses[[]~t].*.log_start_offset", REFUSED_START),
+    Expected("Fetch: transaction, begun before*", "*.offset", CUT_BATCH),
+    Expected("Fetch: transaction, begun before*", "*.last_stable_offset", CUT_BATCH),
+    Expected("Fetch: transaction, begun before*", "*.aborted_transactions*", "none, null or empty"),
     Expected("Produce: a producer of epoch -1", "*", EPOCH),
     Expected("Produce: a record whose offset delta is wrong", "*", OFFSET_DELTA),
     Expected("Produce: bytes, records of size -2", "*", STRICT),

@@ -9,6 +9,7 @@ from differential.cases import (
     malformed,
     metadata,
     offsets,
+    open_transactions,
     pending_offsets,
     produce,
     producers,
@@ -31,6 +32,7 @@ CASES: list[Case] = [
     *replicas.CASES,
     *groups.CASES,
     *transactions.CASES,
+    *open_transactions.CASES,
     *pending_offsets.CASES,
     *features.CASES,
 ]
