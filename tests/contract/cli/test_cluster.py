@@ -90,6 +90,35 @@ def test_a_cluster_starts_stops_in_part_and_comes_back(
     assert "down" not in penstock("cluster", "status", "--dir", str(directory))
 
 
+def test_every_replica_is_shown_with_its_end_and_watermark(
+    directory: Path, started: dict[str, object]
+) -> None:
+    del directory
+    bootstrap = str(started["bootstrap"])
+    AdminClient({"bootstrap.servers": bootstrap}).create_topics([NewTopic("shown", 1)])[
+        "shown"
+    ].result()
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
+    for _ in range(3):
+        producer.produce("shown", b"x", partition=0)
+    assert producer.flush(20) == 0
+
+    def ends() -> list[tuple[int, int]]:
+        shown = json.loads(
+            penstock(
+                "partition", "describe", "shown", "0", "--bootstrap", bootstrap, "--format", "json"
+            )
+        )
+        assert sorted(shown["ar"]) == [0, 1]
+        assert shown["osr"] == []
+        return [(each["log_end_offset"], each["high_watermark"]) for each in shown["replicas"]]
+
+    wait_until(lambda: ends() == [(3, 3), (3, 3)], 10, "both replicas to know what is committed")
+    text = penstock("partition", "describe", "shown", "--bootstrap", bootstrap)
+    assert "ISR" in text
+    assert "leader" in text
+
+
 def test_a_process_that_was_killed_by_others_is_seen_to_be_down(
     directory: Path, started: dict[str, object]
 ) -> None:
