@@ -167,7 +167,7 @@ def test_what_is_outdated_stays_pending_until_the_controllers_next_word(code: Er
     desk.fetch(3, 0)
     assert len(desk.proposals) == 1
     desk.partition.lead(6, (1, 2), (1, 2, 3), 12)
-    assert desk.partition.in_sync.maximal == (1, 2)
+    assert list(desk.partition.in_sync.maximal) == [1, 2]
 
 
 @pytest.mark.parametrize(
