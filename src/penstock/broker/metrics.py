@@ -121,7 +121,11 @@ def _replicas(services: Services) -> dict[str, Metric]:
         f"{prefix}_partitioncount": gauge("Replicas held here.", count(lambda _: True)),
         f"{prefix}_underminisrpartitioncount": gauge(
             "Partitions led here with fewer replicas in sync than min.insync.replicas.",
-            count(lambda p: p.leads and len(p.isr) < p.min_insync_replicas),
+            count(lambda p: p.leads and len(p.isr) < p.min_isr),
+        ),
+        f"{prefix}_underreplicatedpartitions": gauge(
+            "Partitions led here with fewer replicas in sync than assigned.",
+            count(lambda p: p.leads and len(p.isr) < len(p.replicas)),
         ),
         "kafka_controller_kafkacontroller_activecontrollercount": gauge(
             "1 where this broker is the controller.",

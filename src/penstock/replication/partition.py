@@ -327,6 +327,12 @@ class Partition:
         """The offset before which a consumer may read."""
         return self.log.last_stable_offset if read_committed else self.log.high_watermark
 
+    def is_in_tenure(self, tenure: int) -> bool:
+        """Whether this broker has led all the time since `tenure` was read: if not, what it
+        appended then may have been cut off, whatever the high watermark says.
+        """
+        return self.leads and tenure == self.tenure
+
     def readable_followers(self, offset: int) -> Iterator[tuple[int, int, int]]:
         """Followers in sync that have `offset`: broker, end, and how long ago it had everything."""
         now_ms = self._environment.monotonic_ms()
