@@ -8,14 +8,25 @@ from pathlib import Path
 import pytest
 
 from leading_broker import TOPIC, Leading, leading
+from penstock.broker.coordinator_log import PartitionCoordinatorLog
+from penstock.broker.transaction_markers import Round
 from penstock.client.address import parse_addresses
 from penstock.client.connection import Connection, connect
 from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.coordinator.storage import RawRecord
+from penstock.coordinator.transaction.completion import Verdict
 from penstock.errors import ErrorCode
 from penstock.metadata.image import Broker
+from penstock.record.compression import Codec
 from penstock.replication.isr import FollowerFetch
 from penstock.testing.logs import batch_of
 from penstock.types import BrokerId
+from penstock.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
 from penstock.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -245,6 +256,80 @@ def test_latest_is_not_told_until_it_is_known(
         assert await listed(connection, -1, replica=1) == (0, 1)
         leader.partition().fetched(FollowerFetch(1, 1))
         assert await listed(connection, -1) == (0, 1)
+
+    run(tmp_path, test)
+
+
+def test_deleted_records_are_gone_from_every_live_replica(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        cluster = leader.services.cluster
+        other = Broker(BrokerId(1), 7, ())
+        cluster.image = replace(cluster.image, brokers={**cluster.image.brokers, other.id: other})
+        leader.lead(0, 3)
+        leader.append(b"a")
+        leader.partition().fetched(FollowerFetch(1, 1, 0, 7))
+        topic = DeleteRecordsTopic(
+            name=TOPIC, partitions=[DeleteRecordsPartition(partition_index=0, offset=1)]
+        )
+        request = DeleteRecordsRequest(topics=[topic], timeout_ms=30_000)
+        sent = connection.send(request, DeleteRecordsResponse)
+        async with asyncio.timeout(10):
+            while leader.partition().log.log_start_offset < 1:
+                await asyncio.sleep(0)
+        assert not sent.done()
+        leader.partition().fetched(FollowerFetch(1, 1, 1, 7))
+        (answer,) = (await sent).topics[0].partitions
+        assert (answer.error_code, answer.low_watermark) == (0, 1)
+        late = DeleteRecordsRequest(
+            topics=[
+                DeleteRecordsTopic(
+                    name=TOPIC, partitions=[DeleteRecordsPartition(partition_index=0, offset=-1)]
+                )
+            ],
+            timeout_ms=10,
+        )
+        leader.append(b"b")
+        leader.partition().fetched(FollowerFetch(1, 2, 1, 7))
+        (answer,) = (await connection.send(late, DeleteRecordsResponse)).topics[0].partitions
+        assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
+
+    run(tmp_path, test)
+
+
+def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path) -> None:
+    async def test(leader: Leading, _: Connection) -> None:
+        leader.lead(0, 3)
+        partition = leader.partition()
+        verdict = Verdict(producer_id=1, producer_epoch=0, committed=True)
+        round_ = Round(leader.services.markers, verdict, [partition.topic_partition], 0)
+        assert not round_.attempt()
+        partition.follow(1, 4, (0, 1), 20)
+        assert not round_.attempt(), "nobody leads here"
+        partition.lead(5, (0, 1), (0, 1), 21)
+        partition.fetched(FollowerFetch(1, 1))
+        assert partition.log.high_watermark == 1
+        assert not round_.attempt(), "the first one may not be what was committed"
+        assert partition.log.end_offset == 2
+        partition.fetched(FollowerFetch(1, 2))
+        assert round_.attempt()
+
+    run(tmp_path, test)
+
+
+def test_a_coordinator_does_not_take_anothers_record_for_its_own(tmp_path: Path) -> None:
+    async def test(leader: Leading, _: Connection) -> None:
+        leader.lead(0, 3)
+        partition, services = leader.partition(), leader.services
+        log = PartitionCoordinatorLog(partition, services.flusher, services.waiters, Codec.NONE)
+        end = log.append([RawRecord(b"key", b"value")], 0)
+        told: list[int] = []
+        log.when_committed(end, lambda: told.append(end))
+        partition.follow(1, 4, (0, 1), 20)
+        partition.heard(end, 0)
+        assert not log.is_committed(end)
+        for _turn in range(5):
+            await asyncio.sleep(0)
+        assert told == []
 
     run(tmp_path, test)
 

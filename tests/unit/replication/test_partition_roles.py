@@ -44,7 +44,7 @@ class Desk:
         return self.partition.append(batch, read_header(batch), acks, 0).last_offset
 
     def fetch(self, replica: int, offset: int, broker_epoch: int = 7) -> None:
-        self.partition.fetched(FollowerFetch(replica, offset, 0, broker_epoch))
+        self.partition.fetched(FollowerFetch(replica, offset, broker_epoch=broker_epoch))
 
     @property
     def committed(self) -> int:
@@ -187,6 +187,17 @@ def test_an_answer_that_comes_after_the_controllers_next_word_is_ignored() -> No
     desk.partition.lead(6, (1, 2), (1, 2, 3), 12)
     desk.partition.settle(desk.proposals[0], Accepted(5, 11, (1, 2, 3)))
     assert (desk.partition.isr, desk.partition.partition_epoch) == ((1, 2), 12)
+
+
+def test_the_controllers_word_twice_does_not_end_a_proposal() -> None:
+    """Else the leader would never hear that the controller agreed, nor ask again."""
+    desk = leading()
+    desk.append()
+    desk.now_ms += LAG_MS + 1
+    desk.partition.shrink()
+    desk.partition.lead(5, (1, 2, 3), (1, 2, 3), 10)
+    desk.partition.settle(desk.proposals[0], Accepted(5, 11, (1,)))
+    assert desk.partition.isr == (1,)
 
 
 # Roles
