@@ -109,10 +109,11 @@ def after_error(partition: Partition, code: int) -> Next:
         case ErrorCode.OFFSET_OUT_OF_RANGE:
             return Next.FIND_RANGE
         case ErrorCode.FENCED_LEADER_EPOCH:
-            logger.info("%s: a newer leader was elected", partition.topic_partition)
+            logger.debug("%s: a newer leader was elected", partition.topic_partition)
             return Next.AWAIT_LEADER
         case _:
-            logger.info("%s: its leader answers %s", partition.topic_partition, code)
+            # As a rule the leader has not heard yet that it leads, or that the topic is new.
+            logger.debug("%s: its leader answers %s", partition.topic_partition, code)
             return Next.LATER
 
 
