@@ -36,6 +36,9 @@ FIRST_EPOCH = 1
 Kafka: 0 is the epoch of members who join.
 """
 
+NO_HASH = 0
+"""Of topics that nobody has looked at, and so none's."""
+
 
 class GroupState(Enum):
     """By the names that clients see."""
@@ -71,7 +74,7 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
 
     id: str
     epoch: int = 0
-    metadata_hash: int = 0
+    metadata_hash: int = NO_HASH
     members: Mapping[str, ConsumerMember] = {}
     target_epoch: int = 0
     target: Mapping[str, Share] = {}

@@ -7,14 +7,12 @@ again, which its heartbeats tell it.
 
 import msgspec
 
-from penstock.coordinator.group.consumer.group import ConsumerGroup, Topics
+from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.heartbeat import checked_member
 from penstock.coordinator.group.consumer.member import (
     ClassicTerms,
     ConsumerMember,
     MemberState,
-    Share,
-    TopicIdPartition,
 )
 from penstock.coordinator.group.consumer.turn import ConsumerTurn
 from penstock.coordinator.group.embedded import CONSUMER, assignment_bytes, read_subscription
@@ -24,9 +22,9 @@ from penstock.coordinator.group.membership import Leaving, Syncing
 from penstock.coordinator.group.migration.downgrade import (
     downgrade,
     may_downgrade,
-    named,
     without,
 )
+from penstock.coordinator.group.migration.share import names_of, owned
 from penstock.coordinator.group.refusal import (
     GroupMaxSizeReached,
     IllegalGeneration,
@@ -75,16 +73,6 @@ def _subscription(asked: Joining) -> ConsumerProtocolSubscription:
         raise InconsistentGroupProtocol(f"no subscription of a consumer: {error}") from None
 
 
-def owned(told: ConsumerProtocolSubscription, topics: Topics) -> Share:
-    """What a cooperative member still has; an eager one has given everything up to join."""
-    return frozenset(
-        TopicIdPartition(topics[each.topic].id, index)
-        for each in told.owned_partitions
-        if each.topic in topics
-        for index in each.partitions
-    )
-
-
 def _replaced(turn: ConsumerTurn, asked: Joining, member_id: str) -> ConsumerMember | None:
     """The static member whose place this one takes, if it does."""
     if asked.instance_id is None:
@@ -127,7 +115,7 @@ def sync(turn: ConsumerTurn, asked: Syncing) -> Synced | KafkaError:
         return _again(turn, member)
     turn.heard(member.id)
     turn.keep(member.id, act_by_ms=None)
-    share = assignment_bytes(named(member.assigned, turn.world.topics), terms.protocol.metadata)
+    share = assignment_bytes(names_of(member.assigned, turn.world.topics), terms.protocol.metadata)
     return Synced(asked.protocol_type, asked.protocol, share)
 
 
