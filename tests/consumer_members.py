@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.consumer.group import ConsumerGroup, Topic
@@ -124,3 +126,13 @@ def settle(*consumers: Consumer) -> None:
         if consumers[0].cluster.group.state.value == "Stable":
             return
     raise AssertionError(f"{consumers[0].cluster.group} is not stable")
+
+
+def durable(group: ConsumerGroup) -> tuple[Any, ...]:
+    """What records hold of a group."""
+    members = {
+        name: msgspec.structs.replace(each, deadline_ms=0, act_by_ms=None)
+        for name, each in group.members.items()
+    }
+    target: dict[str, Share] = dict(group.target)
+    return group.epoch, group.metadata_hash, group.target_epoch, members, target, group.regexes
