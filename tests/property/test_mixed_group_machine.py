@@ -29,9 +29,16 @@ class MixedGroupMachine(RuleBasedStateMachine):
     becomes stable, with everything given out.
     """
 
-    @initialize(cooperative=st.booleans(), policy=st.sampled_from(POLICIES))
-    def begin(self, cooperative: bool, policy: str) -> None:
-        config = GroupConfig(group_consumer_migration_policy=policy)
+    @initialize(
+        cooperative=st.booleans(),
+        policy=st.sampled_from(POLICIES),
+        interval_ms=st.sampled_from([0, 1000]),
+    )
+    def begin(self, cooperative: bool, policy: str, interval_ms: int) -> None:
+        config = GroupConfig(
+            group_consumer_migration_policy=policy,
+            group_consumer_assignment_interval_ms=interval_ms,
+        )
         self.cluster = Cluster(config=config)
         self.cluster.set_topics(t=4, u=3)
         self.classic = [

@@ -24,6 +24,7 @@ def test_the_group_does_what_the_transcript_tells(path: Path) -> None:
     policy = path.stem.rpartition("_")[2]
     config = GroupConfig(
         group_initial_rebalance_delay_ms=0,
+        group_consumer_assignment_interval_ms=0,
         group_consumer_migration_policy=policy if policy in POLICIES else "bidirectional",
     )
     told = replayed(path, config, ConsumerStory)

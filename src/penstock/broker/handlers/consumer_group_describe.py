@@ -55,7 +55,7 @@ def consumer_group_describe(
 
 
 def described(group: ConsumerGroup, operations: int, ctx: Context) -> DescribedGroup:
-    default = ctx.services.config.group.group_consumer_assignors[0]
+    default = ctx.services.groups.assignors.default
     return DescribedGroup(
         group_id=group.id,
         group_state=group.state.value,

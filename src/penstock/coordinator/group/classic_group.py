@@ -69,12 +69,19 @@ class ClassicGroup(msgspec.Struct, frozen=True):
         if generation != self.generation:
             raise IllegalGeneration(f"{self.id} is at generation {self.generation}")
 
-    def supports(self, protocol_type: str, protocols: Iterable[ProtocolMetadata]) -> bool:
-        """A newcomer must know a strategy that everybody knows."""
+    def supports(
+        self, protocol_type: str, protocols: Iterable[ProtocolMetadata], member_id: str
+    ) -> bool:
+        """Whoever joins must know a strategy that everybody knows."""
         names = {each.name for each in protocols}
         if not self.members:
             return bool(protocol_type) and bool(names)
-        return protocol_type == self.protocol_type and not names.isdisjoint(self._common())
+        if protocol_type != self.protocol_type:
+            return False
+        known = self.members.get(member_id)
+        if known is not None and names == {each.name for each in known.protocols}:
+            return True  # it was let in with these: a large group need not be asked again
+        return not names.isdisjoint(self._common())
 
     def _common(self) -> set[str]:
         """The strategies that every member knows."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assignors
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
 from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, Reader
@@ -15,8 +16,9 @@ from penstock.coordinator.group.offsets import CommittedOffset, Committer, Offse
 from penstock.coordinator.group.operation import group as groups
 from penstock.coordinator.group.operation import member as members
 from penstock.coordinator.group.operation import offset as offset_operations
+from penstock.coordinator.group.rebalance_log import Rebalances, UnderWay
 from penstock.coordinator.group.records import OffsetRecord, StoredRecord
-from penstock.coordinator.group.refusal import InvalidGroupId
+from penstock.coordinator.group.refusal import GroupIdNotFound, InvalidGroupId
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.keys import partition_for
 from penstock.coordinator.outcome import Done, Now, Ticket
@@ -36,9 +38,13 @@ class GroupCoordinator:
     """
 
     def __init__(
-        self, runtime: Runtime[GroupShard, StoredRecord], partition_count: Callable[[], int]
+        self,
+        runtime: Runtime[GroupShard, StoredRecord],
+        partition_count: Callable[[], int],
+        assignors: Assignors = OFFERED,
     ) -> None:
         self.runtime, self._partition_count = runtime, partition_count
+        self.assignors = assignors
 
     def partition_of(self, group: str) -> int:
         return partition_for(group, self._partition_count())
@@ -133,6 +139,17 @@ class GroupCoordinator:
         return self._run(
             group, lambda shard, _, ticket: groups.describe_consumer(shard, ticket, named(group))
         )
+
+    def rebalances(self, group: str) -> Rebalances:
+        shard = self.runtime.shard(self.partition_of(group))
+        known = shard.consumer_groups.get(group) or shard.groups.get(group)
+        if known is None:
+            raise GroupIdNotFound(f"Group {group} not found.")
+        under_way = None
+        if known.rebalance_reason:
+            for_ms = self.runtime.now().steady_ms - known.rebalance_began_ms
+            under_way = UnderWay(known.rebalance_reason, for_ms)
+        return Rebalances(group, shard.rebalances.of(group), under_way)
 
     def _run(
         self, group: str, operation: Callable[[GroupShard, Now, Ticket[T]], Decision]

@@ -24,6 +24,8 @@ class Kept(msgspec.Struct, frozen=True):
     group: ClassicGroup | ConsumerGroup | None = None
     finished: tuple[Rebalance, ...] = ()
     next_check_ms: int | None = None
+    only_heard: bool = False
+    """A member was heard of and nothing else: no deadline has come nearer."""
 
 
 Decision: TypeAlias = Outcome[StoredRecord, Kept]
@@ -35,6 +37,12 @@ def decided(turn: Turn, before: tuple[StoredRecord, ...] = ()) -> Decision:
     records = (GroupRecord(group.id, metadata_of(group)),) if turn.stored else ()
     kept = Kept(turn.now_ms, group, tuple(turn.finished))
     return Outcome((*before, *records), tuple(turn.answers), kept)
+
+
+def heard(turn: Turn, records: tuple[StoredRecord, ...] = ()) -> Decision:
+    """What a turn came to that did no more than hear of a member, as most do."""
+    kept = Kept(turn.now_ms, turn.group, only_heard=True)
+    return Outcome(records, tuple(turn.answers), kept)
 
 
 def decided_consumer(

@@ -5,6 +5,7 @@ What can be asked of them is in `operation`.
 
 from collections.abc import Callable
 
+from penstock.config.consumer_group import ConsumerGroupConfig, group_defaults
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group import membership
 from penstock.coordinator.group.classic_group import ClassicGroup
@@ -35,8 +36,12 @@ class GroupShard:
         config: GroupConfig,
         assignors: Assignors = OFFERED,
         topics: Callable[[], Topics] = dict,
+        settings: Callable[[str], ConsumerGroupConfig] | None = None,
     ) -> None:
         self.config, self._assignors, self._topics = config, assignors, topics
+        defaults = group_defaults(config)
+        self._settings = settings or (lambda _: defaults)
+        """What each group of the consumer protocol has set for itself."""
         self.groups: dict[str, ClassicGroup] = {}
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """No name is in both."""
@@ -58,7 +63,8 @@ class GroupShard:
         return Turn(group, self.config, now)
 
     def consumer_turn(self, group: ConsumerGroup, now: Now) -> ConsumerTurn:
-        world = World(self.config, self._assignors, self._topics(), now)
+        settings = self._settings(group.id)
+        world = World(self.config, settings, self._assignors, self._topics(), now)
         return ConsumerTurn(group, world, self.rebalances.of(group.id))
 
     # --- what follows from decisions
@@ -118,7 +124,8 @@ class GroupShard:
             self.consumer_groups[group.id] = group
         else:
             self.groups[group.id] = group
-        self._deadlines.set(group.id, group.next_deadline_ms(), soft.now_ms)
+        if not soft.only_heard:
+            self._deadlines.set(group.id, group.next_deadline_ms(), soft.now_ms)
         for each in soft.finished:
             self.rebalances.add(group.id, each)
 

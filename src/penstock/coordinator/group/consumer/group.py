@@ -84,6 +84,10 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
     # What no record holds:
     seen: Topics | None = None
     """The topics that all this rests on; others are noticed because it is not they."""
+    seen_ms: int = 0
+    """When that was, in steady time."""
+    assigned_ms: int | None = None
+    """When the target was last worked out, or could not be; None: not by this coordinator."""
     rebalance_reason: str = ""
     rebalance_began_ms: int = 0
 

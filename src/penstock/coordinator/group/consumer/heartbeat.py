@@ -11,6 +11,7 @@ from penstock.coordinator.group.consumer.member import (
     Share,
 )
 from penstock.coordinator.group.consumer.refusal import (
+    AssignorFailed,
     FencedMemberEpoch,
     InvalidHeartbeat,
     UnreleasedInstanceId,
@@ -93,9 +94,9 @@ def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
     if known is None and len(turn.group.members) >= turn.world.config.group_consumer_max_size:
         raise GroupMaxSizeReached(f"{turn.world.config.group_consumer_max_size} members")
     had = known.assigned if known is not None else NOTHING
+    epoch = turn.group.epoch
     turn.subscribed(known, _updated(known or ConsumerMember(id=asked.member_id), asked))
-    turn.look_at_topics()
-    turn.assign()
+    bring_up_to_date(turn, is_news=turn.group.epoch > epoch)
     turn.reconcile(asked.member_id, asked.owned)
     turn.heard(asked.member_id)
     turn.finish()
@@ -106,8 +107,20 @@ def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
     )
 
 
+def bring_up_to_date(turn: ConsumerTurn, *, is_news: bool) -> None:
+    """Notice what changed, and work the target out if it is time."""
+    turn.look_at_topics()
+    try:
+        turn.assign()
+    except AssignorFailed:
+        if is_news:
+            raise
+        # The member only lives: it keeps what it has until the assignor is up to its work.
+        turn.put_off()
+
+
 def _interval_ms(turn: ConsumerTurn) -> int:
-    usual_ms = turn.world.config.group_consumer_heartbeat_interval_ms
+    usual_ms = turn.world.settings.consumer_heartbeat_interval_ms
     if turn.group.state is GroupState.STABLE:
         return usual_ms
     return min(usual_ms, RECONCILING_INTERVAL_MS)

@@ -8,7 +8,7 @@ again, which its heartbeats tell it.
 import msgspec
 
 from penstock.coordinator.group.consumer.group import ConsumerGroup
-from penstock.coordinator.group.consumer.heartbeat import checked_member
+from penstock.coordinator.group.consumer.heartbeat import bring_up_to_date, checked_member
 from penstock.coordinator.group.consumer.member import (
     ClassicTerms,
     ConsumerMember,
@@ -52,9 +52,9 @@ def join(turn: ConsumerTurn, asked: Joining) -> Joined:
     told = _subscription(asked)
     replaced = _replaced(turn, asked, member_id)
     known = turn.group.members.get(member_id)
+    epoch = turn.group.epoch
     turn.subscribed(known, _updated(known or ConsumerMember(id=member_id), asked, told))
-    turn.look_at_topics()
-    turn.assign()
+    bring_up_to_date(turn, is_news=turn.group.epoch > epoch)
     turn.reconcile(member_id, owned(told, turn.world.topics))
     turn.heard(member_id)
     turn.keep(member_id, act_by_ms=turn.now_ms + asked.rebalance_timeout_ms)
@@ -109,8 +109,9 @@ def sync(turn: ConsumerTurn, asked: Syncing) -> Synced | KafkaError:
         raise InconsistentGroupProtocol(f"{asked.protocol_type} is not {CONSUMER}")
     if asked.protocol not in {None, terms.protocol.name}:
         raise InconsistentGroupProtocol(f"{asked.protocol} is not {terms.protocol.name}")
+    bring_up_to_date(turn, is_news=False)
     revokes = member.state is MemberState.UNREVOKED_PARTITIONS
-    if turn.group.epoch > member.epoch and not revokes:
+    if turn.group.target_epoch > member.epoch and not revokes:
         # One that revokes has joined in this epoch, and comes again when it has revoked.
         return _again(turn, member)
     turn.heard(member.id)
@@ -123,14 +124,14 @@ def heartbeat(turn: ConsumerTurn, who: Leaving, generation: int) -> KafkaError |
     """Keep a session alive; what it returns tells the member to join again."""
     member, _ = _checked(turn.group, who.member_id, who.instance_id, generation)
     turn.heard(member.id)
-    turn.look_at_topics()
+    bring_up_to_date(turn, is_news=False)
     member = turn.group.members[member.id]
     return _again(turn, member) if _must_join(turn.group, member) else None
 
 
 def _must_join(group: ConsumerGroup, member: ConsumerMember) -> bool:
     """There is something new, or something that it waited for is free, or it is to revoke."""
-    if member.epoch < group.epoch:
+    if member.epoch < group.target_epoch:
         return True
     match member.state:
         case MemberState.STABLE:

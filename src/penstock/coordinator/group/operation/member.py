@@ -8,7 +8,13 @@ from penstock.coordinator.group.consumer.group import ConsumerGroup, new_group
 from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
 from penstock.coordinator.group.consumer.member import LEFT_FOR_NOW
 from penstock.coordinator.group.consumer.turn import ConsumerTurn
-from penstock.coordinator.group.decision import Decision, Refused, decided, decided_consumer
+from penstock.coordinator.group.decision import (
+    Decision,
+    Refused,
+    decided,
+    decided_consumer,
+    heard,
+)
 from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, Synced
 from penstock.coordinator.group.membership import Leaving, Syncing
@@ -63,7 +69,7 @@ def heartbeat(
     turn = shard.turn(known, now)
     refused = membership.heartbeat(turn, who.member_id, who.instance_id, generation)
     turn.answer(ticket, refused or Done())
-    return decided(turn)
+    return heard(turn)
 
 
 def leave(

@@ -53,7 +53,7 @@ def commit(
     if known is not None and member is not None:
         turn = shard.turn(known, now)
         turn.heard(member)  # whoever commits lives
-        kept = Kept(now.steady_ms, turn.group)
+        kept = Kept(now.steady_ms, turn.group, only_heard=True)
     return Outcome(records, (answer(ticket, refused),), kept, producer=producer)
 
 
