@@ -126,12 +126,8 @@ class ClassicConsumer:
             if isinstance(joined, KafkaError):
                 self._refused(joined)
             else:
-                self.id, self.generation, self.must_join = (
-                    joined.member_id,
-                    joined.generation,
-                    False,
-                )
-                self._leads = joined.members
+                self.id, self.generation = joined.member_id, joined.generation
+                self.must_join, self.must_sync, self._leads = False, True, joined.members
         if self.syncing is not None and self.syncing.reply is not None:
             synced, self.syncing = self.syncing.reply, None
             if isinstance(synced, KafkaError):

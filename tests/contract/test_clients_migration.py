@@ -4,6 +4,7 @@ records flow: none is lost, commits stand, and no partition ever has two owners.
 The real Kafka is held to the same (`PENSTOCK_ORACLE=1`, or `make soak`).
 """
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -21,6 +22,7 @@ from peers.kafka import KafkaCluster
 from peers.lines import LineProcess
 from peers.penstock import PenstockBroker
 from peers.process import PeerError
+from peers.tools import tool
 
 pytestmark = pytest.mark.peer
 
@@ -177,3 +179,32 @@ def test_a_group_is_rolled_to_the_other_protocol_and_back(broker: Target, start:
         for place in range(3):
             work.remove(place)
     assert set(work.committed) == set(range(PARTITIONS))
+
+
+def test_kafka_reads_the_records_of_a_mixed_group(tmp_path: Path) -> None:
+    """By the coordinator's own decoder, which knows every field."""
+    with penstock(tmp_path) as broker:
+        with (
+            closing(LibrdkafkaClient(broker.bootstrap, "classic", "range")) as classic,
+            closing(LibrdkafkaClient(broker.bootstrap, "consumer")) as consumer,
+        ):
+            classic.create_topic("t", partitions=PARTITIONS)
+            work = Work(classic, "t")
+            for place, client in enumerate((classic, consumer)):
+                work.add(place, client.join("g", "t"))
+                work.settle()
+            for place in (1, 0):  # the group is classic in the end
+                work.remove(place)
+        logs = broker.data_dir(0).glob("__consumer_offsets-*/*.log")
+        (log,) = (each for each in logs if each.stat().st_size)
+        printed = tool("kafka-dump-log", "--offsets-decoder", "--files", str(log)).stdout
+    values = [
+        json.loads(line.partition(" payload: ")[2])["data"]
+        for line in printed.splitlines()
+        if " payload: {" in line
+    ]
+    terms = [each["classicMemberMetadata"] for each in values if "classicMemberMetadata" in each]
+    assert None in terms, "the member of the consumer protocol"
+    assert any(each and each["supportedProtocols"][0]["name"] == "range" for each in terms), printed
+    generations = [each for each in values if each.get("protocolType") == "consumer"]
+    assert [each for each in generations if each["members"]], printed
