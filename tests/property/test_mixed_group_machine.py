@@ -1,5 +1,5 @@
 """Members of both protocols come, go, stall and vanish in one group, in any order; it changes hands
-as often; topics change; and the coordinator is lost now and then.
+as often; topics come and grow; and the coordinator is lost now and then.
 """
 
 from hypothesis import settings
@@ -40,11 +40,12 @@ class MixedGroupMachine(RuleBasedStateMachine):
             group_consumer_assignment_interval_ms=interval_ms,
         )
         self.cluster = Cluster(config=config)
-        self.cluster.set_topics(t=4, u=3)
+        self.cluster.set_topics(t=3)
         self.classic = [
             ClassicConsumer(self.cluster, f"a{number}", cooperative) for number in range(3)
         ]
         self.consumers = [Consumer(self.cluster, f"b{number}") for number in range(3)]
+        self.missed: set[int] = set()
         self.committed: dict[TopicPartition, int] = {}
 
     @property
@@ -91,18 +92,24 @@ class MixedGroupMachine(RuleBasedStateMachine):
 
     @rule(number=NUMBERS, deaf=st.booleans(), slow=st.booleans())
     def live(self, number: int, deaf: bool, slow: bool) -> None:
-        """A deaf member does not get the answer; a slow one still has all that it had."""
+        """A deaf member does not get the answer, and says everything the next time; a slow one
+        still has all that it had.
+        """
         consumer = self.consumers[number]
         if not consumer.epoch:
             return
         epoch, had = consumer.epoch, consumer.has
+        everything = {"rebalance_timeout_ms": 5000, "topics": consumer.topics}
+        said = everything if number in self.missed else {}
+        self.missed.discard(number)
         try:
-            consumer.beat()
+            consumer.beat(**said)
         except (UnknownMemberId, FencedMemberEpoch, GroupIdNotFound):
             consumer.epoch, consumer.has = 0, NOTHING
             return
         if deaf:
             consumer.epoch, consumer.has = epoch, had
+            self.missed.add(number)
         elif slow:
             consumer.has |= had
 
@@ -132,13 +139,11 @@ class MixedGroupMachine(RuleBasedStateMachine):
         self.cluster.pass_ms(milliseconds)
         self._hear()
 
-    @rule(t=st.integers(1, 6), u=st.integers(0, 3))
-    def change_topics(self, t: int, u: int) -> None:
-        self.cluster.set_topics(t=t, **({"u": u} if u else {}))
-        for member in self.everybody:
-            # What is gone nobody has; a client hears of that from its fetches.
-            there = {topic.id: len(topic.partitions) for topic in self.cluster.topics.values()}
-            member.has = frozenset(p for p in member.has if p.partition < there.get(p.topic_id, 0))
+    @rule(t=st.integers(0, 1), u=st.integers(0, 1))
+    def grow_topics(self, t: int, u: int) -> None:
+        """A topic comes with its first partition."""
+        counts = {name: len(topic.partitions) for name, topic in self.cluster.topics.items()}
+        self.cluster.set_topics(t=counts["t"] + t, **_there(u=counts.get("u", 0) + u))
 
     @rule()
     def lose_the_coordinator(self) -> None:
@@ -208,6 +213,10 @@ class MixedGroupMachine(RuleBasedStateMachine):
         topics = self.cluster.topics
         everything = sum(len(topics[name].partitions) for name in wanted & topics.keys())
         assert sum(len(each.has) for each in members) == everything
+
+
+def _there(**counts: int) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
 
 
 def _is_member(each: ClassicConsumer | Consumer) -> bool:

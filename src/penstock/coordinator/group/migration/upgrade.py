@@ -32,6 +32,11 @@ from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtoc
 ALLOWED = {"upgrade", "bidirectional"}
 """The values of `group.consumer.migration.policy` with which groups are upgraded."""
 
+STICKY = {"sticky", "cooperative-sticky"}
+"""Strategies of the clients whose own data is what members had last, which the coordinator knows
+better. librdkafka sends it back with the shares; Kafka takes it for a custom assignor's.
+"""
+
 
 def check(group: ClassicGroup, config: GroupConfig) -> None:
     """Refuse groups that must stay as they are. Clients know this error as `not a consumer group`,
@@ -96,7 +101,7 @@ def _with_shares(group: ClassicGroup, topics: Topics) -> Iterator[Standing]:
     for member in group.members.values():
         try:
             told[member.id] = _subscription(member, group)
-            shares[member.id] = _share(member, topics)
+            shares[member.id] = _share(member, group.protocol, topics)
         except ProtocolError as error:
             raise GroupIdNotFound(f"{member.id} of {group.id}: {error}") from None
     taken = NOTHING.union(*shares.values())
@@ -114,11 +119,11 @@ def _subscription(member: Member, group: ClassicGroup) -> ConsumerProtocolSubscr
     return read_subscription(member.metadata(group.protocol) or member.protocols[0].metadata)
 
 
-def _share(member: Member, topics: Topics) -> Share:
+def _share(member: Member, protocol: str | None, topics: Topics) -> Share:
     if not member.assignment:
         return NOTHING  # it has joined and never synced
     share = read_assignment(member.assignment)
-    if share.user_data:
+    if share.user_data and protocol not in STICKY:
         raise ProtocolError("its assignor keeps data of its own, which would be lost")
     return share_by_name(share.assigned_partitions, topics)
 
