@@ -3,10 +3,12 @@
 from differential.case import Case
 from differential.cases import (
     configs,
+    consumer_groups,
     fetch,
     groups,
     malformed,
     metadata,
+    migration,
     offsets,
     produce,
     producers,
@@ -28,5 +30,7 @@ CASES: list[Case] = [
     *configs.CASES,
     *replicas.CASES,
     *groups.CASES,
+    *consumer_groups.CASES,
+    *migration.CASES,
     *transactions.CASES,
 ]

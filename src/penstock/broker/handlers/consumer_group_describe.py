@@ -1,7 +1,8 @@
 """ConsumerGroupDescribe (key 69, v0-v1): a group of the consumer protocol and its members.
 
 Refused: groups that do not exist or speak the classic protocol. Partitions of topics that have
-been deleted are left out, as they have no name any more.
+been deleted are left out, as they have no name any more. Nothing is told where
+`group.coordinator.rebalance.protocols` leaves the consumer protocol out.
 """
 
 from penstock.broker.context import Context
@@ -11,7 +12,8 @@ from penstock.broker.waiters import Parked
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember, Share
 from penstock.coordinator.group.consumer.records import by_topic
-from penstock.errors import KafkaError
+from penstock.coordinator.group.embedded import CONSUMER
+from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,
@@ -21,13 +23,21 @@ from penstock.wire.messages.consumer_group_describe import (
     TopicPartitions,
 )
 
-CONSUMER_MEMBER = 1
-"""A member of the consumer protocol; 0 would be one of the classic."""
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+"""Which protocol a member speaks."""
 
 
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, ctx: Context
 ) -> ConsumerGroupDescribeResponse | Parked[ConsumerGroupDescribeResponse]:
+    config = ctx.services.config.group
+    if CONSUMER not in config.group_coordinator_rebalance_protocols:
+        return ConsumerGroupDescribeResponse(
+            groups=[
+                DescribedGroup(group_id=name, error_code=ErrorCode.UNSUPPORTED_VERSION)
+                for name in request.group_ids
+            ]
+        )
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
     tickets = [ctx.services.groups.describe_consumer(name) for name in request.group_ids]
 
@@ -41,7 +51,7 @@ def consumer_group_describe(
             ]
         )
 
-    return answered(tickets, respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+    return answered(tickets, respond, ctx, config.offsets_commit_timeout_ms)
 
 
 def described(group: ConsumerGroup, operations: int, ctx: Context) -> DescribedGroup:
@@ -66,10 +76,10 @@ def member(each: ConsumerMember, group: ConsumerGroup, ctx: Context) -> Member:
         client_id=each.client_id,
         client_host=each.client_host,
         subscribed_topic_names=sorted(each.topics),
-        subscribed_topic_regex=each.regex,
+        subscribed_topic_regex=each.regex or "",
         assignment=assignment(each.holds, ctx),
         target_assignment=assignment(group.target.get(each.id, NOTHING), ctx),
-        member_type=CONSUMER_MEMBER,
+        member_type=CONSUMER_MEMBER if each.classic is None else CLASSIC_MEMBER,
     )
 
 
