@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from differential.embedded import FIELDS, renamed
 from penstock.record.batch import CorruptBatch, batches, seal
 from penstock.types import NO_UUID, Uuid
 from penstock.wire.messages.init_producer_id import InitProducerIdResponse
@@ -69,6 +70,8 @@ class Symbols:
         return _mapped(message, self._symbolic)
 
     def _concrete(self, name: str, value: Any) -> Any:
+        if isinstance(value, bytes) and name in FIELDS:
+            return renamed(name, value, self.concrete)
         if isinstance(value, str) and value.startswith("~"):
             if value.startswith("~member "):
                 return self.members[int(value.removeprefix("~member ")) - 1]
@@ -102,6 +105,8 @@ class Symbols:
         return bytes(out)
 
     def _symbolic(self, name: str, value: Any) -> Any:
+        if isinstance(value, bytes) and name in FIELDS:
+            return renamed(name, value, lambda message: _mapped(message, self._symbolic))
         if isinstance(value, str):
             if value in self.members:
                 return member(self.members.index(value) + 1)

@@ -26,12 +26,26 @@ class Written:
 
     def __init__(self, partition: Partition, end: int, *, needs_flush: bool) -> None:
         self._partition, self._end, self._needs_flush = partition, end, needs_flush
+        self._tenure = partition.tenure
+        self.was_committed = False
+
+    @property
+    def where(self) -> TopicPartition:
+        return self._partition.topic_partition
+
+    @property
+    def is_lost(self) -> bool:
+        """Another broker leads now, and may not have it."""
+        return not self._partition.is_in_tenure(self._tenure)
 
     def is_committed(self) -> bool:
         log = self._partition.log
-        return log.high_watermark >= self._end and (
-            not self._needs_flush or log.recovery_point >= self._end
+        self.was_committed = self.was_committed or (
+            not self.is_lost
+            and log.high_watermark >= self._end
+            and (not self._needs_flush or log.recovery_point >= self._end)
         )
+        return self.was_committed
 
 
 class MarkerLogs:
@@ -123,6 +137,9 @@ class Round:
 
     def attempt(self) -> bool | None:
         """True once all have it for good; None: not yet."""
+        lost = [each for each in self._written if each.is_lost and not each.was_committed]
+        self._missing.update(each.where for each in lost)
+        self._written = [each for each in self._written if each not in lost]
         for where in sorted(self._missing):
             try:
                 self._written.append(self._logs.append(where, self._verdict, self._epoch))
