@@ -41,6 +41,8 @@ VARYING: dict[str, str] = {
     r"(\"size\"|\"commitTimestamp\"|\"expireTimestamp\"):-?\d+": r"\1:N",
     r"\"logDir\":\"[^\"]*\"": '"logDir":"DIR"',
     r"/\S+/(penstock|pytest)-\S+": "PATH",
+    # Why a topic is refused, each says in its own words; the exception says what kind it is.
+    r"(Error while executing topic command :).*": r"\1",
 }
 
 

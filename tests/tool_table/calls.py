@@ -58,7 +58,11 @@ RECORDS = [
     _offsets("--topic-partitions t:0-2,u:1 --time -2"),
     _offsets("--topic none"),
     _offsets("--topic u --time 4102444800000"),
-    Call("kafka-console-consumer", "--topic t --partition 1 --offset 2 --max-messages 3"),
+    Call(
+        "kafka-console-consumer",
+        "--topic t --partition 1 --offset 2 --max-messages 3"
+        " --formatter-property print.offset=true --formatter-property print.key=true",
+    ),
     Call("kafka-delete-records", "--offset-json-file {file}", content=_records_before(2)),
     Call("kafka-delete-records", "--offset-json-file {file}", content=_records_before(-1)),
     Call("kafka-delete-records", "--offset-json-file {file}", content=_records_before(1, 7)),
