@@ -10,7 +10,9 @@ from penstock.controller.configs import (
 )
 from penstock.controller.office import Office
 from penstock.metadata import paths
+from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ImageDelta
+from penstock.metadata.reader import read_configs
 from penstock.metadata.records import ConfigChange, ConfigOverrides, encode
 from penstock.metadata.store import Create, Delete, MetadataStore, Operation, Set
 
@@ -78,3 +80,19 @@ async def _drop_old_notifications(office: Office, now_ms: int) -> None:
         if now_ms - node.created_ms > NOTIFICATION_LIFE_MS
     ]
     await office.term.write_each(old)  # each broker may have done so before us
+
+
+async def reread(office: Office) -> None:
+    """Take over what others have written into the store by themselves, as Kafka's tools do."""
+    delta = changed_configs(
+        office.image,
+        await read_configs(office.store, paths.CONFIG_TOPICS),
+        await read_configs(office.store, paths.CONFIG_BROKERS),
+        await read_configs(office.store, paths.CONFIG_GROUPS),
+    )
+    if delta is not None:
+        await office.announce(
+            delta,
+            topic_configs=delta.topic_configs,
+            broker_configs=bool(delta.broker_configs) or delta.default_broker_config is not None,
+        )

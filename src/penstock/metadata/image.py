@@ -31,6 +31,8 @@ class Broker(Struct, frozen=True):
     epoch: int
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
+    page_cache_lost: bool = False
+    """Its machine went down under it: its logs may lack what was acknowledged but not synced."""
 
     def endpoint(self, listener: str) -> Endpoint | None:
         """Its address on the listener of this name, if it has one."""

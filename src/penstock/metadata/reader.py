@@ -103,7 +103,13 @@ async def read_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
 def broker_of(broker_id: BrokerId, node: Node) -> Broker:
     """The broker that registered by this node."""
     registration = decode(BrokerRegistration, node)
-    return Broker(broker_id, node.created_zxid, registration.addresses(), registration.rack_name())
+    return Broker(
+        broker_id,
+        node.created_zxid,
+        registration.addresses(),
+        registration.rack_name(),
+        page_cache_lost=registration.page_cache_lost is True,
+    )
 
 
 def partition_of(
