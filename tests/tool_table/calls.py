@@ -60,7 +60,7 @@ RECORDS = [
     _offsets("--topic u --time 4102444800000"),
     Call(
         "kafka-console-consumer",
-        "--topic t --partition 1 --offset 2 --max-messages 3"
+        "--topic t --partition 1 --offset earliest --max-messages 3"
         " --formatter-property print.offset=true --formatter-property print.key=true",
     ),
     Call("kafka-delete-records", "--offset-json-file {file}", content=_records_before(2)),
