@@ -21,11 +21,11 @@ def go_program(name: str) -> list[str]:
     return [str(built / name)]
 
 
-def node_program(name: str) -> list[str]:
-    """The command of `<name>/main.js`, with the modules of its `package.json`."""
+def node_program(name: str, script: str = "main.js") -> list[str]:
+    """The command of `<name>/<script>`, with the modules of its `package.json`."""
     folder = _installed(name, [HERE / name / "package.json"])
     modules = f"NODE_PATH={folder / 'node_modules'}"
-    return [program("env"), modules, program("node"), str(HERE / name / "main.js")]
+    return [program("env"), modules, program("node"), str(HERE / name / script)]
 
 
 def _installed(name: str, sources: list[Path]) -> Path:

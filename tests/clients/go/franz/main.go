@@ -23,6 +23,7 @@ type client struct {
 }
 
 func main() {
+	lines.RunCopy(copyRecords)
 	bare, err := kgo.NewClient(kgo.SeedBrokers(os.Args[1]), kgo.MetadataMinAge(fetchWait))
 	if err != nil {
 		panic(err)

@@ -22,6 +22,7 @@ type client struct {
 }
 
 func main() {
+	lines.RunCopy(copyRecords)
 	bootstrap := os.Args[1:2]
 	shared, err := sarama.NewClient(bootstrap, config())
 	if err != nil {
