@@ -14,11 +14,11 @@ def java_program() -> list[str]:
     return source_command("Client", jars="clients-4.4.0")
 
 
-def go_program(name: str) -> list[str]:
-    """The command of a program under `go/`, built from the sources as they are now."""
-    sources = sorted((HERE / "go").rglob("*.*"), key=str)
-    built = _installed("go", [path for path in sources if path.suffix in {".go", ".mod", ".sum"}])
-    return [str(built / name)]
+def go_program(name: str, folder: Path = HERE / "go") -> list[str]:
+    """The command of a program in a Go module, built from its sources as they are now."""
+    sources = sorted(folder.rglob("*.*"), key=str)
+    wanted = [path for path in sources if path.suffix in {".go", ".mod", ".sum"}]
+    return [str(_installed(folder.name, wanted) / name)]
 
 
 def node_program(name: str, script: str = "main.js") -> list[str]:
