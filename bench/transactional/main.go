@@ -1,6 +1,6 @@
 // transactional puts transactions on a broker with franz-go and prints what it did as JSON.
 //
-//	transactional write BOOTSTRAP TOPIC PARTITIONS generation=2 producers=1 milliseconds=2000
+//	transactional write BOOTSTRAP TOPIC PARTITIONS generation=2 producers=1 per_second=0 milliseconds=2000
 //	transactional fill  BOOTSTRAP TOPIC PARTITIONS records=100000
 //	transactional copy  BOOTSTRAP SOURCE PARTITIONS generation=2 target=T group=G records=100000
 package main

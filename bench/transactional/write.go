@@ -15,7 +15,8 @@ const recordsPerTransaction = 100
 
 var value = bytes.Repeat([]byte("v"), 100)
 
-// write commits transactions of 100 records of 100 bytes, over all partitions, one after the other.
+// write commits transactions of 100 records of 100 bytes, over all partitions: one after the other,
+// or as many a second as `per_second` says, which all producers share.
 func (r run) write() (done, error) {
 	producers, milliseconds := r.number("producers"), r.number("milliseconds")
 	clients := make([]*kgo.Client, producers)
@@ -37,13 +38,19 @@ func (r run) write() (done, error) {
 		commits  []time.Duration
 		failures []error
 	)
+	var pause time.Duration
+	if rate := r.number("per_second"); rate > 0 {
+		pause = time.Second * time.Duration(producers) / time.Duration(rate)
+	}
 	began := time.Now()
 	until := began.Add(time.Duration(milliseconds) * time.Millisecond)
-	for _, client := range clients {
+	for i, client := range clients {
+		first := began.Add(pause * time.Duration(i) / time.Duration(producers)) // not all at once
 		all.Go(func() {
 			var mine []time.Duration
 			var err error
-			for err == nil && time.Now().Before(until) {
+			for turn := first; err == nil && time.Now().Before(until); turn = turn.Add(pause) {
+				time.Sleep(time.Until(turn))
 				var took time.Duration
 				if took, err = r.transact(client); err == nil {
 					mine = append(mine, took)
