@@ -5,7 +5,7 @@ back, and the second leaves. The copy must hold every record once, in the order 
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
@@ -62,20 +62,26 @@ class Group:
         self.name = name
         self._admin = AdminClient({"bootstrap.servers": bootstrap})
 
-    def shares(self) -> list[int]:
+    def members(self) -> dict[str, int]:
         """How many partitions each member holds, once the group is at rest."""
         try:
             described = self._admin.describe_consumer_groups([self.name])[self.name].result(WAIT_S)
         except KafkaException as failed:
             if failed.args[0].code() not in COORDINATOR_TO_COME:
                 raise
-            return []
+            return {}
         if described.state.name != "STABLE":
-            return []
-        return sorted(len(each.assignment.topic_partitions) for each in described.members)
+            return {}
+        return {each.member_id: len(each.assignment.topic_partitions) for each in described.members}
 
-    def wait_for(self, *shares: int, by: Process) -> None:
-        by.wait_until(lambda: self.shares() == sorted(shares), WAIT_S)
+    def wait_for(self, *shares: int, by: Process, other_than: Collection[str] = ()) -> None:
+        """A killed member is in the group until its session ends: then it has other members."""
+
+        def reached() -> bool:
+            members = self.members()
+            return sorted(members.values()) == list(shares) and set(members) != set(other_than)
+
+        by.wait_until(reached, WAIT_S)
 
 
 def seen(
@@ -161,10 +167,11 @@ def test_a_copy_holds_each_record_once(
         source.feed(2000)
         # Now it is at work, and how far within a transaction nobody knows.
         first.wait_until(lambda: end(referee, copy) > before + 100 * (seed + 1), WAIT_S)
+        members = group.members()
         first.kill()
         first.start()
         source.feed(200)
-        group.wait_for(2, 2, by=first)
+        group.wait_for(2, 2, by=first, other_than=members)
 
         second.stop()
         source.feed(200)
