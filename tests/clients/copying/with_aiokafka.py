@@ -71,12 +71,12 @@ async def main() -> None:
     consumer.subscribe([work.source], listener=Between(transaction))
     async with producer, consumer:
         while not ending:
-            async with transaction:
-                polled = await consumer.getmany(timeout_ms=100, max_records=RECORDS)
-                if polled:
-                    messages = [one for some in polled.values() for one in some]
+            # Without the lock: while the group rebalances this waits for the new assignment.
+            polled = await consumer.getmany(timeout_ms=100, max_records=RECORDS)
+            if polled:
+                messages = [one for some in polled.values() for one in some]
+                async with transaction:
                     await copy(work, messages, consumer, producer)
-            await asyncio.sleep(0)  # a rebalance that waits for the lock gets it
 
 
 if __name__ == "__main__":
