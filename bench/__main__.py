@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 PURE = ("wire", "record", "log", "compaction")
-BESIDE_KAFKA = ("broker", "transactions")
+BESIDE_KAFKA = ("broker", "groups", "transactions")
 
 
 def main(argv: list[str]) -> int:

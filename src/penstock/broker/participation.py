@@ -14,7 +14,8 @@ from penstock.coordinator.transaction.refusal import ConcurrentTransactions
 from penstock.coordinator.transaction.shard import Refused
 from penstock.errors import KafkaError
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header
-from penstock.replication.partition import NotEnoughReplicas, Partition
+from penstock.replication.partition import Partition
+from penstock.replication.refusal import NotEnoughReplicas
 from penstock.types import TopicPartition
 from penstock.wire.messages.produce import ProduceRequest
 
