@@ -17,9 +17,10 @@ class Parked(Generic[R]):
     """A request that waits for a change under one of `keys`, at most for `wait_ms`.
 
     `attempt` gives the response once it is ready, and None before; `expire` gives it at the end.
+    `notice` hears, before an attempt, each key under which something has changed.
     """
 
-    __slots__ = ("attempt", "expire", "keys", "wait_ms")
+    __slots__ = ("attempt", "expire", "keys", "notice", "wait_ms")
 
     def __init__(
         self,
@@ -27,11 +28,13 @@ class Parked(Generic[R]):
         wait_ms: int,
         attempt: Callable[[], R | None],
         expire: Callable[[], R],
+        notice: Callable[[Hashable], object] | None = None,
     ) -> None:
         self.keys = tuple(keys)
         self.wait_ms = wait_ms
         self.attempt = attempt
         self.expire = expire
+        self.notice = notice
 
 
 class Waiter:
@@ -42,6 +45,10 @@ class Waiter:
     def __init__(self, waiters: "Waiters", parked: Parked[R], done: Callable[[R], object]) -> None:
         self._waiters, self._parked, self._done = waiters, parked, done
         self.timer: Handle | None = None
+
+    def notice(self, key: Hashable) -> None:
+        if self._parked.notice is not None:
+            self._parked.notice(key)
 
     def attempt(self) -> None:
         response = self._parked.attempt()
@@ -91,7 +98,11 @@ class Waiters:
 
     def _attempt(self) -> None:
         keys, self._changed = self._changed, {}
-        due = dict.fromkeys(waiter for key in keys for waiter in self._by_key.get(key, ()))
+        due: dict[Waiter, None] = {}
+        for key in keys:
+            for waiter in self._by_key.get(key, ()):
+                waiter.notice(key)
+                due[waiter] = None
         for waiter in due:
             waiter.attempt()
 

@@ -17,7 +17,14 @@ from penstock.clock import Clock
 from penstock.config.replication import ReplicationConfig
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.replication.fetch_session import LOST, Asked, FollowerSession
-from penstock.replication.follower import FollowerLogs, Next, move_within, next_fetch, take
+from penstock.replication.follower import (
+    FollowerLogs,
+    Next,
+    is_next_fetch,
+    move_within,
+    next_fetch,
+    take,
+)
 from penstock.replication.partition import Partition
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
@@ -54,6 +61,8 @@ class Copied(Struct):
 
     partition: Partition
     ready_ms: int = 0
+    asked: Asked | None = None
+    """As it was last asked for: the same value as long as nothing has moved."""
 
 
 class Fetcher:
@@ -101,7 +110,11 @@ class Fetcher:
         for where, copied in self._copied.items():
             if copied.ready_ms <= now_ms:
                 partition = copied.partition
-                wanted[where] = Asked(partition.topic_id, next_fetch(partition, max_bytes))
+                asked = copied.asked
+                if asked is None or not is_next_fetch(asked.fetch, partition, max_bytes):
+                    fetch = next_fetch(partition, max_bytes)
+                    asked = copied.asked = Asked(partition.topic_id, fetch)
+                wanted[where] = asked
             elif soonest is None or copied.ready_ms < soonest:
                 soonest = copied.ready_ms
         return wanted, None if soonest is None else soonest - now_ms
