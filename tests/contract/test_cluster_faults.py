@@ -1,0 +1,87 @@
+"""Three brokers, RF 3, min ISR 2, acks=all, under load: nothing acknowledged is lost by a fault,
+nothing is there twice, no transaction is torn, and the replicas hold the same bytes afterwards.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from faults.catalog import DISKS, LINKS, PROCESSES, SESSIONS, Fault, at_random
+from faults.checker import violations
+from faults.links import unusable
+from faults.load import Load, read_all
+from faults.stage import Stage, wait_until_identical
+from peers.penstock_cluster import PenstockCluster
+from peers.zookeeper import ZooKeeper
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+
+SETTINGS = {
+    "zookeeper.session.timeout.ms": 2000,
+    "replica.lag.time.max.ms": 2000,
+    "replica.fetch.backoff.ms": 100,
+    "replica.socket.timeout.ms": 3000,
+    "offsets.topic.num.partitions": 5,
+    "transaction.state.log.num.partitions": 5,
+    "log.roll.ms": 3000,
+}
+TRANSACTIONS = False
+QUICK = {
+    "leader killed",
+    "controller terminated",
+    "leader paused",
+    "leader's session expired",
+    "ZooKeeper restarted",
+    "leader cut off",
+    "nobody hears the leader",
+    "bit flip",
+}
+"""The others are in `make soak`."""
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with (
+        ZooKeeper(settings={"tickTime": 500}) as zookeeper,
+        PenstockCluster(zookeeper.connect, settings=SETTINGS, apart=True) as brokers,
+    ):
+        yield Stage(zookeeper, brokers)
+
+
+def survives(stage: Stage, fault: Fault) -> None:
+    topic = stage.new_topic()
+    stage.wait_until_healed()
+    with Load(stage.brokers.bootstrap, topic, transactions=TRANSACTIONS) as load:
+        load.wait_for_acks(100)
+        fault(stage, load)
+        stage.wait_until_healed()
+        load.wait_for_acks(100)
+    wait_until_identical(stage.brokers, topic)
+    load.history.final = read_all(stage.brokers.bootstrap, topic)
+    print(f"{len(load.acked_s)} acknowledged, longest gap {load.longest_gap_s():.2f} s")
+    assert violations(load.history) == []
+
+
+def named(faults: dict[str, Fault]) -> list[object]:
+    return [
+        pytest.param(fault, id=name, marks=[] if name in QUICK else [pytest.mark.soak])
+        for name, fault in faults.items()
+    ]
+
+
+@pytest.mark.parametrize("fault", named({**PROCESSES, **SESSIONS, **DISKS}))
+def test_acknowledged_records_survive(stage: Stage, fault: Fault) -> None:
+    survives(stage, fault)
+
+
+@pytest.mark.parametrize("fault", named(LINKS))
+def test_acknowledged_records_survive_cut_links(stage: Stage, fault: Fault) -> None:
+    if (reason := unusable()) is not None:
+        pytest.skip(reason)
+    survives(stage, fault)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20))
+def test_acknowledged_records_survive_whatever_comes(stage: Stage, seed: int) -> None:
+    survives(stage, at_random(seed, rounds=8))
