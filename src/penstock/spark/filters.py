@@ -93,8 +93,7 @@ def _applied(narrowing: Narrowing, each: Filter) -> tuple[Narrowing, bool] | Non
         return replace(narrowing, offset=_both(narrowing.offset, span)), True
     if column == "timestamp":
         # Records have milliseconds. Spark looks again: times beyond its own are cut to its last.
-        milliseconds = (-(-span[0] // 1000), span[1] // 1000)
-        return replace(narrowing, time_ms=_both(narrowing.time_ms, milliseconds)), False
+        return replace(narrowing, time_ms=_both(narrowing.time_ms, _milliseconds(span))), False
     return None
 
 
@@ -147,6 +146,15 @@ def _micros(value: object) -> int | None:
     if not isinstance(value, datetime) or value.tzinfo is None:
         return None
     return (value - _EPOCH) // timedelta(microseconds=1)
+
+
+def _milliseconds(micros: Span) -> Span:
+    """A side that is open stays so: records may have times that no microseconds reach."""
+    low, high = micros
+    return (
+        low if low == MIN_INT64 else -(-low // 1000),
+        high if high == MAX_INT64 else high // 1000,
+    )
 
 
 def _both(one: Span, other: Span) -> Span:
