@@ -40,6 +40,8 @@ _LAST_OFFSET_DELTA_AT = 23
 class Fetched(NamedTuple):
     """Bytes of whole batches, good until the next but one answer is asked for."""
 
+    start: int
+    """The offset asked for; batches may begin before it."""
     records: memoryview
     aborted: list[AbortedTransaction]
 
@@ -86,12 +88,12 @@ class RangeFetch:
         if behind is None or behind <= self._position:
             self._check_patience(answer)
             return None
-        self._position = behind
+        asked, self._position = self._position, behind
         self._progressed()
         if self._position < self._range.end:
             self._asked = self._ask()
         committed = self._settings.isolation is Isolation.READ_COMMITTED
-        return Fetched(records, (answer.aborted_transactions or []) if committed else [])
+        return Fetched(asked, records, (answer.aborted_transactions or []) if committed else [])
 
     def _ask(self) -> tuple[Connection, Ticket[FetchResponse]]:
         place, settings = self._range.place, self._settings

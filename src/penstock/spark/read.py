@@ -38,6 +38,9 @@ def read_range(
     with Client(settings.client) as client:
         fetch = RangeFetch(client, wanted, settings.fetch, fail=settings.fail_on_data_loss)
         for fetched in ahead(iter(fetch), READ_AHEAD, client.close):
+            if fetched.start > decoder.wanted.first:
+                # A batch is given whole; records of it that were deleted are not to come back.
+                decoder.wanted = decoder.wanted._replace(first=fetched.start)
             try:
                 for decoded in decoder.decode(batches.of(fetched)):
                     yield columns.completed(decoded)

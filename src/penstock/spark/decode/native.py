@@ -26,7 +26,7 @@ class NativeDecoder:
     """
 
     def __init__(self, wanted: Wanted, *, with_headers: bool) -> None:
-        self._wanted, self._with_headers = wanted, with_headers
+        self.wanted, self._with_headers = wanted, with_headers
         self._chunk: _Chunk | None = None
 
     def decode(self, batches: Iterable[tuple[BatchHeader, Buffer]]) -> Iterator[Decoded]:
@@ -38,7 +38,7 @@ class NativeDecoder:
             while True:
                 chunk = self._chunk or self._new(HEADERS, DATA_BYTES)
                 at, left = fill(
-                    payload, at, left, batch, self._wanted, self._with_headers,
+                    payload, at, left, batch, self.wanted, self._with_headers,
                     chunk.room, chunk.buffers,
                 )  # fmt: skip
                 if not left:

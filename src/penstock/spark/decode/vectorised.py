@@ -43,7 +43,7 @@ class VectorisedDecoder:
     """Decodes what it is fed at once, so nothing of it is kept."""
 
     def __init__(self, wanted: Wanted, *, with_headers: bool) -> None:
-        self._wanted, self._with_headers = wanted, with_headers
+        self.wanted, self._with_headers = wanted, with_headers
 
     def decode(self, batches: Iterable[Batch]) -> Iterator[Decoded]:
         for group in _groups(batches):
@@ -60,8 +60,8 @@ class VectorisedDecoder:
         try:
             found = _fields(raw, group, with_headers=self._with_headers)
         except _SuspiciousError:
-            return decoded_plainly(group, self._wanted, with_headers=self._with_headers)
-        first, end, oldest, newest = self._wanted
+            return decoded_plainly(group, self.wanted, with_headers=self._with_headers)
+        first, end, oldest, newest = self.wanted
         asked = (found.offset >= first) & (found.offset < end)
         asked &= (found.time_ms >= oldest) & (found.time_ms <= newest)
         rows = np.flatnonzero(asked)
