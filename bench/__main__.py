@@ -1,4 +1,5 @@
-"""python -m bench [wire|record|log|compaction|broker|spark]; the first four when none is named.
+"""python -m bench [wire|record|log|compaction|broker|groups|spark] [options]; without one, the
+first four.
 
 Nothing here asserts: figures stand beside their budgets, or beside Apache Kafka's.
 """
@@ -8,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 PURE = ("wire", "record", "log", "compaction")
-BESIDE_OTHERS = ("broker", "spark")
+BESIDE_OTHERS = ("broker", "groups", "spark")
 
 
 def main(argv: list[str]) -> int:
@@ -22,7 +23,7 @@ def main(argv: list[str]) -> int:
             print(f"-- {each}")
             import_module(f"bench.{each}").main()
     else:
-        print(f"usage: python -m bench [{'|'.join((*PURE, *BESIDE_OTHERS))}] [options of the last]")
+        print(f"usage: python -m bench [{'|'.join((*PURE, *BESIDE_OTHERS))}] [options]")
         return 2
     return 0
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "produce": "Write records to a topic.",
     "consume": "Read records of a topic.",
     "log": "Look into log directories: dump, verify, adopt.",
+    "cluster": "Run several brokers and ZooKeeper on this machine.",
     "metadata": "Save and restore a single broker's metadata.",
 }
 """Name and what `penstock --help` says of it; its code is `penstock.cli.<name>`."""
