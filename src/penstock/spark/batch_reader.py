@@ -13,7 +13,7 @@ from penstock.spark.cluster import Client
 from penstock.spark.data_loss import report
 from penstock.spark.decode.columns import MIN_INT64
 from penstock.spark.filters import Narrowing, pushed
-from penstock.spark.lookup import earliest, list_offsets, partitions_of, resolve
+from penstock.spark.lookup import earliest, latest, list_offsets, partitions_of, resolve
 from penstock.spark.ranges import OffsetRange, cut
 from penstock.spark.read import read_range
 from penstock.spark.source_settings import SourceSettings
@@ -75,16 +75,17 @@ class BatchReader(DataSourceReader):
         isolation = settings.fetch.isolation
         starts = resolve(client, settings.start, places, isolation)
         ends = resolve(client, settings.end, places, isolation)
-        firsts = earliest(client, places)
+        firsts, lasts = earliest(client, places), latest(client, places, isolation)
+        fail = settings.fail_on_data_loss
         ranges = []
         for each in places:
-            start, end, first = starts[each], ends[each], firsts[each]
+            start, end = starts[each], ends[each]
+            first, last = firsts[each], lasts[each]
             if start < first and start < end:
-                report(
-                    f"{each} starts at offset {first}, not at {start}",
-                    fail=settings.fail_on_data_loss,
-                )
-            ranges.append(OffsetRange(each, max(start, first), end))
+                report(f"{each} starts at offset {first}, not at {start}", fail=fail)
+            if max(start, end) > last:
+                report(f"{each} ends at offset {last}, not at {max(start, end)}", fail=fail)
+            ranges.append(OffsetRange(each, max(start, first), min(end, last)))
         return ranges
 
     def _from_times(self, client: Client, ranges: list[OffsetRange]) -> list[OffsetRange]:
