@@ -65,4 +65,4 @@ class PenstockSource(DataSource):
 
 def _tell(warnings: list[str]) -> None:
     for each in warnings:
-        logger.warning(each)
+        logger.warning("penstock: %s", each)
