@@ -4,7 +4,7 @@ import os
 import random
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 import pytest
@@ -19,8 +19,7 @@ from penstock.record.control import build_marker
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, payload_view
 from penstock.spark.decode.columns import MAX_INT64, Decoded, PartitionColumns, Wanted
-from penstock.spark.decode.decoder import NATIVE
-from penstock.spark.decode.decoder import Decoder as Chosen
+from penstock.spark.decode.decoder import NATIVE, Decoder, RecordDecoder
 from penstock.spark.decode.vectorised import VectorisedDecoder, decoded_plainly
 from penstock.spark.decode.visible import Batches
 from penstock.types import Buffer
@@ -186,7 +185,7 @@ def test_decoders_agree_on_damaged_records_and_noise() -> None:
 REFUSED = "refused"
 
 
-def fetched_by(decoder: Any, data: bytes, wanted: Wanted) -> list[Decoded]:
+def fetched_by(decoder: RecordDecoder, data: bytes, wanted: Wanted) -> list[Decoded]:
     batches = Batches(wanted, [], check_crcs=True, scratch=None)
     return [*decoder.decode(memoryview(data), batches, plain=True), *decoder.rest()]
 
@@ -194,7 +193,7 @@ def fetched_by(decoder: Any, data: bytes, wanted: Wanted) -> list[Decoded]:
 def agreed_on_fetched(data: bytes, wanted: Wanted, with_headers: bool) -> object:
     """Rows, or that they are refused: the same from all decoders for an answer's bytes."""
     found: list[object] = []
-    decoders: list[Any] = [VectorisedDecoder(wanted, with_headers=with_headers)]
+    decoders: list[RecordDecoder] = [VectorisedDecoder(wanted, with_headers=with_headers)]
     if NATIVE:
         from penstock.spark.decode.native import NativeDecoder
 
@@ -273,7 +272,7 @@ def test_a_hidden_batch_is_hidden_whatever_decodes() -> None:
     ]
     data = memoryview(b"".join(written))
     aborted = [AbortedTransaction(producer_id=2, first_offset=1)]
-    for twin in (VectorisedDecoder, Chosen):
+    for twin in (VectorisedDecoder, Decoder):
         for hidden, values in ((aborted, [b"kept"]), ([], [b"kept", b"undone"])):
             decoder = twin(EVERYTHING, with_headers=False)
             batches = Batches(EVERYTHING, hidden, check_crcs=True, scratch=None)
