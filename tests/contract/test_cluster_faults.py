@@ -3,10 +3,20 @@ nothing is there twice, no transaction is torn, and the replicas hold the same b
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from faults.catalog import DISKS, LINKS, PROCESSES, SESSIONS, Fault, at_random
+from faults import small_disk
+from faults.catalog import (
+    DISKS,
+    LINKS,
+    PROCESSES,
+    SESSIONS,
+    Fault,
+    at_random,
+    zookeeper_leader_killed,
+)
 from faults.checker import violations
 from faults.links import unusable
 from faults.load import Load, read_all
@@ -79,6 +89,35 @@ def test_acknowledged_records_survive_cut_links(stage: Stage, fault: Fault) -> N
     if (reason := unusable()) is not None:
         pytest.skip(reason)
     survives(stage, fault)
+
+
+@pytest.mark.soak
+def test_a_full_disk_takes_one_replica_away_and_no_record(tmp_path: Path) -> None:
+    if (reason := small_disk.unusable()) is not None:
+        pytest.skip(reason)
+    victim = 2
+
+    def filled(stage: Stage, load: Load) -> None:
+        with small_disk.full(disk):
+            stage.wait_until_led_elsewhere(victim)
+            load.wait_for_acks(300)
+            stage.brokers.kill(victim)
+        stage.brokers.start(victim)
+
+    with ZooKeeper(settings={"tickTime": 500}) as zookeeper:
+        brokers = PenstockCluster(zookeeper.connect, settings=SETTINGS, folder=tmp_path)
+        disk = brokers.directory(victim)
+        with small_disk.small_disk(disk), brokers:
+            survives(Stage(zookeeper, brokers), filled)
+
+
+@pytest.mark.soak
+def test_an_ensemble_may_lose_a_server() -> None:
+    with (
+        ZooKeeper(3, settings={"tickTime": 500}) as zookeeper,
+        PenstockCluster(zookeeper.connect, settings=SETTINGS) as brokers,
+    ):
+        survives(Stage(zookeeper, brokers), zookeeper_leader_killed)
 
 
 @pytest.mark.soak

@@ -14,7 +14,8 @@ def unusable() -> str | None:
     if nft is None:
         return "nft is not installed"
     probe = "penstock_probe"
-    made = subprocess.run([nft, "add", "table", "inet", probe], capture_output=True, text=True)
+    add = [nft, "add", "table", "inet", probe]
+    made = subprocess.run(add, capture_output=True, text=True, check=False)
     if made.returncode:
         return f"nft may not be used here: {made.stderr.strip().splitlines()[0]}"
     subprocess.run([nft, "delete", "table", "inet", probe], check=True)
@@ -24,8 +25,9 @@ def unusable() -> str | None:
 @contextmanager
 def cut(*one_way: tuple[str, str]) -> Iterator[None]:
     """Nothing gets from the first address of each pair to the second, until the end."""
-    rules = "\n".join(f"ip saddr {source} ip daddr {sink} drop" for source, sink in one_way)
-    table = f"table inet {TABLE} {{ chain links {{ type filter hook input priority 0;\n{rules}\n}} }}"
+    rules = [f"ip saddr {source} ip daddr {sink} drop" for source, sink in one_way]
+    chain = ["chain links {", "type filter hook input priority 0", *rules, "}"]
+    table = "\n".join([f"table inet {TABLE} {{", *chain, "}", ""])
     subprocess.run(["nft", "-f", "-"], input=table, text=True, check=True)
     try:
         yield

@@ -27,9 +27,12 @@ QUIET: dict[str, Any] = {
     "socket.connection.setup.timeout.ms": 2000,
     "request.timeout.ms": 5000,
 }
-READING = {
-    name: value for name, value in QUIET.items() if name not in {"request.timeout.ms"}
-} | {"group.id": "nobody", "enable.auto.commit": False, "isolation.level": "read_committed"}
+READING: dict[str, Any] = {
+    **{name: value for name, value in QUIET.items() if name != "request.timeout.ms"},
+    "group.id": "nobody",
+    "enable.auto.commit": False,
+    "isolation.level": "read_committed",
+}
 
 
 class Load:

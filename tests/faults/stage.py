@@ -121,7 +121,8 @@ class Stage:
 
         Whoever has its key may do that, and the broker keeps it beside its data.
         """
-        held = json.loads((self.brokers.data_dir(broker) / "zookeeper-session.json").read_bytes())
+        file = self.brokers.data_dir(broker).with_name("zookeeper-session.json")
+        held = json.loads(file.read_bytes())
         password = base64.b64decode(held["password"])
         end_session(self.zookeeper.port(0), held["session_id"], password)
 
