@@ -1,4 +1,4 @@
-"""Three brokers, RF 3, min ISR 2, acks=all: Penstock on ZooKeeper beside Apache Kafka in KRaft mode.
+"""Three brokers, RF 3, acks=all: Penstock on ZooKeeper beside Apache Kafka in KRaft mode.
 
 Clients are librdkafka's, the same for both, on the same cores as the brokers.
 """

@@ -164,7 +164,7 @@ async def running(
                 broker_id, cluster, partitions, copying, waiters, compactor, coordinators, clock
             ),
             before_cut=compactor.truncated,
-            page_cache_lost=any(each.page_cache_lost for each in logs.online),
+            page_cache_lost=any(each.may_lack_records for each in logs.online),
             clock=clock,
         )
         logs.on_offline = lambda log_dir, _: place.directory_failed(log_dir.path)

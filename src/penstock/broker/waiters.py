@@ -17,10 +17,11 @@ class Parked(Generic[R]):
     """A request that waits for a change under one of `keys`, at most for `wait_ms`.
 
     `attempt` gives the response once it is ready, and None before; `expire` gives it at the end.
-    `notice` hears, before an attempt, each key under which something has changed.
+    `notice` hears, before an attempt, each key under which something has changed. A request that
+    `has_acted` only waits to hear what came of it: those of its kind behind it may act too.
     """
 
-    __slots__ = ("attempt", "expire", "keys", "notice", "wait_ms")
+    __slots__ = ("attempt", "expire", "has_acted", "keys", "notice", "wait_ms")
 
     def __init__(
         self,
@@ -29,12 +30,15 @@ class Parked(Generic[R]):
         attempt: Callable[[], R | None],
         expire: Callable[[], R],
         notice: Callable[[Hashable], object] | None = None,
+        *,
+        has_acted: bool = False,
     ) -> None:
         self.keys = tuple(keys)
         self.wait_ms = wait_ms
         self.attempt = attempt
         self.expire = expire
         self.notice = notice
+        self.has_acted = has_acted
 
 
 class Waiter:

@@ -240,21 +240,22 @@ def parked(
     request: ProduceRequest, response: ProduceResponse, pending: list[Pending]
 ) -> Parked[ProduceResponse]:
     """Answer once every append is replicated and flushed as far as it must be."""
+    acks = request.acks  # and no more of the request, whose bytes are gone by then
 
     def attempt() -> ProduceResponse | None:
-        waiting = any(each.outcome(request.acks) is None for each in pending)
+        waiting = any(each.outcome(acks) is None for each in pending)
         return None if waiting else finished()
 
     def finished() -> ProduceResponse:
         late = ErrorCode.REQUEST_TIMED_OUT
-        outcomes = [(each, each.outcome(request.acks)) for each in pending]
+        outcomes = [(each, each.outcome(acks)) for each in pending]
         return with_errors(
             response,
             {id(each.answer): late if code is None else code for each, code in outcomes},
         )
 
     keys = [each.partition.topic_partition for each in pending]
-    return Parked(keys, request.timeout_ms, attempt, finished)
+    return Parked(keys, request.timeout_ms, attempt, finished, has_acted=True)
 
 
 def with_errors(response: ProduceResponse, errors: dict[int, ErrorCode]) -> ProduceResponse:
