@@ -132,6 +132,12 @@ class LogStore:
                     clean=log_dir.clean,
                     now_ms=now_ms,
                 )
+                known_end = max(
+                    high_watermarks.get(partition, 0), recovery_points.get(partition, 0)
+                )
+                if log.end_offset < known_end:
+                    logger.warning("%s ends at %d, before %d", path, log.end_offset, known_end)
+                    log_dir.was_cut = True
                 log.set_high_watermark(high_watermarks.get(partition, 0))
                 logs[partition] = log
                 self._read_topic_id(partition, path)

@@ -157,6 +157,23 @@ def test_a_broker_whose_machine_went_down_waits_for_those_who_have_more(tree: Tr
     with_topic(tree, work, replicas=((1, 2),))
 
 
+def test_a_leader_that_lost_records_while_nobody_watched_does_not_stay(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        assert state(running).leader == 1
+
+    with_topic(tree, work, replicas=((1, 2, 0),))
+
+    async def next_start(doubtful: tuple[int, ...]) -> int:
+        """All went down, and are back before there is a controller again."""
+        async with running_controller(tree, brokers=(0, 1, 2), doubtful=doubtful) as running:
+            await running.settled()
+            return state(running).leader
+
+    assert asyncio.run(next_start(())) == 1
+    assert asyncio.run(next_start((0, 1, 2))) == 1
+    assert asyncio.run(next_start((1,))) == 2
+
+
 def test_after_a_power_cut_of_all_somebody_leads_once_all_are_back(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 1, 2)
