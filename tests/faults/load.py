@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from faults.history import History, Polled, Sent, Transaction
 
@@ -202,8 +202,9 @@ def read_all(bootstrap: str, topic: str) -> list[Polled]:
     while len(ended) < PARTITIONS:
         assert time.monotonic() < deadline_s, f"the end was not reached: {ended}"
         message = consumer.poll(1)
-        if message is not None and message.error():
-            if message.error().code() == -191:  # the end of a partition
+        error = None if message is None else message.error()
+        if message is not None and error is not None:
+            if error.code() == KafkaError._PARTITION_EOF:
                 ended.add(message.partition())
         elif message is not None:
             found.append(_polled(message))

@@ -49,7 +49,7 @@ class Owner(Protocol):
 
 
 class InLine:
-    """A request that has been handled, in the line of replies; `reply` is None until it is known."""
+    """A handled request in the line of replies; `reply` is None until it is known."""
 
     __slots__ = ("reply", "request", "waiter")
 
