@@ -17,10 +17,10 @@ from faults.catalog import (
     at_random,
     zookeeper_leader_killed,
 )
-from faults.checker import violations
 from faults.links import unusable
-from faults.load import Load, read_all
-from faults.stage import Stage, wait_until_identical
+from faults.load import Load
+from faults.scenario import survives
+from faults.stage import Stage
 from peers.penstock_cluster import PenstockCluster
 from peers.zookeeper import ZooKeeper
 
@@ -35,7 +35,6 @@ SETTINGS = {
     "transaction.state.log.num.partitions": 5,
     "log.roll.ms": 3000,
 }
-TRANSACTIONS = False
 QUICK = {
     "leader killed",
     "controller terminated",
@@ -56,20 +55,6 @@ def stage() -> Iterator[Stage]:
         PenstockCluster(zookeeper.connect, settings=SETTINGS, apart=True) as brokers,
     ):
         yield Stage(zookeeper, brokers)
-
-
-def survives(stage: Stage, fault: Fault) -> None:
-    topic = stage.new_topic()
-    stage.wait_until_healed()
-    with Load(stage.brokers.bootstrap, topic, transactions=TRANSACTIONS) as load:
-        load.wait_for_acks(100)
-        fault(stage, load)
-        stage.wait_until_healed()
-        load.wait_for_acks(100)
-    wait_until_identical(stage.brokers, topic)
-    load.history.final = read_all(stage.brokers.bootstrap, topic)
-    print(f"{len(load.acked_s)} acknowledged, longest gap {load.longest_gap_s():.2f} s")
-    assert violations(load.history) == []
 
 
 def named(faults: dict[str, Fault]) -> list[object]:
