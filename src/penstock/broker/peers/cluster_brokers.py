@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from penstock.broker.local import LocalBroker
 from penstock.broker.peers.channel import Channel
 from penstock.broker.peers.connection import PeerConnection
+from penstock.broker.supervision import supervised
 from penstock.client.address import Address
 from penstock.controller.change import StateChange
 from penstock.controller.controller import Controller
@@ -77,7 +78,8 @@ class ClusterBrokers:
                 lambda: self.controller.broker_refused(*key),
                 self._timeout_ms,
             )
-            self._channels[key] = channel, self._tasks.create_task(channel.run())
+            sending = supervised(f"speaking to broker {broker.id}", channel.run)
+            self._channels[key] = channel, self._tasks.create_task(sending)
         return self._channels[key][0]
 
     def _answered(self, broker: BrokerId, order: Order, answer: Message) -> None:
