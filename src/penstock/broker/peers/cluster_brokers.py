@@ -32,10 +32,12 @@ class ClusterBrokers:
         *,
         listener: str,
         source: str | None,
+        heard: set[Address],
         timeout_ms: int,
     ) -> None:
         self._broker_id, self._local, self._tasks = broker_id, local, tasks
-        self._listener, self._source, self._timeout_ms = listener, source, timeout_ms
+        self._listener, self._source, self._heard = listener, source, heard
+        self._timeout_ms = timeout_ms
         self._channels: dict[tuple[BrokerId, int], tuple[Channel, asyncio.Task[None]]] = {}
         self.controller: Controller
         """Hears what the brokers answer."""
@@ -43,7 +45,9 @@ class ClusterBrokers:
     async def apply(self, change: StateChange) -> None:
         alive = {(each.id, each.epoch) for each in change.image.brokers.values()}
         for gone in self._channels.keys() - alive:
-            self._channels.pop(gone)[1].cancel()
+            channel, task = self._channels.pop(gone)
+            task.cancel()
+            channel.forget()
         for broker in change.image.brokers.values():
             if broker.id != self._broker_id:
                 wanted = orders(change, broker, self._listener)
@@ -70,7 +74,10 @@ class ClusterBrokers:
             endpoint = broker.endpoint(self._listener)
             address = None if endpoint is None else Address(endpoint.host, endpoint.port)
             connection = PeerConnection(
-                lambda: address, client_id=str(self._broker_id), source=self._source
+                lambda: address,
+                client_id=str(self._broker_id),
+                source=self._source,
+                heard=self._heard,
             )
             channel = Channel(
                 connection,
