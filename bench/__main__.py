@@ -1,5 +1,4 @@
-"""python -m bench [wire|record|log|compaction|broker|groups|spark] [options]; without one, the
-first four.
+"""python -m bench [NAME] [options]; without a name, all those that need no other broker.
 
 Nothing here asserts: figures stand beside their budgets, or beside Apache Kafka's.
 """
@@ -9,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 PURE = ("wire", "record", "log", "compaction")
-BESIDE_OTHERS = ("broker", "groups", "spark")
+BESIDE_OTHERS = ("broker", "groups", "spark", "transactions")
 
 
 def main(argv: list[str]) -> int:
