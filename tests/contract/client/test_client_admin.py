@@ -28,7 +28,8 @@ from penstock.client.groups import (
     delete_group,
     list_groups,
 )
-from penstock.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, delete_records, list_offsets
+from penstock.client.listing import EARLIEST, LATEST, MAX_TIMESTAMP
+from penstock.client.offsets import delete_records, list_offsets
 from penstock.client.produce import NewRecord, Producer
 from penstock.client.refusal import BrokerRefused, check
 from penstock.client.route import ToCoordinator, ToLeader
