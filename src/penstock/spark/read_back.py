@@ -1,0 +1,88 @@
+"""Reads what an earlier attempt of a task wrote in the open transaction, to go on behind it."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from penstock.client.refusal import RETRIABLE, NoAnswer, check
+from penstock.client.route import ToLeader
+from penstock.record.batch import batches, crc_matches
+from penstock.record.record import Record, records
+from penstock.spark.cluster import Client
+from penstock.spark.epoch import Resumed, Transaction
+from penstock.types import Buffer, TopicPartition
+from penstock.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+
+_FETCH_BYTES: Final = 4 * 1024 * 1024
+_LIMIT_BYTES: Final = 256 * 1024 * 1024
+_WAIT_MS: Final = 500
+_EMPTY_FETCHES: Final = 60
+
+
+def written_rows(
+    client: Client, place: TopicPartition, transaction: Transaction, found: Resumed
+) -> Iterator[Record]:
+    """The transaction's records in the partition, oldest first: as many as its leader counted.
+
+    Those that are not replicated yet are waited for; what others write in between is passed over.
+    """
+    left, position, empty = found.rows, found.start_offset, 0
+    while left > 0:
+        fetched = _fetched(client, place, position)
+        before = position
+        for at, header in batches(fetched):
+            position = header.next_offset
+            ours = (
+                header.producer_id == transaction.producer_id
+                and header.producer_epoch == transaction.producer_epoch
+                and not header.is_control
+            )
+            if not ours:
+                continue
+            view = memoryview(fetched)[at : at + header.size_bytes]
+            if not crc_matches(view, header):
+                raise NoAnswer(f"{place} gave a damaged batch at offset {header.base_offset}")
+            for record in records(view, header, _LIMIT_BYTES):
+                yield record
+                left -= 1
+            if left <= 0:
+                return
+        empty = empty + 1 if position == before else 0
+        if empty > _EMPTY_FETCHES:
+            raise NoAnswer(f"{place}: {left} rows of the transaction are not replicated")
+
+
+def _fetched(client: Client, place: TopicPartition, position: int) -> Buffer:
+    def attempt() -> Buffer:
+        topic = client.topic(place.topic)
+        asked = FetchPartition(
+            partition=place.partition,
+            current_leader_epoch=topic.partitions[place.partition].leader_epoch,
+            fetch_offset=position,
+            partition_max_bytes=_FETCH_BYTES,
+        )
+        request = FetchRequest(
+            max_wait_ms=_WAIT_MS,
+            min_bytes=1,
+            max_bytes=_FETCH_BYTES,
+            topics=[FetchTopic(topic=place.topic, topic_id=topic.id, partitions=[asked])],
+        )
+        response = client.connection(ToLeader(place)).call(request, FetchResponse)
+        check(response.error_code, f"fetch of {place}")
+        for answer in response.responses:
+            for each in answer.partitions:
+                return _records(each, place)
+        return b""
+
+    return client.retrying(attempt, retry_on=RETRIABLE)
+
+
+def _records(answer: PartitionData, place: TopicPartition) -> Buffer:
+    check(answer.error_code, f"fetch of {place}")
+    assert isinstance(answer.records, Buffer | None), "a decoded answer holds its records"
+    return answer.records or b""
