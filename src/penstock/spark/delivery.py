@@ -62,7 +62,10 @@ def unwritten(answers: Iterable[Answered]) -> list[Sealed]:
 
 def firsts(batches: Sequence[Sealed]) -> list[Sealed]:
     """The first batch of each partition: what may be sent when nothing else is on its way."""
-    return list({batch.place: batch for batch in reversed(batches)}.values())[::-1]
+    first: dict[TopicPartition, Sealed] = {}
+    for batch in batches:
+        first.setdefault(batch.place, batch)
+    return list(first.values())
 
 
 def advice(code: int, words: str | None = None) -> str | None:
