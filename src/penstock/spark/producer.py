@@ -85,7 +85,7 @@ class Producer:
             except KafkaError as error:
                 if error.code not in RETRIABLE:
                     raise
-                self._recover([Answered(batch, error.code, str(error)) for batch in now])
+                self._recover(unsent=[Answered(batch, error.code, str(error)) for batch in now])
                 continue
             for leader, places in leaders.items():
                 self._send(leader, places, now)
@@ -106,7 +106,8 @@ class Producer:
             except KafkaError as error:
                 if error.code not in RETRIABLE:
                     raise
-                self._recover([Answered(batch, error.code, str(error)) for batch in batches])
+                unsent = [Answered(batch, error.code, str(error)) for batch in batches]
+                self._recover(unsent=unsent)
 
     def _asked(self, connection: Connection, batches: Sequence[Sealed]) -> _Sent:
         if not self._implicit:
@@ -131,7 +132,7 @@ class Producer:
     def _hear_first(self) -> None:
         answers = self._heard(self._line.popleft())
         if any(answer.code != ErrorCode.NONE for answer in answers):
-            self._recover(answers)
+            self._recover(heard=answers)
 
     def _heard(self, sent: _Sent) -> list[Answered]:
         try:
@@ -142,11 +143,13 @@ class Producer:
             return [Answered(batch, error.code, str(error)) for batch in sent.batches]
         return answered(response, sent.batches, sent.names)
 
-    def _recover(self, answers: list[Answered]) -> None:
-        """Send again what these answers and those still to come leave unwritten."""
+    def _recover(self, heard: Sequence[Answered] = (), unsent: Sequence[Answered] = ()) -> None:
+        """Send again what is left unwritten: by what was heard, is still to come, or never left."""
         deadline = monotonic() + self._delivery_timeout_ms / 1000
+        answers = list(heard)
         while self._line:
             answers += self._heard(self._line.popleft())
+        answers += unsent  # last: batches of a partition stay in their order
         for failures in count(1):
             left = unwritten(answers)
             if not left:
