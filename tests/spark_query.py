@@ -18,7 +18,7 @@ from spark_faults import Fault, Folder
 
 ROOT = Path(__file__).parents[1]
 PYTHON_PATH = f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"
-WAIT_S = 150
+WAIT_S = 240
 STARTS = 12
 
 

@@ -83,8 +83,8 @@ def rows(values: list[int], partition: int | None = None) -> pa.RecordBatch:
     placed = [value % PARTITIONS if partition is None else partition for value in values]
     return pa.record_batch(
         {
-            "key": pa.array([f"{value}" for value in values]),
-            "value": pa.array([f"{value}" for value in values]),
+            "key": pa.array([f"{value:06}" for value in values]),
+            "value": pa.array([f"{value:06}" for value in values]),
             "partition": pa.array(placed, pa.int32()),
         }
     )

@@ -80,7 +80,6 @@ def test_a_commit_is_whole_when_its_process_or_the_driver_is_killed(tmp_path: Pa
         Fault("commit.marked", 1, "kill"),
         Fault("commit.ended", 1, "kill"),
         Fault("commit.ended", 2, "fail"),
-        Fault("task.heard", 200, "jvm"),
         Fault("commit.marked", 4, "jvm"),
         Fault("commit.ended", 5, "jvm"),
     ]
