@@ -1,7 +1,7 @@
 """The extensions, built where that is possible; everything else is in pyproject.toml.
 
 A missing compiler or missing headers must not stop an installation: each has a twin in Python.
-PENSTOCK_PURE=1 leaves the extensions out on purpose.
+PENSTOCK_PURE=1 leaves them out on purpose.
 """
 
 import os
@@ -17,7 +17,11 @@ EXTENSIONS = [
         py_limited_api=True,
         optional=True,  # so that nobody looks for its file afterwards
     )
-    for name in ("penstock.record._walk", "penstock.spark._encode")
+    for name in (
+        "penstock.record._walk",
+        "penstock.spark._encode",
+        "penstock.spark.decode._fill",
+    )
 ]
 
 

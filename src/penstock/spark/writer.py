@@ -1,6 +1,6 @@
 """The writers that Spark calls: of batches, of streams, and of streams exactly once."""
 
-import warnings
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,8 @@ from penstock.spark.epoch import Commit, Report, Transaction, to_commit
 from penstock.spark.sink_settings import SinkSettings, read_sink_settings
 from penstock.spark.sink_task import write, write_in_transaction
 from penstock.spark.transaction import abort, commit, open_transaction
+
+logger = logging.getLogger("penstock.spark")
 
 _BATCH_ID = "streaming.sql.batchId"
 _QUERY_ID = "sql.streaming.queryId"
@@ -58,7 +60,7 @@ def _settings(options: Mapping[str, str], schema: StructType, *, streaming: bool
     types = {each.name: each.dataType.simpleString() for each in schema.fields}
     settings, told = read_sink_settings(options, types, streaming=streaming)
     for each in told:
-        warnings.warn(each, stacklevel=2)
+        logger.warning(each)
     return settings
 
 

@@ -1,0 +1,67 @@
+"""The data source `penstock`, as Spark finds it; what it does is imported when it is used."""
+
+import logging
+from typing import Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from penstock.spark.options import Options
+
+_COLUMNS = (
+    "key binary, value binary, topic string, partition int, offset bigint, "
+    "timestamp timestamp, timestampType int"
+)
+_HEADERS = ", headers array<struct<key: string, value: binary>>"
+
+logger = logging.getLogger("penstock.spark")
+
+
+class PenstockSource(DataSource):
+    """`spark.read.format("penstock")`: columns and options of the `kafka` format."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "penstock"
+
+    def schema(self) -> str:
+        from penstock.spark.source_settings import wants_headers
+
+        return _COLUMNS + (_HEADERS if wants_headers(Options(self.options)) else "")
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is ours
+        from penstock.spark.batch_reader import batch_reader
+        from penstock.spark.source_settings import batch_settings
+
+        settings, warnings = batch_settings(Options(self.options))
+        _tell(warnings)
+        return batch_reader(settings)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
+        from penstock.spark.source_settings import stream_settings
+        from penstock.spark.stream_reader import StreamReader
+
+        settings, warnings = stream_settings(Options(self.options))
+        _tell(warnings)
+        return StreamReader(settings)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's
+        from penstock.spark.writer import batch_writer
+
+        return batch_writer(self.options, schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: FBT001, ARG002, N802
+        from penstock.spark.writer import stream_writer
+
+        return stream_writer(self.options, schema)
+
+
+def _tell(warnings: list[Any]) -> None:
+    for each in warnings:
+        logger.warning(each)
