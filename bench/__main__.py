@@ -1,4 +1,4 @@
-"""python -m bench [wire|record|log|compaction|broker] [options]; all but broker when none is named.
+"""python -m bench [wire|record|log|compaction|broker|spark_write] [options]; none: the first four.
 
 Nothing here asserts: figures stand beside their budgets, or beside Apache Kafka's.
 """
@@ -8,21 +8,21 @@ from importlib import import_module
 from pathlib import Path
 
 PURE = ("wire", "record", "log", "compaction")
-BROKER = "broker"
+BESIDE = ("broker", "spark_write")
+"""Measured beside the real thing, which is started as the tests start it."""
 
 
 def main(argv: list[str]) -> int:
     name, *rest = argv or ["all"]
-    if name == BROKER:
-        # The real Kafka beside it is started as the tests start it.
+    if name in BESIDE:
         sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-        import_module("bench.broker").main(rest)
+        import_module(f"bench.{name}").main(rest)
     elif name == "all" or (name in PURE and not rest):
         for each in PURE if name == "all" else (name,):
             print(f"-- {each}")
             import_module(f"bench.{each}").main()
     else:
-        print(f"usage: python -m bench [{'|'.join((*PURE, BROKER))}] [options of broker]")
+        print(f"usage: python -m bench [{'|'.join((*PURE, *BESIDE))}] [options]")
         return 2
     return 0
 
