@@ -51,20 +51,6 @@ def sink_rows(batch: pa.RecordBatch, columns: SinkColumns, now_ms: int) -> SinkR
     )
 
 
-def ordered(batches: Sequence[pa.RecordBatch], order: Sequence[int]) -> list[pa.RecordBatch]:
-    """The rows in the order of these columns; nothing is moved where they are in it already."""
-    if not batches:
-        return []
-    table = pa.Table.from_batches(batches)
-    keys = [f"{position}" for position in order]
-    by = pa.table([table.column(position) for position in order], names=keys)
-    indices = pc.sort_indices(by, sort_keys=[(key, "ascending") for key in keys])
-    found = indices.to_numpy()
-    if bool((found[1:] > found[:-1]).all()):
-        return list(batches)
-    return list(table.take(indices).to_batches())
-
-
 def _column(array: pa.Array) -> Column | None:
     if pa.types.is_null(array.type):
         return None

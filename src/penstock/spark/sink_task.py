@@ -11,11 +11,12 @@ from penstock.record.record import Record
 from penstock.spark.batching import Batching, Identity
 from penstock.spark.cluster import Client
 from penstock.spark.epoch import Report, Resumed, Transaction, is_committed
+from penstock.spark.ordering import in_order
 from penstock.spark.placing import ByTask, Int32s, Spreading, Sticky, grouped, placed
 from penstock.spark.producer import Producer
 from penstock.spark.read_back import written_rows
 from penstock.spark.resuming import Resuming
-from penstock.spark.sink_rows import SinkRows, ordered, sink_rows
+from penstock.spark.sink_rows import SinkRows, sink_rows
 from penstock.spark.sink_settings import SinkSettings
 from penstock.spark.transaction import add_partitions, transaction_progress
 from penstock.types import TopicPartition
@@ -167,7 +168,7 @@ def _in_order(
     filled = (batch for batch in batches if batch.num_rows)
     if not settings.columns.order:
         return filled
-    return ordered(list(filled), settings.columns.order)
+    return in_order(filled, settings.columns.order)
 
 
 def _idempotent(client: Client) -> Identity:

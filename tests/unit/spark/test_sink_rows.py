@@ -14,7 +14,7 @@ from penstock.spark.epoch import EpochFailed, Fresh, Resumed
 from penstock.spark.placing import ByTask, Sticky, grouped, placed
 from penstock.spark.resuming import Resuming
 from penstock.spark.sink_columns import sink_columns
-from penstock.spark.sink_rows import BadRow, ordered, sink_rows
+from penstock.spark.sink_rows import BadRow, sink_rows
 from penstock.types import TopicPartition
 
 NOW_MS = 1_000
@@ -91,17 +91,6 @@ def test_times_are_milliseconds_and_now_where_there_is_none() -> None:
     columns = sink_columns(types, topic="t", with_timestamps=True)
     assert list(sink_rows(batch, columns, NOW_MS).timestamps) == [2_001, NOW_MS, -1]
     assert list(sink_rows(batch, sink_columns(types, topic="t"), NOW_MS).timestamps) == [NOW_MS] * 3
-
-
-def test_rows_are_put_in_order_across_batches() -> None:
-    batches = [
-        pa.record_batch({"p": [1, 0], "o": [5, 9], "v": ["c", "b"]}),
-        pa.record_batch({"p": [0, 1], "o": [2, 6], "v": ["a", "d"]}),
-    ]
-    found = ordered(batches, (0, 1))
-    assert [value.as_py() for batch in found for value in batch.column(2)] == ["a", "b", "c", "d"]
-    assert ordered(found, (0, 1)) == found
-    assert ordered([], (0,)) == []
 
 
 PLACE = TopicPartition("out", 0)
