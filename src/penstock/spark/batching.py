@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from crc32c import crc32c
 
 from penstock.record.batch import (
     HEADER,
@@ -45,6 +46,8 @@ class Sealed:
     data: bytes | bytearray | memoryview
     base_sequence: int
     count: int
+    digest: int = 0
+    """The CRC of its records before compression: brokers may change all else of a batch."""
 
 
 @dataclass(slots=True)
@@ -137,6 +140,7 @@ class Batching:
         draft = self._drafts.pop(place)
         self._drafted_bytes -= draft.at - HEADER_BYTES
         out = draft.out
+        digest = crc32c(memoryview(out)[HEADER_BYTES : draft.at])
         if self.codec is not Codec.NONE:
             packed = compress(self.codec, memoryview(out)[HEADER_BYTES : draft.at], self.level)
             out = out[:HEADER_BYTES] + packed
@@ -164,4 +168,4 @@ class Batching:
         )
         data = memoryview(out)[: draft.at]
         seal(data)
-        return Sealed(place, data, base_sequence, draft.count)
+        return Sealed(place, data, base_sequence, draft.count, digest)

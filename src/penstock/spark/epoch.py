@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import sha256
-from typing import Final, TypeAlias
+from itertools import zip_longest
+from typing import Final, NamedTuple, TypeAlias
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import SEQUENCES
@@ -150,6 +151,27 @@ def fewer(place: TopicPartition, rows: int, written: int) -> EpochFailed:
         f"{place}: this attempt has {rows} rows, but {written} are written by an earlier attempt "
         f"or another task. Either {REPARTITION}; or {REPEATABLE}"
     )
+
+
+class Batch(NamedTuple):
+    """What tells a batch of the transaction from another attempt's."""
+
+    base_sequence: int
+    rows: int
+    digest: int
+
+
+def check_batches(place: TopicPartition, sent: Sequence[Batch], found: Iterable[Batch]) -> None:
+    """Refuse the task's success unless the log holds its own batches, behind those it resumed.
+
+    A leader takes a batch for a repeated one by its sequences alone, and says that it is written:
+    what is there may be the batch of another attempt, with other rows.
+    """
+    start = sent[0].base_sequence if sent else 0
+    behind = [batch for batch in found if batch.base_sequence >= start]
+    for mine, theirs in zip_longest(sent, behind):
+        if mine != theirs:
+            raise different(place, (mine or theirs or Batch(start, 0, 0)).base_sequence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,16 @@
-"""Reads what an earlier attempt of a task wrote in the open transaction, to go on behind it."""
+"""Reads what is written in the open transaction: to go on behind it, and to be sure of it."""
 
 from collections.abc import Iterator
 from typing import Final
 
+from crc32c import crc32c
+
 from penstock.client.refusal import RETRIABLE, NoAnswer, check
 from penstock.client.route import ToLeader
-from penstock.record.batch import batches, crc_matches
-from penstock.record.record import Record, records
+from penstock.record.batch import BatchHeader, batches, crc_matches
+from penstock.record.record import Record, payload_view, records
 from penstock.spark.cluster import Client
-from penstock.spark.epoch import Resumed, Transaction
+from penstock.spark.epoch import Batch, Fresh, Progress, Resumed, Transaction
 from penstock.types import Buffer, TopicPartition
 from penstock.wire.messages.fetch import (
     FetchPartition,
@@ -27,10 +29,28 @@ _EMPTY_FETCHES: Final = 60
 def written_rows(
     client: Client, place: TopicPartition, transaction: Transaction, found: Resumed
 ) -> Iterator[Record]:
-    """The transaction's records in the partition, oldest first: as many as its leader counted.
+    """The transaction's records in the partition, oldest first: as many as its leader counted."""
+    for header, batch in _own_batches(client, place, transaction, found):
+        if not crc_matches(batch, header):
+            raise NoAnswer(f"{place} gave a damaged batch at offset {header.base_offset}")
+        yield from records(batch, header, _LIMIT_BYTES)
 
-    Those that are not replicated yet are waited for; what others write in between is passed over.
-    """
+
+def written_batches(
+    client: Client, place: TopicPartition, transaction: Transaction, found: Progress
+) -> Iterator[Batch]:
+    """The same as batches, by what tells one from another."""
+    if isinstance(found, Fresh):
+        return
+    for header, batch in _own_batches(client, place, transaction, found):
+        body = payload_view(batch, header, _LIMIT_BYTES)
+        yield Batch(header.base_sequence, header.record_count, crc32c(body))
+
+
+def _own_batches(
+    client: Client, place: TopicPartition, transaction: Transaction, found: Resumed
+) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Those that are not replicated yet are waited for; what others write is passed over."""
     left, position, empty = found.rows, found.start_offset, 0
     while left > 0:
         fetched = _fetched(client, place, position)
@@ -45,11 +65,8 @@ def written_rows(
             if not ours:
                 continue
             view = memoryview(fetched)[at : at + header.size_bytes]
-            if not crc_matches(view, header):
-                raise NoAnswer(f"{place} gave a damaged batch at offset {header.base_offset}")
-            for record in records(view, header, _LIMIT_BYTES):
-                yield record
-                left -= 1
+            yield header, view
+            left -= header.record_count
             if left <= 0:
                 return
         empty = empty + 1 if position == before else 0

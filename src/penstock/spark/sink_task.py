@@ -8,13 +8,13 @@ import pyarrow as pa
 from penstock.client.refusal import RETRIABLE, check
 from penstock.clock import SystemClock
 from penstock.record.record import Record
-from penstock.spark.batching import Batching, Identity
+from penstock.spark.batching import Batching, Identity, Sealed
 from penstock.spark.cluster import Client
-from penstock.spark.epoch import Report, Resumed, Transaction, is_committed
+from penstock.spark.epoch import Batch, Report, Resumed, Transaction, check_batches, is_committed
 from penstock.spark.ordering import in_order
 from penstock.spark.placing import ByTask, Int32s, Spreading, Sticky, grouped, placed
 from penstock.spark.producer import Producer
-from penstock.spark.read_back import written_rows
+from penstock.spark.read_back import written_batches, written_rows
 from penstock.spark.resuming import Resuming
 from penstock.spark.sink_rows import SinkRows, sink_rows
 from penstock.spark.sink_settings import SinkSettings
@@ -85,6 +85,9 @@ def write_in_transaction(
             rows.write(batch)
         resuming.finish()
         rows.finish()
+        for place, found in transaction_progress(client, transaction, rows.sent).items():
+            there = written_batches(client, place, transaction, found)
+            check_batches(place, rows.sent[place], there)
         return Report(transaction, query, task, rows.written)
 
 
@@ -92,7 +95,8 @@ def varied(batch_bytes: int) -> Callable[[], int]:
     """Batch sizes by chance, between half and whole.
 
     A leader takes a batch for a repeated one if its first and last sequence are, whatever is in
-    it. So attempts of a task that live side by side must not cut their rows alike.
+    it. So attempts of a task that live side by side should not cut their rows alike: then one of
+    them is told at once, instead of finding another's batches when it looks at its own.
     """
     dice = random.Random()  # noqa: S311  no secret
     return lambda: dice.randint(batch_bytes // 2, batch_bytes)
@@ -116,6 +120,8 @@ class _Rows:
         self._partitions: dict[str, int] = {}
         self.count = 0
         self._places: set[TopicPartition] = set()
+        self.sent: dict[TopicPartition, list[Batch]] = {}
+        """All batches of this attempt, by which they are known again."""
 
     @property
     def written(self) -> dict[TopicPartition, int]:
@@ -135,11 +141,18 @@ class _Rows:
             left = order
             if self._resuming is not None:
                 left = self._resuming.left(place, seen.rows, order)
-            self._producer.send(self._batching.add(place, seen.rows, left, seen.timestamps))
+            self._send(self._batching.add(place, seen.rows, left, seen.timestamps))
 
     def finish(self) -> None:
-        self._producer.send(self._batching.flush())
+        self._send(self._batching.flush())
         self._producer.finish()
+
+    def _send(self, batches: Iterable[Sealed]) -> None:
+        ready = list(batches)
+        for each in ready:
+            kept = Batch(each.base_sequence, each.count, each.digest)
+            self.sent.setdefault(each.place, []).append(kept)
+        self._producer.send(ready)
 
     def _topics(self, seen: SinkRows) -> Iterable[tuple[str, Int32s | None]]:
         if seen.topics is not None:

@@ -7,6 +7,7 @@ import pytest
 from penstock.client.refusal import RETRIABLE
 from penstock.errors import ErrorCode
 from penstock.spark.epoch import (
+    Batch,
     Commit,
     Ending,
     EpochFailed,
@@ -17,6 +18,7 @@ from penstock.spark.epoch import (
     Report,
     Resumed,
     Transaction,
+    check_batches,
     check_counts,
     ending,
     is_committed,
@@ -221,3 +223,34 @@ def test_an_answer_to_the_commit_is_judged_by_what_was_asked_before(
     code: ErrorCode, asked_before: bool, expected: Ending
 ) -> None:
     assert ending(code, asked_before=asked_before, retriable=RETRIABLE) is expected
+
+
+MINE = [Batch(10, 5, 1), Batch(15, 5, 2)]
+
+
+@pytest.mark.parametrize(
+    ("sent", "found"),
+    [
+        ([], [Batch(0, 10, 9)]),
+        (MINE, MINE),
+        (MINE, [Batch(0, 4, 9), Batch(4, 6, 9), *MINE]),
+    ],
+    ids=["all resumed", "all mine", "behind what was resumed"],
+)
+def test_a_task_finds_its_own_batches(sent: list[Batch], found: list[Batch]) -> None:
+    check_batches(P0, sent, found if sent else [])
+
+
+@pytest.mark.parametrize(
+    ("found", "row"),
+    [
+        ([Batch(10, 5, 1)], 15),
+        ([Batch(10, 5, 7), Batch(15, 5, 2)], 10),
+        ([Batch(10, 4, 1), Batch(14, 6, 2)], 10),
+        ([*MINE, Batch(20, 1, 1)], 20),
+        ([], 10),
+    ],
+)
+def test_batches_of_another_attempt_fail_the_task(found: list[Batch], row: int) -> None:
+    with pytest.raises(EpochFailed, match=f"out-0: row {row} of this attempt is not the one"):
+        check_batches(P0, MINE, found)
