@@ -5,6 +5,7 @@ it fails, until every file is written; what each failure said goes to FOLDER/fai
 """
 
 import sys
+import uuid
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
@@ -38,7 +39,9 @@ def rows(spark: SparkSession, folder: Path, *, repeatable: bool) -> DataFrame:
     read = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     text = F.col("id").cast("string")
     if not repeatable:
-        text = F.concat_ws(" ", text, F.expr("uuid()"))
+        # Spark's own uuid() would repeat itself: its seed is part of the plan.
+        chance = F.udf(lambda: uuid.uuid4().hex, "string").asNondeterministic()
+        text = F.concat_ws(" ", text, chance())
     return (
         read.json(str(folder / "input"))
         .repartition(3, "id")

@@ -24,9 +24,9 @@ REPARTITION: Final = (
     "as they are"
 )
 REPEATABLE: Final = (
-    "a retried task must see the same rows: leave out rand(), uuid(), current_timestamp() per row "
-    "and sources that cannot be read again, keep the columns partition and offset (or name others "
-    "in option orderBy), and start the query again"
+    "a retried task must see the same rows: leave out functions that are not deterministic and "
+    "sources that cannot be read again, keep the columns partition and offset (or name others in "
+    "option orderBy), and start the query again"
 )
 
 

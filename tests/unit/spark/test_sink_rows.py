@@ -149,7 +149,9 @@ def test_a_retry_goes_on_behind_equal_rows_even_in_later_batches() -> None:
 
 
 def test_a_retry_with_other_rows_fails_and_says_what_to_do() -> None:
-    with pytest.raises(EpochFailed, match=r"out-0: row 1 of this attempt .*repartitionById.*rand"):
+    with pytest.raises(
+        EpochFailed, match=r"out-0: row 1 of this attempt .*repartitionById.*deterministic"
+    ):
         resuming(b"1", b"2").left(PLACE, rows_of(b"1", b"x", b"3"), ORDER)
 
 
