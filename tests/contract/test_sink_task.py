@@ -28,7 +28,7 @@ from penstock.spark.epoch import (
 from penstock.spark.sink_rows import BadRow
 from penstock.spark.sink_settings import SinkSettings, read_sink_settings
 from penstock.spark.sink_task import write, write_in_transaction
-from penstock.spark.transaction import abort, commit, committed_marker, open_transaction
+from penstock.spark.transaction import abort, commit, committed_markers, open_transaction
 from penstock.types import TopicPartition
 from spark_query import committed
 
@@ -154,7 +154,7 @@ def test_an_epoch_is_seen_when_it_is_committed(bootstrap: str, topic: str) -> No
     end(of, report)
     assert seen(bootstrap, topic) == [list(range(each, 150, 4)) for each in range(4)]
     with Client(of.client) as client:
-        assert committed_marker(client, transaction.id) == Marker(QUERY, 1)
+        assert committed_markers(client, transaction.id) == (Marker(QUERY, 1),)
 
 
 def test_a_commit_may_be_asked_again(bootstrap: str, topic: str) -> None:
@@ -246,6 +246,10 @@ def test_another_checkpoint_is_another_query(bootstrap: str, topic: str) -> None
     assert not other.skipped
     end(of, other)
     assert sorted(flat(seen(bootstrap, topic))) == [1, 2]
+    again = write_in_transaction(
+        iter([rows([2])]), of, opened(of), query="another", batch_id=0, task=0
+    )
+    assert again.skipped, "the marker of the first query, elsewhere, hides no other"
 
 
 @pytest.mark.parametrize("alike", [False, True])

@@ -55,7 +55,8 @@ class Transaction:
     producer_epoch: int
     implicit: bool = True
     """A first write adds its partition (KIP-890); else the task has to."""
-    marker: Marker | None = None
+    markers: tuple[Marker, ...] = ()
+    """What committed epochs left; a query's epochs may leave them at different places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +93,9 @@ def read_marker(offset: int, metadata: str | None) -> Marker | None:
     return Marker(words[2], offset)
 
 
-def newest(markers: Iterable[Marker | None]) -> Marker | None:
-    found = [marker for marker in markers if marker is not None]
-    return max(found, key=lambda marker: marker.next_batch, default=None)
-
-
-def is_committed(marker: Marker | None, query: str, batch_id: int) -> bool:
+def is_committed(markers: Iterable[Marker], query: str, batch_id: int) -> bool:
     """Whether this epoch is in the topics already; another query's marker says nothing of it."""
-    return marker is not None and marker.query == query and marker.next_batch > batch_id
+    return any(each.query == query and each.next_batch > batch_id for each in markers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def write_in_transaction(
     task: int,
 ) -> Report:
     """Write the rows as part of the epoch's transaction, behind what an earlier attempt wrote."""
-    if is_committed(transaction.marker, query, batch_id):
+    if is_committed(transaction.markers, query, batch_id):
         for _ in batches:
             pass  # Spark waits until they are taken
         return Report(transaction, query, task, skipped=True)

@@ -18,7 +18,6 @@ from penstock.spark.epoch import (
     check_counts,
     ending,
     is_committed,
-    newest,
     progress,
     read_marker,
 )
@@ -96,12 +95,12 @@ def open_transaction(client: Client, transactional_id: str, timeout_ms: int) -> 
         opened.producer_id,
         opened.producer_epoch,
         _implicit(client, coordinator),
-        committed_marker(client, transactional_id),
+        committed_markers(client, transactional_id),
     )
 
 
-def committed_marker(client: Client, transactional_id: str) -> Marker | None:
-    """The marker as it stands when nothing is pending."""
+def committed_markers(client: Client, transactional_id: str) -> tuple[Marker, ...]:
+    """The markers as they stand when nothing is pending."""
     request = OffsetFetchRequest(
         group_id=transactional_id,
         topics=None,
@@ -139,7 +138,7 @@ def committed_marker(client: Client, transactional_id: str) -> Marker | None:
         for topic in response.topics
         for each in topic.partitions
     ]
-    return newest(told)
+    return tuple(marker for marker in told if marker is not None)
 
 
 def add_partitions(
@@ -334,8 +333,8 @@ def _end(client: Client, decided: Commit) -> None:
             case Ending.AGAIN:
                 raise BrokerRefused(code, about)
             case Ending.UNKNOWN:
-                marker = committed_marker(client, transaction.id)
-                if not is_committed(marker, decided.marker.query, batch_id):
+                markers = committed_markers(client, transaction.id)
+                if not is_committed(markers, decided.marker.query, batch_id):
                     raise EpochFailed(f"{about}: it was aborted; start the query again")
             case Ending.REFUSED:
                 raise EpochFailed(

@@ -22,7 +22,6 @@ from penstock.spark.epoch import (
     check_counts,
     ending,
     is_committed,
-    newest,
     progress,
     read_marker,
     to_commit,
@@ -84,25 +83,22 @@ def test_a_marker_from_the_future_is_refused() -> None:
         read_marker(5, "penstock-sink 2 q")
 
 
-def test_the_newest_marker_counts() -> None:
-    assert newest([None, Marker("q", 4), Marker("q", 9), Marker("q", 2)]) == Marker("q", 9)
-    assert newest([None]) is None
-
-
 @pytest.mark.parametrize(
-    ("marker", "batch_id", "expected"),
+    ("markers", "batch_id", "expected"),
     [
-        (None, 0, False),
-        (Marker("q", 5), 4, True),
-        (Marker("q", 5), 3, True),
-        (Marker("q", 5), 5, False),
-        (Marker("another checkpoint", 5), 4, False),
+        ([], 0, False),
+        ([Marker("q", 5)], 4, True),
+        ([Marker("q", 5)], 3, True),
+        ([Marker("q", 5)], 5, False),
+        ([Marker("q", 4), Marker("q", 5), Marker("q", 2)], 4, True),
+        ([Marker("another checkpoint", 5)], 4, False),
+        ([Marker("another checkpoint", 500), Marker("q", 5)], 4, True),
     ],
 )
 def test_a_committed_epoch_is_known_by_its_marker(
-    marker: Marker | None, batch_id: int, expected: bool
+    markers: list[Marker], batch_id: int, expected: bool
 ) -> None:
-    assert is_committed(marker, "q", batch_id) is expected
+    assert is_committed(markers, "q", batch_id) is expected
 
 
 def state(epoch: int, last_sequence: int, start: int, producer: int = 7) -> ProducerState:
