@@ -131,10 +131,10 @@ def test_an_executor_that_is_killed_loses_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(20) if "PENSTOCK_SOAK" in os.environ else [0])
 def test_faults_by_chance(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
-    reached = {point: 250 if point in {"task.part", "task.heard"} else 12 for point in POINTS}
-    chosen = {(point, dice.randrange(reached[point])) for point in dice.choices(POINTS, k=14)}
+    reached = {point: 200 if point in {"task.part", "task.heard"} else 8 for point in POINTS}
+    chosen = {(point, dice.randrange(reached[point])) for point in dice.choices(POINTS, k=10)}
     faults = [Fault(*each, dice.choice(ACTIONS)) for each in sorted(chosen)]
-    expected = write_input(tmp_path, epochs=12, rows=400, partitions=PARTITIONS)
+    expected = write_input(tmp_path, epochs=8, rows=400, partitions=PARTITIONS)
     (port,) = free_ports(1)
     with PenstockBroker("--port", str(port), folder=tmp_path / "broker") as broker:
         make_topic(broker.bootstrap)

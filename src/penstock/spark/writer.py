@@ -14,9 +14,9 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, KafkaError
 from penstock.spark.cluster import Client
-from penstock.spark.epoch import Commit, Report, Transaction, to_commit
+from penstock.spark.epoch import Commit, EpochFailed, Report, Transaction, to_commit
 from penstock.spark.sink_settings import SinkSettings, read_sink_settings
 from penstock.spark.sink_task import write, write_in_transaction
 from penstock.spark.transaction import abort, commit, open_transaction
@@ -98,11 +98,16 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
 
     def __getstate__(self) -> dict[str, Any]:
         if self._transaction is None:
-            with Client(self._settings.client) as client:
-                self._transaction = open_transaction(
-                    client, self._id, self._settings.transaction_timeout_ms
-                )
+            self._transaction = self._opened()
         return self.__dict__.copy()
+
+    def _opened(self) -> Transaction:
+        try:
+            with Client(self._settings.client) as client:
+                return open_transaction(client, self._id, self._settings.transaction_timeout_ms)
+        except KafkaError as error:
+            # Spark will call it an object that cannot be serialized, and add these words.
+            raise EpochFailed(f"the micro-batch's transaction cannot be opened: {error}") from None
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         context = TaskContext.get()
