@@ -1,4 +1,5 @@
-"""python -m bench [wire|record|log|compaction|broker|spark_write] [options]; none: the first four.
+"""python -m bench [wire|record|log|compaction|broker|groups|spark_write] [options]; without one, the
+first four.
 
 Nothing here asserts: figures stand beside their budgets, or beside Apache Kafka's.
 """
@@ -8,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 PURE = ("wire", "record", "log", "compaction")
-BESIDE = ("broker", "spark_write")
+BESIDE = ("broker", "groups", "spark_write")
 """Measured beside the real thing, which is started as the tests start it."""
 
 

@@ -1,10 +1,13 @@
 """Members of the consumer protocol without a network: they heartbeat and do as they are told."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
+from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.group import GroupConfig
+from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assignors
 from penstock.coordinator.group.consumer.group import ConsumerGroup, Topic
 from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
 from penstock.coordinator.group.consumer.member import NOTHING, Share
@@ -14,7 +17,8 @@ from penstock.errors import KafkaError
 from penstock.testing.loop import ManualLoop
 from penstock.types import Uuid
 
-CONFIG = GroupConfig()
+CONFIG = GroupConfig(group_consumer_assignment_interval_ms=0)
+"""Most scenarios want each change to be assigned at once."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Cluster:
 
     topics: dict[str, Topic] = field(default_factory=lambda: {"t": topic("t", 4)})
     config: GroupConfig = CONFIG
+    assignors: Assignors = OFFERED
+    settings: Callable[[str], ConsumerGroupConfig] | None = None
 
     def __post_init__(self) -> None:
         self.loop, self.log = ManualLoop(), MemoryLog()
@@ -44,7 +50,13 @@ class Cluster:
         """Begin, or begin again from the log alone; nothing of the last time goes on."""
         self.loop = ManualLoop(self.loop.now_s)
         self.groups: GroupCoordinator = coordinator(
-            self.log, self.loop, LoopClock(self.loop), self.config, lambda: self.topics
+            self.log,
+            self.loop,
+            LoopClock(self.loop),
+            self.config,
+            lambda: self.topics,
+            self.assignors,
+            self.settings,
         )
         self.loop.advance()
 

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.clock import Clock
+from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.group import GroupConfig
+from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assignors
 from penstock.coordinator.group.consumer.group import Topics
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.join import Joining
@@ -118,11 +120,13 @@ def coordinator(
     clock: Clock,
     config: GroupConfig,
     topics: Callable[[], Topics] = dict,
+    assignors: Assignors = OFFERED,
+    settings: Callable[[str], ConsumerGroupConfig] | None = None,
 ) -> GroupCoordinator:
     """One that has nothing but this partition, and has not read it yet."""
     runtime: Runtime[GroupShard, StoredRecord] = Runtime(
         "offsets",
-        lambda: GroupShard(config, topics=topics),
+        lambda: GroupShard(config, assignors, topics, settings),
         GroupFormat(),
         loop=loop,
         clock=clock,

@@ -9,6 +9,7 @@ import pytest
 
 from peers import java
 from penstock.config.broker import broker_settings
+from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.properties import properties
 from penstock.config.setting import Setting, parse, settings
 from penstock.config.topic import TopicConfig
@@ -80,6 +81,7 @@ NOT_OFFERED = (
 class Declared(NamedTuple):
     broker: dict[str, tuple[str, str | None]]
     topic: dict[str, tuple[str, str | None]]
+    group: dict[str, tuple[str, str | None]]
     updates: dict[str, str]
     synonyms: dict[str, list[tuple[str, int]]]
 
@@ -90,6 +92,7 @@ def declared(jars: str) -> Declared:
     return Declared(
         {name: (kind, text) for name, (kind, text) in found["broker"].items()},
         {name: (kind, text) for name, (kind, text) in found["topic"].items()},
+        {name: (kind, text) for name, (kind, text) in found["group"].items()},
         found["updates"],
         {
             name: [(each, int(unit)) for each, unit in row]
@@ -105,6 +108,13 @@ def shown(setting: Setting) -> tuple[str, str | None]:
 def test_every_topic_setting_has_kafkas_name_type_and_default() -> None:
     ours = {name: shown(each) for name, each in settings(TopicConfig).items()}
     assert ours == declared(NEWEST).topic
+
+
+def test_every_group_setting_has_kafkas_name_type_and_default() -> None:
+    """Those of share and streams groups are not offered."""
+    ours = {name: shown(each) for name, each in settings(ConsumerGroupConfig).items()}
+    kafka = declared(NEWEST).group
+    assert ours == {name: kafka[name] for name in kafka if name.startswith("consumer.")}
 
 
 def test_every_topic_setting_takes_its_default_from_kafkas_broker_settings() -> None:

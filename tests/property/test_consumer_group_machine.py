@@ -149,7 +149,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 def durable(group: ConsumerGroup) -> tuple[Any, ...]:
     """What records hold of a group."""
     members = {
-        name: msgspec.structs.replace(each, deadline_ms=0, revoke_by_ms=None)
+        name: msgspec.structs.replace(each, deadline_ms=0, act_by_ms=None)
         for name, each in group.members.items()
     }
     target: dict[str, Share] = dict(group.target)

@@ -209,6 +209,8 @@ class LogMachine(RuleBasedStateMachine):
                 for path in self.rig.fake.walk(self.rig.dirs[0] / "orders-0")
                 if path.suffix in {".log", ".index", ".timeindex", ".txnindex", ".snapshot"}
             ]
+            if not paths:
+                return  # the crash took them all: nothing was synced since they were made
             path = data.draw(st.sampled_from(paths))
             at = self.rig.files.size(path) * where // 1_001
             if self.rig.files.size(path) and not (

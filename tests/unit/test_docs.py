@@ -6,6 +6,7 @@ from scripts import docs
 
 from penstock.broker.handlers.table import HANDLERS
 from penstock.config.broker import broker_settings
+from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.setting import settings
 from penstock.config.topic import TopicConfig
 from penstock.wire.apis import APIS
@@ -17,12 +18,13 @@ def test_every_generated_page_is_what_the_code_gives() -> None:
 
 def test_every_setting_is_on_the_page() -> None:
     page = (docs.DOCS / "settings.md").read_text(encoding="utf-8")
-    for name in [*broker_settings(), *settings(TopicConfig)]:
+    for name in [*broker_settings(), *settings(TopicConfig), *settings(ConsumerGroupConfig)]:
         assert f"| `{name}` |" in page
 
 
 def test_every_setting_says_what_it_does() -> None:
-    for each in [*broker_settings().values(), *settings(TopicConfig).values()]:
+    own = [*settings(TopicConfig).values(), *settings(ConsumerGroupConfig).values()]
+    for each in [*broker_settings().values(), *own]:
         assert each.doc.endswith("."), each.name
 
 

@@ -44,6 +44,8 @@ class _Nobody:
 
     async def apply(self, change: StateChange) -> None: ...
 
+    def resign(self) -> None: ...
+
 
 async def adopt(
     directory: Path,

@@ -8,7 +8,7 @@ import logging
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,12 +28,17 @@ from penstock.broker.coordinators import (
 from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.group_metrics import group_metrics
+from penstock.broker.group_pages import rebalances
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
+from penstock.broker.metadata_store import metadata_store
 from penstock.broker.metrics import table as metrics_table
+from penstock.broker.peers.place import Place
 from penstock.broker.producer_ids import ProducerIdPool
+from penstock.broker.replication import environment
 from penstock.broker.server import Server, bind
 from penstock.broker.state_file import BrokerState
+from penstock.broker.supervision import supervised
 from penstock.broker.transaction_markers import MarkerLogs
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock, SystemClock
@@ -41,7 +46,6 @@ from penstock.config.broker import BrokerConfig
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.sources import Resolved
 from penstock.controller import membership
-from penstock.controller.controller import Controller
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ConfigError
@@ -54,10 +58,8 @@ from penstock.log.files import DiskFiles
 from penstock.log.flush import Flusher
 from penstock.log.store import LogStore
 from penstock.log.upkeep import Upkeep
-from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.reader import read_image
-from penstock.metadata.registration import BrokerRegistration
-from penstock.metadata.tree import FILE_NAME, Tree
+from penstock.metadata.store import MetadataStore
 from penstock.record.compression import Codec
 from penstock.record.walk import NATIVE
 from penstock.replication.log_dir_moves import LogDirMoves
@@ -67,7 +69,6 @@ from penstock.types import BrokerId, Uuid
 logger = logging.getLogger(__name__)
 
 TICK_S = 1.0
-RESTART_S = 1.0
 SCRATCH_BYTES = 1 << 20
 """Most batches fit, decompressed; larger ones get memory of their own."""
 
@@ -96,25 +97,41 @@ async def running(
         sockets = {each: bind(each, config.network) for each in config.listener.endpoints()}
         for sock in sockets.values():
             stack.callback(sock.close)
-
-        tree = Tree.open(directory / FILE_NAME, clock)
-        stack.callback(tree.close)
-        metadata = EmbeddedStore(tree, loop.call_soon)
+        metadata = await stack.enter_async_context(
+            metadata_store(config.zookeeper, directory, files, clock)
+        )
+        await membership.prepare_tree(metadata)
         known = identity.remembered(files, log_dirs)
         broker_id = identity.broker_id(config.identity.number, known)
+        if broker_id is None:
+            broker_id = await fresh_broker_id(config, metadata)
         static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
+        cluster_id = await membership.cluster_id(
+            metadata, identity.cluster_id(known), Uuid(uuid4().bytes)
+        )
         cluster = Cluster(broker_id, static, await read_image(metadata))
 
         logs = LogStore(files, log_dirs, cluster.topic_config, boot_id=kernel_boot_id())
         logs.load(clock.now_ms())
         stack.callback(logs.close)
         check_directories(logs)
+        identity.remember(files, [each.path for each in logs.online], broker_id, cluster_id)
         flusher = Flusher(loop.call_soon_threadsafe)
         stack.callback(flusher.close)
         compactor = Compactor(files, logs.logs.values, clock, config.storage)
 
         waiters = Waiters(loop)
-        partitions = Partitions(broker_id, logs)
+        addresses = advertised(config.listener.advertised(), sockets)
+        partitions = Partitions(
+            broker_id,
+            logs,
+            environment(
+                cluster,
+                waiters,
+                clock,
+                propose=lambda proposal: place.propose(proposal),  # noqa: PLW0108  made below
+            ),
+        )
         moves = LogDirMoves(
             partitions, flusher, clock, on_replaced=lambda log: compactor.truncated(log, 0)
         )
@@ -134,34 +151,34 @@ async def running(
             ),
             groups.partitions_deleted,
         )
-        local = LocalBroker(broker_id, cluster, partitions, waiters, compactor, coordinators, clock)
-        controller = Controller(
-            metadata,
+        tasks = await stack.enter_async_context(asyncio.TaskGroup())
+        place = Place(
             broker_id,
-            local,
-            config=config.controller,
-            static=static,
+            metadata,
+            cluster,
+            partitions,
+            tasks,
+            addresses=addresses,
+            make_local=lambda copying: LocalBroker(
+                broker_id, cluster, partitions, copying, waiters, compactor, coordinators, clock
+            ),
+            before_cut=compactor.truncated,
+            page_cache_lost=any(each.page_cache_lost for each in logs.online),
             clock=clock,
         )
-        addresses = advertised(config.listener.advertised(), sockets)
-        registration = BrokerRegistration.of(addresses, clock.now_ms(), config.identity.broker_rack)
-        await membership.prepare_tree(metadata)
-        cluster_id = await membership.cluster_id(
-            metadata, identity.cluster_id(known), Uuid(uuid4().bytes)
-        )
-        await membership.register(metadata, broker_id, registration)
-        identity.remember(files, [each.path for each in logs.online], broker_id, cluster_id)
-        await controller.start()
-
-        tasks = await stack.enter_async_context(asyncio.TaskGroup())
-        background = [tasks.create_task(controller.run())]
+        logs.on_offline = lambda log_dir, _: place.directory_failed(log_dir.path)
+        background: list[asyncio.Task[None]] = []
         try:
             services = Services(
                 broker_id=broker_id,
                 served=frozenset(HANDLERS),
+                clustered=config.zookeeper.zookeeper_connect is not None,
+                inter_broker_listener=config.listener.inter_broker(),
                 cluster=cluster,
-                controller=controller,
-                producer_ids=ProducerIdPool(controller.next_producer_id_block),
+                controller=place.controller,
+                link=place.link,
+                orders=place.orders,
+                producer_ids=ProducerIdPool(place.link.next_producer_id_block),
                 groups=groups,
                 transactions=transactions,
                 markers=markers,
@@ -179,31 +196,56 @@ async def running(
             routes = Routes(HANDLERS)
             server = Server(loop, tasks, routes, services, clock)
             upkeep = Upkeep(logs, flusher, config.storage)
-            background += [
-                tasks.create_task(supervised("moves between directories", moves.run)),
-                tasks.create_task(supervised("upkeep", lambda: ticking(upkeep, clock))),
-                tasks.create_task(supervised("idle connections", server.close_idle)),
-                tasks.create_task(supervised("compaction", compactor.run)),
-            ]
             stack.callback(server.close)
+            background += [
+                tasks.create_task(supervised(name, run))
+                for name, run in (
+                    ("moves between directories", moves.run),
+                    ("upkeep", lambda: ticking(upkeep, clock)),
+                    ("idle connections", server.close_idle),
+                    ("compaction", compactor.run),
+                )
+            ]
+            if services.clustered:
+                listen(server, sockets)  # the controller speaks to who has joined
+            background += await place.take()
             http = None
             if config.metrics.penstock_http_listen:
                 host, _, port = config.metrics.penstock_http_listen.rpartition(":")
                 web = {
                     ("GET", "/healthz"): healthz,
                     ("GET", "/readyz"): readyz({"log directories": lambda: bool(logs.online)}),
+                    ("GET", "/groups/rebalances"): rebalances(groups),
                     ("GET", "/metrics"): metrics(
                         metrics_table(services, server, routes) | group_metrics(services, clock)
                     ),
                 }
                 bound = await stack.enter_async_context(serving(tasks, web, host, int(port)))
                 http = f"{bound.host}:{bound.port}"
-            for endpoint, sock in sockets.items():
-                server.listen(sock, endpoint.listener)
+                static["penstock.http.listen"] = http  # DescribeConfigs tells which port it took
+            if not services.clustered:
+                listen(server, sockets)
             yield RunningBroker(state(broker_id, cluster_id, addresses, http), services)
+            if services.clustered:
+                await place.leave()
         finally:
             for task in background:
                 task.cancel()
+            place.close()
+
+
+async def fresh_broker_id(config: BrokerConfig, metadata: MetadataStore) -> BrokerId:
+    """A number for a broker that was given none: a broker alone is the first."""
+    if config.zookeeper.zookeeper_connect is None:
+        return identity.FIRST_BROKER
+    if not config.identity.broker_id_generation_enable:
+        raise ConfigError("broker.id is not set, and broker.id.generation.enable is false")
+    return await membership.new_broker_id(metadata, config.identity.reserved_broker_max_id)
+
+
+def listen(server: Server, sockets: dict[Endpoint, socket.socket]) -> None:
+    for endpoint, sock in sockets.items():
+        server.listen(sock, endpoint.listener)
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -217,10 +259,6 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 def refuse_unserved(config: BrokerConfig) -> None:
     """What cannot be had yet is refused: nobody may think that it is there."""
-    if config.zookeeper.zookeeper_connect:
-        raise ConfigError(
-            "zookeeper.connect: clusters are not served yet; leave it out for one node"
-        )
     for each in config.listener.endpoints():
         if each.protocol is not SecurityProtocol.PLAINTEXT:
             raise ConfigError(
@@ -269,13 +307,3 @@ async def ticking(upkeep: Upkeep, clock: Clock) -> None:
     while True:
         await asyncio.sleep(TICK_S)
         upkeep.tick(clock.now_ms())
-
-
-async def supervised(name: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Keep a background loop going: what it raises is logged, and it starts again."""
-    while True:
-        try:
-            await run()
-        except Exception:  # the boundary around a background loop
-            logger.exception("%s failed and starts again", name)
-        await asyncio.sleep(RESTART_S)

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 
 from penstock.config.broker import BrokerConfig, broker_config
+from penstock.config.consumer_group import ConsumerGroupConfig, effective_group_config
 from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.config.group import GroupConfig
 from penstock.config.topic import TopicConfig
 from penstock.metadata.image import ClusterImage, Configs
 from penstock.types import BrokerId
@@ -23,6 +25,8 @@ class Cluster:
         self.image = image
         self._altered: tuple[Configs, Configs] | None = None
         self._config: BrokerConfig
+        self._groups: tuple[GroupConfig, Mapping[str, Configs]] | None = None
+        self._group_configs: dict[str, ConsumerGroupConfig] = {}
 
     @property
     def layers(self) -> BrokerLayers:
@@ -40,6 +44,18 @@ class Cluster:
             self._altered = (default, own)
             self._config = broker_config(self.layers.texts())
         return self._config
+
+    def group_config(self, group: str) -> ConsumerGroupConfig:
+        """A group's settings as they are now; asked at every heartbeat."""
+        broker, altered = self.config.group, self.image.group_configs
+        known = self._groups
+        if known is None or known[0] is not broker or known[1] is not altered:
+            self._groups = (broker, altered)
+            self._group_configs = {
+                name: effective_group_config(given, broker) for name, given in altered.items()
+            }
+            self._group_default = effective_group_config({}, broker)
+        return self._group_configs.get(group, self._group_default)
 
     def topic_config(self, topic: str) -> TopicConfig:
         """A topic's settings as they are now."""

@@ -7,6 +7,8 @@ import msgspec
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.peers.controller_link import ControllerLink
+from penstock.broker.peers.orders import Orders
 from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.transaction_markers import MarkerLogs
 from penstock.broker.waiters import Waiters
@@ -19,6 +21,7 @@ from penstock.metadata.image import Topic
 from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId
+from penstock.wire.apis import APIS
 from penstock.wire.header import RequestHeader
 from penstock.wire.messages.metadata import MetadataResponseTopic
 
@@ -40,8 +43,17 @@ class Services(msgspec.Struct, frozen=True):
     broker_id: BrokerId
     served: frozenset[int]
     """Keys of the APIs that have a handler."""
+    clustered: bool
+    """Whether there may be other brokers, which speak to this one."""
+    inter_broker_listener: str
+    """Who comes by it is taken for a broker where requests say so."""
     cluster: Cluster
     controller: Controller
+    """Decides while it is in office: on a broker alone always."""
+    link: ControllerLink
+    """The way to whoever is."""
+    orders: Orders
+    """What the controller of a cluster says."""
     producer_ids: ProducerIdPool
     groups: GroupCoordinator
     transactions: TransactionCoordinator
@@ -55,6 +67,12 @@ class Services(msgspec.Struct, frozen=True):
     """Parts of Metadata responses by topic, version and operations."""
     scratch: bytearray
     """Where a handler may decompress what it only looks at; free again when it returns."""
+
+    def serves(self, key: int, listener: str) -> bool:
+        """Whether the API is served there: what brokers say to each other, only among them."""
+        if not APIS[key].inter_broker:
+            return key in self.served
+        return self.clustered and listener == self.inter_broker_listener
 
     @property
     def config(self) -> BrokerConfig:

@@ -3,23 +3,24 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
+from penstock.broker.assignors import assignors
 from penstock.broker.cluster import Cluster
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
 from penstock.config.group import GroupConfig
 from penstock.config.transaction import TransactionConfig
-from penstock.coordinator.group.consumer.assignor.assignor import named
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.records import GroupFormat, StoredRecord
 from penstock.coordinator.group.shard import GroupShard
-from penstock.coordinator.runtime import Loop, Runtime
+from penstock.coordinator.runtime import Runtime
 from penstock.coordinator.storage import CoordinatorLog
 from penstock.coordinator.transaction.completion import Completion, Markers
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.coordinator.transaction.coordinator import TransactionCoordinator
 from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
+from penstock.loop import Loop
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition
 
@@ -59,17 +60,17 @@ class Coordinators:
 def group_coordinator(
     config: GroupConfig, cluster: Cluster, loop: Loop, clock: Clock, waiters: Waiters
 ) -> GroupCoordinator:
-    assignors = named(config.group_consumer_assignors)
+    offered = assignors(config.group_consumer_assignors)
     runtime: Runtime[GroupShard, StoredRecord] = Runtime(
         CONSUMER_OFFSETS,
-        lambda: GroupShard(config, assignors, lambda: cluster.image.topics),
+        lambda: GroupShard(config, offered, lambda: cluster.image.topics, cluster.group_config),
         GroupFormat(),
         loop=loop,
         clock=clock,
         told=waiters.changed,
     )
     count = partition_count(cluster, CONSUMER_OFFSETS, config.offsets_topic_num_partitions)
-    return GroupCoordinator(runtime, count)
+    return GroupCoordinator(runtime, count, offered)
 
 
 def transaction_coordinator(

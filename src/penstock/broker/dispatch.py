@@ -89,6 +89,8 @@ class Dispatch:
             return Request(
                 header, None, None, began_ns
             )  # KIP-511: answered in version 0, not refused
+        if api.inter_broker and not self._services.serves(api.key, self.peer.listener):
+            raise ProtocolError(f"{api.name} is for brokers only")
         route = self._routes.find(header)
         message, _ = route.decode(frame if route.views_frame else bytes(frame), at)
         return Request(header, route, message, began_ns)

@@ -47,6 +47,8 @@ class Wanted(msgspec.Struct, gc=False):
     max_bytes: int
     leader_epoch: int
     last_fetched_epoch: int
+    log_start_offset: int = -1
+    """Of a follower: where its own log begins."""
     told_high_watermark: int = -1
     told_log_start: int = -1
     told_error: bool = False
@@ -100,6 +102,7 @@ def wanted(topic: str, topic_id: Uuid, part: FetchPartition) -> Wanted:
         part.partition_max_bytes,
         part.current_leader_epoch,
         part.last_fetched_epoch,
+        part.log_start_offset,
     )
 
 

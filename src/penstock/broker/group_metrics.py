@@ -50,10 +50,27 @@ def group_metrics(services: Services, clock: Clock) -> dict[str, Metric]:
 
         return samples
 
+    def sums(read: Callable[[Place], float | None]) -> Callable[[], Iterator[Sample]]:
+        """Per group and topic, as dashboards want it."""
+
+        def samples() -> Iterator[Sample]:
+            found: dict[tuple[str, str], float] = {}
+            for place in places():
+                value = read(place)
+                if value is not None:
+                    key = (place.group, place.where.topic)
+                    found[key] = found.get(key, 0) + value
+            for (group, topic), total in found.items():
+                yield Sample(total, {"consumergroup": group, "topic": topic})
+
+        return samples
+
     def members() -> Iterator[Sample]:
         for shard in shards():
-            for group in list(shard.groups.values()):
-                yield Sample(len(group.members), {"consumergroup": group.id})
+            sizes = {group.id: len(group.members) for group in shard.groups.values()}
+            sizes |= {group.id: len(group.members) for group in shard.consumer_groups.values()}
+            for name, size in sizes.items():
+                yield Sample(size, {"consumergroup": name})
 
     prefix = "kafka_consumergroup"
     return {
@@ -61,7 +78,13 @@ def group_metrics(services: Services, clock: Clock) -> dict[str, Metric]:
         f"{prefix}_current_offset": Metric(
             Kind.GAUGE, "The committed offset.", each(lambda place: place.offset)
         ),
+        f"{prefix}_current_offset_sum": Metric(
+            Kind.GAUGE,
+            "The committed offsets of a topic, added up.",
+            sums(lambda place: place.offset),
+        ),
         f"{prefix}_lag": Metric(Kind.GAUGE, "Records not read yet.", each(lag)),
+        f"{prefix}_lag_sum": Metric(Kind.GAUGE, "Records of a topic not read yet.", sums(lag)),
         f"{prefix}_lag_seconds": Metric(
             Kind.GAUGE,
             "Age of the oldest record not read yet.",

@@ -30,11 +30,11 @@ def remembered(files: Files, directories: list[Path]) -> dict[Path, MetaProperti
     return found
 
 
-def broker_id(configured: BrokerId | None, found: dict[Path, MetaProperties]) -> BrokerId:
-    """The number from the settings, else the one used before, else the first."""
+def broker_id(configured: BrokerId | None, found: dict[Path, MetaProperties]) -> BrokerId | None:
+    """The number from the settings, else the one used before; None: it has none yet."""
     before = next((each.broker_id for each in found.values() if each.broker_id is not None), None)
     if configured is None:
-        return FIRST_BROKER if before is None else BrokerId(before)
+        return None if before is None else BrokerId(before)
     if before not in {None, configured}:
         raise ConfigError(
             f"broker.id is {configured}, but the log directories belong to broker {before}: "

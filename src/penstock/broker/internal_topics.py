@@ -1,12 +1,11 @@
 """Topics that the broker keeps its own state in, made when they are first needed."""
 
 from penstock.broker.context import Services
-from penstock.controller.topic_rules import TopicAlreadyExists
 from penstock.controller.topics import NewTopic
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.refusal import CoordinatorNotAvailable
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
-from penstock.errors import KafkaError
+from penstock.errors import ErrorCode
 
 
 def new_topic(name: str, services: Services) -> NewTopic:
@@ -65,6 +64,8 @@ async def ensure_internal_topic(name: str, services: Services) -> None:
     """Create it unless it is there; refused while it cannot be."""
     if name in services.cluster.image.topics:
         return
-    (made,) = await services.controller.create_topics([new_topic(name, services)])
-    if isinstance(made, KafkaError) and not isinstance(made, TopicAlreadyExists):
-        raise CoordinatorNotAvailable(f"{name} cannot be created: {made}")
+    (refused,) = await services.link.create_topics([new_topic(name, services)])
+    if refused is not None and refused.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+        raise CoordinatorNotAvailable(f"{name} cannot be created: {refused}")
+    if name not in services.cluster.image.topics:
+        raise CoordinatorNotAvailable(f"{name} was created just now")

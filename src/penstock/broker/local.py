@@ -11,8 +11,11 @@ from penstock.clock import Clock
 from penstock.controller.change import PartitionChange, StateChange
 from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.compactor import Compactor
+from penstock.metadata.records import NO_LEADER
+from penstock.replication.fetchers import Fetchers
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
+from penstock.replication.refusal import StaleState
 from penstock.types import BrokerId, TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -22,29 +25,32 @@ PARTITIONS_A_TURN = 20
 
 
 class LocalBroker:
-    """Replicas come and go, lead and take new settings; then the image says so."""
+    """Replicas come and go, lead, follow and take new settings; then the image says so."""
 
     def __init__(
         self,
         broker_id: BrokerId,
         cluster: Cluster,
         partitions: Partitions,
+        fetchers: Fetchers,
         waiters: Waiters,
         compactor: Compactor,
         coordinators: Coordinators,
         clock: Clock,
     ) -> None:
         self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
-        self._waiters, self._clock = waiters, clock
+        self._fetchers, self._waiters, self._clock = fetchers, waiters, clock
         self._compactor, self._coordinators = compactor, coordinators
 
-    async def apply(self, change: StateChange) -> None:
+    async def apply(self, change: StateChange) -> list[TopicPartition]:
+        """Carry it out; the replicas come back whose log directory has failed."""
         # First the image: settings of new topics are read from it. Whoever meets a partition there
         # that has no log yet is told to try again.
         self._cluster.image = change.image
+        failed = []
         for count, each in enumerate(change.partitions, 1):
-            if self._broker_id in each.state.replicas:
-                self._lead(each)
+            if self._broker_id in each.state.replicas and not self._take(each):
+                failed.append(each.where)
             if count % PARTITIONS_A_TURN == 0:
                 await asyncio.sleep(0)
         for stopped in change.stopped:
@@ -58,31 +64,65 @@ class LocalBroker:
         elif change.topic_configs:
             changed = set(change.topic_configs)
             self._configure(p for p in self._partitions if p.topic_partition.topic in changed)
+        return failed
 
-    def _lead(self, change: PartitionChange) -> None:
-        topic, index = change.where
+    def _take(self, change: PartitionChange) -> bool:
+        """Lead or follow from now on; False if there is no log to do it with."""
+        where, state = change.where, change.state
         try:
             partition = self._partitions.create(
-                topic, index, change.topic_id, self._clock.now_ms(), is_new=change.is_new
+                *where,
+                change.topic_id,
+                self._clock.now_ms(),
+                is_new=change.is_new_on(self._broker_id),
             )
+            if partition.log.log_dir.failure is not None:
+                raise partition.log.log_dir.failure
+            if state.leader == self._broker_id:
+                self._fetchers.stop(where)
+                partition.lead(state.leader_epoch, state.isr, state.replicas, state.partition_epoch)
+                self._coordinators.led(partition)
+            else:
+                self._coordinators.not_led(where)
+                self._follow(partition, change)
+        except StaleState as error:
+            logger.info("%s", error)
         except (KafkaError, StorageError) as error:
-            logger.error("%s has no log here: %s", change.where, error)
-            return
-        if change.state.leader == self._broker_id:
-            partition.lead(change.state.leader_epoch, change.state.isr, change.state.replicas)
-            self._coordinators.led(partition)
-        else:
-            self._coordinators.not_led(change.where)
-        self._waiters.changed(change.where)
+            logger.error("%s has no log here: %s", where, error)
+            self._fetchers.stop(where)
+            return False
+        self._waiters.changed(where)
+        return True
+
+    def _follow(self, partition: Partition, change: PartitionChange) -> None:
+        state = change.state
+        is_new = partition.follow(
+            state.leader, state.leader_epoch, state.replicas, state.partition_epoch
+        )
+        if state.leader == NO_LEADER:
+            self._fetchers.stop(change.where)
+        elif is_new:
+            self._fetchers.follow(partition)
 
     def _stop(self, where: TopicPartition, *, delete: bool) -> None:
         self._coordinators.not_led(where)
+        self._fetchers.stop(where)
+        if not delete:
+            self._resign(where)
         # At start a log is there before its partition, and its deletion may be overdue.
         log = self._partitions.store.get(where)
         if log is not None and delete:
             self._compactor.truncated(log, 0)
             self._partitions.drop(*where, self._clock.now_ms())
         self._waiters.changed(where)
+
+    def _resign(self, where: TopicPartition) -> None:
+        """Keep the log, and neither lead nor follow: this broker is about to stop or to lose it."""
+        partition = self._partitions.find(*where)
+        if partition is not None:
+            partition.follow(
+                NO_LEADER, partition.leader_epoch, partition.replicas, partition.partition_epoch
+            )
 
     def _configure(self, partitions: Iterable[Partition]) -> None:
         for partition in partitions:

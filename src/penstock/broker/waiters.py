@@ -6,7 +6,9 @@ that many changes of one turn cost one attempt. At its deadline it answers with 
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
+
+from penstock.loop import Handle, Loop
 
 R = TypeVar("R")
 
@@ -32,12 +34,6 @@ class Parked(Generic[R]):
         self.expire = expire
 
 
-class Handle(Protocol):
-    """What a loop gives for a call that it will make."""
-
-    def cancel(self) -> object: ...
-
-
 class Waiter:
     """A parked request in its place; whoever holds it may take it away."""
 
@@ -61,14 +57,6 @@ class Waiter:
         if self.timer is not None:
             self.timer.cancel()
         self._waiters.forget(self, self._parked.keys)
-
-
-class Loop(Protocol):
-    """The two things that waiting needs of an event loop."""
-
-    def call_soon(self, callback: Callable[[], object], /) -> object: ...
-
-    def call_later(self, delay: float, callback: Callable[[], object], /) -> Handle: ...
 
 
 class Waiters:

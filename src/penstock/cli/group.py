@@ -13,6 +13,7 @@ from penstock.cli.group_view import (
 )
 from penstock.cli.output import FORMAT, print_json, print_table
 from penstock.cli.position import Position, PositionType, offsets_at
+from penstock.cli.rebalances import print_rebalances, read_rebalances
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
 from penstock.client.groups import (
@@ -52,10 +53,23 @@ def list_(remote: Remote, output: str) -> None:
 
 @group.command("describe")
 @NAME
+@click.option(
+    "--rebalances",
+    "wants_rebalances",
+    is_flag=True,
+    help="Show its last rebalances instead: when, why and how long.",
+)
 @FORMAT
 @remote
-def describe(remote: Remote, name: str, output: str) -> None:
-    """Show a group's members, its offsets, and its lag in records."""
+def describe(remote: Remote, name: str, wants_rebalances: bool, output: str) -> None:
+    """Show a group's members, its offsets, and its lag in records; or its last rebalances."""
+    if wants_rebalances:
+        told = read_rebalances(remote, name)
+        if output == "json":
+            print_json(told)
+        else:
+            print_rebalances(told)
+        return
 
     async def looked_up(client: Client) -> tuple[DescribedGroup, list[Progress]]:
         described = await describe_group(client, name)

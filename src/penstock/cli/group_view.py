@@ -1,13 +1,13 @@
 """What the group commands show: how far a group has come, partition by partition."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import click
 
 from penstock.cli.output import print_table
 from penstock.client.cluster import Client
-from penstock.client.groups import DescribedGroup, committed_offsets
+from penstock.client.groups import DescribedGroup, GroupMember, committed_offsets
 from penstock.client.offsets import LATEST, list_offsets
 from penstock.types import Offset, TopicPartition
 
@@ -50,7 +50,11 @@ def progress_row(each: Progress) -> dict[str, object]:
 def print_description(group: DescribedGroup, rows: Sequence[Progress]) -> None:
     strategy = f", sharing by {group.strategy}" if group.strategy else ""
     lag = sum(each.lag for each in rows)
-    click.echo(f"{group.id}: {group.state}, {len(group.members)} members{strategy}, lag {lag}")
+    epochs = "" if group.epoch is None else f", epoch {group.epoch}"
+    if group.assignment_epoch != group.epoch:
+        epochs += f" (assigned up to {group.assignment_epoch})"
+    count = len(group.members)
+    click.echo(f"{group.id}: {group.state}, {count} members{strategy}{epochs}, lag {lag}")
     holders = {where: member.client_id for member in group.members for where in member.partitions}
     if rows:
         click.echo()
@@ -63,13 +67,31 @@ def print_description(group: DescribedGroup, rows: Sequence[Progress]) -> None:
         )
     if group.members:
         click.echo()
-        print_table(
-            ("MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"),
-            [
-                (each.id, each.instance_id or "-", each.client_id, each.host, len(each.partitions))
-                for each in group.members
-            ],
-        )
+        print_members(group.members)
+
+
+def print_members(members: Sequence[GroupMember]) -> None:
+    """With the consumer protocol, also each one's epoch and what it is on its way to."""
+    columns: tuple[str, ...] = ("MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS")
+    rows: list[tuple[object, ...]] = [
+        (each.id, each.instance_id or "-", each.client_id, each.host, len(each.partitions))
+        for each in members
+    ]
+    if any(each.place for each in members):
+        columns += ("EPOCH", "GETS", "GIVES UP")
+        rows = [(*row, *_way(each)) for row, each in zip(rows, members, strict=True)]
+    print_table(columns, rows)
+
+
+def _way(member: GroupMember) -> tuple[object, str, str]:
+    if member.place is None:
+        return "-", "-", "-"
+    held, target = set(member.partitions), set(member.place.target)
+    return member.place.epoch, _named(target - held), _named(held - target)
+
+
+def _named(partitions: Iterable[TopicPartition]) -> str:
+    return ",".join(f"{topic}-{index}" for topic, index in sorted(partitions)) or "-"
 
 
 def print_moves(moves: Sequence[tuple[TopicPartition, Offset | None, Offset]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from penstock import __version__
 from penstock.client import versions
 from penstock.client.address import Address
-from penstock.client.refusal import ConnectionFailed, NoAnswer, check
+from penstock.client.refusal import ConnectionFailed, ConnectionRefused, NoAnswer, check
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.types import Buffer
 from penstock.wire.apis import APIS, Api, api_of
@@ -39,18 +39,24 @@ async def connect(
     *,
     client_id: str,
     tls: ssl.SSLContext | None = None,
+    source: str | None = None,
     timeout_ms: int = 10_000,
 ) -> "Connection":
-    """An open connection that knows which versions the broker speaks."""
+    """An open connection that knows which versions the broker speaks. It comes from the address
+    `source`, if that is given.
+    """
     loop = asyncio.get_running_loop()
     connection = Connection(address, client_id)
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            await loop.create_connection(lambda: connection, *address, ssl=tls)
+            here = None if source is None else (source, 0)
+            await loop.create_connection(lambda: connection, *address, ssl=tls, local_addr=here)
             await connection.negotiate()
     except TimeoutError:
         connection.abort()
         raise ConnectionFailed(f"{address} did not answer within {timeout_ms} ms") from None
+    except ConnectionRefusedError:
+        raise ConnectionRefused(f"cannot connect to {address}: nobody listens there") from None
     except OSError as error:
         raise ConnectionFailed(f"cannot connect to {address}: {error.strerror or error}") from None
     except BaseException:
@@ -80,13 +86,18 @@ class Connection(asyncio.BufferedProtocol):
     def is_open(self) -> bool:
         return self._broken is None and self._transport is not None
 
-    def send(self, request: Message, answer: type[R]) -> asyncio.Future[R]:
-        """Send at once; the future brings the answer. Cancel it to throw the answer away."""
+    def send(
+        self, request: Message, answer: type[R], version: int | None = None
+    ) -> asyncio.Future[R]:
+        """Send at once, in the highest version that both speak unless one is given; the future
+        brings the answer. Cancel it to throw the answer away.
+        """
         if self._broken is not None or self._transport is None:
             raise self._broken or ConnectionFailed(f"not connected to {self.address}")
         api = api_of(type(request))
         assert answer.__name__ == f"{api.name}Response", f"{api.name} is not answered so"
-        version = versions.chosen(self.versions, api, str(self.address))
+        if version is None:
+            version = versions.chosen(self.versions, api, str(self.address))
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = request_frame(api, version, self._correlation_id, self.client_id, request)
         future: asyncio.Future[R] = self._lost.get_loop().create_future()
@@ -94,9 +105,11 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.write(frame)
         return future
 
-    async def call(self, request: Message, answer: type[R], *, timeout_ms: int) -> R:
+    async def call(
+        self, request: Message, answer: type[R], *, timeout_ms: int, version: int | None = None
+    ) -> R:
         """Send and wait. A broker that is late is taken for lost: the connection closes."""
-        future = self.send(request, answer)
+        future = self.send(request, answer, version)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await future
@@ -118,6 +131,10 @@ class Connection(asyncio.BufferedProtocol):
             response = await self.send(request, ApiVersionsResponse)
             check(response.error_code, f"ApiVersions of {self.address}")
         self.versions = versions.common(response.api_keys)
+
+    async def wait_closed(self) -> None:
+        """Until it is lost, or closed from here."""
+        await asyncio.shield(self._lost)
 
     async def close(self) -> None:
         self._break(ConnectionFailed(f"the connection to {self.address} was closed"))

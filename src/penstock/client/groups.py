@@ -4,19 +4,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from penstock.client.address import Address
 from penstock.client.cluster import Client
+from penstock.client.metadata import Broker
 from penstock.client.offsets import by_topic
-from penstock.client.refusal import check
+from penstock.client.refusal import BrokerRefused, VersionsApart, check
 from penstock.client.route import ToBroker, ToCoordinator
-from penstock.errors import ProtocolError
-from penstock.types import LeaderEpoch, Offset, TopicPartition, Uuid
+from penstock.errors import ErrorCode, ProtocolError
+from penstock.types import BrokerId, LeaderEpoch, Offset, TopicPartition, Uuid
 from penstock.wire.codec import decode
+from penstock.wire.messages.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
 from penstock.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from penstock.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from penstock.wire.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from penstock.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -54,6 +62,20 @@ class Committed:
     metadata: str | None
 
 
+async def find_coordinator(client: Client, group: str) -> Broker:
+    """The broker that coordinates a group."""
+
+    async def attempt() -> Broker:
+        response = await client.call(
+            FindCoordinatorRequest(key=group, coordinator_keys=[group]), FindCoordinatorResponse
+        )
+        found = response.coordinators[0] if response.coordinators else response
+        check(found.error_code, f"coordinator of {group}", found.error_message)
+        return Broker(BrokerId(found.node_id), Address(found.host, found.port), rack=None)
+
+    return await client.retrying(attempt)
+
+
 async def list_groups(client: Client) -> list[Group]:
     """Every group by its id: each broker is asked for those that it coordinates."""
 
@@ -75,6 +97,16 @@ async def list_groups(client: Client) -> list[Group]:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """What the consumer protocol adds to a member: its epoch, and what it is to hold."""
+
+    epoch: int
+    target: tuple[TopicPartition, ...]
+    topics: tuple[str, ...]
+    regex: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupMember:
     """A member as its coordinator knows it, and the partitions that it holds."""
 
@@ -83,6 +115,8 @@ class GroupMember:
     client_id: str
     host: str
     partitions: tuple[TopicPartition, ...]
+    place: Place | None = None
+    """None for a member of the classic protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +128,70 @@ class DescribedGroup:
     protocol_type: str
     strategy: str
     members: tuple[GroupMember, ...]
+    type: str = "classic"
+    epoch: int | None = None
+    """Of the group, and of the assignment that its members move to; None for a classic one."""
+    assignment_epoch: int | None = None
 
 
 async def describe_group(client: Client, group: str) -> DescribedGroup:
+    """Whatever protocol it speaks: first asked is the newer one, as Kafka's own tools do."""
+    try:
+        return await _describe_consumer(client, group)
+    except VersionsApart:
+        return await _describe_classic(client, group)
+    except BrokerRefused as refused:
+        if refused.code not in {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION}:
+            raise
+        return await _describe_classic(client, group)
+
+
+async def _describe_consumer(client: Client, group: str) -> DescribedGroup:
+    response = await client.call(
+        ConsumerGroupDescribeRequest(group_ids=[group]),
+        ConsumerGroupDescribeResponse,
+        to=ToCoordinator(group),
+        check=lambda each: check(
+            each.groups[0].error_code, f"group {group}", each.groups[0].error_message
+        ),
+    )
+    (found,) = response.groups
+    return DescribedGroup(
+        group,
+        found.group_state,
+        "consumer",
+        found.assignor_name,
+        tuple(
+            GroupMember(
+                each.member_id,
+                each.instance_id,
+                each.client_id,
+                each.client_host.removeprefix("/"),
+                _partitions(each.assignment),
+                Place(
+                    each.member_epoch,
+                    _partitions(each.target_assignment),
+                    tuple(each.subscribed_topic_names),
+                    each.subscribed_topic_regex or None,
+                ),
+            )
+            for each in found.members
+        ),
+        "consumer",
+        found.group_epoch,
+        found.assignment_epoch,
+    )
+
+
+def _partitions(assignment: Assignment) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic.topic_name, index)
+        for topic in assignment.topic_partitions
+        for index in topic.partitions
+    )
+
+
+async def _describe_classic(client: Client, group: str) -> DescribedGroup:
     response = await client.call(
         DescribeGroupsRequest(groups=[group]),
         DescribeGroupsResponse,

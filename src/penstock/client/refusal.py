@@ -23,6 +23,10 @@ class ConnectionFailed(KafkaError):
     code = ErrorCode.NETWORK_EXCEPTION
 
 
+class ConnectionRefused(ConnectionFailed):
+    """Nobody listens at the address: the process that did is gone."""
+
+
 class NoAnswer(KafkaError):
     """No answer within the time that the caller gave."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from penstock.config.broker import SECTIONS
+from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.profile import PROFILES
 from penstock.config.setting import Setting, settings
 from penstock.config.topic import TopicConfig
@@ -29,14 +30,25 @@ on this page is a warning with the nearest name that is, and an error in strict 
 
 def settings_page() -> str:
     """The whole page."""
-    return "\n".join([INTRODUCTION, *_topics(), *_brokers(), *_profiles()])
+    return "\n".join([INTRODUCTION, *_topics(), *_groups(), *_brokers(), *_profiles()])
 
 
 def _topics() -> Iterator[str]:
     yield "## Topic settings\n\nEvery one can be changed while the topic is in use.\n"
+    yield from _own_settings(TopicConfig)
+
+
+def _groups() -> Iterator[str]:
+    yield "## Group settings\n"
+    yield "Of groups of the consumer protocol: `kafka-configs --entity-type groups`. They hold from"
+    yield "a member's next heartbeat on, within the broker's `group.consumer.min.*` and `max.*`.\n"
+    yield from _own_settings(ConsumerGroupConfig)
+
+
+def _own_settings(config: type) -> Iterator[str]:
     yield "| Name | Type | Default | Allowed | Broker setting behind the default | |"
     yield "|---|---|---|---|---|---|"
-    for each in settings(TopicConfig).values():
+    for each in settings(config).values():
         behind = ", ".join(f"`{synonym.name}`" for synonym in each.synonyms) or "none"
         yield _row(each, behind)
     yield ""

@@ -1,7 +1,8 @@
 """Which of several layers gives a setting its value, and what the others would have given.
 
 A broker's settings come from four layers, nearest first: altered for this broker, altered for all
-brokers, given at start, declared default. A topic's own settings lie above these. Pure.
+brokers, given at start, declared default. A topic's or a group's own settings lie above these.
+Pure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from penstock.config.broker import broker_settings
-from penstock.config.setting import Setting, parse, settings
+from penstock.config.consumer_group import ConsumerGroupConfig, effective_group_config
+from penstock.config.group import GroupConfig
+from penstock.config.setting import Setting, attribute, load, parse, settings
 from penstock.config.topic import TopicConfig, topic_config
 from penstock.config.topic_defaults import topic_defaults
 from penstock.config.value import Kind, render
@@ -28,6 +31,7 @@ class ConfigSource(IntEnum):
     STATIC_BROKER = 4
     DEFAULT = 5
     DYNAMIC_BROKER_LOGGER = 6
+    DYNAMIC_GROUP = 8
 
 
 class ConfigSynonym(NamedTuple):
@@ -77,6 +81,17 @@ def topic_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[ConfigEntr
             found.insert(0, ConfigSynonym(name, own, ConfigSource.TOPIC))
         value = render(getattr(config, name.replace(".", "_")))
         yield _entry(name, value, found, setting)
+
+
+def group_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[ConfigEntry]:
+    """Every setting that a group may have of its own, as it holds for this one."""
+    config = effective_group_config(overrides, load(GroupConfig, layers.texts()))
+    for name, setting in settings(ConsumerGroupConfig).items():
+        found = list(_broker_synonyms([each.name for each in setting.synonyms], layers))
+        if name in overrides:
+            own = _shown(setting, overrides[name])
+            found.insert(0, ConfigSynonym(name, own, ConfigSource.DYNAMIC_GROUP))
+        yield _entry(name, render(getattr(config, attribute(name))), found, setting)
 
 
 def broker_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:

@@ -41,14 +41,14 @@ class GroupConfig:
     group_coordinator_append_linger_ms: int = setting(
         "group.coordinator.append.linger.ms",
         -1,
-        "How long the coordinator gathers records before it writes them; -1 writes when the "
-        "loop is idle.",
+        "Accepted and described; has no effect: records are written at once, and whoever waits for "
+        "a flush shares it.",
         low=-1,
     )
     group_coordinator_cached_buffer_max_bytes: int = setting(
         "group.coordinator.cached.buffer.max.bytes",
         1_048_588,
-        "Largest write buffer the coordinator keeps for reuse.",
+        "Accepted and described; has no effect: the coordinator keeps no write buffer.",
         low=524_288,
         update=Update.CLUSTER_WIDE,
     )
@@ -128,7 +128,8 @@ class GroupConfig:
     group_consumer_assignors: tuple[str, ...] = setting(
         "group.consumer.assignors",
         ("uniform", "range"),
-        "Assignors of the consumer protocol; the first is the default.",
+        "Assignors of the consumer protocol: `uniform`, `range`, or `package.module:name` of one "
+        "in Python; the first is the default.",
     )
     group_consumer_migration_policy: str = setting(
         "group.consumer.migration.policy",
@@ -140,7 +141,8 @@ class GroupConfig:
     group_consumer_regex_refresh_interval_ms: int = setting(
         "group.consumer.regex.refresh.interval.ms",
         600_000,
-        "How often topics are matched anew against regular expression subscriptions.",
+        "How often topics are matched anew against regular expression subscriptions; new topics "
+        "are noticed at once.",
         low=10_000,
     )
     offset_metadata_max_bytes: int = setting(
@@ -163,7 +165,8 @@ class GroupConfig:
     offsets_load_buffer_size: int = setting(
         "offsets.load.buffer.size",
         5_242_880,
-        "Bytes read at a time when a coordinator loads its groups.",
+        "Accepted and described; has no effect: a coordinator reads its groups in slices of 64 KB, "
+        "and serves in between.",
         low=1,
     )
     offsets_retention_minutes: int = setting(

@@ -22,6 +22,11 @@ class SecurityProtocol(StrEnum):
     SASL_PLAINTEXT = "SASL_PLAINTEXT"
     SASL_SSL = "SASL_SSL"
 
+    @property
+    def number(self) -> int:
+        """As brokers tell it to each other."""
+        return tuple(SecurityProtocol).index(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from penstock.config.connect_string import ConnectString
 from penstock.config.setting import setting
 from penstock.config.value import Kind
 from penstock.errors import ConfigError
@@ -51,6 +52,8 @@ class ZookeeperConfig:
     )
 
     def __post_init__(self) -> None:
+        if self.zookeeper_connect:
+            ConnectString.parse(self.zookeeper_connect)  # a malformed one is refused by name
         if self.zookeeper_metadata_migration_enable:
             raise ConfigError(
                 "zookeeper.metadata.migration.enable is true, but there is no KRaft to migrate to"

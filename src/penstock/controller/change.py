@@ -9,7 +9,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from penstock.metadata.image import ClusterImage, Partition
-from penstock.types import TopicPartition, Uuid
+from penstock.types import BrokerId, TopicPartition, Uuid
+
+DELETED_EPOCH = -2
 
 
 class PartitionChange(Struct, frozen=True):
@@ -21,14 +23,20 @@ class PartitionChange(Struct, frozen=True):
     is_new: bool = False
     """Nobody has a log of it yet."""
 
+    def is_new_on(self, broker: BrokerId) -> bool:
+        """It has no log of it that counts: the partition is new, or is moving there."""
+        return self.is_new or broker in self.state.adding_replicas
+
 
 class StoppedReplicas(Struct, frozen=True):
     """A partition whose replicas on these brokers stop; unless `delete` is false, their logs go."""
 
     where: TopicPartition
     topic_id: Uuid
-    replicas: tuple[int, ...]
+    replicas: tuple[BrokerId, ...]
     delete: bool = True
+    leader_epoch: int = DELETED_EPOCH
+    """Of the partition when it was decided; a topic that goes, goes in whatever epoch it is."""
 
 
 class StateChange(Struct, frozen=True, kw_only=True):
@@ -36,7 +44,11 @@ class StateChange(Struct, frozen=True, kw_only=True):
 
     image: ClusterImage
     partitions: tuple[PartitionChange, ...] = ()
+    told: tuple[TopicPartition, ...] = ()
+    """Partitions whose replicas go on as they are: another ISR, for clients to know."""
     stopped: tuple[StoppedReplicas, ...] = ()
+    joined: frozenset[BrokerId] = frozenset()
+    """Brokers that know nothing yet: they are told of everything in the image."""
     topic_configs: tuple[str, ...] = ()
     """Topics whose own settings have changed."""
     broker_configs: bool = False
@@ -44,6 +56,12 @@ class StateChange(Struct, frozen=True, kw_only=True):
 
 
 class Brokers(Protocol):
-    """Those who carry decisions out. Returns when the brokers that are alive have done so."""
+    """Those who carry decisions out. Returns when this broker has done so and each other one has
+    its orders in the queue: a controller that waited for the slowest would serve nobody.
+    """
 
     async def apply(self, change: StateChange) -> None: ...
+
+    def resign(self) -> None:
+        """Say nothing more: another controller does."""
+        ...

@@ -1,4 +1,4 @@
-"""What a topic's or a broker's settings are after somebody has altered them. Pure."""
+"""What a topic's, a broker's or a group's settings are after somebody has altered them. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
@@ -6,8 +6,10 @@ from enum import IntEnum
 from msgspec import Struct
 
 from penstock.config.broker import broker_config, broker_settings
+from penstock.config.consumer_group import ConsumerGroupConfig, check_group_config
 from penstock.config.effective import BrokerLayers
-from penstock.config.setting import Setting, Update, settings
+from penstock.config.group import GroupConfig
+from penstock.config.setting import Setting, Update, load, settings
 from penstock.config.topic import TopicConfig
 from penstock.config.value import Kind, render
 from penstock.controller.topic_rules import InvalidRequest, UnknownTopic, check_name
@@ -29,7 +31,13 @@ class BrokerResource(Struct, frozen=True):
     id: BrokerId | None
 
 
-ConfigResource = TopicResource | BrokerResource
+class GroupResource(Struct, frozen=True):
+    """The settings of one group, whether it exists yet or not."""
+
+    name: str
+
+
+ConfigResource = TopicResource | BrokerResource | GroupResource
 
 
 class AlterOperation(IntEnum):
@@ -64,6 +72,10 @@ def current(resource: ConfigResource, image: ClusterImage) -> Mapping[str, str]:
         case BrokerResource(broker):
             assert broker is not None
             return image.broker_configs.get(broker, {})
+        case GroupResource(""):
+            raise InvalidRequest("settings for all groups are the brokers': name a group")
+        case GroupResource(name):
+            return image.group_configs.get(name, {})
 
 
 def altered(
@@ -71,7 +83,7 @@ def altered(
 ) -> dict[str, str]:
     """The settings with each alteration made, not yet checked as a whole."""
     check_once(each.name for each in alterations)
-    known = settings(TopicConfig) if isinstance(resource, TopicResource) else broker_settings()
+    known = _declared(resource)
     after = dict(before)
     for each in alterations:
         if each.operation is AlterOperation.DELETE:
@@ -83,6 +95,16 @@ def altered(
         else:
             after[each.name] = _list_altered(after.get(each.name), each, known.get(each.name))
     return after
+
+
+def _declared(resource: ConfigResource) -> Mapping[str, Setting]:
+    match resource:
+        case TopicResource():
+            return settings(TopicConfig)
+        case BrokerResource():
+            return broker_settings()
+        case GroupResource():
+            return settings(ConsumerGroupConfig)
 
 
 def _list_altered(before: str | None, alteration: ConfigAlteration, setting: Setting | None) -> str:
@@ -116,6 +138,8 @@ def checked(
     if isinstance(resource, TopicResource):
         return checked_configs(after, layers)
     given = {name: text for name, text in after.items() if text is not None}
+    if isinstance(resource, GroupResource):
+        return _checked_group(given, layers)
     fixed = [name for name in given if _update(name) is Update.READ_ONLY]
     if fixed:
         raise InvalidRequest(f"only a restart can change {', '.join(sorted(fixed))}")
@@ -130,6 +154,14 @@ def checked(
         broker_config(layers.texts())
     except ConfigError as error:
         raise InvalidRequest(str(error)) from error
+    return given
+
+
+def _checked_group(given: dict[str, str], layers: BrokerLayers) -> dict[str, str]:
+    try:
+        check_group_config(given, load(GroupConfig, layers.texts()))
+    except ConfigError as error:
+        raise InvalidConfig(str(error)) from error
     return given
 
 

@@ -4,6 +4,7 @@ Each call is one operation: it plans on the image, writes to the store, takes wh
 the image and tells the brokers. The rules are in the modules around this one.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random, SystemRandom
 from typing import TypeVar
@@ -13,23 +14,27 @@ from msgspec import Struct
 from penstock.clock import Clock
 from penstock.config.controller import ControllerConfig
 from penstock.config.effective import BrokerLayers, effective_topic_config
-from penstock.config.topic import TopicConfig
 from penstock.controller import (
+    broker_life,
     config_changes,
     configs,
+    controlled_shutdown,
     elections,
+    isr_changes,
+    notices,
     producer_ids,
     reassignment,
     topic_life,
 )
 from penstock.controller.change import Brokers, PartitionChange
 from penstock.controller.configs import BrokerResource, ConfigAlteration, ConfigResource
-from penstock.controller.election import Elected, elected
 from penstock.controller.elections import ElectionType
+from penstock.controller.isr_changes import WantedIsr
 from penstock.controller.office import Office
 from penstock.controller.operations import Operations
-from penstock.controller.partition_states import write_elected
+from penstock.controller.partition_states import bring_online, write_elected
 from penstock.controller.producer_ids import ProducerIds
+from penstock.controller.repair import Unclean, repair, repairs
 from penstock.controller.term import NotController, Term
 from penstock.controller.topic_rules import TopicAlreadyExists
 from penstock.controller.topics import (
@@ -43,10 +48,12 @@ from penstock.controller.topics import (
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
 from penstock.metadata.reader import read_image
-from penstock.metadata.store import MetadataStore
+from penstock.metadata.store import Change, MetadataStore, Subscription
 from penstock.types import BrokerId, LeaderEpoch, TopicPartition, Uuid
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 class TopicDeletionDisabled(KafkaError):
@@ -84,8 +91,11 @@ class Controller:
         self._store, self._broker, self._brokers = store, broker, brokers
         self._config, self._static, self._clock = config, static, clock
         self._chance = chance or SystemRandom()
-        self._operations = Operations()
+        self._operations = Operations(self._failed)
         self._holder: Office | None = None
+        self._watches: Subscription
+        self.resigned: Callable[[], object] = lambda: None
+        """Called after the office was given up."""
 
     async def start(self) -> None:
         """Win the office, finish what the last controller has begun, and tell the brokers all.
@@ -93,21 +103,69 @@ class Controller:
         The broker is registered by then: only live brokers get partitions to lead.
         """
         term = await Term.begin(self._store, self._broker, self._clock.now_ms())
-        image = await read_image(self._store)
-        self._holder = office = Office(self._store, term, image, self._brokers)
-        changes = {change.where: change for change in await topic_life.resume(office)}
-        changes |= await write_elected(office, self._lost_replicas(office.image))
+        # Watched first and read then: what changes meanwhile is looked at again.
+        watches = await self._store.watch(
+            self._noticed, children=notices.WATCHED, data=notices.ASKED
+        )
+        try:
+            image = await read_image(self._store)
+            office = Office(self._store, term, image, self._broker, self._brokers)
+            await self._take_over(office)
+        except BaseException:
+            watches.cancel()
+            raise
+        self._holder, self._watches = office, watches
+        for path in (*notices.WATCHED, *notices.ASKED):
+            self._look_at(path)
+
+    async def _take_over(self, office: Office) -> None:
+        await topic_life.resume_deletions(office)
+        changes = {
+            each.where: each for each in await bring_online(office, office.image.topics.values())
+        }
+        changes |= await write_elected(office, repairs(office, self._unclean(office)))
         delta = ImageDelta(partitions={each.where: each.state for each in changes.values()})
         await office.announce(
             delta,
             partitions=_all_partitions(office.image.apply(delta), changes),
+            joined=office.image.brokers,
             topic_configs=office.image.topic_configs,
             broker_configs=True,
         )
+        await reassignment.progress(office, reassignment.moving(office))
+
+    def resign(self) -> None:
+        """Decide nothing any more, until started anew."""
+        if self._holder is not None:
+            logger.info("broker %s is not the controller any more", self._broker)
+            self._holder = None
+            self._watches.cancel()
+            self._brokers.resign()
+            self.resigned()
+
+    @property
+    def in_office(self) -> bool:
+        return self._holder is not None
+
+    def _noticed(self, change: Change) -> None:
+        """Something was changed in the store by others than this controller, perhaps."""
+        self._look_at(change.path)
+
+    def _look_at(self, path: str) -> None:
+        self._schedule(lambda office: notices.look(office, path, self._unclean(office)))
 
     async def run(self) -> None:
         """Carry operations out until cancelled."""
         await self._operations.run()
+
+    def _failed(self, error: Exception) -> None:
+        """An operation has failed that nobody waits for, or has failed for everybody.
+
+        What is in the store is in doubt then, or belongs to another controller: the office is
+        given up, and whoever wins it next reads everything anew.
+        """
+        logger.warning("the controller gives up its office: %s", error)
+        self.resign()
 
     @property
     def image(self) -> ClusterImage:
@@ -243,8 +301,64 @@ class Controller:
             )
         )
 
-    async def next_producer_id_block(self) -> ProducerIds:
-        return await self._submit(lambda office: producer_ids.next_block(office, self._broker))
+    async def next_producer_id_block(
+        self, broker: BrokerId | None = None, broker_epoch: int = -1
+    ) -> ProducerIds:
+        """A block for this broker, or for another that asks."""
+        owner = self._broker if broker is None else broker
+
+        async def operation() -> ProducerIds:
+            controlled_shutdown.check_broker_epoch(self._office, owner, broker_epoch)
+            return await producer_ids.next_block(self._office, owner)
+
+        return await self._operations.submit(operation)
+
+    async def alter_isrs(
+        self, leader: BrokerId, broker_epoch: int, wanted: Sequence[WantedIsr]
+    ) -> Mapping[TopicPartition, Partition | KafkaError]:
+        """Each partition as it is now, or why its ISR stays; moves that it completes end."""
+
+        async def operation() -> Mapping[TopicPartition, Partition | KafkaError]:
+            outcomes = await isr_changes.alter_isrs(self._office, leader, broker_epoch, wanted)
+            if await reassignment.progress(self._office, [each.where for each in wanted]):
+                await notices.moves_done(self._office)
+            return outcomes
+
+        return await self._operations.submit(operation)
+
+    async def shut_down(self, broker: BrokerId, epoch: int) -> list[TopicPartition]:
+        """Move everything away from a broker that is about to stop; what cannot be is told."""
+        return await self._submit(
+            lambda office: controlled_shutdown.shut_down(
+                office, broker, epoch, self._unclean(office)
+            )
+        )
+
+    async def balance_leaders(self) -> None:
+        """Give leadership back to the preferred replicas of brokers that lead too little."""
+        percentage = self._config.leader_imbalance_per_broker_percentage
+        await self._submit(lambda office: elections.balance(office, percentage))
+
+    def replicas_deleted(self, broker: BrokerId, partitions: Sequence[TopicPartition]) -> None:
+        """A broker says that its logs of topics that go are gone."""
+        self._schedule(lambda office: topic_life.replicas_deleted(office, broker, partitions))
+
+    def replicas_failed(self, broker: BrokerId, partitions: Sequence[TopicPartition]) -> None:
+        """A broker says that its logs of these are in a directory that has failed."""
+
+        async def operation(office: Office) -> None:
+            office.failed |= {(broker, where) for where in partitions}
+            await repair(office, self._unclean(office))
+
+        self._schedule(operation)
+
+    def broker_refused(self, broker: BrokerId, epoch: int) -> None:
+        """Nobody listens where this broker should: its registration goes before its session."""
+        self._schedule(lambda office: broker_life.bury(office, broker, epoch))
+
+    def reread_configs(self) -> None:
+        """Somebody else has changed settings in the store, perhaps."""
+        self._schedule(config_changes.reread)
 
     def layers(self, broker: BrokerId | None = None) -> BrokerLayers:
         """The settings of a broker, this one by default, with what was altered since its start."""
@@ -253,25 +367,28 @@ class Controller:
             self._static, image.default_broker_config, image.broker_configs.get(broker, {})
         )
 
+    def _schedule(self, operation: Callable[[Office], Awaitable[None]]) -> None:
+        """Carry it out once it is its turn, if this broker is the controller then."""
+
+        async def if_in_office() -> None:
+            if self._holder is not None:
+                await operation(self._holder)
+
+        self._operations.schedule(if_in_office)
+
     async def _submit(self, operation: Callable[[Office], Awaitable[T]]) -> T:
         return await self._operations.submit(lambda: operation(self._office))
 
-    def _lost_replicas(self, image: ClusterImage) -> dict[TopicPartition, Elected]:
-        """New leaders and ISRs for partitions whose leader or followers are not there."""
-        outcomes = {}
-        for topic in image.topics.values():
-            for index, partition in topic.partitions.items():
-                replicas = {partition.leader, *partition.isr}
-                if partition.partition_epoch < 0 or replicas <= image.brokers.keys():
-                    continue
-                unclean = self._topic_config(topic.name).unclean_leader_election_enable
-                outcome = elected(partition, image.brokers, unclean=unclean)
-                if (outcome.leader, outcome.isr) != (partition.leader, partition.isr):
-                    outcomes[TopicPartition(topic.name, index)] = outcome
-        return outcomes
+    def _unclean(self, office: Office) -> Unclean:
+        """Whether a topic may have a leader that is not in sync."""
 
-    def _topic_config(self, topic: str) -> TopicConfig:
-        return effective_topic_config(self.image.topic_configs.get(topic, {}), self.layers())
+        def allowed(topic: str) -> bool:
+            image = office.image
+            layers = BrokerLayers(self._static, image.default_broker_config, {})
+            given = image.topic_configs.get(topic, {})
+            return effective_topic_config(given, layers).unclean_leader_election_enable
+
+        return allowed
 
 
 def _all_partitions(

@@ -39,15 +39,28 @@ class Elected(NamedTuple):
     unclean: bool = False
 
 
-def elected(partition: Partition, live: Container[BrokerId], *, unclean: bool) -> Elected:
-    """The leader and the ISR of a partition, now that these brokers are alive and no others."""
+def elected(
+    partition: Partition,
+    live: Container[BrokerId],
+    *,
+    unclean: bool,
+    doubtful: Container[BrokerId] = (),
+) -> Elected:
+    """The leader and the ISR of a partition, now that these brokers are alive and no others.
+
+    A doubtful broker, whose machine went down under it, may lack what another in-sync replica has:
+    it leads only once all of them are back, and none is better.
+    """
     alive = [each for each in partition.replicas if each in live]
     isr = tuple(each for each in partition.isr if each in live)
     if partition.leader in isr:
         return Elected(partition.leader, isr)
-    for broker in alive:
-        if broker in isr:
+    in_sync = [each for each in alive if each in isr]
+    for broker in in_sync:
+        if broker not in doubtful:
             return Elected(broker, isr)
+    if in_sync and len(isr) == len(partition.isr):
+        return Elected(in_sync[0], isr)
     if unclean and alive:
         return Elected(alive[0], (alive[0],), unclean=True)
     return Elected(NO_LEADER, partition.isr)

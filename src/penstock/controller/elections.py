@@ -9,7 +9,7 @@ from penstock.controller.partition_states import write_elected
 from penstock.controller.topic_rules import UnknownTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ImageDelta
-from penstock.types import TopicPartition
+from penstock.types import BrokerId, TopicPartition
 
 
 class ElectionType(IntEnum):
@@ -51,5 +51,24 @@ def _outcome(office: Office, kind: ElectionType, where: TopicPartition) -> Elect
     partition = office.image.partition(where)
     if partition is None:
         raise UnknownTopic(f"{where} is not known")
-    live = office.image.brokers
+    live = office.live(where, partition.replicas)
     return preferred(partition, live) if kind is ElectionType.PREFERRED else forced(partition, live)
+
+
+async def balance(office: Office, percentage: int) -> None:
+    """Preferred leaders for every broker that leads too few of the partitions meant for it."""
+    preferred_by: dict[BrokerId, list[tuple[TopicPartition, bool]]] = {}
+    for topic in office.image.topics.values():
+        for index, partition in topic.partitions.items():
+            if partition.leader >= 0 and not partition.removing_replicas:
+                first = partition.replicas[0]
+                where = TopicPartition(topic.name, index)
+                preferred_by.setdefault(first, []).append((where, partition.leader != first))
+    wanted = [
+        where
+        for places in preferred_by.values()
+        if 100 * sum(elsewhere for _, elsewhere in places) > percentage * len(places)
+        for where, elsewhere in places
+        if elsewhere
+    ]
+    await elect(office, ElectionType.PREFERRED, wanted)

@@ -1,5 +1,7 @@
 """How a broker joins: the tree's upper nodes, the cluster's id, its own number and registration."""
 
+import asyncio
+import logging
 from contextlib import suppress
 
 from penstock.errors import ConfigError
@@ -9,6 +11,8 @@ from penstock.metadata.refusal import NodeExists
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import Create, MetadataStore, Node, Set
 from penstock.types import BrokerId, Uuid, uuid_text
+
+logger = logging.getLogger(__name__)
 
 
 class InconsistentClusterId(ConfigError):
@@ -53,12 +57,60 @@ async def new_broker_id(store: MetadataStore, reserved_max: int) -> BrokerId:
     return BrokerId(reserved_max + node.version)
 
 
-async def register(store: MetadataStore, broker: BrokerId, registration: BrokerRegistration) -> int:
-    """Say that this broker lives, for as long as the session does; its epoch comes back."""
+async def register(
+    store: MetadataStore,
+    broker: BrokerId,
+    registration: BrokerRegistration,
+    *,
+    patience_s: float = 0,
+) -> int:
+    """Say that this broker lives, for as long as the session does; its epoch comes back.
+
+    A registration by this very session is ours: the connection went before we heard of it. One
+    by another session with our addresses is of a process that has died, since we listen there;
+    it goes with its session, for which we have `patience_s`.
+    """
     path = paths.broker(broker)
+    record = encode(registration)
+    while True:
+        with suppress(NodeExists):
+            _, node = await store.multi((Create(path, ephemeral=True), Set(path, record)))
+            assert isinstance(node, Node)
+            return node.created_zxid
+        found = (await store.get_many((path,))).get(path)
+        if found is None:
+            continue  # it has just gone
+        if found.ephemeral_owner == store.session_id:
+            return (await store.set(path, record)).created_zxid
+        _check_former_life(broker, found, registration)
+        logger.info("broker %s: waiting for the session of its former process to end", broker)
+        if not await _gone(store, path, patience_s):
+            raise BrokerIdInUse(
+                f"broker.id: broker {broker} is registered already, at the addresses of this"
+                f" broker; after {patience_s:g} s the session of its former process has not ended"
+            )
+
+
+def _check_former_life(broker: BrokerId, found: Node, registration: BrokerRegistration) -> None:
+    theirs = decode(BrokerRegistration, found)
+    if theirs.endpoints != registration.endpoints:
+        where = ", ".join(theirs.endpoints) or f"{theirs.host}:{theirs.port}"
+        raise BrokerIdInUse(
+            f"broker.id: broker {broker} is registered already, at {where};"
+            " stop that broker or give this one another broker.id"
+        )
+
+
+async def _gone(store: MetadataStore, path: str, patience_s: float) -> bool:
+    changed = asyncio.Event()
+    watch = await store.watch(lambda _: changed.set(), data=(path,))
     try:
-        _, node = await store.multi((Create(path, ephemeral=True), Set(path, encode(registration))))
-    except NodeExists:
-        raise BrokerIdInUse(f"broker {broker} is registered already") from None
-    assert isinstance(node, Node)
-    return node.created_zxid
+        async with asyncio.timeout(patience_s):
+            while await store.exists(path):
+                await changed.wait()
+                changed.clear()
+    except TimeoutError:
+        return False
+    finally:
+        watch.cancel()
+    return True

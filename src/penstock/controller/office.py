@@ -1,27 +1,74 @@
 """A controller in office: its term, the image that it keeps, and those who hear of changes."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from penstock.controller.change import Brokers, PartitionChange, StateChange, StoppedReplicas
 from penstock.controller.term import Term
-from penstock.metadata.image import ClusterImage, ImageDelta
+from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
 from penstock.metadata.store import MetadataStore
+from penstock.types import BrokerId, TopicPartition
+
+
+class Deletion(NamedTuple):
+    """A topic whose logs go; its nodes stay until all of them are gone."""
+
+    topic: Topic
+    awaited: set[tuple[BrokerId, TopicPartition]]
+    """Replicas that have not said yet that their logs are gone."""
 
 
 class Office:
     """What the controller's parts share. Used by one operation at a time."""
 
     def __init__(
-        self, store: MetadataStore, term: Term, image: ClusterImage, brokers: Brokers
+        self,
+        store: MetadataStore,
+        term: Term,
+        image: ClusterImage,
+        broker: BrokerId,
+        brokers: Brokers,
     ) -> None:
-        self.store, self.term, self.image, self._brokers = store, term, image, brokers
+        self.store, self.term, self.image = store, term, image
+        self.broker, self._brokers = broker, brokers
+        self.leaving: dict[BrokerId, int] = {}
+        """Brokers that are about to stop, with their epochs: they are given nothing to lead."""
+        self.failed: set[tuple[BrokerId, TopicPartition]] = set()
+        """Replicas whose log directory has failed."""
+        self.deletions: dict[str, Deletion] = {}
+        """Topics that are being deleted, by name."""
+
+    def live(self, where: TopicPartition, replicas: Iterable[BrokerId]) -> Collection[BrokerId]:
+        """Those that have their log, on a broker that stays."""
+        return [
+            each
+            for each in replicas
+            if each in self.image.brokers
+            and each not in self.leaving
+            and (each, where) not in self.failed
+        ]
+
+    @property
+    def doubtful(self) -> Collection[BrokerId]:
+        """Brokers that may have lost what they had acknowledged."""
+        return [each.id for each in self.image.brokers.values() if each.page_cache_lost]
+
+    def offline(self, where: TopicPartition, partition: Partition) -> tuple[BrokerId, ...]:
+        """Those that clients cannot read from; one on a broker that is leaving still can be."""
+        return tuple(
+            each
+            for each in partition.replicas
+            if each not in self.image.brokers or (each, where) in self.failed
+        )
 
     async def announce(
         self,
         delta: ImageDelta,
         *,
         partitions: Iterable[PartitionChange] = (),
+        told: Iterable[TopicPartition] = (),
         stopped: Iterable[StoppedReplicas] = (),
+        joined: Iterable[BrokerId] = (),
         topic_configs: Iterable[str] = (),
         broker_configs: bool = False,
     ) -> None:
@@ -30,7 +77,9 @@ class Office:
         change = StateChange(
             image=self.image,
             partitions=tuple(partitions),
+            told=tuple(told),
             stopped=tuple(stopped),
+            joined=frozenset(joined),
             topic_configs=tuple(topic_configs),
             broker_configs=broker_configs,
         )

@@ -5,16 +5,27 @@ other nothing else may happen, and nobody who stops waiting may break an operati
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from penstock.controller.term import NotController
+from penstock.metadata.refusal import StoreUnavailable
+
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 class Operations:
-    """A queue with one owner, the task that runs `run`."""
+    """A queue with one owner, the task that runs `run`.
 
-    def __init__(self) -> None:
+    `failed` hears of operations after which nothing is sure any more: the term has passed, the
+    store may or may not have what was written, or nobody waited for the outcome.
+    """
+
+    def __init__(self, failed: Callable[[Exception], object]) -> None:
+        self._failed = failed
         self._queue: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
 
     async def run(self) -> None:
@@ -31,6 +42,8 @@ class Operations:
             try:
                 result = await operation()
             except Exception as error:  # noqa: BLE001 (all of it rises where it was asked)
+                if isinstance(error, NotController | StoreUnavailable):
+                    self._failed(error)
                 if not outcome.cancelled():
                     outcome.set_exception(error)
             else:
@@ -39,3 +52,15 @@ class Operations:
 
         self._queue.put_nowait(carry_out)
         return await outcome
+
+    def schedule(self, operation: Callable[[], Awaitable[None]]) -> None:
+        """Carry it out once it is its turn; nobody waits."""
+
+        async def carry_out() -> None:
+            try:
+                await operation()
+            except Exception as error:  # the boundary around what nobody waits for
+                logger.exception("an operation of the controller failed")
+                self._failed(error)
+
+        self._queue.put_nowait(carry_out)

@@ -37,18 +37,18 @@ async def bring_online(
     multis, changes = [], []
     there = await _existing_parents(office, [(topic.name, index) for topic, index, _ in pending])
     for topic, index, partition in pending:
-        outcome = first_elected(partition.replicas, office.image.brokers)
+        where = TopicPartition(topic.name, index)
+        outcome = first_elected(partition.replicas, office.live(where, partition.replicas))
         if outcome is None:
             continue
-        where = TopicPartition(topic.name, index)
         epoch = (epochs or {}).get(where, FIRST_EPOCH)
-        state = _decided(office, partition, outcome, epoch)
+        state = _decided(office, where, partition, outcome, epoch)
         operations: list[Operation] = []
         for parent in (paths.partitions(topic.name), paths.partition(where)):
             if parent not in there:
                 operations.append(Create(parent))
                 there.add(parent)
-        operations.append(Create(paths.partition_state(where), encode(_record(state))))
+        operations.append(Create(paths.partition_state(where), encode(state_record(state))))
         multis.append(operations)
         state = msgspec.structs.replace(state, partition_epoch=0)
         changes.append(PartitionChange(where, topic.id, state, is_new=where not in (epochs or ())))
@@ -80,9 +80,9 @@ async def write_elected(
         topic = office.image.topics[where.topic]
         before = topic.partitions[where.partition]
         epoch = LeaderEpoch(before.leader_epoch + 1)
-        state = _decided(office, before, outcome, epoch)
+        state = _decided(office, where, before, outcome, epoch)
         path = paths.partition_state(where)
-        multis.append([Set(path, encode(_record(state)), before.partition_epoch)])
+        multis.append([Set(path, encode(state_record(state)), before.partition_epoch)])
         decided.append((where, topic, state))
     written = {}
     answers = await office.term.write_each(multis)
@@ -95,7 +95,13 @@ async def write_elected(
     return written
 
 
-def _decided(office: Office, before: Partition, outcome: Elected, epoch: LeaderEpoch) -> Partition:
+def _decided(
+    office: Office,
+    where: TopicPartition,
+    before: Partition,
+    outcome: Elected,
+    epoch: LeaderEpoch,
+) -> Partition:
     return msgspec.structs.replace(
         before,
         leader=outcome.leader,
@@ -103,13 +109,11 @@ def _decided(office: Office, before: Partition, outcome: Elected, epoch: LeaderE
         leader_epoch=epoch,
         controller_epoch=office.term.epoch,
         recovering=outcome.unclean,
-        offline_replicas=tuple(
-            each for each in before.replicas if each not in office.image.brokers
-        ),
+        offline_replicas=office.offline(where, before),
     )
 
 
-def _record(state: Partition) -> PartitionState:
+def state_record(state: Partition) -> PartitionState:
     return PartitionState(
         controller_epoch=state.controller_epoch,
         leader=state.leader,

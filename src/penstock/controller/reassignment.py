@@ -1,22 +1,20 @@
 """Other replicas for a partition (KIP-455).
 
-What needs no copy is done at once: another order, fewer replicas, nothing at all. A target with
-brokers that have yet to copy the partition is refused here; nobody would tell when they are done.
+A move has three steps, each in the store before the next begins, so that another controller can go
+on: the assignment names the target and those that will leave; the new replicas copy and come into
+the ISR; then the leaving ones drop out of it, and the assignment is the target alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
-from penstock.controller.change import PartitionChange, StoppedReplicas
+from penstock.controller.change import StoppedReplicas
 from penstock.controller.election import Elected, EligibleLeadersNotAvailable, elected
 from penstock.controller.office import Office
 from penstock.controller.partition_states import write_elected
-from penstock.controller.placement import (
-    InvalidReplicaAssignment,
-    InvalidReplicationFactor,
-    chosen_replicas,
-)
+from penstock.controller.placement import InvalidReplicationFactor, chosen_replicas
 from penstock.controller.topic_life import assignment_of
 from penstock.controller.topic_rules import UnknownTopic
 from penstock.errors import ErrorCode, KafkaError
@@ -33,6 +31,39 @@ class NoReassignmentInProgress(KafkaError):
     code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
 
+class Move(NamedTuple):
+    """Where a partition's replicas were before the move, and where they are to be."""
+
+    origin: tuple[BrokerId, ...]
+    target: tuple[BrokerId, ...]
+
+    @property
+    def adding(self) -> tuple[BrokerId, ...]:
+        return tuple(each for each in self.target if each not in self.origin)
+
+    @property
+    def removing(self) -> tuple[BrokerId, ...]:
+        return tuple(each for each in self.origin if each not in self.target)
+
+    def under_way(self, partition: Partition) -> Partition:
+        """The partition while it moves: the target first, then those that will leave."""
+        return replace(
+            partition,
+            replicas=(*self.target, *self.removing),
+            adding_replicas=self.adding,
+            removing_replicas=self.removing,
+        )
+
+
+def current(partition: Partition) -> Move:
+    """The move that a partition is in; one that is in none moves from and to where it is."""
+    adding, removing = partition.adding_replicas, partition.removing_replicas
+    return Move(
+        origin=tuple(each for each in partition.replicas if each not in adding),
+        target=tuple(each for each in partition.replicas if each not in removing),
+    )
+
+
 async def reassign(
     office: Office,
     where: TopicPartition,
@@ -41,53 +72,130 @@ async def reassign(
     factor_may_change: bool = True,
 ) -> None:
     """Give a partition these replicas; None cancels a move that is under way."""
-    topic = office.image.topics.get(where.topic)
-    partition = office.image.partition(where)
+    topic, partition = office.image.topics.get(where.topic), office.image.partition(where)
     if topic is None or partition is None:
         raise UnknownTopic(f"{where} is not known")
+    move = current(partition)
     if target is None:
-        raise NoReassignmentInProgress(f"{where} is not being moved")
-    replicas = chosen_replicas(target, office.image.brokers)
-    if not factor_may_change and len(replicas) != len(partition.replicas):
-        raise InvalidReplicationFactor(
-            f"{where} has {len(partition.replicas)} replicas, {len(replicas)} are asked for"
-        )
-    if replicas != partition.replicas:
-        await _move(office, topic, where, partition, replicas)
+        if move.origin == move.target:
+            raise NoReassignmentInProgress(f"{where} is not being moved")
+        wanted = move.origin
+    else:
+        wanted = chosen_replicas(target, office.image.brokers)
+        if not factor_may_change and len(wanted) != len(move.origin):
+            raise InvalidReplicationFactor(
+                f"{where} has {len(move.origin)} replicas, {len(wanted)} are asked for"
+            )
+    if target is None or wanted != move.target:
+        await _begin(office, topic, where, partition, Move(move.origin, wanted))
 
 
-async def _move(
+async def _begin(
+    office: Office, topic: Topic, where: TopicPartition, partition: Partition, move: Move
+) -> None:
+    moving = move.under_way(partition)
+    # Those that an earlier target had called and this one does not want.
+    dropped = tuple(each for each in partition.replicas if each not in moving.replicas)
+    outcome = _led(office, where, moving, without=dropped)
+    await _write_assignment(office, topic, where, moving)
+    await _write_state(office, topic, where, moving, outcome, dropped)
+    await progress(office, [where])
+
+
+async def progress(office: Office, partitions: Iterable[TopicPartition]) -> bool:
+    """End the moves whose new replicas are all in sync; says whether there were any."""
+    ended = False
+    for where in partitions:
+        topic, partition = office.image.topics.get(where.topic), office.image.partition(where)
+        if topic is None or partition is None:
+            continue
+        move = current(partition)
+        moves = bool(partition.adding_replicas or partition.removing_replicas)
+        if moves and set(move.target) <= set(partition.isr):
+            await _end(office, topic, where, partition, move)
+            ended = True
+    return ended
+
+
+def moving(office: Office) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic.name, index)
+        for topic in office.image.topics.values()
+        for index, each in topic.partitions.items()
+        if each.adding_replicas or each.removing_replicas
+    ]
+
+
+async def _end(
+    office: Office, topic: Topic, where: TopicPartition, partition: Partition, move: Move
+) -> None:
+    outcome = _led(office, where, partition, without=move.removing)
+    settled = replace(partition, replicas=move.target, adding_replicas=(), removing_replicas=())
+    await _write_state(office, topic, where, settled, outcome, move.removing, delete=False)
+    await _write_assignment(office, topic, where, settled)
+    state = office.image.partition(where)
+    assert state is not None
+    stopped = StoppedReplicas(where, topic.id, move.removing, leader_epoch=state.leader_epoch)
+    await office.announce(ImageDelta(), told=[where], stopped=[stopped] if move.removing else [])
+
+
+def _led(
+    office: Office, where: TopicPartition, partition: Partition, without: tuple[BrokerId, ...]
+) -> Elected:
+    """The leader and the ISR without those who leave; somebody in sync must stay."""
+    replicas = tuple(each for each in partition.replicas if each not in without)
+    isr = tuple(each for each in partition.isr if each in replicas)
+    kept = replace(partition, replicas=replicas, isr=isr)
+    outcome = elected(kept, office.live(where, replicas), unclean=False)
+    if outcome.leader == NO_LEADER:
+        raise EligibleLeadersNotAvailable(f"no replica of {where} that stays is in sync")
+    return outcome
+
+
+async def _write_assignment(
+    office: Office, topic: Topic, where: TopicPartition, partition: Partition
+) -> None:
+    parts = {**office.image.topics[topic.name].partitions, where.partition: partition}
+    await office.term.write(
+        Set(paths.topic(topic.name), encode(assignment_of(Topic(topic.name, topic.id, parts))))
+    )
+    # Only who replicates: the state that others hear of is written with its own epoch.
+    known = office.image.partition(where)
+    assert known is not None
+    assigned = replace(
+        known,
+        replicas=partition.replicas,
+        adding_replicas=partition.adding_replicas,
+        removing_replicas=partition.removing_replicas,
+    )
+    office.image = office.image.apply(ImageDelta(partitions={where: assigned}))
+
+
+async def _write_state(
     office: Office,
     topic: Topic,
     where: TopicPartition,
     partition: Partition,
-    replicas: tuple[BrokerId, ...],
+    outcome: Elected,
+    stopped: tuple[BrokerId, ...],
+    *,
+    delete: bool = True,
 ) -> None:
-    if new := set(replicas) - set(partition.replicas):
-        raise InvalidReplicaAssignment(f"{where} cannot be copied to brokers {sorted(new)} yet")
-    outcome = _remaining(office, where, partition, replicas)
-    moved = msgspec.structs.replace(partition, replicas=replicas)
-    parts = {**topic.partitions, where.partition: moved}
-    await office.term.write(
-        Set(paths.topic(topic.name), encode(assignment_of(Topic(topic.name, topic.id, parts))))
+    """The state in a new leader epoch, told to everybody together with who must stop."""
+    known = office.image.partition(where)
+    assert known is not None
+    office.image = office.image.apply(
+        ImageDelta(partitions={where: replace(partition, partition_epoch=known.partition_epoch)})
     )
-    await office.announce(ImageDelta(partitions={where: moved}))
-    changes: list[PartitionChange] = list((await write_elected(office, {where: outcome})).values())
-    left = tuple(each for each in partition.replicas if each not in replicas)
+    changes = await write_elected(office, {where: outcome})
     await office.announce(
-        ImageDelta(partitions={each.where: each.state for each in changes}),
-        partitions=changes,
-        stopped=[StoppedReplicas(where, topic.id, left)] if left else [],
+        ImageDelta(partitions={each.where: each.state for each in changes.values()}),
+        partitions=changes.values(),
+        stopped=[
+            StoppedReplicas(
+                where, topic.id, stopped, delete=delete, leader_epoch=partition.leader_epoch
+            )
+        ]
+        if stopped
+        else [],
     )
-
-
-def _remaining(
-    office: Office, where: TopicPartition, partition: Partition, replicas: tuple[BrokerId, ...]
-) -> Elected:
-    """The leader and the ISR without those who leave; somebody in sync must stay."""
-    isr = tuple(each for each in partition.isr if each in replicas)
-    kept = msgspec.structs.replace(partition, replicas=replicas, isr=isr)
-    outcome = elected(kept, office.image.brokers, unclean=False)
-    if outcome.leader == NO_LEADER:
-        raise EligibleLeadersNotAvailable(f"no replica of {where} that stays is in sync")
-    return outcome

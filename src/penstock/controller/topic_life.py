@@ -5,12 +5,12 @@ A topic is there once `/brokers/topics/T` is; partitions without a `state` are t
 A topic goes once it is marked in `/admin/delete_topics`; the mark is the last node that goes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from penstock.controller.change import PartitionChange, StoppedReplicas
-from penstock.controller.office import Office
+from penstock.controller.change import StoppedReplicas
+from penstock.controller.office import Deletion, Office
 from penstock.controller.partition_states import bring_online
 from penstock.controller.topic_rules import TopicAlreadyExists, UnknownTopic
 from penstock.controller.topics import PlannedTopic
@@ -20,7 +20,7 @@ from penstock.metadata.image import ImageDelta, Partition, Topic
 from penstock.metadata.records import ConfigOverrides, TopicAssignment, encode
 from penstock.metadata.refusal import NodeExists, StoreError
 from penstock.metadata.store import Create, Delete, Operation, Set
-from penstock.types import LeaderEpoch, TopicPartition
+from penstock.types import BrokerId, LeaderEpoch, TopicPartition
 
 
 async def create(
@@ -99,33 +99,65 @@ async def delete(office: Office, names: Sequence[str]) -> dict[str, Topic | Kafk
 async def finish_deletions(
     office: Office, topics: Sequence[Topic], deleting: frozenset[str]
 ) -> None:
-    """Take marked topics out of the image, stop and delete their replicas, then their nodes.
+    """Take marked topics out of the image and stop their replicas; their nodes go last.
 
     While a replica's broker is down the nodes stay: its log could not be told from a topic made
     anew under the same name.
     """
-    stopped = [
-        StoppedReplicas(TopicPartition(topic.name, index), topic.id, partition.replicas)
-        for topic in topics
-        for index, partition in topic.partitions.items()
-    ]
+    office.deletions |= {topic.name: Deletion(topic, _replicas(topic)) for topic in topics}
     gone = {topic.name: None for topic in topics}
     await office.announce(
-        ImageDelta(topics=gone, topic_configs=gone, deleting=deleting), stopped=stopped
+        ImageDelta(topics=gone, topic_configs=gone, deleting=deleting),
+        stopped=[each for topic in topics for each in _stopped(topic, _replicas(topic))],
     )
-    done = [topic.name for topic in topics if _all_replicas_live(office, topic)]
+    # This broker has done it by now; others say so one by one.
+    own = [
+        where for topic in topics for broker, where in _replicas(topic) if broker == office.broker
+    ]
+    await replicas_deleted(office, office.broker, own)
+
+
+def unfinished(office: Office, brokers: Collection[BrokerId]) -> list[StoppedReplicas]:
+    """What brokers that have come back must delete still."""
+    return [
+        each
+        for deletion in office.deletions.values()
+        for each in _stopped(deletion.topic, {r for r in deletion.awaited if r[0] in brokers})
+    ]
+
+
+async def replicas_deleted(
+    office: Office, broker: BrokerId, partitions: Iterable[TopicPartition]
+) -> None:
+    """A broker has deleted its logs of these; topics without any are let go."""
+    for where in partitions:
+        deletion = office.deletions.get(where.topic)
+        if deletion is not None:
+            deletion.awaited.discard((broker, where))
+    done = [name for name, deletion in office.deletions.items() if not deletion.awaited]
     for name in done:
         await _remove_nodes(office, name)
+        del office.deletions[name]
     if done:
         await office.announce(ImageDelta(deleting=office.image.deleting - set(done)))
 
 
-def _all_replicas_live(office: Office, topic: Topic) -> bool:
-    return all(
-        replica in office.image.brokers
-        for partition in topic.partitions.values()
-        for replica in partition.replicas
-    )
+def _replicas(topic: Topic) -> set[tuple[BrokerId, TopicPartition]]:
+    return {
+        (broker, TopicPartition(topic.name, index))
+        for index, partition in topic.partitions.items()
+        for broker in partition.replicas
+    }
+
+
+def _stopped(
+    topic: Topic, replicas: Iterable[tuple[BrokerId, TopicPartition]]
+) -> Iterable[StoppedReplicas]:
+    brokers: dict[TopicPartition, list[BrokerId]] = {}
+    for broker, where in sorted(replicas):
+        brokers.setdefault(where, []).append(broker)
+    for where, on in brokers.items():
+        yield StoppedReplicas(where, topic.id, tuple(on))
 
 
 async def _remove_nodes(office: Office, name: str) -> None:
@@ -155,18 +187,17 @@ async def _write_all(office: Office, multis: Iterable[Sequence[Operation]]) -> N
             raise answer
 
 
-async def resume(office: Office) -> list[PartitionChange]:
-    """Finish what the last controller has begun: deletions, and partitions without a leader."""
+async def resume_deletions(office: Office) -> None:
+    """Go on with deletions that the last controller, or a tool, has begun."""
     image = office.image
     marked = [image.topics[name] for name in sorted(image.deleting) if name in image.topics]
-    unknown = image.deleting - {topic.name for topic in marked}
+    unknown = image.deleting - {topic.name for topic in marked} - office.deletions.keys()
     if marked:
         await finish_deletions(office, marked, image.deleting)
     for name in unknown:  # marked by a tool, or the topic's own node went first
         await _remove_nodes(office, name)
     if unknown:
         await office.announce(ImageDelta(deleting=office.image.deleting - unknown))
-    return await bring_online(office, office.image.topics.values())
 
 
 def assignment_of(topic: Topic) -> TopicAssignment:

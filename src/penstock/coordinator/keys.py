@@ -1,8 +1,10 @@
 """Which partition of an internal topic a group or a transactional id belongs to."""
 
+from functools import lru_cache
 from struct import iter_unpack
 
 
+@lru_cache(maxsize=16384)
 def partition_for(key: str, count: int) -> int:
     """As every Kafka broker and client computes it: Java's hash of the name, without its sign."""
     return abs(_java_hash(key)) % count

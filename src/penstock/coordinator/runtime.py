@@ -7,7 +7,7 @@ and live operation share `replay`. Groups and transactions are two instances of 
 
 import logging
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 from penstock.clock import Clock
@@ -16,6 +16,7 @@ from penstock.coordinator.outcome import Now, Outcome, Shard, Ticket
 from penstock.coordinator.refusal import CoordinatorLoading, NotCoordinator
 from penstock.coordinator.storage import CoordinatorLog, RawRecord, RecordFormat
 from penstock.errors import KafkaError
+from penstock.loop import Handle, Loop
 
 logger = logging.getLogger(__name__)
 
@@ -25,20 +26,6 @@ T = TypeVar("T")
 Rec = TypeVar("Rec")
 Soft = TypeVar("Soft")
 S = TypeVar("S", bound=Shard[Any, Any])
-
-
-class Handle(Protocol):
-    """A call to come."""
-
-    def cancel(self) -> object: ...
-
-
-class Loop(Protocol):
-    """What the runtime needs of an event loop."""
-
-    def call_soon(self, callback: Callable[[], object], /) -> object: ...
-
-    def call_later(self, delay: float, callback: Callable[[], object], /) -> Handle: ...
 
 
 class Led(Generic[S]):

@@ -321,6 +321,10 @@ class PartitionLog:
         leave a gap that nothing fills.)
         """
         if offset >= self.end_offset:
+            # An epoch that this broker led without writing is unknown to everyone else: kept, it
+            # would be what this log and its leader's disagree about, for ever.
+            if self.epochs.truncate_from_end(self.end_offset):
+                self._epoch, self._epochs_changed = self.epochs.latest, True
             return False
         if offset < self.segments.first.base_offset:
             self.truncate_fully_and_start_at(offset, 0)

@@ -72,7 +72,7 @@ class LogStore:
         self._config_for = config_for
         self._boot_id = boot_id
         self._open = open_segments or OpenSegments()
-        self._on_offline = on_offline
+        self.on_offline = on_offline
 
     @property
     def online(self) -> list[LogDir]:
@@ -270,8 +270,8 @@ class LogStore:
 
     def _failed(self, log_dir: LogDir) -> None:
         offline = [partition for partition, log in self.logs.items() if log.log_dir is log_dir]
-        if self._on_offline is not None:
-            self._on_offline(log_dir, offline)
+        if self.on_offline is not None:
+            self.on_offline(log_dir, offline)
 
     def _close_logs(self, logs: list[PartitionLog]) -> None:
         flushes = [(log, flush) for log in logs if (flush := log.begin_close()) is not None]

@@ -31,6 +31,8 @@ class Broker(Struct, frozen=True):
     epoch: int
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
+    page_cache_lost: bool = False
+    """Its machine went down under it: its logs may lack what was acknowledged but not synced."""
 
     def endpoint(self, listener: str) -> Endpoint | None:
         """Its address on the listener of this name, if it has one."""
@@ -75,6 +77,7 @@ class ImageDelta:
     partitions: Mapping[TopicPartition, Partition | None] = field(default_factory=dict)
     topic_configs: Mapping[str, Configs | None] = field(default_factory=dict)
     broker_configs: Mapping[BrokerId, Configs | None] = field(default_factory=dict)
+    group_configs: Mapping[str, Configs | None] = field(default_factory=dict)
     # Below, the whole new value; None: the same as before.
     default_broker_config: Configs | None = None
     deleting: frozenset[str] | None = None
@@ -95,6 +98,8 @@ class ClusterImage:
     topic_names: Mapping[Uuid, str] = field(default_factory=dict)
     topic_configs: Mapping[str, Configs] = field(default_factory=dict)
     broker_configs: Mapping[BrokerId, Configs] = field(default_factory=dict)
+    group_configs: Mapping[str, Configs] = field(default_factory=dict)
+    """Of those that have any. There need not be such a group: its coordinator alone would know."""
     default_broker_config: Configs = field(default_factory=dict)
     deleting: frozenset[str] = frozenset()
 
@@ -116,6 +121,7 @@ class ClusterImage:
             topic_names=_changed(self.topic_names, _renamed(self.topics, delta.topics)),
             topic_configs=_changed(self.topic_configs, delta.topic_configs),
             broker_configs=_changed(self.broker_configs, delta.broker_configs),
+            group_configs=_changed(self.group_configs, delta.group_configs),
             default_broker_config=_newer(delta.default_broker_config, self.default_broker_config),
             deleting=_newer(delta.deleting, self.deleting),
             controller=_newer(delta.controller, self.controller),

@@ -19,6 +19,8 @@ CONFIG_BROKERS = "/config/brokers"
 CONFIG_CLIENTS = "/config/clients"
 CONFIG_USERS = "/config/users"
 CONFIG_IPS = "/config/ips"
+CONFIG_GROUPS = "/config/groups"
+"""Not in Kafka 3.9: made when the first group has settings."""
 CONFIG_CHANGES = "/config/changes"
 
 DELETE_TOPICS = "/admin/delete_topics"
@@ -102,6 +104,10 @@ def user_client_config(user: str | None, client_id: str | None) -> str:
 
 def ip_config(address: str | None) -> str:
     return f"{CONFIG_IPS}/{DEFAULT_ENTITY if address is None else address}"
+
+
+def group_config(group: str) -> str:
+    return f"{CONFIG_GROUPS}/{_entity(group)}"
 
 
 def sequence_number(name: str) -> int:

@@ -40,6 +40,10 @@ async def read_image(store: MetadataStore) -> ClusterImage:
         topic_configs=await read_configs(store, paths.CONFIG_TOPICS),
         default_broker_config=broker_configs.pop(paths.DEFAULT_ENTITY, {}),
         broker_configs={BrokerId(int(name)): given for name, given in broker_configs.items()},
+        group_configs={
+            paths.entity_of(name) or name: given
+            for name, given in (await read_configs(store, paths.CONFIG_GROUPS)).items()
+        },
         deleting=frozenset(await _children(store, paths.DELETE_TOPICS)),
     )
 
@@ -99,7 +103,13 @@ async def read_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
 def broker_of(broker_id: BrokerId, node: Node) -> Broker:
     """The broker that registered by this node."""
     registration = decode(BrokerRegistration, node)
-    return Broker(broker_id, node.created_zxid, registration.addresses(), registration.rack_name())
+    return Broker(
+        broker_id,
+        node.created_zxid,
+        registration.addresses(),
+        registration.rack_name(),
+        page_cache_lost=registration.page_cache_lost is True,
+    )
 
 
 def partition_of(

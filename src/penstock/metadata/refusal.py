@@ -48,15 +48,35 @@ class EphemeralParent(StoreError):
     says = "is to be under an ephemeral node"
 
 
-class ConnectionLost(StoreError):
-    """Nobody knows whether the operation took place; read before trying again."""
+class AccessDenied(StoreError):
+    """The node's access list keeps this broker out."""
+
+    code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    says = "the metadata store does not permit this"
+
+
+class StoreUnavailable(StoreError):
+    """The family of those that come and go with the connection. Once the session is CONNECTED
+    again, read anew and decide again.
+    """
 
     code = ErrorCode.REQUEST_TIMED_OUT
+    says = "the metadata store cannot be reached"
+
+
+class NotConnected(StoreUnavailable):
+    """The operation did not take place: there was no connection to send it over."""
+
+    says = "no connection to the metadata store, nothing was sent"
+
+
+class ConnectionLost(StoreUnavailable):
+    """Nobody knows whether the operation took place; read before trying again."""
+
     says = "lost the connection to the metadata store"
 
 
-class SessionExpired(StoreError):
+class SessionExpired(StoreUnavailable):
     """The session has ended; the operation did not take place in it."""
 
-    code = ErrorCode.REQUEST_TIMED_OUT
     says = "the session with the metadata store has ended"

@@ -20,13 +20,21 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
     host: str | None = None
     version: int = 5
     timestamp: str = "-1"
+    page_cache_lost: bool | UnsetType = UNSET
+    """Penstock's own; Kafka passes over it. The machine went down under the broker: what was not
+    synced is gone from its logs."""
 
     def __post_init__(self) -> None:
         self.addresses()  # a malformed one is refused where it is read
 
     @classmethod
     def of(
-        cls, addresses: Sequence[Endpoint], timestamp_ms: int, rack: str | None = None
+        cls,
+        addresses: Sequence[Endpoint],
+        timestamp_ms: int,
+        rack: str | None = None,
+        *,
+        page_cache_lost: bool = False,
     ) -> "BrokerRegistration":
         """`host` and `port` are for those who know one plaintext address only."""
         plain = [each for each in addresses if each.protocol is SecurityProtocol.PLAINTEXT]
@@ -37,6 +45,7 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
             host=plain[0].host if plain else None,
             timestamp=str(timestamp_ms),
             rack=UNSET if rack is None else rack,
+            page_cache_lost=True if page_cache_lost else UNSET,
         )
 
     def addresses(self) -> tuple[Endpoint, ...]:

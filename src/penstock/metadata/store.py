@@ -5,11 +5,23 @@ from another thread. The embedded store answers at once and never yields to the 
 controller written once runs on both. No record path calls the store, so the `await` costs nothing
 that anyone would notice.
 
+Reads answer from the server that the session is with, which may be a moment behind the others.
+A session sees everything that was written, by whomever, before it became CONNECTED and before the
+answer to its own last write; it never sees an older state than it has seen. What must not rest on
+an old read is written as a multi that checks versions.
+
 Watches are lasting subscriptions that carry no data: a change says "read again". That can be kept
 on ZooKeeper, whose own watches fire once (arm anew, then tell), and changes in quick succession
 may be told as one. A change is never missed while the session lives. Whoever was SUSPENDED or
 EXPIRED reads everything again once CONNECTED: subscriptions stay, but what happened meanwhile may
 go untold.
+
+The session mends itself. While it is not CONNECTED, operations fail at once (`StoreUnavailable`)
+and nothing is kept to be sent later. Nothing is retried either: of what was on its way when the
+connection went nobody knows whether it took place (`ConnectionLost`), and only its caller knows
+whether it may be done twice. A write in doubt takes place, if ever, before anything that is read
+once the session is CONNECTED again. After EXPIRED every ephemeral node is gone or about to go, and
+its owner registers it anew once CONNECTED.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -96,7 +108,12 @@ Change: TypeAlias = DataChanged | ChildrenChanged
 
 
 class SessionState(Enum):
-    """How the store can be reached. After EXPIRED comes CONNECTED in a session of another id."""
+    """How the store can be reached.
+
+    CONNECTED -> SUSPENDED -> CONNECTED in the same session, or
+    CONNECTED -> SUSPENDED -> EXPIRED -> CONNECTED in a session of another id.
+    Nobody knows of an expiry before the store can be reached again: SUSPENDED lasts until then.
+    """
 
     CONNECTED = "connected"
     SUSPENDED = "suspended"

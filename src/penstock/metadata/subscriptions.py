@@ -19,6 +19,13 @@ class Subscriptions(Generic[Key]):
             self._waiting.setdefault(key, {})[listener] = None
         return listener
 
+    def wanted(self) -> list[Key]:
+        """What somebody waits for."""
+        return list(self._waiting)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._waiting
+
     def tell(self, key: Key) -> None:
         for listener in self._waiting.get(key, ()):
             self._call_soon(listener.tell, key)

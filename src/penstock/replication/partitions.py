@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore, PartitionOffline
+from penstock.replication.environment import ALONE, Environment
 from penstock.replication.partition import Partition
 from penstock.types import BrokerId, TopicPartition, Uuid
 
@@ -21,8 +22,10 @@ class UnknownPartition(KafkaError):
 class Partitions:
     """Creates, finds and drops partitions. Belongs to the event loop."""
 
-    def __init__(self, broker_id: BrokerId, store: LogStore) -> None:
-        self._broker_id, self.store = broker_id, store
+    def __init__(
+        self, broker_id: BrokerId, store: LogStore, environment: Environment = ALONE
+    ) -> None:
+        self._broker_id, self.store, self._environment = broker_id, store, environment
         self._partitions: dict[tuple[str, int], Partition] = {}
 
     def __iter__(self) -> Iterator[Partition]:
@@ -53,7 +56,9 @@ class Partitions:
         found = self._partitions.get(key)
         if found is None:
             log = self._log(key, topic_id, now_ms, is_new=is_new)
-            found = self._partitions[key] = Partition(self._broker_id, key, topic_id, log)
+            found = self._partitions[key] = Partition(
+                self._broker_id, key, topic_id, log, self._environment
+            )
         return found
 
     def _log(

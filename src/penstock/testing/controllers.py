@@ -10,6 +10,7 @@ from penstock.config.broker import broker_config
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller.change import StateChange
 from penstock.controller.controller import Controller
+from penstock.controller.elections import ElectionType
 from penstock.controller.membership import cluster_id, prepare_tree, register
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.refusal import StoreError
@@ -20,13 +21,20 @@ from penstock.types import BrokerId, Uuid
 
 
 class RecordingBrokers:
-    """Brokers that carry nothing out."""
+    """Brokers that carry nothing out; those that are alive say that they have deleted logs."""
 
     def __init__(self) -> None:
         self.changes: list[StateChange] = []
+        self.controller: Controller
 
     async def apply(self, change: StateChange) -> None:
         self.changes.append(change)
+        for each in change.stopped:
+            for broker in each.replicas:
+                if each.delete and broker in change.image.brokers:
+                    self.controller.replicas_deleted(broker, [each.where])
+
+    def resign(self) -> None: ...
 
 
 class CrashError(Exception):
@@ -58,6 +66,11 @@ class RunningController:
         self, controller: Controller, store: MetadataStore, brokers: RecordingBrokers
     ) -> None:
         self.controller, self.store, self.brokers = controller, store, brokers
+
+    async def settled(self) -> None:
+        """Wait until the controller has done what it was told so far."""
+        for _ in range(2):  # brokers answer what the first round tells them
+            await self.controller.elect_leaders(ElectionType.PREFERRED, [])
 
     @property
     def last_change(self) -> StateChange:
@@ -102,6 +115,7 @@ async def running_controller(
             clock=clock,
             chance=chance,
         )
+        told.controller = controller
         await controller.start()
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(controller.run())

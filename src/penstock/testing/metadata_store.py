@@ -252,10 +252,10 @@ async def _ephemeral_nodes_go_with_their_session(ensemble: Ensemble) -> None:
     await store.create("/live")
     await store.create("/live/kept")
     await store.create("/live/0", b"x", ephemeral=True)
-    await other.create("/live/1", ephemeral=True)
     await store.multi([Create("/live/n_", ephemeral=True, sequential=True)])
-    assert (await store.get("/live/0")).ephemeral_owner == store.session_id
-    assert (await store.get("/live/1")).ephemeral_owner == other.session_id
+    await other.create("/live/1", ephemeral=True)
+    assert (await other.get("/live/0")).ephemeral_owner == store.session_id
+    assert (await other.get("/live/1")).ephemeral_owner == other.session_id
     assert (await refusal(EphemeralParent, store.create("/live/0/x"))).path == "/live/0/x"
     inbox: Inbox[Change] = Inbox()
     await other.watch(inbox.put, data=["/live/0"])
@@ -301,7 +301,7 @@ async def _watches_last(ensemble: Ensemble) -> None:
     store, other = await ensemble.connect(), await ensemble.connect()
     await store.create("/a")
     inbox: Inbox[Change] = Inbox()
-    await store.watch(inbox.put, data=["/a/b"], children=["/a"])
+    await store.watch(inbox.put, data=["/a", "/a/b"], children=["/a"])
     for writer in (store, other):
         await writer.create("/a/b")
         await inbox.until(DataChanged("/a/b"))
@@ -314,7 +314,7 @@ async def _watches_last(ensemble: Ensemble) -> None:
     await other.delete("/a/c")
     await inbox.until(ChildrenChanged("/a"))
     await other.delete("/a")
-    await inbox.until(ChildrenChanged("/a"))
+    await inbox.until(DataChanged("/a"))
     await refusal(NoNode, store.watch(inbox.put, children=["/a"]))
 
 
@@ -357,9 +357,29 @@ async def _a_failed_multi_is_not_told(ensemble: Ensemble) -> None:
     assert DataChanged("/a") not in await inbox.until(DataChanged("/fence"))
 
 
+async def _a_session_begins_with_what_was_written(ensemble: Ensemble) -> None:
+    writer = await ensemble.connect()
+    await writer.create("/a", b"0")
+    for number in range(1, 6):
+        await writer.set("/a", b"%d" % number)
+        reader = await ensemble.connect()
+        assert (await reader.get("/a")).data == b"%d" % number
+
+
+async def _an_own_write_is_behind_all_before_it(ensemble: Ensemble) -> None:
+    store, other = await ensemble.connect(), await ensemble.connect()
+    await store.create("/theirs", b"0")
+    await other.create("/own")
+    for number in range(1, 6):
+        await store.set("/theirs", b"%d" % number)
+        await other.set("/own", b"")
+        assert (await other.get("/theirs")).data == b"%d" % number
+
+
 async def _one_of_many_wins_a_node(ensemble: Ensemble) -> None:
-    stores = [await ensemble.connect() for _ in range(3)]
+    stores = [await ensemble.connect()]
     await stores[0].create("/epoch", b"0")
+    stores += [await ensemble.connect() for _ in range(2)]
     won: list[int] = []
 
     async def run_for_controller(store: MetadataStore) -> None:
@@ -405,5 +425,7 @@ CHECKS = (
     _a_watch_tells_after_the_write_is_visible,
     _a_cancelled_watch_is_silent,
     _a_failed_multi_is_not_told,
+    _a_session_begins_with_what_was_written,
+    _an_own_write_is_behind_all_before_it,
     _one_of_many_wins_a_node,
 )

@@ -275,4 +275,71 @@ RESOURCES = [
     case("a good type and type 99", _resources(BROKER, 99), since=1, rules=BY_TYPE),
 ]
 
-CASES: list[Case] = [*DESCRIBE, *INCREMENTAL, *REPLACE, *RESOURCES]
+SESSION, INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+OF_GROUP = (SESSION, INTERVAL, "consumer.assignment.interval.ms")
+"""Kafka has more: those of share and streams groups."""
+
+
+def _of_group(*changes: tuple[str, int, str | None], **more: Any) -> IncrementalAlterConfigsRequest:
+    return _change(*changes, kind=GROUP, **{"name": "~g", **more})
+
+
+DESCRIBE_GROUPS = [
+    case("a group that nobody knows", _describe(GROUP, "~g", *OF_GROUP, synonyms=True)),
+    case("a group without a name", _describe(GROUP, "", *OF_GROUP)),
+    case("a group's unknown setting", _describe(GROUP, "~g", "no.such")),
+]
+
+ALTER_GROUPS = [
+    case("a group's setting set and deleted",
+         _of_group((SESSION, SET, "50000")),
+         _reads(SESSION, "50000", GROUP, "~g"),
+         _describe(GROUP, "~g", *OF_GROUP, synonyms=True),
+         _of_group((SESSION, DELETE, None)),
+         _reads(SESSION, "45000", GROUP, "~g"),
+         _describe(GROUP, "~g", *OF_GROUP, synonyms=True),
+         api=IncrementalAlterConfigsRequest),
+    case("a group's setting below the broker's limit", _of_group((SESSION, SET, "44999"))),
+    case("a group's setting above the broker's limit", _of_group((INTERVAL, SET, "15001"))),
+    case("a group's setting of no number", _of_group((SESSION, SET, "long"))),
+    case("a group's setting of null", _of_group((SESSION, SET, None))),
+    case("a group's setting appended to", _of_group((SESSION, APPEND, "1"))),
+    case("a group's setting deleted that is not set", _of_group((SESSION, DELETE, None))),
+    case("a group's setting, only validated",
+         _of_group((SESSION, SET, "50000"), validate_only=True),
+         _describe(GROUP, "~g", *OF_GROUP), api=IncrementalAlterConfigsRequest),
+    case("a group's unknown setting", _of_group(("no.such", SET, "1"))),
+    case("a group's least assignment interval",
+         _of_group(("consumer.assignment.interval.ms", SET, "0"))),
+    case("a group without a name", _of_group((SESSION, SET, "50000"), name="")),
+]  # fmt: skip
+
+REPLACE_GROUPS = [
+    case("a group's settings, which deletes the others",
+         _replace((SESSION, "50000"), kind=GROUP, name="~g"),
+         _reads(SESSION, "50000", GROUP, "~g"),
+         _replace((INTERVAL, "7000"), kind=GROUP, name="~g"),
+         _reads(INTERVAL, "7000", GROUP, "~g"),
+         _describe(GROUP, "~g", *OF_GROUP, synonyms=True), api=AlterConfigsRequest),
+    case("a group's wrong value", _replace((SESSION, "1"), kind=GROUP, name="~g")),
+    case("a group without a name", _replace((SESSION, "50000"), kind=GROUP, name="")),
+]  # fmt: skip
+
+GROUP_RESOURCES = [
+    case("groups", _of_group((SESSION, SET, "50000")), _reads(SESSION, "50000", GROUP, "~g"),
+         _resources(GROUP), since=1, rules=OWN),
+    case("groups whose settings were deleted", _of_group((SESSION, SET, "50000")),
+         _reads(SESSION, "50000", GROUP, "~g"), _of_group((SESSION, DELETE, None)),
+         _reads(SESSION, "45000", GROUP, "~g"), _resources(GROUP), since=1, rules=OWN),
+]  # fmt: skip
+
+CASES: list[Case] = [
+    *DESCRIBE,
+    *DESCRIBE_GROUPS,
+    *INCREMENTAL,
+    *ALTER_GROUPS,
+    *REPLACE,
+    *REPLACE_GROUPS,
+    *RESOURCES,
+    *GROUP_RESOURCES,
+]

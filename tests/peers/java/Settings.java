@@ -20,8 +20,8 @@ import org.apache.kafka.storage.internals.log.LogConfig;
  * How Kafka itself declares and reads settings.
  *
  * <pre>
- * declared    {broker: {name: [type, default]}, topic: the same, updates, synonyms};
- *             updates is empty before Kafka 4
+ * declared    {broker: {name: [type, default]}, topic, group: the same, updates, synonyms};
+ *             updates and group are empty before Kafka 4
  * topic       for each line [name, text]: the value in Kafka's text form, or null if refused
  * properties  for each line "text": what java.util.Properties makes of it, or null if refused
  * </pre>
@@ -46,6 +46,7 @@ public final class Settings {
         ObjectNode all = MAPPER.createObjectNode();
         all.set("broker", keys(KafkaConfig.configDef()));
         all.set("topic", keys(LogConfig.configDefCopy()));
+        all.set("group", keys(groupConfig()));
         ObjectNode updates = all.putObject("updates");
         updateModes().forEach((name, mode) -> updates.put(name.toString(), mode.toString()));
         ObjectNode synonyms = all.putObject("synonyms");
@@ -63,6 +64,15 @@ public final class Settings {
             return (Map<?, ?>) owner.getMethod("dynamicConfigUpdateModes").invoke(null);
         } catch (ClassNotFoundException older) {
             return Map.of();
+        }
+    }
+
+    private static ConfigDef groupConfig() throws ReflectiveOperationException {
+        try {
+            Class<?> owner = Class.forName("org.apache.kafka.coordinator.group.GroupConfig");
+            return (ConfigDef) owner.getField("CONFIG_DEF").get(null);
+        } catch (ClassNotFoundException | NoSuchFieldException older) {
+            return new ConfigDef();
         }
     }
 

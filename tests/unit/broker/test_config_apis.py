@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +23,7 @@ from penstock.wire.messages.list_config_resources import (
 )
 from wire_link import WireLink
 
-TOPIC, BROKER, LOGGER = 2, 4, 8
+TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 SET, DELETE, APPEND = 0, 1, 2
 
 
@@ -182,3 +183,54 @@ def test_what_has_settings_is_listed_by_kind(link: WireLink) -> None:
     assert listed(TOPIC) == [(TOPIC, "t")]
     assert listed(99) == []
     assert listed(version=0) == []
+
+
+SESSION = "consumer.session.timeout.ms"
+
+
+def groups(link: WireLink) -> list[str]:
+    listed = link.ask(ListConfigResourcesRequest(resource_types=[GROUP]))
+    assert isinstance(listed, ListConfigResourcesResponse)
+    return [each.resource_name for each in listed.config_resources]
+
+
+def test_a_group_s_setting_is_told_with_the_broker_s_behind_it(link: WireLink) -> None:
+    assert alter(link, GROUP, "g/1", (SESSION, SET, "50000")) == 0
+    told = describe(link, GROUP, "g/1")[SESSION]
+    assert (told.value, told.config_source, told.config_type) == ("50000", 8, 3)
+    assert synonyms(told) == [
+        (SESSION, "50000", 8),
+        ("group.consumer.session.timeout.ms", "45000", 5),
+    ]
+    assert describe(link, GROUP, "another")[SESSION].value == "45000"
+    assert groups(link) == ["g/1"]
+    assert alter(link, GROUP, "g/1", (SESSION, DELETE, None)) == 0
+    assert groups(link) == []
+    assert describe(link, GROUP, "g/1")[SESSION].config_source == 5
+
+
+def test_a_group_s_settings_outlive_the_broker(tmp_path: Path) -> None:
+    with Broker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as link:
+        assert alter(link, GROUP, "g/ä", (SESSION, SET, "50000")) == 0
+        assert alter(link, GROUP, "h", (SESSION, SET, "50001")) == 0
+        assert alter(link, GROUP, "h", (SESSION, DELETE, None)) == 0
+    with Broker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as link:
+        assert describe(link, GROUP, "g/ä")[SESSION].value == "50000"
+        assert groups(link) == ["g/ä"]
+
+
+def test_a_group_s_settings_keep_to_the_broker_s_limits(link: WireLink) -> None:
+    assert alter(link, GROUP, "g", (SESSION, SET, "44999")) == ErrorCode.INVALID_CONFIG
+    assert alter(link, GROUP, "g", (SESSION, SET, "60001")) == ErrorCode.INVALID_CONFIG
+    assert alter(link, GROUP, "", (SESSION, SET, "50000")) == ErrorCode.INVALID_REQUEST
+    assert groups(link) == []
+
+
+def test_the_interval_of_all_groups_changes_while_the_broker_runs(link: WireLink) -> None:
+    of_all, of_one = "group.consumer.assignment.interval.ms", "consumer.assignment.interval.ms"
+    assert alter(link, BROKER, "", (of_all, SET, "3000")) == 0
+    assert describe(link, GROUP, "g")[of_one].value == "3000"
+    assert synonyms(describe(link, GROUP, "g")[of_one]) == [
+        (of_all, "3000", 3),
+        (of_all, "1000", 5),
+    ]

@@ -43,3 +43,33 @@ def test_lag_is_told_in_records_and_in_seconds() -> None:
     assert found[f"kafka_consumergroup_lag{{{second}}}"] == 0
     assert found[f"kafka_consumergroup_lag_seconds{{{second}}}"] == 0
     assert found['kafka_consumergroup_members{consumergroup="g"}'] == 0
+
+
+def test_members_and_lag_of_a_group_of_the_consumer_protocol_are_told() -> None:
+    with Broker(settings=SETTINGS) as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
+        for number in range(10):
+            producer.produce("t", b"x", partition=number % 2)
+        assert producer.flush(10) == 0
+        consumer = Consumer(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "group.id": "k",
+                "group.protocol": "consumer",
+                "enable.auto.commit": False,
+                **QUIET,
+            }
+        )
+        consumer.subscribe(["t"])
+        while len(consumer.assignment()) < 2:
+            consumer.poll(0.05)
+        offsets = [TopicPartition("t", 0, 2), TopicPartition("t", 1, 4)]
+        consumer.commit(offsets=offsets, asynchronous=False)
+        found = read(broker)
+        consumer.close()
+    assert found['kafka_consumergroup_members{consumergroup="k"}'] == 1
+    assert found['kafka_consumergroup_lag{consumergroup="k",topic="t",partition="0"}'] == 3
+    assert found['kafka_consumergroup_lag{consumergroup="k",topic="t",partition="1"}'] == 1
+    of_topic = '{consumergroup="k",topic="t"}'
+    assert found[f"kafka_consumergroup_lag_sum{of_topic}"] == 4
+    assert found[f"kafka_consumergroup_current_offset_sum{of_topic}"] == 6

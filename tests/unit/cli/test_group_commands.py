@@ -30,7 +30,7 @@ def bootstrap() -> Iterator[str]:
         yield broker.bootstrap
 
 
-def member(bootstrap: str, group: str) -> Consumer:
+def member(bootstrap: str, group: str, **more: str) -> Consumer:
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -39,6 +39,7 @@ def member(bootstrap: str, group: str) -> Consumer:
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             **QUIET,
+            **more,
         }
     )
     consumer.subscribe(["t"])
@@ -103,3 +104,68 @@ def test_a_group_that_is_not_there_is_told(bootstrap: str) -> None:
     result = run(bootstrap, "describe", "none")
     assert result.exit_code != 0
     assert "GROUP_ID_NOT_FOUND" in result.stderr
+
+
+def test_a_group_of_the_consumer_protocol_is_described(bootstrap: str) -> None:
+    consumer = member(bootstrap, "k", **{"group.protocol": "consumer"})
+    while not consumer.assignment():
+        consumer.poll(0.05)
+    consumer.commit(offsets=[TopicPartition("t", 0, 7)], asynchronous=False)
+    text = run(bootstrap, "describe", "k").stdout
+    (described,) = told(bootstrap, "describe", "k")
+    consumer.close()
+    assert text.startswith("k: Stable, 1 members, sharing by uniform, epoch 1, lag 3\n")
+    head, row = text.splitlines()[-2:]
+    assert " ".join(head.split()) == "MEMBER INSTANCE CLIENT HOST PARTITIONS EPOCH GETS GIVES UP"
+    assert row.split()[1:] == ["-", "someone", "127.0.0.1", "1", "1", "-", "-"]
+    group = described["group"]
+    assert isinstance(group, dict)
+    assert (group["type"], group["epoch"], group["assignment_epoch"]) == ("consumer", 1, 1)
+    (only,) = group["members"]
+    assert only["partitions"] == only["place"]["target"] == [["t", 0]]
+    assert (only["place"]["epoch"], only["place"]["topics"]) == (1, ["t"])
+    assert described["offsets"] == [
+        {"topic": "t", "partition": 0, "offset": 7, "end": 10, "lag": 3, "metadata": ""}
+    ]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_the_last_rebalances_are_told_with_their_reasons(bootstrap: str, protocol: str) -> None:
+    group = f"rebalanced/{protocol}"
+    consumer = member(bootstrap, group, **{"group.protocol": protocol})
+    while not consumer.assignment():
+        consumer.poll(0.05)
+    consumer.close()
+    (log,) = told(bootstrap, "describe", group, "--rebalances")
+    assert (log["group"], log["under_way"]) == (group, None)
+    rebalances = log["rebalances"]
+    assert isinstance(rebalances, list)
+    came, went = rebalances
+    assert " joined" in came["reason"]
+    assert " left" in went["reason"]
+    assert (came["members"], went["members"]) == (1, 0)
+    assert came["generation"] < went["generation"]
+    assert 0 <= came["duration_ms"] < 20_000
+    head, *rows = run(bootstrap, "describe", group, "--rebalances").stdout.splitlines()
+    assert head.split() == ["ENDED", "GENERATION", "MEMBERS", "SECONDS", "REASON"]
+    assert [row.endswith((came["reason"], went["reason"])) for row in rows] == [True, True]
+
+
+def test_the_rebalances_of_no_group_are_refused(bootstrap: str) -> None:
+    result = run(bootstrap, "describe", "none", "--rebalances")
+    assert result.exit_code == 1
+    assert "GROUP_ID_NOT_FOUND" in result.stderr
+
+
+def test_a_broker_without_http_is_told_as_such() -> None:
+    with Broker(settings={"penstock.http.listen": ""}) as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
+        producer.produce("t", b"v")
+        assert producer.flush(10) == 0
+        assert (
+            run(broker.bootstrap, "reset", "g", "-t", "t", "--to", "end", "--execute").exit_code
+            == 0
+        )
+        result = run(broker.bootstrap, "describe", "g", "--rebalances")
+    assert result.exit_code == 2
+    assert "set penstock.http.listen" in result.stderr

@@ -207,6 +207,7 @@ def test_a_deletion_waits_for_replicas_on_dead_brokers(tree: Tree) -> None:
         assert refused.code == ErrorCode.TOPIC_ALREADY_EXISTS
 
     async def when_it_is_back(running: RunningController) -> None:
+        await running.settled()
         assert not await running.store.exists("/brokers/topics/t")
         assert not await running.store.exists("/admin/delete_topics/t")
         assert running.controller.image.deleting == frozenset()

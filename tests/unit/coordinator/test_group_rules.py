@@ -4,7 +4,8 @@ import pytest
 
 from group_transcript import Story
 from penstock.config.group import GroupConfig
-from penstock.coordinator.group.classic_group import ClassicGroup, subscription
+from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.embedded import assignment_bytes, read_assignment, read_subscription
 from penstock.coordinator.group.offsets import CommittedOffset, expired, too_large
 from penstock.coordinator.group.records import GroupFormat, GroupRecord, OffsetRecord
 from penstock.coordinator.group.state import TRANSITIONS, State
@@ -42,17 +43,22 @@ def test_every_state_has_its_transitions() -> None:
     assert TRANSITIONS[State.DEAD] == frozenset()
 
 
-@pytest.mark.parametrize("version", range(4))
+@pytest.mark.parametrize("version", range(5))
 def test_a_subscription_of_any_version_is_understood(version: int) -> None:
+    """Also of one from the future, which only adds to the end."""
     metadata = bytes([0, version]) + encode(
-        ConsumerProtocolSubscription(topics=["a", "b"]), version
+        ConsumerProtocolSubscription(topics=["a", "b"]), min(version, 3)
     )
-    assert subscription(metadata) == frozenset({"a", "b"})
+    assert read_subscription(metadata).topics == ["a", "b"]
+    share = assignment_bytes({"a": [0, 2]}, metadata)
+    (topic,) = read_assignment(share).assigned_partitions
+    assert (share[:2], topic.topic, topic.partitions) == (bytes([0, min(version, 3)]), "a", [0, 2])
 
 
-@pytest.mark.parametrize("metadata", [b"", b"\0", b"\0\0\0\0\0\7x"])
+@pytest.mark.parametrize("metadata", [b"", b"\0", b"\xff\xff\0\0\0\0", b"\0\0\0\0\0\7x"])
 def test_what_is_no_subscription_is_not_guessed_at(metadata: bytes) -> None:
-    assert subscription(metadata) is None
+    with pytest.raises(ProtocolError):
+        read_subscription(metadata)
 
 
 def test_metadata_has_a_limit() -> None:

@@ -424,3 +424,13 @@ def test_a_flush_begun_before_a_truncation_does_not_vouch_for_what_came_after() 
     flush.run()
     rig.log.flushed(flush)
     assert rig.log.recovery_point == 0
+
+
+def test_a_cut_at_the_end_forgets_an_epoch_in_which_nothing_was_written() -> None:
+    rig = LogRig()
+    rig.append(batch_of(b"a"), leader_epoch=1)
+    rig.log.assign_epoch(5, 1)
+    rig.store.truncate({PARTITION: 1})
+    assert rig.log.epochs.latest == 1
+    rig.append(batch_of(b"b"), leader_epoch=5)
+    assert rig.log.epochs.entries == [(1, 0), (5, 1)]

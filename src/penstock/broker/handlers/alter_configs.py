@@ -1,4 +1,4 @@
-"""AlterConfigs (key 33, v0-v2): replace all settings of topics or brokers.
+"""AlterConfigs (key 33, v0-v2): replace all settings of topics, groups or brokers.
 
 Refused: settings without a value or named twice, resources named twice, loggers.
 """

@@ -54,6 +54,7 @@ def api_versions(request: ApiVersionsRequest, ctx: Context) -> ApiVersionsRespon
                 max_version=APIS[key].high,
             )
             for key in sorted(services.served)
+            if services.serves(key, ctx.peer.listener)
         ],
         # Clients before 3.9 fail on a feature whose lowest level is 0.
         supported_features=[SupportedFeatureKey(TRANSACTION_VERSION, 0, EPOCH_BUMPS)]

@@ -45,7 +45,7 @@ def consumer_group_describe(
 
 
 def described(group: ConsumerGroup, operations: int, ctx: Context) -> DescribedGroup:
-    default = ctx.services.config.group.group_consumer_assignors[0]
+    default = ctx.services.groups.assignors.default
     return DescribedGroup(
         group_id=group.id,
         group_state=group.state.value,
@@ -67,7 +67,7 @@ def member(each: ConsumerMember, group: ConsumerGroup, ctx: Context) -> Member:
         client_host=each.client_host,
         subscribed_topic_names=sorted(each.topics),
         subscribed_topic_regex=each.regex,
-        assignment=assignment(each.assigned, ctx),
+        assignment=assignment(each.holds, ctx),
         target_assignment=assignment(group.target.get(each.id, NOTHING), ctx),
         member_type=CONSUMER_MEMBER,
     )

@@ -1,5 +1,6 @@
-"""DescribeConfigs (key 32, v1-v4): settings of topics, of this broker, of all brokers, and the
-levels of its loggers: each with its source, what other layers say, its type and its meaning.
+"""DescribeConfigs (key 32, v1-v4): settings of topics, of groups, of this broker, of all
+brokers, and the levels of its loggers: each with its source, what other layers say, its type and
+its meaning. A group need not exist to have settings.
 
 Refused: unknown topics, other brokers, resources without settings.
 """
@@ -14,6 +15,7 @@ from penstock.config.effective import (
     ConfigSource,
     broker_default_entries,
     broker_entries,
+    group_entries,
     topic_entries,
 )
 from penstock.config.setting import Update
@@ -79,6 +81,11 @@ def entries(asked: DescribeConfigsResource, ctx: Context) -> Iterable[ConfigEntr
                 return broker_default_entries(services.cluster.layers)
             own_id(name, services)
             return broker_entries(services.cluster.layers)
+        case ResourceType.GROUP:
+            if not name:
+                raise InvalidRequest("a group has a name")
+            overrides = services.cluster.image.group_configs.get(name, {})
+            return group_entries(overrides, services.cluster.layers)
         case _:
             raise InvalidRequest(f"resources of type {asked.resource_type} have no settings")
 

@@ -2,8 +2,9 @@
 
 Waits until `min_bytes` are there or `max_wait_ms` is over. The first batch comes whole even if it
 is larger than every limit. Full and incremental sessions (KIP-227), isolation level, topic ids.
-Refused: requests in the name of a replica, until there are other brokers.
-Left out: reading from followers (KIP-392).
+A follower reads up to the log's end, and thereby tells how far it is. From v11 on consumers may
+read followers, and are told which one is in their rack (KIP-392).
+Refused: fetches in the name of a broker, but on the listener that brokers use.
 """
 
 from collections.abc import Iterable
@@ -14,13 +15,15 @@ from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.translate.topics import UnknownTopicId, topic_name
 from penstock.broker.waiters import Parked
 from penstock.controller.topic_rules import InvalidRequest
-from penstock.errors import ErrorCode
-from penstock.log.append import OffsetOutOfRange
+from penstock.errors import ErrorCode, KafkaError
 from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
-from penstock.replication.partition import FencedLeaderEpoch, NotLeader, Partition
+from penstock.replication.isr import FollowerFetch
+from penstock.replication.partition import Partition
 from penstock.replication.partitions import UnknownPartition
-from penstock.types import TopicPartition
+from penstock.replication.refusal import FencedLeaderEpoch, NotLeader
+from penstock.replication.selector import Readable, in_same_rack, is_rack_aware
+from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -32,13 +35,21 @@ from penstock.wire.messages.fetch import (
 )
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+NO_PREFERENCE = -1
+NOT_DIVERGING = EpochEndOffset()
+
+
+class NoBroker(KafkaError):
+    """Only brokers read in the name of one: it would decide what counts as committed."""
+
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchResponse]:
     session = ctx.services.fetch_sessions.begin(
         request, uses_ids=ctx.version >= 13, now_ms=ctx.now_ms
     )
-    reading = Reading(request, session, ctx)
+    reading = Reading(request, session, ctx, arrives=True)
     if reading.is_ready(request.max_wait_ms) or not session.wanted:
         return reading.response()
 
@@ -53,17 +64,31 @@ def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchRe
 
 
 class Reading:
-    """One pass over the partitions of a session."""
+    """One pass over the partitions of a session.
 
-    def __init__(self, request: FetchRequest, session: FetchSession, ctx: Context) -> None:
-        self._session = session
+    Only when a request arrives does it tell where a follower is: looking again later, when it
+    may have died, must not make it look alive.
+    """
+
+    def __init__(
+        self, request: FetchRequest, session: FetchSession, ctx: Context, *, arrives: bool = False
+    ) -> None:
+        self._session, self._arrives = session, arrives
         self._partitions = ctx.services.partitions
         self._image = ctx.services.cluster.image
+        self._listener = ctx.peer.listener
+        self._from_followers = ctx.version >= 11
+        self._rack = request.rack_id
         self._tells_leader = ctx.version >= 16
         self._committed = request.isolation_level == READ_COMMITTED
         known = {READ_UNCOMMITTED, READ_COMMITTED}
         self._is_valid = request.isolation_level in known and request.max_bytes >= 0
         self._replica = max(request.replica_id, request.replica_state.replica_id)
+        self._broker_epoch = request.replica_state.replica_epoch
+        self._is_broker = ctx.peer.listener == ctx.services.inter_broker_listener
+        if self._rack:
+            selector = ctx.services.config.replication.replica_selector_class
+            self._rack = request.rack_id if is_rack_aware(selector) else ""
         self._min_bytes = request.min_bytes
         self._left = min(request.max_bytes, ctx.services.config.network.fetch_max_bytes)
         self.size_bytes = 0
@@ -78,14 +103,21 @@ class Reading:
         try:
             if not self._is_valid or wanted.max_bytes < 0:
                 raise InvalidRequest("a negative limit, or an isolation level that there is not")
-            if self._replica >= 0:
-                raise NotLeader(f"broker {self._replica} holds no replica of {wanted.topic}")
             name = topic_name(
                 wanted.topic, wanted.topic_id, self._image, by_id=self._session.uses_ids
             )
             partition = self._partitions.get(name, wanted.index)
             self.keys.append(partition.topic_partition)
-            partition.check_leader(max(wanted.leader_epoch, -1))
+            if self._replica >= 0:
+                return self._read_for_follower(partition, wanted)
+            if self._from_followers:
+                partition.check_readable(max(wanted.leader_epoch, -1))
+            else:
+                partition.check_leader(max(wanted.leader_epoch, -1))
+            preferred = self._preferred(partition, wanted) if self._rack else NO_PREFERENCE
+            if preferred != NO_PREFERENCE:
+                self.has_errors = True  # worth an answer at once
+                return self._told(partition, wanted, preferred=preferred)
             return self._read_from(partition, wanted)
         except Refusal as error:
             self.has_errors = True
@@ -107,22 +139,36 @@ class Reading:
                 return LeaderIdAndEpoch(leader_id=found.leader, leader_epoch=found.leader_epoch)
         return LeaderIdAndEpoch()
 
-    def _read_from(self, partition: Partition, wanted: Wanted) -> PartitionData:
-        log = partition.log
-        diverging = diverged(log, wanted)
-        if diverging is not None:
-            self.has_errors = True  # worth an answer at once
-            return PartitionData(
-                partition_index=wanted.index,
-                high_watermark=log.high_watermark,
-                last_stable_offset=log.last_stable_offset,
-                log_start_offset=log.log_start_offset,
-                diverging_epoch=diverging,
-                aborted_transactions=[] if self._committed else None,
-                records=b"",
+    def _read_for_follower(self, partition: Partition, wanted: Wanted) -> PartitionData:
+        if not self._is_broker:
+            raise NoBroker(f"{self._listener} is not the listener that brokers use")
+        partition.check_leader(max(wanted.leader_epoch, -1))
+        partition.check_follower(self._replica, wanted.leader_epoch, self._broker_epoch)
+        diverged = self._diverged(partition, wanted)
+        if diverged is not None:
+            return diverged
+        records = self._slice(partition, wanted, partition.log.end_offset)
+        if self._arrives:
+            partition.fetched(
+                FollowerFetch(
+                    self._replica, wanted.fetch_offset, wanted.log_start_offset, self._broker_epoch
+                )
             )
+        return self._told(partition, wanted, records=records)
+
+    def _read_from(self, partition: Partition, wanted: Wanted) -> PartitionData:
+        diverged = self._diverged(partition, wanted)
+        if diverged is not None:
+            return diverged
         up_to = partition.visible_end(read_committed=self._committed)
-        found = log.read(
+        records = self._slice(partition, wanted, up_to)
+        aborted = None
+        if self._committed and records is not None:
+            aborted = aborted_transactions(partition.log, wanted.fetch_offset, up_to)
+        return self._told(partition, wanted, records=records, aborted=aborted)
+
+    def _slice(self, partition: Partition, wanted: Wanted, up_to: int) -> LogSlice | None:
+        found = partition.log.read(
             wanted.fetch_offset,
             min(wanted.max_bytes, self._left),
             up_to=up_to,
@@ -132,17 +178,53 @@ class Reading:
             self.size_bytes += found.size_bytes
             self._left = max(0, self._left - found.size_bytes)
             partition.bytes_out += found.size_bytes
-        aborted = None
-        if self._committed:
-            aborted = aborted_transactions(log, wanted.fetch_offset, up_to) if found else []
+        return found
+
+    def _diverged(self, partition: Partition, wanted: Wanted) -> PartitionData | None:
+        found = partition.diverging(wanted.last_fetched_epoch, wanted.fetch_offset)
+        if found is None:
+            return None
+        self.has_errors = True  # worth an answer at once
+        diverging = EpochEndOffset(epoch=found.epoch, end_offset=found.end_offset)
+        return self._told(partition, wanted, diverging=diverging)
+
+    def _told(
+        self,
+        partition: Partition,
+        wanted: Wanted,
+        *,
+        records: LogSlice | None = None,
+        aborted: list[AbortedTransaction] | None = None,
+        diverging: EpochEndOffset = NOT_DIVERGING,
+        preferred: int = NO_PREFERENCE,
+    ) -> PartitionData:
+        log = partition.log
         return PartitionData(
             partition_index=wanted.index,
             high_watermark=log.high_watermark,
             last_stable_offset=log.last_stable_offset,
             log_start_offset=log.log_start_offset,
-            aborted_transactions=aborted,
-            records=b"" if found is None else found,
+            diverging_epoch=diverging,
+            aborted_transactions=(aborted or []) if self._committed else None,
+            preferred_read_replica=preferred,
+            records=b"" if records is None else records,
         )
+
+    def _preferred(self, partition: Partition, wanted: Wanted) -> int:
+        """The follower in the consumer's rack that it should read, if this broker leads."""
+        if not partition.leads:
+            return NO_PREFERENCE
+        brokers = self._image.brokers
+        readable = [
+            Readable(replica, broker.rack, end_offset, behind_ms)
+            for replica, end_offset, behind_ms in partition.readable_followers(wanted.fetch_offset)
+            if (broker := brokers.get(BrokerId(replica))) is not None
+            and broker.endpoint(self._listener) is not None
+        ]
+        own = brokers.get(BrokerId(partition.leader))
+        leader = Readable(partition.leader, own.rack if own else None, 0, 0)
+        chosen = in_same_rack(self._rack, leader, readable)
+        return NO_PREFERENCE if chosen is None else chosen
 
     def response(self) -> FetchResponse:
         session = self._session
@@ -172,6 +254,7 @@ def is_news(wanted: Wanted, data: PartitionData) -> bool:
         or data.high_watermark != wanted.told_high_watermark
         or data.log_start_offset != wanted.told_log_start
         or data.diverging_epoch.end_offset >= 0
+        or data.preferred_read_replica != NO_PREFERENCE
     )
 
 
@@ -191,18 +274,6 @@ def by_topic(found: Iterable[tuple[Wanted, PartitionData]]) -> Iterable[Fetchabl
 
 def topic_response(topic: Wanted, parts: list[PartitionData]) -> FetchableTopicResponse:
     return FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=parts)
-
-
-def diverged(log: PartitionLog, wanted: Wanted) -> EpochEndOffset | None:
-    """Where the reader's log and this one part, if the reader tells its last epoch (KIP-595)."""
-    if wanted.last_fetched_epoch < 0:
-        return None
-    epoch, end_offset = log.offset_for_leader_epoch(wanted.last_fetched_epoch)
-    if epoch < 0:
-        raise OffsetOutOfRange(wanted.fetch_offset, log.log_start_offset, log.end_offset)
-    if epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset:
-        return EpochEndOffset(epoch=epoch, end_offset=end_offset)
-    return None
 
 
 def aborted_transactions(log: PartitionLog, start: int, end: int) -> list[AbortedTransaction]:

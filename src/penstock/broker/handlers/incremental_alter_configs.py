@@ -1,5 +1,5 @@
 """IncrementalAlterConfigs (key 44, v0-v1): set, delete, and add to or take from lists (KIP-339):
-settings of topics, of this broker, of all brokers, and the levels of its loggers.
+settings of topics, of groups, of this broker, of all brokers, and the levels of its loggers.
 
 Refused: settings or resources that are named twice, lists that are none, values that cannot be.
 """

@@ -6,9 +6,9 @@ An administrator removes a static member by its instance id alone.
 from penstock.broker.context import Context
 from penstock.broker.translate.tickets import answered, code_for
 from penstock.broker.waiters import Parked
+from penstock.coordinator.group.decision import Refused
 from penstock.coordinator.group.membership import Leaving
 from penstock.coordinator.group.refusal import UnknownMemberId
-from penstock.coordinator.group.shard import Refused
 from penstock.errors import KafkaError
 from penstock.wire.messages.leave_group import (
     LeaveGroupRequest,

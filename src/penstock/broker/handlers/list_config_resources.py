@@ -1,6 +1,6 @@
 """ListConfigResources (key 74, v0-v1): what has settings (KIP-1142); all kinds if none is named.
 
-v0 asked for client metrics alone. Of these and of groups there are no settings of their own.
+v0 asked for client metrics alone, of which there are none. Groups are listed that have settings.
 """
 
 from penstock.broker.context import Context
@@ -24,6 +24,7 @@ def list_config_resources(
     image = ctx.services.cluster.image
     brokers = [str(broker) for broker in image.brokers]
     names = {
+        ResourceType.GROUP: list(image.group_configs),
         ResourceType.BROKER_LOGGER: brokers,
         ResourceType.BROKER: brokers,
         ResourceType.TOPIC: list(image.topics),

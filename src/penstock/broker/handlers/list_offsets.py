@@ -1,6 +1,8 @@
 """ListOffsets (key 2, v1-v11): offsets by timestamp, and the special ones: earliest, latest,
 that of the newest record, and those of tiers (there is only the local one).
 
+Right after an election the latest offset may not be known yet: OFFSET_NOT_AVAILABLE (KIP-207).
+Brokers get the log's end, and replica -2 may ask a follower.
 Refused: special timestamps before the version that introduced them, partitions named twice.
 """
 
@@ -11,6 +13,7 @@ from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.controller.topic_rules import InvalidRequest
 from penstock.errors import ErrorCode, KafkaError
 from penstock.replication.partition import Partition
+from penstock.replication.refusal import OffsetNotAvailable
 from penstock.types import TopicPartition
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -26,6 +29,8 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING
 LOWEST = EARLIEST_PENDING_UPLOAD
 SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+DEBUGGING_REPLICA = -2
+OFFSET_NOT_AVAILABLE_SINCE = 5
 
 
 class UnsupportedTimestamp(KafkaError):
@@ -45,6 +50,7 @@ def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsRespon
         TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions
     )
     committed = request.isolation_level == READ_COMMITTED
+    is_broker = ctx.peer.listener == ctx.services.inter_broker_listener
 
     def answer(topic: str, part: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         index = part.partition_index
@@ -56,8 +62,22 @@ def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsRespon
             if ctx.version < SINCE_VERSION.get(part.timestamp, 0) or part.timestamp < LOWEST:
                 raise UnsupportedTimestamp(f"timestamp {part.timestamp} in v{ctx.version}")
             partition = ctx.services.partitions.get(topic, index)
-            partition.check_leader(part.current_leader_epoch)
-            timestamp, offset, epoch = offset_for(partition, part.timestamp, committed=committed)
+            if request.replica_id == DEBUGGING_REPLICA:
+                partition.check_readable(part.current_leader_epoch)
+            else:
+                partition.check_leader(part.current_leader_epoch)
+            if is_broker and request.replica_id >= 0:
+                end = partition.log.end_offset
+            else:
+                end = partition.visible_end(read_committed=committed)
+            asked = part.timestamp
+            timestamp, offset, epoch = offset_for(partition, asked, end)
+            if offset < 0 or asked == LATEST:
+                partition.check_latest_known(end)
+        except OffsetNotAvailable as error:
+            known = ctx.version >= OFFSET_NOT_AVAILABLE_SINCE
+            code = error.code if known else ErrorCode.LEADER_NOT_AVAILABLE
+            return ListOffsetsPartitionResponse(partition_index=index, error_code=code)
         except Refusal as error:
             return ListOffsetsPartitionResponse(partition_index=index, error_code=code_of(error))
         return ListOffsetsPartitionResponse(
@@ -78,10 +98,9 @@ def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsRespon
     )
 
 
-def offset_for(partition: Partition, asked: int, *, committed: bool) -> tuple[int, int, int]:
-    """Timestamp, offset and leader epoch; -1 for each that there is not."""
+def offset_for(partition: Partition, asked: int, end: int) -> tuple[int, int, int]:
+    """Timestamp, offset and leader epoch of what lies before `end`; -1 for each that is not."""
     log = partition.log
-    end = partition.visible_end(read_committed=committed)
     match asked:
         case -1:
             return -1, end, partition.leader_epoch

@@ -7,8 +7,8 @@ from penstock.broker.context import Context
 from penstock.broker.translate.commits import Place, codes, places
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
+from penstock.coordinator.group.decision import Refused
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
-from penstock.coordinator.group.shard import Refused
 from penstock.coordinator.refusal import RecordTooLarge
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition

@@ -6,7 +6,7 @@ Refused: groups that do not exist; partitions that do not exist; topics that mem
 from penstock.broker.context import Context
 from penstock.broker.translate.tickets import answered, code_for
 from penstock.broker.waiters import Parked
-from penstock.coordinator.group.shard import Refused
+from penstock.coordinator.group.decision import Refused
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.offset_delete import (

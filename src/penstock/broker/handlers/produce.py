@@ -28,7 +28,8 @@ from penstock.record.validate import (
     check_records,
     check_timestamps,
 )
-from penstock.replication.partition import NotEnoughReplicas, Partition
+from penstock.replication.partition import Partition
+from penstock.replication.refusal import NotEnoughReplicas
 from penstock.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -81,12 +82,27 @@ class Pending(msgspec.Struct, frozen=True):
     answer: PartitionProduceResponse
     last_offset: int
     needs_flush: bool
+    tenure: int
+    """Of the partition's leader when it was appended."""
 
     def is_done(self, acks: int) -> bool:
         log = self.partition.log
         if self.needs_flush and log.recovery_point <= self.last_offset:
             return False
         return acks != -1 or log.high_watermark > self.last_offset
+
+    def outcome(self, acks: int) -> ErrorCode | None:
+        """What to tell the producer of it later on; None: nothing yet."""
+        partition = self.partition
+        if partition.log.log_dir.failure is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if acks == -1 and (not partition.leads or partition.tenure != self.tenure):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER  # it may have been cut off, or yet be kept
+        if not self.is_done(acks):
+            return None
+        if acks == -1 and not partition.has_enough_replicas():
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return ErrorCode.NONE
 
 
 def produce(
@@ -150,7 +166,9 @@ class Appending:
             log_append_time_ms=appended.log_append_time,
             log_start_offset=appended.log_start_offset,
         )
-        self.pending.append(Pending(partition, answer, appended.last_offset, appended.flush_due))
+        self.pending.append(
+            Pending(partition, answer, appended.last_offset, appended.flush_due, partition.tenure)
+        )
         return answer
 
 
@@ -248,29 +266,29 @@ def parked(
 ) -> Parked[ProduceResponse]:
     """Answer once every append is replicated and flushed as far as it must be."""
 
-    def failure(each: Pending) -> ErrorCode | None:
-        if each.partition.log.log_dir.failure is not None:
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        return None if each.is_done(request.acks) else ErrorCode.REQUEST_TIMED_OUT
-
     def attempt() -> ProduceResponse | None:
-        failures = [failure(each) for each in pending]
-        return None if ErrorCode.REQUEST_TIMED_OUT in failures else finished()
+        waiting = any(each.outcome(request.acks) is None for each in pending)
+        return None if waiting else finished()
 
     def finished() -> ProduceResponse:
-        return with_errors(response, {id(each.answer): failure(each) for each in pending})
+        late = ErrorCode.REQUEST_TIMED_OUT
+        outcomes = [(each, each.outcome(request.acks)) for each in pending]
+        return with_errors(
+            response,
+            {id(each.answer): late if code is None else code for each, code in outcomes},
+        )
 
     keys = [each.partition.topic_partition for each in pending]
     return Parked(keys, request.timeout_ms, attempt, finished)
 
 
-def with_errors(response: ProduceResponse, errors: dict[int, ErrorCode | None]) -> ProduceResponse:
+def with_errors(response: ProduceResponse, errors: dict[int, ErrorCode]) -> ProduceResponse:
     """The response with what went wrong after the append, by the identity of each answer."""
     replace = msgspec.structs.replace
 
     def told(answer: PartitionProduceResponse) -> PartitionProduceResponse:
-        code = errors.get(id(answer))
-        return answer if code is None else replace(answer, error_code=code, base_offset=-1)
+        code = errors.get(id(answer), ErrorCode.NONE)
+        return replace(answer, error_code=code, base_offset=-1) if code else answer
 
     return replace(
         response,

@@ -3,14 +3,18 @@
 from collections.abc import Mapping
 
 from penstock.broker.context import Handler
+from penstock.broker.forwarding import at_controller
 from penstock.broker.handlers.add_offsets_to_txn import add_offsets_to_txn
 from penstock.broker.handlers.add_partitions_to_txn import add_partitions_to_txn
+from penstock.broker.handlers.allocate_producer_ids import allocate_producer_ids
 from penstock.broker.handlers.alter_configs import alter_configs
+from penstock.broker.handlers.alter_partition import alter_partition
 from penstock.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
 from penstock.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
 from penstock.broker.handlers.api_versions import api_versions
 from penstock.broker.handlers.consumer_group_describe import consumer_group_describe
 from penstock.broker.handlers.consumer_group_heartbeat import consumer_group_heartbeat
+from penstock.broker.handlers.controlled_shutdown import controlled_shutdown
 from penstock.broker.handlers.create_partitions import create_partitions
 from penstock.broker.handlers.create_topics import create_topics
 from penstock.broker.handlers.delete_groups import delete_groups
@@ -31,6 +35,7 @@ from penstock.broker.handlers.heartbeat import heartbeat
 from penstock.broker.handlers.incremental_alter_configs import incremental_alter_configs
 from penstock.broker.handlers.init_producer_id import init_producer_id
 from penstock.broker.handlers.join_group import join_group
+from penstock.broker.handlers.leader_and_isr import leader_and_isr
 from penstock.broker.handlers.leave_group import leave_group
 from penstock.broker.handlers.list_config_resources import list_config_resources
 from penstock.broker.handlers.list_groups import list_groups
@@ -43,8 +48,10 @@ from penstock.broker.handlers.offset_delete import offset_delete
 from penstock.broker.handlers.offset_fetch import offset_fetch
 from penstock.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from penstock.broker.handlers.produce import produce
+from penstock.broker.handlers.stop_replica import stop_replica
 from penstock.broker.handlers.sync_group import sync_group
 from penstock.broker.handlers.txn_offset_commit import txn_offset_commit
+from penstock.broker.handlers.update_metadata import update_metadata
 from penstock.broker.handlers.write_txn_markers import write_txn_markers
 
 HANDLERS: Mapping[int, Handler] = {
@@ -52,6 +59,10 @@ HANDLERS: Mapping[int, Handler] = {
     1: fetch,
     2: list_offsets,
     3: metadata,
+    4: leader_and_isr,
+    5: stop_replica,
+    6: update_metadata,
+    7: controlled_shutdown,
     8: offset_commit,
     9: offset_fetch,
     10: find_coordinator,
@@ -62,8 +73,8 @@ HANDLERS: Mapping[int, Handler] = {
     15: describe_groups,
     16: list_groups,
     18: api_versions,
-    19: create_topics,
-    20: delete_topics,
+    19: at_controller(create_topics),
+    20: at_controller(delete_topics),
     21: delete_records,
     22: init_producer_id,
     23: offset_for_leader_epoch,
@@ -73,20 +84,22 @@ HANDLERS: Mapping[int, Handler] = {
     27: write_txn_markers,
     28: txn_offset_commit,
     32: describe_configs,
-    33: alter_configs,
+    33: at_controller(alter_configs),
     34: alter_replica_log_dirs,
     35: describe_log_dirs,
-    37: create_partitions,
+    37: at_controller(create_partitions),
     42: delete_groups,
-    43: elect_leaders,
-    44: incremental_alter_configs,
-    45: alter_partition_reassignments,
-    46: list_partition_reassignments,
+    43: at_controller(elect_leaders),
+    44: at_controller(incremental_alter_configs),
+    45: at_controller(alter_partition_reassignments),
+    46: at_controller(list_partition_reassignments),
     47: offset_delete,
+    56: alter_partition,
     60: describe_cluster,
     61: describe_producers,
     65: describe_transactions,
     66: list_transactions,
+    67: allocate_producer_ids,
     68: consumer_group_heartbeat,
     69: consumer_group_describe,
     74: list_config_resources,

@@ -10,9 +10,9 @@ from penstock.broker.translate.commits import Place, codes, places
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
+from penstock.coordinator.group.decision import Refused
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.refusal import GroupIdNotFound
-from penstock.coordinator.group.shard import Refused
 from penstock.coordinator.refusal import CoordinatorNotAvailable
 from penstock.coordinator.storage import Producer
 from penstock.coordinator.transaction.refusal import ConcurrentTransactions

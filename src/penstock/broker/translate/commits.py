@@ -5,7 +5,7 @@ from typing import Protocol
 
 from penstock.broker.translate.tickets import code_for
 from penstock.broker.translate.topics import topic_name
-from penstock.coordinator.group.shard import Refused
+from penstock.coordinator.group.decision import Refused
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage
 from penstock.replication.partitions import UnknownPartition

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from penstock.broker.context import Services
-from penstock.controller.configs import BrokerResource, ConfigResource, TopicResource
+from penstock.controller.configs import BrokerResource, ConfigResource, GroupResource, TopicResource
 from penstock.controller.topic_rules import InvalidRequest
 from penstock.types import BrokerId
 
@@ -21,12 +21,14 @@ class ResourceType(IntEnum):
 
 
 def resource(kind: int, name: str, services: Services) -> ConfigResource:
-    """A topic, this broker, or with an empty name all brokers."""
+    """A topic, a group, this broker, or with an empty name all brokers."""
     match kind:
         case ResourceType.TOPIC:
             return TopicResource(name)
         case ResourceType.BROKER:
             return BrokerResource(own_id(name, services) if name else None)
+        case ResourceType.GROUP:
+            return GroupResource(name)
         case _:
             raise InvalidRequest(f"resources of type {kind} have no settings to alter")
 

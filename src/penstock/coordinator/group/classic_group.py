@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from penstock.coordinator.group.embedded import CONSUMER, read_subscription
 from penstock.coordinator.group.member import Member, ProtocolMetadata
 from penstock.coordinator.group.refusal import (
     FencedInstanceId,
@@ -13,11 +14,6 @@ from penstock.coordinator.group.refusal import (
 )
 from penstock.coordinator.group.state import State
 from penstock.errors import ProtocolError
-from penstock.wire.codec import decode
-from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
-
-CONSUMER = "consumer"
-"""The protocol type whose metadata the coordinator understands; all others are opaque."""
 
 
 class ClassicGroup(msgspec.Struct, frozen=True):
@@ -73,12 +69,19 @@ class ClassicGroup(msgspec.Struct, frozen=True):
         if generation != self.generation:
             raise IllegalGeneration(f"{self.id} is at generation {self.generation}")
 
-    def supports(self, protocol_type: str, protocols: Iterable[ProtocolMetadata]) -> bool:
-        """A newcomer must know a strategy that everybody knows."""
+    def supports(
+        self, protocol_type: str, protocols: Iterable[ProtocolMetadata], member_id: str
+    ) -> bool:
+        """Whoever joins must know a strategy that everybody knows."""
         names = {each.name for each in protocols}
         if not self.members:
             return bool(protocol_type) and bool(names)
-        return protocol_type == self.protocol_type and not names.isdisjoint(self._common())
+        if protocol_type != self.protocol_type:
+            return False
+        known = self.members.get(member_id)
+        if known is not None and names == {each.name for each in known.protocols}:
+            return True  # it was let in with these: a large group need not be asked again
+        return not names.isdisjoint(self._common())
 
     def _common(self) -> set[str]:
         """The strategies that every member knows."""
@@ -100,13 +103,11 @@ class ClassicGroup(msgspec.Struct, frozen=True):
         """The topics that members read; None where nobody can tell."""
         if self.protocol_type != CONSUMER:
             return None
-        topics: set[str] = set()
-        for member in self.members.values():
-            read = subscription(member.metadata(self.protocol))
-            if read is None:
-                return None
-            topics |= read
-        return frozenset(topics)
+        try:
+            read = [read_subscription(m.metadata(self.protocol)) for m in self.members.values()]
+        except ProtocolError:
+            return None
+        return frozenset(topic for each in read for topic in each.topics)
 
     def is_subscribed(self, topic: str) -> bool:
         """If nobody can tell, a consumer group is taken to be."""
@@ -120,12 +121,3 @@ class ClassicGroup(msgspec.Struct, frozen=True):
         if self.deadline_ms is not None:
             times.append(self.deadline_ms)
         return min(times, default=None)
-
-
-def subscription(metadata: bytes) -> frozenset[str] | None:
-    """The topics in a consumer's subscription; None if it is none."""
-    try:
-        version = min(max(int.from_bytes(metadata[:2], "big", signed=True), 0), 3)
-        return frozenset(decode(ConsumerProtocolSubscription, version, metadata[2:]).topics)
-    except ProtocolError:
-        return None

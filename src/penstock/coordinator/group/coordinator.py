@@ -4,16 +4,22 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assignors
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
 from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, Reader
+from penstock.coordinator.group.decision import Decision, Refused
 from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, Synced
 from penstock.coordinator.group.membership import Leaving, Syncing
 from penstock.coordinator.group.offsets import CommittedOffset, Committer, Offsets
+from penstock.coordinator.group.operation import group as groups
+from penstock.coordinator.group.operation import member as members
+from penstock.coordinator.group.operation import offset as offset_operations
+from penstock.coordinator.group.rebalance_log import Rebalances, UnderWay
 from penstock.coordinator.group.records import OffsetRecord, StoredRecord
-from penstock.coordinator.group.refusal import InvalidGroupId
-from penstock.coordinator.group.shard import Decision, GroupShard, Refused
+from penstock.coordinator.group.refusal import GroupIdNotFound, InvalidGroupId
+from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.keys import partition_for
 from penstock.coordinator.outcome import Done, Now, Ticket
 from penstock.coordinator.runtime import Runtime
@@ -32,9 +38,13 @@ class GroupCoordinator:
     """
 
     def __init__(
-        self, runtime: Runtime[GroupShard, StoredRecord], partition_count: Callable[[], int]
+        self,
+        runtime: Runtime[GroupShard, StoredRecord],
+        partition_count: Callable[[], int],
+        assignors: Assignors = OFFERED,
     ) -> None:
         self.runtime, self._partition_count = runtime, partition_count
+        self.assignors = assignors
 
     def partition_of(self, group: str) -> int:
         return partition_for(group, self._partition_count())
@@ -45,23 +55,26 @@ class GroupCoordinator:
 
     def join(self, group: str, asked: Joining) -> Ticket[Joined]:
         return self._run(
-            group, lambda shard, now, ticket: shard.join(now, ticket, named(group), asked)
+            group, lambda shard, now, ticket: members.join(shard, now, ticket, named(group), asked)
         )
 
     def sync(self, group: str, asked: Syncing) -> Ticket[Synced]:
         return self._run(
-            group, lambda shard, now, ticket: shard.sync(now, ticket, named(group), asked)
+            group, lambda shard, now, ticket: members.sync(shard, now, ticket, named(group), asked)
         )
 
     def heartbeat(self, group: str, who: Leaving, generation: int) -> Ticket[Done]:
         return self._run(
             group,
-            lambda shard, now, ticket: shard.heartbeat(now, ticket, named(group), who, generation),
+            lambda shard, now, ticket: members.heartbeat(
+                shard, now, ticket, named(group), who, generation
+            ),
         )
 
     def leave(self, group: str, leaving: tuple[Leaving, ...]) -> Ticket[tuple[Refused, ...]]:
         return self._run(
-            group, lambda shard, now, ticket: shard.leave(now, ticket, named(group), leaving)
+            group,
+            lambda shard, now, ticket: members.leave(shard, now, ticket, named(group), leaving),
         )
 
     def commit(
@@ -73,8 +86,8 @@ class GroupCoordinator:
     ) -> Ticket[tuple[Refused, ...]]:
         return self._run(
             group,
-            lambda shard, now, ticket: shard.commit(
-                now, ticket, group, committer, offsets, producer
+            lambda shard, now, ticket: offset_operations.commit(
+                shard, now, ticket, group, committer, offsets, producer
             ),
         )
 
@@ -89,33 +102,54 @@ class GroupCoordinator:
     def fetch(
         self, group: str, wanted: Iterable[TopicPartition] | None, reader: Reader = ADMINISTRATOR
     ) -> Ticket[Offsets]:
-        return self._run(group, lambda shard, _, ticket: shard.fetch(ticket, group, wanted, reader))
+        return self._run(
+            group,
+            lambda shard, _, ticket: offset_operations.fetch(shard, ticket, group, wanted, reader),
+        )
 
     def delete_offsets(
         self, group: str, wanted: tuple[TopicPartition, ...]
     ) -> Ticket[tuple[Refused, ...]]:
         return self._run(
-            group, lambda shard, _, ticket: shard.delete_offsets(ticket, named(group), wanted)
+            group,
+            lambda shard, _, ticket: offset_operations.delete_offsets(
+                shard, ticket, named(group), wanted
+            ),
         )
 
     def partitions_deleted(self, gone: Collection[TopicPartition]) -> None:
         """Topics are no more: offsets in them mean nothing to a topic made anew."""
-        self.runtime.run_everywhere(lambda shard, _, ticket: shard.forget(ticket, gone))
+        self.runtime.run_everywhere(
+            lambda shard, _, ticket: offset_operations.forget(shard, ticket, gone)
+        )
 
     def delete_group(self, group: str) -> Ticket[Done]:
-        return self._run(group, lambda shard, _, ticket: shard.delete_group(ticket, group))
+        return self._run(group, lambda shard, _, ticket: groups.delete(shard, ticket, group))
 
     def describe(self, group: str) -> Ticket[ClassicGroup]:
-        return self._run(group, lambda shard, _, ticket: shard.describe(ticket, group))
+        return self._run(group, lambda shard, _, ticket: groups.describe(shard, ticket, group))
 
     def consumer_heartbeat(self, group: str, asked: Heartbeat) -> Ticket[HeartbeatReply]:
         return self._run(
             group,
-            lambda shard, now, ticket: shard.consumer_heartbeat(now, ticket, group, asked),
+            lambda shard, now, ticket: members.consumer_heartbeat(shard, now, ticket, group, asked),
         )
 
     def describe_consumer(self, group: str) -> Ticket[ConsumerGroup]:
-        return self._run(group, lambda shard, _, ticket: shard.describe_consumer(ticket, group))
+        return self._run(
+            group, lambda shard, _, ticket: groups.describe_consumer(shard, ticket, group)
+        )
+
+    def rebalances(self, group: str) -> Rebalances:
+        shard = self.runtime.shard(self.partition_of(group))
+        known = shard.consumer_groups.get(group) or shard.groups.get(group)
+        if known is None:
+            raise GroupIdNotFound(f"Group {group} not found.")
+        under_way = None
+        if known.rebalance_reason:
+            for_ms = self.runtime.now().steady_ms - known.rebalance_began_ms
+            under_way = UnderWay(known.rebalance_reason, for_ms)
+        return Rebalances(group, shard.rebalances.of(group), under_way)
 
     def _run(
         self, group: str, operation: Callable[[GroupShard, Now, Ticket[T]], Decision]

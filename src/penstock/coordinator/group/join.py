@@ -2,6 +2,7 @@
 
 import msgspec
 
+from penstock.config.group import GroupConfig
 from penstock.coordinator.group.member import Joined, Member, ProtocolMetadata
 from penstock.coordinator.group.rebalance import (
     complete_if_all_joined,
@@ -57,18 +58,12 @@ class Joining(msgspec.Struct, frozen=True, kw_only=True):
 
 def join(turn: Turn, asked: Joining, ticket: Ticket[Joined]) -> None:
     """Answer the ticket now, or once the rebalance that this begins or continues is through."""
-    config = turn.config
-    if not (
-        config.group_min_session_timeout_ms
-        <= asked.session_timeout_ms
-        <= config.group_max_session_timeout_ms
-    ):
-        raise InvalidSessionTimeout(f"session timeout {asked.session_timeout_ms} ms")
+    check_session_timeout(asked, turn.config)
     if not _has_room(turn, asked.member_id):
         turn.forget_pending(asked.member_id)
-        turn.answer(ticket, GroupMaxSizeReached(f"{config.group_max_size} members"))
+        turn.answer(ticket, GroupMaxSizeReached(f"{turn.config.group_max_size} members"))
         return
-    if not turn.group.supports(asked.protocol_type, asked.protocols):
+    if not turn.group.supports(asked.protocol_type, asked.protocols, asked.member_id):
         raise InconsistentGroupProtocol(f"{asked.protocol_type} is not what all members know")
     if not asked.member_id:
         _join_new(turn, asked, ticket)
@@ -78,8 +73,16 @@ def join(turn: Turn, asked: Joining, ticket: Ticket[Joined]) -> None:
         _rejoin(turn, asked, ticket)
 
 
+def check_session_timeout(asked: Joining, config: GroupConfig) -> None:
+    least, most = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+    if not least <= asked.session_timeout_ms <= most:
+        raise InvalidSessionTimeout(f"session timeout {asked.session_timeout_ms} ms")
+
+
 def _has_room(turn: Turn, member_id: str) -> bool:
     group, limit = turn.group, turn.config.group_max_size
+    if len(group.members) < limit:
+        return True
     known = group.members.get(member_id)
     match group.state:
         case State.EMPTY | State.DEAD:
@@ -140,7 +143,9 @@ def _rejoin(turn: Turn, asked: Joining, ticket: Ticket[Joined]) -> None:
         case State.STABLE | State.COMPLETING_REBALANCE | State.PREPARING_REBALANCE:
             _update(turn, member, asked, ticket)
             why = "leads and joined again" if is_leader and is_same else "changed its subscription"
-            rebalance(turn, f"{member.id} {why}{_told(asked)}")
+            # While a rebalance is prepared everybody joins again: that is no reason for it.
+            is_reason = group.state is not State.PREPARING_REBALANCE
+            rebalance(turn, f"{member.id} {why}{_told(asked)}" if is_reason else "")
         case State.EMPTY | State.DEAD:
             raise UnknownMemberId(f"{group.id} has no member {member.id}")
 

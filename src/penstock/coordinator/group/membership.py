@@ -13,6 +13,7 @@ from penstock.coordinator.group.rebalance import (
     finish,
     rebalance,
 )
+from penstock.coordinator.group.rebalance_log import also
 from penstock.coordinator.group.refusal import (
     InconsistentGroupProtocol,
     RebalanceInProgress,
@@ -140,7 +141,10 @@ def _without(turn: Turn, reason: str) -> None:
     """Somebody is gone: those who stay share anew."""
     if turn.group.state in {State.STABLE, State.COMPLETING_REBALANCE}:
         rebalance(turn, reason)
-    elif turn.group.initial_until_ms is None:
+        return
+    if turn.group.state is State.PREPARING_REBALANCE:
+        turn.change(rebalance_reason=also(turn.group.rebalance_reason, reason))
+    if turn.group.initial_until_ms is None:
         complete_if_all_joined(turn)
 
 

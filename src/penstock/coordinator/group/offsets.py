@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from penstock.coordinator.group.classic_group import CONSUMER, ClassicGroup
+from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.embedded import CONSUMER
 from penstock.coordinator.group.refusal import (
     GroupIdNotFound,
     IllegalGeneration,

@@ -1,6 +1,6 @@
 """How a group gets from one generation to the next."""
 
-from penstock.coordinator.group.rebalance_log import Rebalance
+from penstock.coordinator.group.rebalance_log import Rebalance, also
 from penstock.coordinator.group.refusal import RebalanceInProgress
 from penstock.coordinator.group.state import State
 from penstock.coordinator.group.turn import Turn
@@ -16,7 +16,9 @@ def rebalance(turn: Turn, reason: str) -> None:
     """Begin a rebalance, or go on with the one that is being prepared."""
     if turn.group.state in SETTLED:
         _prepare(turn, reason)
-    elif turn.group.initial_until_ms is None:
+        return
+    turn.change(rebalance_reason=also(turn.group.rebalance_reason, reason))
+    if turn.group.initial_until_ms is None:
         complete_if_all_joined(turn)
 
 
@@ -30,7 +32,11 @@ def _prepare(turn: Turn, reason: str) -> None:
         # Shares of a generation that never became stable are nobody's.
         for member in turn.group.members.values():
             turn.update(member, assignment=b"")
-    turn.change(unsynced=frozenset(), rebalance_reason=reason, rebalance_began_ms=turn.now_ms)
+    began_ms = turn.now_ms
+    if group.state is State.COMPLETING_REBALANCE:
+        # The one before never came to its end: it goes on in this one.
+        reason, began_ms = also(group.rebalance_reason, reason), group.rebalance_began_ms
+    turn.change(unsynced=frozenset(), rebalance_reason=reason, rebalance_began_ms=began_ms)
     is_initial = group.state is State.EMPTY
     turn.enter(State.PREPARING_REBALANCE)
     if is_initial:
@@ -64,6 +70,8 @@ def complete_join(turn: Turn) -> None:
     for member in list(turn.group.members.values()):
         if member.join is None and member.instance_id is None:
             turn.remove(member)
+            late = f"{member.id} did not join again in time"
+            turn.change(rebalance_reason=also(turn.group.rebalance_reason, late))
     group = turn.group
     if group.members and not _elect_joined_leader(turn):
         # Only static members that are away: wait until they return or their sessions end.
@@ -130,3 +138,4 @@ def finish(turn: Turn) -> None:
             turn.now.wall_ms,
         )
     )
+    turn.change(rebalance_reason="")

@@ -18,6 +18,34 @@ class Rebalance(msgspec.Struct, frozen=True):
     """Wall time."""
 
 
+class UnderWay(msgspec.Struct, frozen=True):
+    """A rebalance that is not through yet."""
+
+    reason: str
+    for_ms: int
+
+
+class Rebalances(msgspec.Struct, frozen=True):
+    """The last rebalances of a group, oldest first, as whoever asks is told of them."""
+
+    group: str
+    rebalances: tuple[Rebalance, ...]
+    under_way: UnderWay | None
+
+
+REASON_LENGTH = 300
+
+
+def also(reason: str, another: str) -> str:
+    """Both reasons; of very many the first ones, as these began it."""
+    if not reason:
+        return another[:REASON_LENGTH]
+    if not another or reason.endswith("…"):
+        return reason
+    both = f"{reason}, {another}"
+    return both if len(both) <= REASON_LENGTH else f"{reason}, …"
+
+
 class RebalanceLog:
     """The newest rebalances of every group. Kept in memory: a new coordinator starts anew."""
 

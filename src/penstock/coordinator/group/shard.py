@@ -1,74 +1,31 @@
-"""The groups of one partition of `__consumer_offsets`, and what can be done with them."""
+"""The groups of one partition of `__consumer_offsets`: their state, and how records change it.
 
-from collections.abc import Callable, Collection, Iterable
-from typing import TypeAlias
+What can be asked of them is in `operation`.
+"""
 
-import msgspec
+from collections.abc import Callable
 
+from penstock.config.consumer_group import ConsumerGroupConfig, group_defaults
 from penstock.config.group import GroupConfig
-from penstock.coordinator.group import join as joins
 from penstock.coordinator.group import membership
 from penstock.coordinator.group.classic_group import ClassicGroup
 from penstock.coordinator.group.consumer import heartbeat as beats
 from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assignors
-from penstock.coordinator.group.consumer.group import ConsumerGroup, GroupState, Topics, replayed
-from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
-from penstock.coordinator.group.consumer.offsets import (
-    ADMINISTRATOR,
-    Reader,
-    check_consumer,
-    forgotten,
-)
+from penstock.coordinator.group.consumer.group import ConsumerGroup, Topics, replayed
 from penstock.coordinator.group.consumer.records import ConsumerRecord
 from penstock.coordinator.group.consumer.turn import ConsumerTurn, World
 from penstock.coordinator.group.deadlines import Deadlines
-from penstock.coordinator.group.join import Joining
-from penstock.coordinator.group.member import Joined, Synced
-from penstock.coordinator.group.membership import Leaving, Syncing
-from penstock.coordinator.group.offsets import (
-    CommittedOffset,
-    Committer,
-    Offsets,
-    check_commit,
-    expired,
-    too_large,
-)
-from penstock.coordinator.group.rebalance_log import Rebalance, RebalanceLog
-from penstock.coordinator.group.records import (
-    GroupRecord,
-    OffsetRecord,
-    StoredRecord,
-    group_of,
-    metadata_of,
-)
-from penstock.coordinator.group.refusal import (
-    GroupIdNotFound,
-    GroupSubscribedToTopic,
-    InconsistentGroupProtocol,
-    NonEmptyGroup,
-    UnknownMemberId,
-)
-from penstock.coordinator.group.state import State
+from penstock.coordinator.group.decision import Decision, Kept, decided, decided_consumer
+from penstock.coordinator.group.migration.downgrade import without
+from penstock.coordinator.group.offsets import CommittedOffset
+from penstock.coordinator.group.rebalance_log import RebalanceLog
+from penstock.coordinator.group.records import GroupRecord, OffsetRecord, StoredRecord, group_of
+from penstock.coordinator.group.refusal import GroupIdNotFound
+from penstock.coordinator.group.retention import lapsed, lapsed_consumer
 from penstock.coordinator.group.turn import Turn
-from penstock.coordinator.outcome import Answer, Done, Now, Outcome, Ticket, answer
-from penstock.coordinator.storage import Producer
-from penstock.errors import KafkaError
+from penstock.coordinator.outcome import Now, Outcome
 from penstock.types import TopicPartition
 from penstock.wire.messages.group_metadata_value import GroupMetadataValue
-
-Refused: TypeAlias = KafkaError | None
-
-
-class Kept(msgspec.Struct, frozen=True):
-    """What a decision changes beside the records: a group as it now is, and its history."""
-
-    now_ms: int
-    group: ClassicGroup | ConsumerGroup | None = None
-    finished: tuple[Rebalance, ...] = ()
-    next_check_ms: int | None = None
-
-
-Decision: TypeAlias = Outcome[StoredRecord, Kept]
 
 
 class GroupShard:
@@ -79,8 +36,12 @@ class GroupShard:
         config: GroupConfig,
         assignors: Assignors = OFFERED,
         topics: Callable[[], Topics] = dict,
+        settings: Callable[[str], ConsumerGroupConfig] | None = None,
     ) -> None:
-        self._config, self._assignors, self._topics = config, assignors, topics
+        self.config, self._assignors, self._topics = config, assignors, topics
+        defaults = group_defaults(config)
+        self._settings = settings or (lambda _: defaults)
+        """What each group of the consumer protocol has set for itself."""
         self.groups: dict[str, ClassicGroup] = {}
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """No name is in both."""
@@ -89,179 +50,22 @@ class GroupShard:
         self._deadlines = Deadlines()
         self._next_check_ms = 0
 
-    # --- what members ask
+    # --- what operations read
 
-    def join(self, now: Now, ticket: Ticket[Joined], group: str, asked: Joining) -> Decision:
+    def classic(self, group: str) -> ClassicGroup:
+        """The group, if it is there and of the classic protocol."""
         known = self.groups.get(group)
-        if known is None and asked.member_id:
-            raise UnknownMemberId(f"there is no group {group}")
-        other = self.consumer_groups.get(group)
-        if other is not None and other.members:
-            raise InconsistentGroupProtocol(f"the members of {group} speak the consumer protocol")
-        turn = self._turn(known or ClassicGroup(group), now)
-        turn.stored = known is None
-        joins.join(turn, asked, ticket)
-        return _decided(turn, tuple(other.tombstones()) if other is not None else ())
-
-    def consumer_heartbeat(
-        self, now: Now, ticket: Ticket[HeartbeatReply], group: str, asked: Heartbeat
-    ) -> Decision:
-        world = self._world(now)
-        beats.check(asked, world)
-        known = self.consumer_groups.get(group)
-        if known is None and asked.epoch != beats.JOINS:
-            raise GroupIdNotFound(f"there is no consumer group {group}")
-        turn = ConsumerTurn(known or ConsumerGroup(group), world)
-        act = beats.heartbeat if asked.epoch >= beats.JOINS else beats.leave
-        reply = act(turn, asked)
-        return _decided_consumer(turn, self._replaced(group), (answer(ticket, reply),))
-
-    def _replaced(self, group: str) -> tuple[StoredRecord, ...]:
-        """A classic group without members gives way; its offsets stay."""
-        classic = self.groups.get(group)
-        if classic is None:
-            return ()
-        if classic.state is not State.EMPTY or classic.pending:
-            raise GroupIdNotFound(f"the members of {group} speak the classic protocol")
-        return (GroupRecord(group, None),)
-
-    def sync(self, now: Now, ticket: Ticket[Synced], group: str, asked: Syncing) -> Decision:
-        turn = self._turn(self._members_of(group), now)
-        membership.sync(turn, asked, ticket)
-        return _decided(turn)
-
-    def heartbeat(
-        self, now: Now, ticket: Ticket[Done], group: str, who: Leaving, generation: int
-    ) -> Decision:
-        turn = self._turn(self._members_of(group), now)
-        refused = membership.heartbeat(turn, who.member_id, who.instance_id, generation)
-        turn.answer(ticket, refused or Done())
-        return _decided(turn)
-
-    def leave(
-        self,
-        now: Now,
-        ticket: Ticket[tuple[Refused, ...]],
-        group: str,
-        leaving: tuple[Leaving, ...],
-    ) -> Decision:
-        turn = self._turn(self._members_of(group), now)
-        turn.answer(ticket, membership.leave(turn, leaving))
-        return _decided(turn)
-
-    # --- offsets
-
-    def commit(
-        self,
-        now: Now,
-        ticket: Ticket[tuple[Refused, ...]],
-        group: str,
-        committer: Committer,
-        offsets: tuple[tuple[TopicPartition, CommittedOffset], ...],
-        producer: Producer | None = None,
-    ) -> Decision:
-        """One answer for each offset; all that are accepted are one batch.
-
-        With a producer, they count once its transaction is committed.
-        """
-        known = self.groups.get(group)
-        consumer = self.consumer_groups.get(group)
-        if consumer is None:
-            check_commit(known, committer)
-        else:
-            check_consumer(consumer, Reader.of(committer), commits=True)
-        refused = tuple(
-            too_large(committed.metadata, self._config.offset_metadata_max_bytes)
-            for _, committed in offsets
-        )
-        records = tuple(
-            OffsetRecord(group, where.topic, where.partition, committed)
-            for (where, committed), no in zip(offsets, refused, strict=True)
-            if no is None
-        )
-        kept = None
-        member = known.members.get(committer.member_id) if known is not None else None
-        if known is not None and member is not None:
-            turn = self._turn(known, now)
-            turn.heard(member)  # whoever commits lives
-            kept = Kept(now.steady_ms, turn.group)
-        return Outcome(records, (answer(ticket, refused),), kept, producer=producer)
-
-    def fetch(
-        self,
-        ticket: Ticket[Offsets],
-        group: str,
-        wanted: Iterable[TopicPartition] | None,
-        reader: Reader = ADMINISTRATOR,
-    ) -> Decision:
-        """The offsets that there are of those wanted, or all."""
-        consumer = self.consumer_groups.get(group)
-        if consumer is not None:
-            check_consumer(consumer, reader)
-        known = self.offsets.get(group, {})
-        found = (
-            dict(known)
-            if wanted is None
-            else {where: known[where] for where in wanted if where in known}
-        )
-        return Outcome(answers=(answer(ticket, found),), reads=True)
-
-    def delete_offsets(
-        self,
-        ticket: Ticket[tuple[Refused, ...]],
-        group: str,
-        wanted: tuple[TopicPartition, ...],
-    ) -> Decision:
-        """One answer for each partition; those of topics that members read stay."""
-        known = self.consumer_groups.get(group) or self._existing(group)
-        read = known.subscribed_topics
-        if read is None and known.state is not State.EMPTY:
-            raise NonEmptyGroup(f"{group} has members, and nobody can tell what they read")
-        refused = tuple(
-            GroupSubscribedToTopic(f"{group} reads {where.topic}")
-            if where.topic in (read or ())
-            else None
-            for where in wanted
-        )
-        offsets = self.offsets.get(group, {})
-        records = tuple(
-            OffsetRecord(group, *where, None)
-            for where, no in zip(wanted, refused, strict=True)
-            if no is None and where in offsets
-        )
-        return Outcome(records, (answer(ticket, refused),))
-
-    def forget(self, ticket: Ticket[Done], gone: Collection[TopicPartition]) -> Decision:
-        """Drop the offsets of partitions that are no more, whatever group they are of."""
-        records = tuple(
-            OffsetRecord(group, *where, None)
-            for group, offsets in self.offsets.items()
-            for where in gone
-            if where in offsets
-        )
-        return Outcome(records, (answer(ticket, Done()),))
-
-    def delete_group(self, ticket: Ticket[Done], group: str) -> Decision:
-        consumer = self.consumer_groups.get(group)
-        if consumer.members if consumer else self._existing(group).state is not State.EMPTY:
-            raise NonEmptyGroup(f"{group} has members")
-        return Outcome(tuple(self._tombstones(group)), (answer(ticket, Done()),))
-
-    def _tombstones(self, group: str) -> Iterable[StoredRecord]:
-        """Offsets first: a group record that went alone would leave them to a simple group."""
-        for where in self.offsets.get(group, {}):
-            yield OffsetRecord(group, *where, None)
-        consumer = self.consumer_groups.get(group)
-        yield from [GroupRecord(group, None)] if consumer is None else consumer.tombstones()
-
-    def describe_consumer(self, ticket: Ticket[ConsumerGroup], group: str) -> Decision:
-        known = self.consumer_groups.get(group)
         if known is None:
-            raise GroupIdNotFound(f"Group {group} is not a consumer group.")
-        return Outcome(answers=(answer(ticket, known),), reads=True)
+            raise GroupIdNotFound(f"Group {group} not found.")
+        return known
 
-    def describe(self, ticket: Ticket[ClassicGroup], group: str) -> Decision:
-        return Outcome(answers=(answer(ticket, self._existing(group)),), reads=True)
+    def turn(self, group: ClassicGroup, now: Now) -> Turn:
+        return Turn(group, self.config, now)
+
+    def consumer_turn(self, group: ConsumerGroup, now: Now) -> ConsumerTurn:
+        settings = self._settings(group.id)
+        world = World(self.config, settings, self._assignors, self._topics(), now)
+        return ConsumerTurn(group, world, self.rebalances.of(group.id))
 
     # --- what follows from decisions
 
@@ -320,21 +124,22 @@ class GroupShard:
             self.consumer_groups[group.id] = group
         else:
             self.groups[group.id] = group
-        self._deadlines.set(group.id, group.next_deadline_ms(), soft.now_ms)
+        if not soft.only_heard:
+            self._deadlines.set(group.id, group.next_deadline_ms(), soft.now_ms)
         for each in soft.finished:
             self.rebalances.add(group.id, each)
 
     def loaded(self, now: Now) -> None:
         """Members have their whole session to find their new coordinator."""
         for group in list(self.groups.values()):
-            turn = self._turn(group, now)
+            turn = self.turn(group, now)
             for member in group.members.values():
                 turn.heard(member)
             self.keep(Kept(now.steady_ms, turn.group))
         for consumer in list(self.consumer_groups.values()):
-            beats.begin(consumer_turn := ConsumerTurn(consumer, self._world(now)))
+            beats.begin(consumer_turn := self.consumer_turn(consumer, now))
             self.keep(Kept(now.steady_ms, consumer_turn.group))
-        self._next_check_ms = now.steady_ms + self._config.offsets_retention_check_interval_ms
+        self._next_check_ms = now.steady_ms + self.config.offsets_retention_check_interval_ms
 
     # --- time
 
@@ -345,65 +150,28 @@ class GroupShard:
     def expire(self, now: Now) -> Decision:
         first = self._deadlines.first()
         if first is not None and first[0] <= now.steady_ms:
-            consumer = self.consumer_groups.get(first[1])
-            if consumer is not None:
-                consumer_turn = ConsumerTurn(consumer, self._world(now))
-                beats.expire(consumer_turn)
-                return _decided_consumer(consumer_turn)
-            turn = self._turn(self.groups[first[1]], now)
-            membership.expire(turn)
-            return _decided(turn)
+            return self._expire_group(first[1], now)
         return self._forget_offsets(now)
 
+    def _expire_group(self, group: str, now: Now) -> Decision:
+        consumer = self.consumer_groups.get(group)
+        if consumer is not None:
+            consumer_turn = self.consumer_turn(consumer, now)
+            late = beats.late(consumer, now.steady_ms)
+            if late:
+                without(consumer_turn, [who for who, _ in late], ", ".join(why for _, why in late))
+            return decided_consumer(consumer_turn)
+        turn = self.turn(self.groups[group], now)
+        membership.expire(turn)
+        return decided(turn)
+
     def _forget_offsets(self, now: Now) -> Decision:
-        """Offsets past their retention, and groups that are left with nothing."""
-        retention_ms = self._config.offsets_retention_minutes * 60_000
+        retention_ms = self.config.offsets_retention_minutes * 60_000
         records: list[StoredRecord] = []
         for name, group in self.groups.items():
-            offsets = self.offsets.get(name, {})
-            gone = expired(group, offsets, now.wall_ms, retention_ms)
-            records += [OffsetRecord(name, *where, None) for where in gone]
-            if len(gone) == len(offsets) and group.state is State.EMPTY and not group.pending:
-                records.append(GroupRecord(name, None))
+            records += lapsed(group, self.offsets.get(name, {}), now.wall_ms, retention_ms)
         for name, consumer in self.consumer_groups.items():
             offsets = self.offsets.get(name, {})
-            gone = forgotten(consumer, offsets, now.wall_ms, retention_ms)
-            records += [OffsetRecord(name, *where, None) for where in gone]
-            if len(gone) == len(offsets) and consumer.state is GroupState.EMPTY:
-                records += consumer.tombstones()
-        next_ms = now.steady_ms + self._config.offsets_retention_check_interval_ms
+            records += lapsed_consumer(consumer, offsets, now.wall_ms, retention_ms)
+        next_ms = now.steady_ms + self.config.offsets_retention_check_interval_ms
         return Outcome(tuple(records), soft=Kept(now.steady_ms, next_check_ms=next_ms))
-
-    # --- looking things up
-
-    def _turn(self, group: ClassicGroup, now: Now) -> Turn:
-        return Turn(group, self._config, now)
-
-    def _world(self, now: Now) -> World:
-        return World(self._config, self._assignors, self._topics(), now)
-
-    def _members_of(self, group: str) -> ClassicGroup:
-        known = self.groups.get(group)
-        if known is None:
-            raise UnknownMemberId(f"there is no group {group}")
-        return known
-
-    def _existing(self, group: str) -> ClassicGroup:
-        known = self.groups.get(group)
-        if known is None:
-            raise GroupIdNotFound(f"Group {group} not found.")
-        return known
-
-
-def _decided(turn: Turn, before: tuple[StoredRecord, ...] = ()) -> Decision:
-    group = turn.group
-    records = (GroupRecord(group.id, metadata_of(group)),) if turn.stored else ()
-    kept = Kept(turn.now_ms, group, tuple(turn.finished))
-    return Outcome((*before, *records), tuple(turn.answers), kept)
-
-
-def _decided_consumer(
-    turn: ConsumerTurn, before: tuple[StoredRecord, ...] = (), answers: tuple[Answer, ...] = ()
-) -> Decision:
-    kept = Kept(turn.now_ms, turn.group, tuple(turn.finished))
-    return Outcome((*before, *turn.records), answers, kept)

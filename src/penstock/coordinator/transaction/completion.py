@@ -7,12 +7,13 @@ import msgspec
 
 from penstock.coordinator.outcome import Done, Ticket
 from penstock.coordinator.refusal import NotCoordinator
-from penstock.coordinator.runtime import RETRY_MS, Loop, Runtime
+from penstock.coordinator.runtime import RETRY_MS, Runtime
 from penstock.coordinator.transaction.records import TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
 from penstock.coordinator.transaction.state import State
 from penstock.coordinator.transaction.transaction import Transaction
 from penstock.errors import KafkaError
+from penstock.loop import Loop
 from penstock.types import TopicPartition
 
 

@@ -1,7 +1,7 @@
 """A group of the consumer protocol, as a value: each record makes another one."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from enum import Enum
 from hashlib import sha256
 from typing import Any, Protocol
@@ -23,9 +23,12 @@ from penstock.coordinator.group.consumer.records import (
     TargetEpochValue,
     TargetKey,
     TargetValue,
+    classic_terms,
     member_tombstones,
     share_of,
 )
+from penstock.coordinator.group.embedded import CONSUMER
+from penstock.coordinator.group.member import ProtocolMetadata
 from penstock.types import Uuid
 
 
@@ -73,6 +76,10 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
     # What no record holds:
     seen: Topics | None = None
     """The topics that all this rests on; others are noticed because it is not they."""
+    seen_ms: int = 0
+    """When that was, in steady time."""
+    assigned_ms: int | None = None
+    """When the target was last worked out, or could not be; None: not by this coordinator."""
     rebalance_reason: str = ""
     rebalance_began_ms: int = 0
 
@@ -92,10 +99,24 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
     def static_member(self, instance_id: str) -> ConsumerMember | None:
         return next((m for m in self.members.values() if m.instance_id == instance_id), None)
 
+    def supports(self, protocol_type: str, protocols: Iterable[ProtocolMetadata]) -> bool:
+        """A newcomer of the classic protocol must know a strategy that all of its kind know, lest
+        the group could not become classic again.
+        """
+        names = {each.name for each in protocols}
+        terms = [each.classic for each in self.members.values() if each.classic is not None]
+        common = [{each.name for each in known.protocols} for known in terms]
+        return protocol_type == CONSUMER and bool(names.intersection(*common))
+
     def taken(self, member_id: str) -> Share:
         """What others than this member have, or have not given up yet."""
         others = (each for each in self.members.values() if each.id != member_id)
         return NOTHING.union(*(each.holds for each in others))
+
+    def waits(self, member: ConsumerMember) -> bool:
+        """What it still lacks is with others."""
+        lacks = self.target.get(member.id, NOTHING) - member.assigned
+        return not lacks.isdisjoint(self.taken(member.id))
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
         return member.topics | self.regexes.get(member.regex or "", frozenset())
@@ -157,6 +178,7 @@ def replayed(group: ConsumerGroup, record: ConsumerRecord) -> ConsumerGroup | No
                 regex=value.subscribed_topic_regex,
                 rebalance_timeout_ms=value.rebalance_timeout_ms,
                 assignor=value.server_assignor,
+                classic=classic_terms(value.classic_member_metadata),
             )
         case MemberKey(_, member_id), None:
             return change(members=_without(group.members, member_id))

@@ -10,8 +10,8 @@ from penstock.coordinator.group.consumer.member import (
     MemberState,
     Share,
 )
-from penstock.coordinator.group.consumer.records import member_tombstones, target_record
 from penstock.coordinator.group.consumer.refusal import (
+    AssignorFailed,
     FencedMemberEpoch,
     InvalidHeartbeat,
     UnreleasedInstanceId,
@@ -94,9 +94,17 @@ def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
     if known is None and len(turn.group.members) >= turn.world.config.group_consumer_max_size:
         raise GroupMaxSizeReached(f"{turn.world.config.group_consumer_max_size} members")
     had = known.assigned if known is not None else NOTHING
+    epoch = turn.group.epoch
     turn.subscribed(known, _updated(known or ConsumerMember(id=asked.member_id), asked))
+    is_news = turn.group.epoch > epoch
     turn.look_at_topics()
-    turn.assign()
+    try:
+        turn.assign()
+    except AssignorFailed:
+        if is_news:
+            raise
+        # It only lives: it keeps what it has until the assignor is up to its work.
+        turn.put_off()
     turn.reconcile(asked.member_id, asked.owned)
     turn.heard(asked.member_id)
     turn.finish()
@@ -108,7 +116,7 @@ def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
 
 
 def _interval_ms(turn: ConsumerTurn) -> int:
-    usual_ms = turn.world.config.group_consumer_heartbeat_interval_ms
+    usual_ms = turn.world.settings.consumer_heartbeat_interval_ms
     if turn.group.state is GroupState.STABLE:
         return usual_ms
     return min(usual_ms, RECONCILING_INTERVAL_MS)
@@ -126,6 +134,7 @@ def _updated(member: ConsumerMember, asked: Heartbeat) -> ConsumerMember:
         regex=member.regex if asked.regex is None else asked.regex or None,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms < 0 else timeout_ms,
         assignor=asked.assignor or member.assignor,
+        classic=None,
     )
 
 
@@ -142,25 +151,13 @@ def _known(turn: ConsumerTurn, asked: Heartbeat) -> ConsumerMember | None:
     if static is None:
         return None
     if static.id != asked.member_id:
-        if not static.is_away:
+        # One of the classic protocol cannot say that it leaves for a while: it is just replaced.
+        if not static.is_away and static.classic is None:
             raise UnreleasedInstanceId(f"{asked.instance_id} is still in use by {static.id}")
-        _replace(turn, static, asked.member_id)
+        turn.replace(static, asked.member_id)
     elif static.is_away:
         turn.put_current(msgspec.structs.replace(static, epoch=0, previous_epoch=0))
     return turn.group.members[asked.member_id]
-
-
-def _replace(turn: ConsumerTurn, old: ConsumerMember, new_id: str) -> None:
-    """A static member is back under another id: what it had is still its own."""
-    name = turn.group.id
-    new = msgspec.structs.replace(
-        old, id=new_id, epoch=0, previous_epoch=0, state=MemberState.STABLE, revoking=NOTHING
-    )
-    share = turn.group.target.get(old.id, NOTHING)
-    turn.write(*member_tombstones(name, old.id))
-    turn.put_metadata(new)
-    turn.write(target_record(name, new_id, share))
-    turn.put_current(new)
 
 
 def checked_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
@@ -187,30 +184,27 @@ def _check_epoch(member: ConsumerMember, asked: Heartbeat) -> None:
         raise FencedMemberEpoch(f"{member.id} is at epoch {member.epoch}, not {asked.epoch}")
 
 
-def leave(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
-    """For good, or for a while: then its share waits for it until its session ends."""
-    member = checked_member(turn.group, asked.member_id, asked.instance_id)
-    if asked.epoch == LEFT_FOR_NOW:
-        turn.put_current(
-            msgspec.structs.replace(
-                member, epoch=LEFT_FOR_NOW, state=MemberState.STABLE, revoking=NOTHING
-            )
+def leave_for_now(turn: ConsumerTurn, member: ConsumerMember) -> None:
+    """Its share waits for it until its session ends."""
+    turn.put_current(
+        msgspec.structs.replace(
+            member, epoch=LEFT_FOR_NOW, state=MemberState.STABLE, revoking=NOTHING
         )
-        turn.keep(member.id, revoke_by_ms=None)
-    else:
-        turn.remove(member, f"{member.id} left")
+    )
+    turn.keep(member.id, act_by_ms=None)
     turn.finish()
-    return HeartbeatReply(member.id, asked.epoch, 0)
 
 
-def expire(turn: ConsumerTurn) -> None:
-    """Take out who was not heard of, or has not given up its partitions, in time."""
-    for member in list(turn.group.members.values()):
-        if member.deadline_ms <= turn.now_ms:
-            turn.remove(member, f"{member.id} timed out")
-        elif member.revoke_by_ms is not None and member.revoke_by_ms <= turn.now_ms:
-            turn.remove(member, f"{member.id} did not give up its partitions in time")
-    turn.finish()
+def late(group: ConsumerGroup, now_ms: int) -> list[tuple[ConsumerMember, str]]:
+    """Who was not heard of, or has not done what it must, in time; and what that was."""
+    found = []
+    for member in group.members.values():
+        if member.deadline_ms <= now_ms:
+            found.append((member, f"{member.id} timed out"))
+        elif member.act_by_ms is not None and member.act_by_ms <= now_ms:
+            due = "give up its partitions" if member.classic is None else "join or sync"
+            found.append((member, f"{member.id} did not {due} in time"))
+    return found
 
 
 def begin(turn: ConsumerTurn) -> None:
@@ -218,4 +212,4 @@ def begin(turn: ConsumerTurn) -> None:
     for member in list(turn.group.members.values()):
         turn.heard(member.id)
         if member.state is MemberState.UNREVOKED_PARTITIONS:
-            turn.keep(member.id, revoke_by_ms=turn.now_ms + member.rebalance_timeout_ms)
+            turn.keep(member.id, act_by_ms=turn.now_ms + member.rebalance_timeout_ms)

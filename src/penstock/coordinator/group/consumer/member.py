@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from penstock.coordinator.group.member import ProtocolMetadata
 from penstock.types import Uuid
 
 LEFT_FOR_NOW = -2
@@ -33,6 +34,18 @@ class MemberState(IntEnum):
     """It waits for partitions that others have not given up yet."""
 
 
+class ClassicTerms(msgspec.Struct, frozen=True):
+    """What a member that speaks the classic protocol has told of itself when it joined."""
+
+    session_timeout_ms: int
+    protocols: tuple[ProtocolMetadata, ...]
+    """In the order of its preference; it is answered in the first."""
+
+    @property
+    def protocol(self) -> ProtocolMetadata:
+        return self.protocols[0]
+
+
 class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
     """What it wants, and what it has. The times are steady and not in any record."""
 
@@ -45,6 +58,8 @@ class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
     regex: str | None = None
     rebalance_timeout_ms: int = -1
     assignor: str | None = None
+    classic: ClassicTerms | None = None
+    """None: it speaks the consumer protocol."""
 
     epoch: int = 0
     previous_epoch: int = 0
@@ -56,8 +71,10 @@ class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
 
     deadline_ms: int = 0
     """It is taken for dead then, unless it is heard of before."""
-    revoke_by_ms: int | None = None
-    """It is taken out then, unless it has given up what it must."""
+    act_by_ms: int | None = None
+    """It is taken out then, unless it has given up what it must; or joined again, or asked for
+    its share, if it speaks the classic protocol.
+    """
 
     @property
     def holds(self) -> Share:
@@ -68,8 +85,4 @@ class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
         return self.epoch == LEFT_FOR_NOW
 
     def next_deadline_ms(self) -> int:
-        return (
-            self.deadline_ms
-            if self.revoke_by_ms is None
-            else min(self.deadline_ms, self.revoke_by_ms)
-        )
+        return self.deadline_ms if self.act_by_ms is None else min(self.deadline_ms, self.act_by_ms)

@@ -8,6 +8,7 @@ from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.heartbeat import checked_member
 from penstock.coordinator.group.consumer.refusal import NotServed, StaleMemberEpoch
 from penstock.coordinator.group.offsets import Committer, Offsets
+from penstock.coordinator.group.refusal import IllegalGeneration
 from penstock.types import TopicPartition
 
 
@@ -40,6 +41,10 @@ def check_consumer(group: ConsumerGroup, reader: Reader, *, commits: bool = Fals
     if reader.epoch < 0 and not group.members:
         return
     member = checked_member(group, reader.member_id, reader.instance_id)
+    if member.classic is not None:
+        if reader.epoch != member.epoch:
+            raise IllegalGeneration(f"{member.id} is at generation {member.epoch}")
+        return
     if not reader.knows_epochs:
         raise NotServed("members of the consumer protocol commit by version 9 or later")
     if reader.epoch != member.epoch:

@@ -6,10 +6,12 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from penstock.coordinator.group.consumer.member import (
+    ClassicTerms,
     ConsumerMember,
     Share,
     TopicIdPartition,
 )
+from penstock.coordinator.group.member import ProtocolMetadata
 from penstock.types import Uuid
 from penstock.wire.messages.consumer_group_current_member_assignment_key import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -24,6 +26,8 @@ from penstock.wire.messages.consumer_group_member_metadata_key import (
     ConsumerGroupMemberMetadataKey,
 )
 from penstock.wire.messages.consumer_group_member_metadata_value import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
     ConsumerGroupMemberMetadataValue,
 )
 from penstock.wire.messages.consumer_group_metadata_key import (
@@ -112,9 +116,22 @@ def member_record(group: str, member: ConsumerMember) -> ConsumerRecord:
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             server_assignor=member.assignor,
             # Left out it would mean an empty one to Kafka, and a member of the classic protocol.
-            classic_member_metadata=None,
+            classic_member_metadata=None if member.classic is None else _told(member.classic),
         ),
     )
+
+
+def _told(classic: ClassicTerms) -> ClassicMemberMetadata:
+    protocols = [ClassicProtocol(each.name, each.metadata) for each in classic.protocols]
+    return ClassicMemberMetadata(classic.session_timeout_ms, protocols)
+
+
+def classic_terms(told: ClassicMemberMetadata | None) -> ClassicTerms | None:
+    """None for a member of the consumer protocol."""
+    if told is None:
+        return None
+    protocols = (ProtocolMetadata(each.name, each.metadata) for each in told.supported_protocols)
+    return ClassicTerms(told.session_timeout_ms, tuple(protocols))
 
 
 def target_epoch_record(group: str, epoch: int, now_ms: int) -> ConsumerRecord:

@@ -33,6 +33,12 @@ class UnsupportedAssignor(KafkaError):
     code = ErrorCode.UNSUPPORTED_ASSIGNOR
 
 
+class AssignorFailed(KafkaError):
+    """An assignor raised, or gave out what it cannot give."""
+
+    code = ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 class InvalidRegularExpression(KafkaError):
     """The subscription is no RE2 expression, or RE2 is not installed here."""
 

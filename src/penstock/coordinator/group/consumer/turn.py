@@ -1,12 +1,15 @@
 """One operation on one group of the consumer protocol, while it is being decided."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.consumer.assignor.assignor import Assignors
 from penstock.coordinator.group.consumer.assignor.subscriber import Subscriber
+from penstock.coordinator.group.consumer.assignor.verdict import worked_out
 from penstock.coordinator.group.consumer.group import ConsumerGroup, GroupState, Topics, replayed
 from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember, MemberState
 from penstock.coordinator.group.consumer.reconcile import reconciled
@@ -22,7 +25,8 @@ from penstock.coordinator.group.consumer.records import (
     target_record,
 )
 from penstock.coordinator.group.consumer.regex import matching
-from penstock.coordinator.group.rebalance_log import Rebalance
+from penstock.coordinator.group.rebalance_log import Rebalance, also
+from penstock.coordinator.group.turn import Turn
 from penstock.coordinator.outcome import Now
 
 
@@ -30,6 +34,8 @@ class World(msgspec.Struct, frozen=True):
     """What decisions rest on beside the group."""
 
     config: GroupConfig
+    settings: ConsumerGroupConfig
+    """The group's own."""
     assignors: Assignors
     topics: Topics
     now: Now
@@ -40,11 +46,17 @@ class ConsumerTurn:
     otherwise than by `write`.
     """
 
-    def __init__(self, group: ConsumerGroup, world: World) -> None:
+    def __init__(
+        self, group: ConsumerGroup, world: World, history: tuple[Rebalance, ...] = ()
+    ) -> None:
+        self.history = history
         self.group, self.world = group, world
+        self.before = group
         self.now_ms = world.now.steady_ms
         self.records: list[ConsumerRecord] = []
         self.finished: list[Rebalance] = []
+        self.downgraded: Turn | None = None
+        """The classic group that takes the place of this one."""
 
     def write(self, *records: ConsumerRecord) -> None:
         for record in records:
@@ -62,7 +74,10 @@ class ConsumerTurn:
 
     def heard(self, member_id: str) -> None:
         """It lives: its session begins anew."""
-        timeout_ms = self.world.config.group_consumer_session_timeout_ms
+        classic = self.group.members[member_id].classic
+        timeout_ms = self.world.settings.consumer_session_timeout_ms
+        if classic is not None:
+            timeout_ms = classic.session_timeout_ms
         self.keep(member_id, deadline_ms=self.now_ms + timeout_ms)
 
     def put_metadata(self, member: ConsumerMember) -> None:
@@ -71,28 +86,48 @@ class ConsumerTurn:
     def put_current(self, member: ConsumerMember) -> None:
         self.write(current_record(self.group.id, member))
 
-    def remove(self, member: ConsumerMember, reason: str) -> None:
+    def remove(self, gone: Iterable[ConsumerMember], reason: str) -> None:
         """The others share anew at their next heartbeats."""
-        self.write(*member_tombstones(self.group.id, member.id))
+        for member in gone:
+            self.write(*member_tombstones(self.group.id, member.id))
         self._forget_regexes()
         self.bump(reason)
+
+    def replace(self, old: ConsumerMember, new_id: str) -> None:
+        """A static member is back under another id: what it had is still its own."""
+        name = self.group.id
+        new = msgspec.structs.replace(
+            old, id=new_id, epoch=0, previous_epoch=0, state=MemberState.STABLE, revoking=NOTHING
+        )
+        share = self.group.target.get(old.id, NOTHING)
+        self.write(*member_tombstones(name, old.id))
+        self.put_metadata(new)
+        self.write(target_record(name, new_id, share))
+        self.put_current(new)
 
     def bump(self, reason: str) -> None:
         """A new epoch: the target has to be worked out again."""
         group = self.group
         self.write(epoch_record(group.id, group.epoch + 1, group.hash_of(self.world.topics)))
         began_ms = group.rebalance_began_ms if group.rebalance_reason else self.now_ms
-        reasons = ", ".join(filter(None, [group.rebalance_reason, reason]))
         self.group = msgspec.structs.replace(
-            self.group, rebalance_reason=reasons[:200], rebalance_began_ms=began_ms
+            self.group,
+            rebalance_reason=also(group.rebalance_reason, reason),
+            rebalance_began_ms=began_ms,
         )
 
     def look_at_topics(self) -> None:
-        """Notice topics that came, went or grew since the group last looked."""
-        topics = self.world.topics
-        if self.group.seen is topics:
+        """Notice topics that came, went or grew since the group last looked.
+
+        Expressions are matched anew after a while even so: who may read what can change.
+        """
+        topics, interval_ms = (
+            self.world.topics,
+            self.world.config.group_consumer_regex_refresh_interval_ms,
+        )
+        if self.group.seen is topics and self.now_ms < self.group.seen_ms + interval_ms:
             return
-        self.group = msgspec.structs.replace(self.group, seen=topics)
+        self.group = msgspec.structs.replace(self.group, seen=topics, seen_ms=self.now_ms)
         for regex in self.group.regexes:
             self.resolve(regex)
         if self.group.hash_of(topics) != self.group.metadata_hash:
@@ -121,9 +156,12 @@ class ConsumerTurn:
         self.bump(f"{member.id} {'joined' if before is None else 'changed its subscription'}")
 
     def assign(self) -> None:
-        """Work the target out, if it is of an older epoch than the group."""
+        """Work the target out, if it is of an older epoch than the group and it is time for one.
+
+        Refused if the assignor fails; who changed nothing goes on with `put_off`.
+        """
         group, topics = self.group, self.world.topics
-        if group.target_epoch == group.epoch:
+        if group.target_epoch == group.epoch or self.assigns_in_ms > 0:
             return
         subscribers = {
             each.id: Subscriber(
@@ -139,12 +177,26 @@ class ConsumerTurn:
             for name in sorted(group.subscribed_topics & topics.keys())
         }
         assignors = self.world.assignors
-        assignor = assignors.by_name.get(group.assignor(assignors.default))
-        assignor = assignor or assignors.by_name[assignors.default]
-        for member_id, share in assignor(subscribers, counts).items():
+        asked = group.assignor(assignors.default)
+        name = asked if asked in assignors.by_name else assignors.default
+        shares = worked_out(name, assignors.by_name[name], subscribers, counts)
+        for member_id, share in shares.items():
             if group.target.get(member_id) != share:
                 self.write(target_record(group.id, member_id, share))
         self.write(target_epoch_record(group.id, group.epoch, self.world.now.wall_ms))
+        self.put_off()
+
+    @property
+    def assigns_in_ms(self) -> int:
+        """How long the last assignment holds at least; many that join at once cost one."""
+        if self.group.assigned_ms is None:
+            return 0
+        interval_ms = self.world.settings.consumer_assignment_interval_ms
+        return max(self.group.assigned_ms + interval_ms - self.now_ms, 0)
+
+    def put_off(self) -> None:
+        """The next assignment comes after the interval."""
+        self.group = msgspec.structs.replace(self.group, assigned_ms=self.now_ms)
 
     def reconcile(self, member_id: str, owned: frozenset[Any] | None) -> None:
         """Take a member one step towards the target."""
@@ -163,7 +215,7 @@ class ConsumerTurn:
         revokes = after.state is MemberState.UNREVOKED_PARTITIONS
         self.keep(
             member_id,
-            revoke_by_ms=self.now_ms + after.rebalance_timeout_ms if revokes else None,
+            act_by_ms=self.now_ms + after.rebalance_timeout_ms if revokes else None,
         )
 
     def finish(self) -> None:

@@ -14,7 +14,8 @@ from penstock.types import Uuid
 Assignor: TypeAlias = Callable[[Mapping[str, Subscriber], Mapping[Uuid, int]], Shares]
 """assignor(subscribers by member id, partition counts by topic id) -> shares by member id.
 
-Every partition of a topic with subscribers goes to just one of them.
+Pure: what it is given it must not change. A partition goes to one subscriber of its topic at most;
+which it leaves out nobody reads.
 """
 
 BUILT_IN: Mapping[str, Assignor] = {"uniform": uniform, "range": by_range}

@@ -1,0 +1,88 @@
+"""AlterPartition (key 56, v0-v3): a leader says which replicas are in sync with it (KIP-497).
+
+Between brokers only, and only the controller answers. Refused: another controller (41), an earlier
+life of the leader (77); per partition a sender that does not lead it, epochs that have passed, and
+members that are dead, leave, or have restarted since (KIP-903).
+"""
+
+from penstock.broker.context import Context
+from penstock.controller.isr_changes import IsrMember, WantedIsr
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.image import ClusterImage, Partition
+from penstock.types import BrokerId, TopicPartition
+from penstock.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    PartitionData,
+    ResponsePartitionData,
+    ResponseTopicData,
+    TopicData,
+)
+
+
+async def alter_partition(request: AlterPartitionRequest, ctx: Context) -> AlterPartitionResponse:
+    controller = ctx.services.controller
+    names = {id(topic): name_of(topic, controller.image, ctx) for topic in request.topics}
+    outcomes = await controller.alter_isrs(
+        BrokerId(request.broker_id),
+        request.broker_epoch,
+        [
+            wanted(TopicPartition(names[id(topic)] or "", each.partition_index), each, ctx)
+            for topic in request.topics
+            for each in topic.partitions
+            if names[id(topic)] is not None
+        ],
+    )
+    return AlterPartitionResponse(
+        topics=[
+            ResponseTopicData(
+                topic_name=topic.topic_name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    answered(
+                        each.partition_index,
+                        outcomes.get(TopicPartition(names[id(topic)] or "", each.partition_index)),
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def name_of(topic: TopicData, image: ClusterImage, ctx: Context) -> str | None:
+    return topic.topic_name if ctx.version < 2 else image.topic_names.get(topic.topic_id)
+
+
+def wanted(where: TopicPartition, asked: PartitionData, ctx: Context) -> WantedIsr:
+    members = (
+        tuple(
+            IsrMember(BrokerId(each.broker_id), each.broker_epoch)
+            for each in asked.new_isr_with_epochs
+        )
+        if ctx.version >= 3
+        else tuple(IsrMember(BrokerId(each)) for each in asked.new_isr)
+    )
+    return WantedIsr(
+        where,
+        asked.leader_epoch,
+        asked.partition_epoch,
+        members,
+        recovering=asked.leader_recovery_state == 1,
+    )
+
+
+def answered(index: int, outcome: Partition | KafkaError | None) -> ResponsePartitionData:
+    if outcome is None:
+        return ResponsePartitionData(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+    if isinstance(outcome, KafkaError):
+        return ResponsePartitionData(partition_index=index, error_code=outcome.code)
+    return ResponsePartitionData(
+        partition_index=index,
+        leader_id=outcome.leader,
+        leader_epoch=outcome.leader_epoch,
+        isr=list(outcome.isr),
+        leader_recovery_state=int(outcome.recovering),
+        partition_epoch=outcome.partition_epoch,
+    )

@@ -1,0 +1,31 @@
+"""ControlledShutdown (key 7, v0-v3): a broker that is about to stop gives away what it leads.
+
+Between brokers only, and only the controller answers. What has no other replica in sync remains.
+Refused: another controller (11), an earlier life of the broker (77).
+"""
+
+from penstock.broker.context import Context
+from penstock.controller.term import NotController
+from penstock.errors import ErrorCode
+from penstock.types import BrokerId
+from penstock.wire.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+
+
+async def controlled_shutdown(
+    request: ControlledShutdownRequest, ctx: Context
+) -> ControlledShutdownResponse:
+    controller = ctx.services.controller
+    try:
+        left = await controller.shut_down(BrokerId(request.broker_id), request.broker_epoch)
+    except NotController:
+        return ControlledShutdownResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+    return ControlledShutdownResponse(
+        remaining_partitions=[
+            RemainingPartition(topic_name=each.topic, partition_index=each.partition)
+            for each in left
+        ]
+    )

@@ -1,0 +1,39 @@
+"""LeaderAndIsr (key 4, v0-v7): the controller says which replicas this broker leads and follows.
+
+Between brokers only. Answered per partition: 11 for an epoch that is known already, 56 for a
+replica in a failed directory. Refused: an outrun controller, an earlier life of this broker.
+Left out: versions below 5, whose requests name no topic ids, are refused as a whole.
+"""
+
+from penstock.broker.context import Context
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+)
+
+
+class TooOldForIds(KafkaError):
+    """Without the topic's id a log could not be told from that of a topic made anew."""
+
+    code = ErrorCode.UNSUPPORTED_VERSION
+
+
+async def leader_and_isr(request: LeaderAndIsrRequest, ctx: Context) -> LeaderAndIsrResponse:
+    if ctx.version < 5:
+        raise TooOldForIds(f"LeaderAndIsr v{ctx.version} names no topic ids")
+    answers = await ctx.services.orders.lead_and_follow(request)
+    return LeaderAndIsrResponse(
+        topics=[
+            LeaderAndIsrTopicError(
+                topic_id=topic_id,
+                partition_errors=[
+                    LeaderAndIsrPartitionError(partition_index=index, error_code=code)
+                    for index, code in codes.items()
+                ],
+            )
+            for topic_id, codes in answers.items()
+        ]
+    )

@@ -1,0 +1,34 @@
+"""StopReplica (key 5, v0-v4): the controller says which replicas go, with their logs or without.
+
+Between brokers only. Refused: an outrun controller, an earlier life of this broker; per partition
+an epoch that has passed (74) and a failed directory (56).
+Left out: versions below 3, whose requests name no leader epochs, are refused as a whole.
+"""
+
+from penstock.broker.context import Context
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.messages.stop_replica import (
+    StopReplicaPartitionError,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+
+
+class TooOldForEpochs(KafkaError):
+    """A late request could stop a replica that was started anew."""
+
+    code = ErrorCode.UNSUPPORTED_VERSION
+
+
+async def stop_replica(request: StopReplicaRequest, ctx: Context) -> StopReplicaResponse:
+    if ctx.version < 3:
+        raise TooOldForEpochs(f"StopReplica v{ctx.version} names no leader epochs")
+    answers = await ctx.services.orders.stop_replicas(request)
+    return StopReplicaResponse(
+        partition_errors=[
+            StopReplicaPartitionError(
+                topic_name=where.topic, partition_index=where.partition, error_code=code
+            )
+            for where, code in answers.items()
+        ]
+    )

@@ -1,0 +1,54 @@
+"""Where a broker keeps its metadata: in its own directory, or in ZooKeeper with others."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from penstock.clock import Clock
+from penstock.config.zookeeper import ZookeeperConfig
+from penstock.errors import ConfigError
+from penstock.log.files import Files
+from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.store import MetadataStore
+from penstock.metadata.tree import FILE_NAME, Tree
+
+SESSION_LOCK = ".zookeeper-session.lock"
+
+
+@asynccontextmanager
+async def metadata_store(
+    config: ZookeeperConfig, directory: Path, files: Files, clock: Clock
+) -> AsyncIterator[MetadataStore]:
+    """The store that the settings name, for as long as the block lasts."""
+    if config.zookeeper_connect:
+        async with _zookeeper(config, directory, files) as store:
+            yield store
+    else:
+        tree = Tree.open(directory / FILE_NAME, clock)
+        try:
+            yield EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
+        finally:
+            tree.close()
+
+
+@asynccontextmanager
+async def _zookeeper(
+    config: ZookeeperConfig, directory: Path, files: Files
+) -> AsyncIterator[MetadataStore]:
+    try:  # a broker alone does without kazoo
+        from penstock.metadata.zookeeper.opening import open_store
+    except ImportError as error:
+        raise ConfigError(
+            f"zookeeper.connect needs the package {error.name}: pip install 'penstock[cluster]'"
+        ) from None
+    # Only one process may take up the session that the last one has left in this directory.
+    release = files.lock(directory / SESSION_LOCK)
+    try:
+        store = await open_store(config, directory)
+        try:
+            yield store
+        finally:
+            await store.close()
+    finally:
+        release()

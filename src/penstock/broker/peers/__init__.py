@@ -1,0 +1,1 @@
+"""What brokers of one cluster say to each other."""

@@ -1,0 +1,113 @@
+"""The controller's orders on their way to one broker: in order, one at a time, until it is gone."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from penstock.broker.peers.connection import PeerConnection
+from penstock.client.refusal import ConnectionFailed, ConnectionRefused, NoAnswer
+from penstock.controller.orders import Order
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.apis import api_of
+from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from penstock.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from penstock.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from penstock.wire.schema import Message
+
+logger = logging.getLogger(__name__)
+
+RETRY_S = 0.1
+
+ANSWERS: dict[type[Message], type[Message]] = {
+    LeaderAndIsrRequest: LeaderAndIsrResponse,
+    StopReplicaRequest: StopReplicaResponse,
+    UpdateMetadataRequest: UpdateMetadataResponse,
+}
+
+Answered = Callable[[Order, Message], object]
+
+
+class Channel:
+    """To one broker in one of its lives. What was sent may arrive twice: orders are idempotent.
+
+    `refused` hears that nobody listens there any more, `answered` each order's answer.
+    """
+
+    def __init__(
+        self,
+        connection: PeerConnection,
+        answered: Answered,
+        refused: Callable[[], object],
+        timeout_ms: int,
+    ) -> None:
+        self._connection, self._timeout_ms = connection, timeout_ms
+        self._answered, self._refused = answered, refused
+        self._orders: deque[Order] = deque()
+        self._more = asyncio.Event()
+
+    @property
+    def is_idle(self) -> bool:
+        """Everything so far has been answered."""
+        return not self._orders
+
+    def send(self, orders: list[Order]) -> None:
+        self._orders += orders
+        self._more.set()
+
+    async def run(self) -> None:
+        """Send until cancelled. A broker that goes silent is asked again and again: the store
+        says when it is dead.
+        """
+        try:
+            while True:
+                self._more.clear()
+                if not self._orders:
+                    await self._watch_connection()
+                    continue
+                if not await self._send_first():
+                    await asyncio.sleep(RETRY_S)
+        finally:
+            self._connection.drop()
+
+    async def _watch_connection(self) -> None:
+        """Wait for orders; a connection that is lost meanwhile is opened again, which tells
+        whether anybody is there.
+        """
+        try:
+            connection = await self._connection.opened()
+        except ConnectionRefused:
+            self._refused()
+            await asyncio.sleep(RETRY_S)
+            return
+        except KafkaError:
+            await asyncio.sleep(RETRY_S)
+            return
+        async with asyncio.TaskGroup() as either:
+            waits = [
+                either.create_task(self._more.wait()),
+                either.create_task(connection.wait_closed()),
+            ]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for each in waits:
+                each.cancel()
+
+    async def _send_first(self) -> bool:
+        order = self._orders[0]
+        try:
+            answer = await self._connection.call(
+                order, ANSWERS[type(order)], timeout_ms=self._timeout_ms
+            )
+        except ConnectionRefused:
+            self._refused()
+            return False
+        except (ConnectionFailed, NoAnswer) as error:
+            logger.debug("%s was not delivered: %s", api_of(type(order)).name, error)
+            return False
+        self._orders.popleft()
+        code = getattr(answer, "error_code", ErrorCode.NONE)
+        if code != ErrorCode.NONE:
+            # Its epoch or ours has passed: the store tells soon, and then this channel ends.
+            logger.info("%s was refused: %s", api_of(type(order)).name, ErrorCode(code).name)
+        self._answered(order, answer)
+        return True

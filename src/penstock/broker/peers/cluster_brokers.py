@@ -1,0 +1,119 @@
+"""All brokers of a cluster as their controller sees them: this one at hand, others by requests."""
+
+import asyncio
+from collections.abc import Mapping
+
+from penstock.broker.local import LocalBroker
+from penstock.broker.peers.channel import Channel
+from penstock.broker.peers.connection import PeerConnection
+from penstock.client.address import Address
+from penstock.controller.change import StateChange
+from penstock.controller.controller import Controller
+from penstock.controller.orders import Order, orders
+from penstock.errors import ErrorCode
+from penstock.metadata.image import Broker
+from penstock.types import BrokerId, TopicPartition, Uuid
+from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from penstock.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from penstock.wire.schema import Message
+
+DELIVERY_CHECK_S = 0.01
+
+
+class ClusterBrokers:
+    """Sends each broker what concerns it. Channels end when the office does."""
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        local: LocalBroker,
+        tasks: asyncio.TaskGroup,
+        *,
+        listener: str,
+        source: str | None,
+        timeout_ms: int,
+    ) -> None:
+        self._broker_id, self._local, self._tasks = broker_id, local, tasks
+        self._listener, self._source, self._timeout_ms = listener, source, timeout_ms
+        self._channels: dict[tuple[BrokerId, int], tuple[Channel, asyncio.Task[None]]] = {}
+        self.controller: Controller
+        """Hears what the brokers answer."""
+
+    async def apply(self, change: StateChange) -> None:
+        alive = {(each.id, each.epoch) for each in change.image.brokers.values()}
+        for gone in self._channels.keys() - alive:
+            self._channels.pop(gone)[1].cancel()
+        for broker in change.image.brokers.values():
+            if broker.id != self._broker_id:
+                wanted = orders(change, broker, self._listener)
+                if wanted:
+                    self._channel(broker).send(wanted)
+        failed = await self._local.apply(change)
+        if failed:
+            self.controller.replicas_failed(self._broker_id, failed)
+
+    async def delivered(self) -> None:
+        """Until every broker has answered what it was told so far."""
+        while any(not channel.is_idle for channel, _ in self._channels.values()):
+            await asyncio.sleep(DELIVERY_CHECK_S)
+
+    def resign(self) -> None:
+        """Say nothing more to anybody: another controller does."""
+        for _, task in self._channels.values():
+            task.cancel()
+        self._channels.clear()
+
+    def _channel(self, broker: Broker) -> Channel:
+        key = (broker.id, broker.epoch)
+        if key not in self._channels:
+            endpoint = broker.endpoint(self._listener)
+            address = None if endpoint is None else Address(endpoint.host, endpoint.port)
+            connection = PeerConnection(
+                lambda: address, client_id=str(self._broker_id), source=self._source
+            )
+            channel = Channel(
+                connection,
+                lambda order, answer: self._answered(broker.id, order, answer),
+                lambda: self.controller.broker_refused(*key),
+                self._timeout_ms,
+            )
+            self._channels[key] = channel, self._tasks.create_task(channel.run())
+        return self._channels[key][0]
+
+    def _answered(self, broker: BrokerId, order: Order, answer: Message) -> None:
+        if isinstance(order, StopReplicaRequest) and isinstance(answer, StopReplicaResponse):
+            deleted = deleted_replicas(order, answer)
+            if deleted:
+                self.controller.replicas_deleted(broker, deleted)
+        elif isinstance(order, LeaderAndIsrRequest) and isinstance(answer, LeaderAndIsrResponse):
+            failed = failed_replicas(order, answer)
+            if failed:
+                self.controller.replicas_failed(broker, failed)
+
+
+def deleted_replicas(
+    order: StopReplicaRequest, answer: StopReplicaResponse
+) -> list[TopicPartition]:
+    """Those that the broker was told to delete and did not fail to."""
+    if answer.error_code:
+        return []
+    kept = {(e.topic_name, e.partition_index) for e in answer.partition_errors if e.error_code}
+    return [
+        TopicPartition(topic.topic_name, state.partition_index)
+        for topic in order.topic_states
+        for state in topic.partition_states
+        if state.delete_partition and (topic.topic_name, state.partition_index) not in kept
+    ]
+
+
+def failed_replicas(
+    order: LeaderAndIsrRequest, answer: LeaderAndIsrResponse
+) -> list[TopicPartition]:
+    """Those whose directory has failed."""
+    names: Mapping[Uuid, str] = {each.topic_id: each.topic_name for each in order.topic_states}
+    return [
+        TopicPartition(names[topic.topic_id], each.partition_index)
+        for topic in answer.topics
+        for each in topic.partition_errors
+        if each.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    ]

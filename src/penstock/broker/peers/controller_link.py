@@ -1,0 +1,144 @@
+"""The way to the cluster's controller, wherever it is: at hand on this broker, else by requests."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from penstock.broker.peers.connection import PeerConnection
+from penstock.client.address import Address
+from penstock.client.refusal import ConnectionFailed, NoAnswer, check
+from penstock.controller.controller import Controller
+from penstock.controller.producer_ids import ProducerIds
+from penstock.controller.topics import NewTopic
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.image import ClusterImage
+from penstock.types import BrokerId, ProducerId
+from penstock.wire.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from penstock.wire.messages.controlled_shutdown import ControlledShutdownResponse
+from penstock.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from penstock.wire.schema import Message
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Message)
+
+FORWARDED = "penstock-forwarded"
+"""The client id of what a broker passes on: it is not passed on again."""
+
+RETRY_S = 0.05
+PATIENCE_MS = 30_000
+
+
+class ControllerLink:
+    """Belongs to the event loop."""
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        controller: Controller,
+        image: Callable[[], ClusterImage],
+        *,
+        listener: str,
+        source: str | None,
+        broker_epoch: Callable[[], int],
+    ) -> None:
+        self._broker_id, self._controller = broker_id, controller
+        self._image, self._listener, self._broker_epoch = image, listener, broker_epoch
+        self._connection = PeerConnection(self.address, client_id=FORWARDED, source=source)
+
+    def address(self) -> Address | None:
+        """Where the controller listens, as far as this broker knows."""
+        image = self._image()
+        broker = image.brokers.get(image.controller)
+        endpoint = None if broker is None else broker.endpoint(self._listener)
+        return None if endpoint is None else Address(endpoint.host, endpoint.port)
+
+    async def call(self, request: Message, answer: type[R], *, version: int | None = None) -> R:
+        """The controller's answer. While there is none, or another, it is waited for."""
+        try:
+            async with asyncio.timeout(PATIENCE_MS / 1000):
+                while True:
+                    response = await self._asked(request, answer, version)
+                    if response is not None:
+                        return response
+                    await asyncio.sleep(RETRY_S)
+        except TimeoutError:
+            raise NoAnswer(f"no controller has answered within {PATIENCE_MS} ms") from None
+
+    async def _asked(self, request: Message, answer: type[R], version: int | None) -> R | None:
+        """None: whoever was asked is not the controller, or not yet."""
+        if self._image().controller == self._broker_id and not self._controller.in_office:
+            return None
+        try:
+            response = await self._connection.call(
+                request, answer, timeout_ms=PATIENCE_MS, version=version
+            )
+        except (ConnectionFailed, NoAnswer) as error:
+            logger.debug("the controller was not reached: %s", error)
+            return None
+        return None if says_not_controller(response) else response
+
+    async def create_topics(self, news: Sequence[NewTopic]) -> list[KafkaError | None]:
+        """None for each that was created, else why it was not."""
+        if self._controller.in_office:
+            made = await self._controller.create_topics(news)
+            return [each if isinstance(each, KafkaError) else None for each in made]
+        request = CreateTopicsRequest(topics=[_creatable(new) for new in news], timeout_ms=30_000)
+        response = await self.call(request, CreateTopicsResponse)
+        by_name = {each.name: each for each in response.topics}
+        return [_refusal(by_name[new.name].error_code, new.name) for new in news]
+
+    async def next_producer_id_block(self) -> ProducerIds:
+        if self._controller.in_office:
+            return await self._controller.next_producer_id_block()
+        request = AllocateProducerIdsRequest(
+            broker_id=self._broker_id, broker_epoch=self._broker_epoch()
+        )
+        block = await self.call(request, AllocateProducerIdsResponse)
+        check(block.error_code, "producer ids")
+        start = block.producer_id_start
+        return ProducerIds(ProducerId(start), ProducerId(start + block.producer_id_len))
+
+
+def says_not_controller(response: Message) -> bool:
+    """Whatever the API, at its top or for each of the things it was asked for."""
+    if isinstance(response, ControlledShutdownResponse):
+        return response.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
+    if getattr(response, "error_code", 0) == ErrorCode.NOT_CONTROLLER:
+        return True
+    return any(
+        getattr(each, "error_code", 0) == ErrorCode.NOT_CONTROLLER
+        for name in ("topics", "results", "responses")
+        for each in getattr(response, name, None) or ()
+    )
+
+
+def _creatable(new: NewTopic) -> CreatableTopic:
+    return CreatableTopic(
+        name=new.name,
+        num_partitions=new.num_partitions,
+        replication_factor=new.replication_factor,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+            for index, replicas in new.assignments
+        ],
+        configs=[CreatableTopicConfig(name=n, value=v) for n, v in new.configs.items()],
+    )
+
+
+def _refusal(code: int, name: str) -> KafkaError | None:
+    try:
+        check(code, f"topic {name}")
+    except KafkaError as error:
+        return error
+    return None

@@ -1,0 +1,71 @@
+"""Noticing that the controller's process is gone before its session with the store is.
+
+A closed connection and a refused one after it mean that nobody listens there any more. Whoever
+notices removes `/controller`, at the epoch that was read: a newer controller is never touched.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+from penstock.broker.peers.connection import PeerConnection
+from penstock.client.refusal import ConnectionRefused
+from penstock.errors import KafkaError
+from penstock.metadata import paths
+from penstock.metadata.image import ClusterImage
+from penstock.metadata.records import Controller, decode
+from penstock.metadata.refusal import StoreError
+from penstock.metadata.store import Check, Delete, MetadataStore
+from penstock.types import BrokerId
+
+logger = logging.getLogger(__name__)
+
+RETRY_S = 0.1
+
+
+class ControllerWatch:
+    """Holds a connection to whoever is the controller; until cancelled."""
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        store: MetadataStore,
+        connection: PeerConnection,
+        image: Callable[[], ClusterImage],
+    ) -> None:
+        self._broker_id, self._store = broker_id, store
+        self._connection, self._image = connection, image
+
+    async def run(self) -> None:
+        try:
+            while True:
+                controller = self._image().controller
+                if controller not in {-1, self._broker_id}:
+                    await self._hold(controller)
+                await asyncio.sleep(RETRY_S)
+        finally:
+            self._connection.drop()
+
+    async def _hold(self, controller: BrokerId) -> None:
+        try:
+            connection = await self._connection.opened()
+        except ConnectionRefused:
+            logger.warning("nobody listens where broker %s, the controller, should", controller)
+            with suppress(StoreError):
+                await depose(self._store, controller)
+        except KafkaError as error:
+            logger.debug("broker %s, the controller, is not reached: %s", controller, error)
+        else:
+            await connection.wait_closed()
+
+
+async def depose(store: MetadataStore, controller: BrokerId) -> None:
+    """Free the office, if it is still this broker that holds it."""
+    nodes = await store.get_many((paths.CONTROLLER, paths.CONTROLLER_EPOCH))
+    holder, epoch = nodes.get(paths.CONTROLLER), nodes.get(paths.CONTROLLER_EPOCH)
+    if holder is None or epoch is None or decode(Controller, holder).broker != controller:
+        return
+    await store.multi(
+        (Check(paths.CONTROLLER_EPOCH, epoch.version), Delete(paths.CONTROLLER, holder.version))
+    )

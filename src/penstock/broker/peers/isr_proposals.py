@@ -1,0 +1,109 @@
+"""Leaders' wishes for other ISRs on their way to the controller: all that wait go together."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from penstock.broker.peers.controller_link import ControllerLink
+from penstock.errors import ErrorCode, KafkaError
+from penstock.replication.proposal import Accepted, IsrProposal, Rejected, Settlement
+from penstock.types import BrokerId, TopicPartition, Uuid
+from penstock.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    PartitionData,
+    ResponsePartitionData,
+    TopicData,
+)
+
+logger = logging.getLogger(__name__)
+
+RETRY_S = 0.05
+
+
+class IsrProposals:
+    """One request at a time; `settled` hears of each proposal what became of it."""
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        link: ControllerLink,
+        broker_epoch: Callable[[], int],
+        settled: Callable[[IsrProposal, Settlement], object],
+    ) -> None:
+        self._broker_id, self._link = broker_id, link
+        self._broker_epoch, self._settled = broker_epoch, settled
+        self._waiting: dict[TopicPartition, IsrProposal] = {}
+        self._more = asyncio.Event()
+
+    def propose(self, proposal: IsrProposal) -> None:
+        """Send it soon; it takes the place of one for the same partition that has not left."""
+        self._waiting[proposal.where] = proposal
+        self._more.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._more.wait()
+            self._more.clear()
+            sent, self._waiting = list(self._waiting.values()), {}
+            outcomes = await self._sent(sent)
+            for proposal, settlement in zip(sent, outcomes, strict=True):
+                self._settled(proposal, settlement)
+            if self._more.is_set():
+                await asyncio.sleep(RETRY_S)  # what failed was proposed again at once
+
+    async def _sent(self, proposals: list[IsrProposal]) -> list[Settlement]:
+        request = altered(self._broker_id, self._broker_epoch(), proposals)
+        try:
+            response = await self._link.call(request, AlterPartitionResponse)
+        except KafkaError as error:
+            return [Rejected(error.code) for _ in proposals]
+        if response.error_code:
+            return [Rejected(ErrorCode(response.error_code)) for _ in proposals]
+        return settlements(proposals, response)
+
+
+def altered(
+    broker: BrokerId, epoch: int, proposals: Iterable[IsrProposal]
+) -> AlterPartitionRequest:
+    topics: dict[Uuid, list[PartitionData]] = {}
+    for each in proposals:
+        topics.setdefault(each.topic_id, []).append(
+            PartitionData(
+                partition_index=each.where.partition,
+                leader_epoch=each.leader_epoch,
+                new_isr_with_epochs=[
+                    BrokerState(broker_id=member.broker, broker_epoch=member.broker_epoch)
+                    for member in each.isr
+                ],
+                partition_epoch=each.partition_epoch,
+            )
+        )
+    return AlterPartitionRequest(
+        broker_id=broker,
+        broker_epoch=epoch,
+        topics=[
+            TopicData(topic_id=topic_id, partitions=partitions)
+            for topic_id, partitions in topics.items()
+        ],
+    )
+
+
+def settlements(
+    proposals: Iterable[IsrProposal], response: AlterPartitionResponse
+) -> list[Settlement]:
+    answers = {
+        (topic.topic_id, each.partition_index): each
+        for topic in response.topics
+        for each in topic.partitions
+    }
+    return [_settlement(answers.get((each.topic_id, each.where.partition))) for each in proposals]
+
+
+def _settlement(answer: ResponsePartitionData | None) -> Settlement:
+    if answer is None:
+        return Rejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if answer.error_code:
+        return Rejected(ErrorCode(answer.error_code))
+    return Accepted(answer.leader_epoch, answer.partition_epoch, tuple(answer.isr))

@@ -1,0 +1,67 @@
+"""A broker's place in its cluster: registered while it lives, anew after its session was lost."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from penstock.controller import membership
+from penstock.metadata import paths
+from penstock.metadata.refusal import StoreError
+from penstock.metadata.registration import BrokerRegistration
+from penstock.metadata.store import MetadataStore, SessionState
+from penstock.types import BrokerId
+
+logger = logging.getLogger(__name__)
+
+RETRY_S = 0.2
+
+
+class Membership:
+    """Keeps the registration. `registered` hears the epoch of each one."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        broker: BrokerId,
+        registration: Callable[[], BrokerRegistration],
+        registered: Callable[[int], object],
+        patience_s: float,
+    ) -> None:
+        self._store, self._broker, self._registration = store, broker, registration
+        self._registered, self._patience_s = registered, patience_s
+        self._wake = asyncio.Event()
+        self.epoch = -1
+
+    async def join(self) -> None:
+        """Register; refused if another broker has the number."""
+        self.epoch = await membership.register(
+            self._store, self._broker, self._registration(), patience_s=self._patience_s
+        )
+        self._registered(self.epoch)
+
+    async def run(self) -> None:
+        """Register anew whenever the registration is gone: the session has expired, or the
+        controller took this broker for dead.
+        """
+        path = paths.broker(self._broker)
+        node = await self._store.watch(lambda _: self._wake.set(), data=[path])
+        session = self._store.watch_session(self._session_changed)
+        try:
+            while True:
+                self._wake.clear()
+                try:
+                    there = await self._store.get_many([path])
+                    if path not in there:
+                        logger.warning("broker %s was taken for dead: it joins anew", self._broker)
+                        await self.join()
+                except (StoreError, membership.BrokerIdInUse) as error:
+                    logger.debug("broker %s is not registered: %s", self._broker, error)
+                    await asyncio.sleep(RETRY_S)
+                    continue
+                await self._wake.wait()
+        finally:
+            node.cancel()
+            session.cancel()
+
+    def _session_changed(self, _: SessionState) -> None:
+        self._wake.set()

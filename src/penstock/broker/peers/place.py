@@ -1,0 +1,209 @@
+"""A broker's place among the others: its registration, its candidacy, and the ways to them.
+
+On a broker alone everything is the same, but there is nobody to speak to.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from penstock.broker.cluster import Cluster
+from penstock.broker.local import LocalBroker
+from penstock.broker.peers.cluster_brokers import ClusterBrokers
+from penstock.broker.peers.config_watch import ConfigWatch
+from penstock.broker.peers.connection import PeerConnection
+from penstock.broker.peers.controller_link import ControllerLink
+from penstock.broker.peers.controller_watch import ControllerWatch
+from penstock.broker.peers.departure import leave
+from penstock.broker.peers.isr_proposals import IsrProposals
+from penstock.broker.peers.membership import Membership
+from penstock.broker.peers.orders import Orders
+from penstock.broker.replication import fetchers, shrinking, source_of
+from penstock.broker.supervision import supervised
+from penstock.clock import Clock
+from penstock.config.listener import Endpoint
+from penstock.controller.candidacy import Candidacy
+from penstock.controller.change import StateChange
+from penstock.controller.controller import Controller
+from penstock.log.partition_log import PartitionLog
+from penstock.metadata import paths
+from penstock.metadata.image import ImageDelta
+from penstock.metadata.records import LogDirEvent, encode
+from penstock.metadata.refusal import StoreError
+from penstock.metadata.registration import BrokerRegistration
+from penstock.metadata.store import MetadataStore
+from penstock.replication.fetchers import Fetchers
+from penstock.replication.follower import FollowerLogs
+from penstock.replication.partitions import Partitions
+from penstock.replication.proposal import IsrProposal, Settlement
+from penstock.types import BrokerId
+
+logger = logging.getLogger(__name__)
+
+RESTART_S = 1.0
+DELIVERY_S = 1.0
+
+
+class Place:
+    """Put together here, taken by `take`, left when its tasks are cancelled."""
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        store: MetadataStore,
+        cluster: Cluster,
+        partitions: Partitions,
+        tasks: asyncio.TaskGroup,
+        *,
+        addresses: Sequence[Endpoint],
+        make_local: Callable[[Fetchers], LocalBroker],
+        before_cut: Callable[[PartitionLog, int], object],
+        page_cache_lost: bool,
+        clock: Clock,
+    ) -> None:
+        config = cluster.config
+        self._broker_id, self._store, self._cluster = broker_id, store, cluster
+        self._partitions, self._tasks, self._clock = partitions, tasks, clock
+        self._is_alone = config.zookeeper.zookeeper_connect is None
+        self._listener = config.listener.inter_broker()
+        self._source = source_of(config.listener)
+
+        def epoch() -> int:
+            return self.membership.epoch
+
+        self.membership = Membership(
+            store,
+            broker_id,
+            lambda: BrokerRegistration.of(
+                addresses,
+                clock.now_ms(),
+                config.identity.broker_rack,
+                page_cache_lost=page_cache_lost,
+            ),
+            self._registered,
+            # A former process of this broker may still have its session.
+            patience_s=2 * config.zookeeper.zookeeper_session_timeout_ms / 1000,
+        )
+        self._fetchers = fetchers(
+            broker_id, cluster, FollowerLogs(partitions.store, before_cut), epoch, clock
+        )
+        local = make_local(self._fetchers)
+        self._brokers = ClusterBrokers(
+            broker_id,
+            local,
+            tasks,
+            listener=self._listener,
+            source=self._source,
+            timeout_ms=config.controller.controller_socket_timeout_ms,
+        )
+        self.controller = Controller(
+            store,
+            broker_id,
+            self._brokers,
+            config=config.controller,
+            static=cluster.static,
+            clock=clock,
+        )
+        self._brokers.controller = self.controller
+        self._candidacy = Candidacy(store, self.controller, self._heard_controller)
+        self.link = self._link(epoch)
+        self._configs = ConfigWatch(store, lambda: cluster.image, self._configs_changed)
+        self.orders = Orders(broker_id, cluster, partitions, local, self._configs.topics)
+        self._proposals = IsrProposals(broker_id, self._link(epoch), epoch, self._settled)
+        self._watch = ControllerWatch(
+            broker_id,
+            store,
+            PeerConnection(self.link.address, client_id=f"{broker_id}", source=self._source),
+            lambda: cluster.image,
+        )
+
+    def _link(self, epoch: Callable[[], int]) -> ControllerLink:
+        return ControllerLink(
+            self._broker_id,
+            self.controller,
+            lambda: self._cluster.image,
+            listener=self._listener,
+            source=self._source,
+            broker_epoch=epoch,
+        )
+
+    async def take(self) -> list[asyncio.Task[None]]:
+        """Join, and run for controller. The tasks that keep the place come back."""
+        await self.membership.join()
+        running = [self._tasks.create_task(self.controller.run())]
+        await self._candidacy.start()
+        loops: dict[str, Callable[[], Awaitable[None]]] = {"candidacy": self._candidacy.run}
+        if not self._is_alone:
+            loops |= {
+                "membership": self.membership.run,
+                "settings": self._configs.run,
+                "copying": self._fetchers.run,
+                "in-sync sets": lambda: shrinking(self._partitions, self._cluster),
+                "proposals": self._proposals.run,
+                "the controller's life": self._watch.run,
+                "balance of leaders": self._balance,
+            }
+        running += [self._tasks.create_task(supervised(name, run)) for name, run in loops.items()]
+        return running
+
+    def propose(self, proposal: IsrProposal) -> None:
+        self._proposals.propose(proposal)
+
+    async def leave(self) -> None:
+        """Give away what this broker leads, and see to it that all have heard of it."""
+        config = self._cluster.config.controller
+        await leave(self._broker_id, self.membership.epoch, self.link, config)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DELIVERY_S):
+                await self._brokers.delivered()
+
+    def close(self) -> None:
+        """Speak to nobody any more."""
+        self._brokers.resign()
+
+    def directory_failed(self, path: Path) -> None:
+        """Tell the controller, which asks then which replicas are gone with it."""
+        if not self._is_alone:
+            self._tasks.create_task(self._tell_failure(path))
+
+    async def _tell_failure(self, path: Path) -> None:
+        event = encode(LogDirEvent(broker=self._broker_id))
+        while True:
+            try:
+                await self._store.create(paths.LOG_DIR_EVENT_PREFIX, event, sequential=True)
+            except StoreError as error:
+                logger.warning("that %s has failed is not told yet: %s", path, error)
+                await asyncio.sleep(RESTART_S)
+            else:
+                return
+
+    def _registered(self, epoch: int) -> None:
+        self.orders.broker_epoch = epoch
+
+    def _heard_controller(self, controller: BrokerId) -> None:
+        self._cluster.image = self._cluster.image.apply(ImageDelta(controller=controller))
+
+    async def _configs_changed(self, delta: ImageDelta) -> None:
+        if self.controller.in_office:
+            self.controller.reread_configs()
+            return
+        change = StateChange(
+            image=self._cluster.image,
+            topic_configs=tuple(delta.topic_configs),
+            broker_configs=bool(delta.broker_configs) or delta.default_broker_config is not None,
+        )
+        await self.orders.heard(delta, change)
+
+    def _settled(self, proposal: IsrProposal, settlement: Settlement) -> None:
+        partition = self._partitions.find(*proposal.where)
+        if partition is not None:
+            partition.settle(proposal, settlement)
+
+    async def _balance(self) -> None:
+        while True:
+            config = self._cluster.config.controller
+            await asyncio.sleep(config.leader_imbalance_check_interval_seconds)
+            if config.auto_leader_rebalance_enable and self.controller.in_office:
+                await self.controller.balance_leaders()

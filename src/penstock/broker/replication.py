@@ -1,0 +1,76 @@
+"""Replication as this broker runs it: what leaders and followers need of the broker around them."""
+
+import asyncio
+from collections.abc import Callable
+
+from penstock.broker.cluster import Cluster
+from penstock.broker.waiters import Waiters
+from penstock.client.address import Address
+from penstock.clock import Clock
+from penstock.config.listener import ListenerConfig
+from penstock.replication.environment import Environment
+from penstock.replication.fetcher import Follower
+from penstock.replication.fetchers import Fetchers
+from penstock.replication.follower import FollowerLogs
+from penstock.replication.partitions import Partitions
+from penstock.replication.proposal import IsrProposal
+from penstock.types import BrokerId
+
+EVERY_INTERFACE = {"", "0.0.0.0", "::"}  # noqa: S104  recognised, not bound
+
+
+def environment(
+    cluster: Cluster, waiters: Waiters, clock: Clock, propose: Callable[[IsrProposal], object]
+) -> Environment:
+    """What leaders ask of this broker; `propose` brings their wishes to the controller."""
+
+    def is_eligible(broker_id: int, broker_epoch: int) -> bool:
+        broker = cluster.image.brokers.get(BrokerId(broker_id))
+        return broker is not None and (
+            broker_epoch < 0 or broker.epoch < 0 or broker_epoch == broker.epoch
+        )
+
+    return Environment(
+        monotonic_ms=clock.monotonic_ms,
+        lag_time_max_ms=lambda: cluster.config.replication.replica_lag_time_max_ms,
+        is_eligible=is_eligible,
+        propose=propose,
+        changed=waiters.changed,
+    )
+
+
+def fetchers(
+    broker_id: BrokerId,
+    cluster: Cluster,
+    logs: FollowerLogs,
+    broker_epoch: Callable[[], int],
+    clock: Clock,
+) -> Fetchers:
+    """The fetchers of this broker; they connect from the address that it listens on."""
+    listeners = cluster.config.listener
+    between_brokers = listeners.inter_broker()
+
+    def address_of(leader: int) -> Address | None:
+        broker = cluster.image.brokers.get(BrokerId(leader))
+        found = None if broker is None else broker.endpoint(between_brokers)
+        return None if found is None else Address(found.host, found.port)
+
+    follower = Follower(broker_id, broker_epoch, lambda: cluster.config.replication, logs, clock)
+    return Fetchers(follower, address_of, source_of(listeners))
+
+
+def source_of(listeners: ListenerConfig) -> str | None:
+    """The address that this broker speaks from: the one on which others reach it, so that what
+    cuts a broker off by its address cuts off both directions. None: the system chooses.
+    """
+    between_brokers = listeners.inter_broker()
+    hosts = [each.host for each in listeners.endpoints() if each.listener == between_brokers]
+    return next((host for host in hosts if host not in EVERY_INTERFACE), None)
+
+
+async def shrinking(partitions: Partitions, cluster: Cluster) -> None:
+    """Look for followers that are late, twice in the time that they may be."""
+    while True:
+        await asyncio.sleep(cluster.config.replication.replica_lag_time_max_ms / 2000)
+        for partition in list(partitions):
+            partition.shrink()

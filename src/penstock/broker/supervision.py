@@ -1,0 +1,19 @@
+"""Background loops that must not end."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+logger = logging.getLogger(__name__)
+
+RESTART_S = 1.0
+
+
+async def supervised(name: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Keep a background loop going: what it raises is logged, and it starts again."""
+    while True:
+        try:
+            await run()
+        except Exception:  # the boundary around a background loop
+            logger.exception("%s failed and starts again", name)
+        await asyncio.sleep(RESTART_S)

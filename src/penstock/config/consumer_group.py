@@ -1,0 +1,94 @@
+"""Settings that a group of the consumer protocol may have of its own (Kafka's group configs)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from penstock.config.group import GroupConfig
+from penstock.config.setting import Synonym, attribute, load, setting, settings
+from penstock.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupConfig:
+    """What a group has not set follows the broker, whose limits hold for what it has."""
+
+    consumer_session_timeout_ms: int = setting(
+        "consumer.session.timeout.ms",
+        45_000,
+        "How long a member may be silent before it is taken for dead.",
+        low=1,
+        synonyms=(Synonym("group.consumer.session.timeout.ms"),),
+    )
+    consumer_heartbeat_interval_ms: int = setting(
+        "consumer.heartbeat.interval.ms",
+        5000,
+        "Heartbeat interval told to members.",
+        low=1,
+        synonyms=(Synonym("group.consumer.heartbeat.interval.ms"),),
+    )
+    consumer_assignment_interval_ms: int = setting(
+        "consumer.assignment.interval.ms",
+        1000,
+        "Least time between two assignments.",
+        low=0,
+        synonyms=(Synonym("group.consumer.assignment.interval.ms"),),
+    )
+
+
+def group_defaults(broker: GroupConfig) -> ConsumerGroupConfig:
+    """What a group has that has set nothing."""
+    return ConsumerGroupConfig(
+        consumer_session_timeout_ms=broker.group_consumer_session_timeout_ms,
+        consumer_heartbeat_interval_ms=broker.group_consumer_heartbeat_interval_ms,
+        consumer_assignment_interval_ms=broker.group_consumer_assignment_interval_ms,
+    )
+
+
+def effective_group_config(
+    overrides: Mapping[str, str], broker: GroupConfig
+) -> ConsumerGroupConfig:
+    """A group's settings; those from before the broker's limits were narrowed give way to them."""
+    given = load(ConsumerGroupConfig, overrides, group_defaults(broker))
+    return replace(
+        given,
+        **{
+            attribute(name): min(max(getattr(given, attribute(name)), least), greatest)
+            for name, least, greatest in _limits(broker)
+        },
+    )
+
+
+def check_group_config(overrides: Mapping[str, str], broker: GroupConfig) -> None:
+    """Refuse what a group cannot set on such a broker."""
+    unknown = sorted(overrides.keys() - settings(ConsumerGroupConfig).keys())
+    if unknown:
+        raise ConfigError(
+            f"unknown group settings: {', '.join(unknown)}; there are "
+            f"{', '.join(settings(ConsumerGroupConfig))}"
+        )
+    given = load(ConsumerGroupConfig, overrides, group_defaults(broker))
+    for name, least, greatest in _limits(broker):
+        value = getattr(given, attribute(name))
+        if name in overrides and not least <= value <= greatest:
+            raise ConfigError(
+                f"{name} is {value}, must be from {least} (group.{_bound(name, 'min')}) to "
+                f"{greatest} (group.{_bound(name, 'max')})"
+            )
+    if given.consumer_heartbeat_interval_ms >= given.consumer_session_timeout_ms:
+        raise ConfigError(
+            f"consumer.heartbeat.interval.ms ({given.consumer_heartbeat_interval_ms}) must be less "
+            f"than consumer.session.timeout.ms ({given.consumer_session_timeout_ms})"
+        )
+
+
+def _limits(broker: GroupConfig) -> Iterator[tuple[str, int, int]]:
+    for name in settings(ConsumerGroupConfig):
+        least, greatest = (
+            getattr(broker, attribute(f"group.{_bound(name, which)}")) for which in ("min", "max")
+        )
+        yield name, least, greatest
+
+
+def _bound(name: str, which: str) -> str:
+    """`consumer.session.timeout.ms` is bounded by `group.consumer.min.session.timeout.ms`."""
+    return name.replace("consumer.", f"consumer.{which}.", 1)

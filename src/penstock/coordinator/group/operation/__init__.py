@@ -1,0 +1,1 @@
+"""What is asked of groups: functions that read a shard and decide, and change nothing."""

@@ -1,0 +1,114 @@
+"""What is asked about offsets: to commit them, to tell them, to forget them."""
+
+from collections.abc import Collection, Iterable
+
+from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, Reader, check_consumer
+from penstock.coordinator.group.decision import Decision, Kept, Refused
+from penstock.coordinator.group.offsets import (
+    CommittedOffset,
+    Committer,
+    Offsets,
+    check_commit,
+    too_large,
+)
+from penstock.coordinator.group.records import OffsetRecord
+from penstock.coordinator.group.refusal import GroupSubscribedToTopic, NonEmptyGroup
+from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.group.state import State
+from penstock.coordinator.outcome import Done, Now, Outcome, Ticket, answer
+from penstock.coordinator.storage import Producer
+from penstock.types import TopicPartition
+
+
+def commit(
+    shard: GroupShard,
+    now: Now,
+    ticket: Ticket[tuple[Refused, ...]],
+    group: str,
+    committer: Committer,
+    offsets: tuple[tuple[TopicPartition, CommittedOffset], ...],
+    producer: Producer | None = None,
+) -> Decision:
+    """One answer for each offset; all that are accepted are one batch.
+
+    With a producer, they count once its transaction is committed.
+    """
+    known = shard.groups.get(group)
+    consumer = shard.consumer_groups.get(group)
+    if consumer is None:
+        check_commit(known, committer)
+    else:
+        check_consumer(consumer, Reader.of(committer), commits=True)
+    refused = tuple(
+        too_large(committed.metadata, shard.config.offset_metadata_max_bytes)
+        for _, committed in offsets
+    )
+    records = tuple(
+        OffsetRecord(group, where.topic, where.partition, committed)
+        for (where, committed), no in zip(offsets, refused, strict=True)
+        if no is None
+    )
+    kept = None
+    member = known.members.get(committer.member_id) if known is not None else None
+    if known is not None and member is not None:
+        turn = shard.turn(known, now)
+        turn.heard(member)  # whoever commits lives
+        kept = Kept(now.steady_ms, turn.group, only_heard=True)
+    return Outcome(records, (answer(ticket, refused),), kept, producer=producer)
+
+
+def fetch(
+    shard: GroupShard,
+    ticket: Ticket[Offsets],
+    group: str,
+    wanted: Iterable[TopicPartition] | None,
+    reader: Reader = ADMINISTRATOR,
+) -> Decision:
+    """The offsets that there are of those wanted, or all."""
+    consumer = shard.consumer_groups.get(group)
+    if consumer is not None:
+        check_consumer(consumer, reader)
+    known = shard.offsets.get(group, {})
+    found = (
+        dict(known)
+        if wanted is None
+        else {where: known[where] for where in wanted if where in known}
+    )
+    return Outcome(answers=(answer(ticket, found),), reads=True)
+
+
+def delete_offsets(
+    shard: GroupShard,
+    ticket: Ticket[tuple[Refused, ...]],
+    group: str,
+    wanted: tuple[TopicPartition, ...],
+) -> Decision:
+    """One answer for each partition; those of topics that members read stay."""
+    known = shard.consumer_groups.get(group) or shard.classic(group)
+    read = known.subscribed_topics
+    if read is None and known.state is not State.EMPTY:
+        raise NonEmptyGroup(f"{group} has members, and nobody can tell what they read")
+    refused = tuple(
+        GroupSubscribedToTopic(f"{group} reads {where.topic}")
+        if where.topic in (read or ())
+        else None
+        for where in wanted
+    )
+    offsets = shard.offsets.get(group, {})
+    records = tuple(
+        OffsetRecord(group, *where, None)
+        for where, no in zip(wanted, refused, strict=True)
+        if no is None and where in offsets
+    )
+    return Outcome(records, (answer(ticket, refused),))
+
+
+def forget(shard: GroupShard, ticket: Ticket[Done], gone: Collection[TopicPartition]) -> Decision:
+    """Drop the offsets of partitions that are no more, whatever group they are of."""
+    records = tuple(
+        OffsetRecord(group, *where, None)
+        for group, offsets in shard.offsets.items()
+        for where in gone
+        if where in offsets
+    )
+    return Outcome(records, (answer(ticket, Done()),))

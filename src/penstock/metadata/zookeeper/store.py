@@ -1,0 +1,308 @@
+"""The metadata store on ZooKeeper: what a broker of a cluster uses. See `MetadataStore`.
+
+The session's thread only passes on what it reads; everything else happens on the loop, in the
+order in which ZooKeeper said it. A connection that comes (back) is told as CONNECTED only when
+every watch is set again and the server has caught up with its leader: who then reads everything
+sees at least what happened before, and is told of what happens after.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from kazoo.protocol.states import EventType, WatchedEvent
+
+from penstock.config.connect_string import ConnectString
+from penstock.metadata.refusal import NoNode, NotConnected, SessionExpired, StoreError
+from penstock.metadata.store import (
+    ANY_VERSION,
+    NO_SESSION,
+    Answer,
+    Change,
+    ChildrenChanged,
+    Create,
+    DataChanged,
+    Delete,
+    Node,
+    Operation,
+    SessionState,
+    Set,
+    Subscription,
+)
+from penstock.metadata.subscriptions import Subscriptions
+from penstock.metadata.zookeeper.pipeline import Pipeline
+from penstock.metadata.zookeeper.session import Request, SessionKey, SessionThread
+from penstock.metadata.zookeeper.session_file import SessionFile
+from penstock.metadata.zookeeper.translation import Chroot, node, refusal
+
+logger = logging.getLogger(__name__)
+
+
+class ZooKeeperStore:
+    """A session on the ensemble at `where`, for the loop that runs. Made by `open_store`.
+
+    It begins SUSPENDED; `start` returns at once and the session's thread goes on by itself.
+    """
+
+    def __init__(
+        self,
+        where: ConnectString,
+        *,
+        session_timeout_ms: int,
+        max_in_flight: int,
+        session_file: SessionFile | None = None,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._where, self._chroot = where, Chroot(where.chroot)
+        self._file = session_file
+        self._state = SessionState.SUSPENDED
+        self._session_id = NO_SESSION
+        self._closed = False
+        self._watches: Subscriptions[Change] = Subscriptions(self._loop.call_soon)
+        self._session_watches: Subscriptions[SessionState] = Subscriptions(self._loop.call_soon)
+        self._session = SessionThread(where, session_timeout_ms, _Bridge(self, session_file))
+        self._pipeline = Pipeline(self._session, self.post, max_in_flight)
+
+    @property
+    def session_id(self) -> int:
+        return self._session_id
+
+    @property
+    def session_state(self) -> SessionState:
+        return self._state
+
+    def start(self) -> None:
+        self._session.start_async()
+
+    def watch_session(self, told: Callable[[SessionState], None]) -> Subscription:
+        return self._session_watches.add(told, SessionState)
+
+    async def watch(
+        self,
+        told: Callable[[Change], None],
+        *,
+        data: Iterable[str] = (),
+        children: Iterable[str] = (),
+    ) -> Subscription:
+        keys: list[Change] = [*map(DataChanged, data), *map(ChildrenChanged, children)]
+        # Before the answers: what fires right behind one of them finds who is to be told.
+        listener = self._watches.add(told, keys)
+        try:
+            answers = await self._ask([self._watching(key) for key in keys])
+            for key, answer in zip(keys, answers, strict=True):
+                _checked(answer, key.path)
+        except BaseException:
+            listener.cancel()
+            raise
+        return listener
+
+    async def get(self, path: str) -> Node:
+        (answer,) = await self._ask((self._chroot.get(path),))
+        data, stat = _checked(answer, path)
+        return node(path, data, stat)
+
+    async def exists(self, path: str) -> bool:
+        (answer,) = await self._ask((self._chroot.exists(path),))
+        return _checked(answer, path) is not None
+
+    async def children(self, path: str) -> list[str]:
+        (answer,) = await self._ask((self._chroot.children(path),))
+        return sorted(_checked(answer, path))
+
+    async def get_many(self, paths: Iterable[str]) -> dict[str, Node]:
+        found = await self._found(paths, self._chroot.get)
+        return {path: node(path, *answer) for path, answer in found.items()}
+
+    async def children_many(self, paths: Iterable[str]) -> dict[str, list[str]]:
+        found = await self._found(paths, self._chroot.children)
+        return {path: sorted(names) for path, names in found.items()}
+
+    async def create(
+        self,
+        path: str,
+        data: bytes | None = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+    ) -> str:
+        created = await self._write(Create(path, data, ephemeral, sequential))
+        assert isinstance(created, str)
+        return created
+
+    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Node:
+        written = await self._write(Set(path, data, version))
+        assert isinstance(written, Node)
+        return written
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        await self._write(Delete(path, version))
+
+    async def multi(self, operations: Sequence[Operation]) -> list[Answer]:
+        (answers,) = await self.multi_many((operations,))
+        if isinstance(answers, StoreError):
+            raise answers
+        return answers
+
+    async def multi_many(
+        self, multis: Iterable[Sequence[Operation]]
+    ) -> list[list[Answer] | StoreError]:
+        wanted = list(multis)
+        answers = iter(await self._ask([self._chroot.multi(each) for each in wanted if each]))
+        return [self._written(each, next(answers)) if each else [] for each in wanted]
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed, self._state = True, SessionState.EXPIRED
+        self._pipeline.lose()
+        await asyncio.to_thread(self._end)
+
+    def post(self, function: Callable[..., None], *args: object) -> None:
+        """Have it called on the loop; for the session's thread."""
+        try:
+            self._loop.call_soon_threadsafe(function, *args)
+        except RuntimeError:
+            return  # the loop is closed: nobody is left to hear of it
+
+    def connection_came(self, connection: int, session_id: int) -> None:
+        if self._closed:
+            return
+        self._pipeline.connection = connection
+        for key in self._watches.wanted():
+            self._pipeline.send(self._watching(key), _ignored, urgent=True)
+        # The last of them: answers keep the order, so by its own all others have come.
+        ready = partial(self._caught_up, connection, session_id)
+        self._pipeline.send(self._chroot.sync(), ready, urgent=True)
+
+    def connection_went(self) -> None:
+        self._pipeline.lose()
+        if self._state is SessionState.CONNECTED:
+            logger.warning("lost the connection to ZooKeeper at %s", self._where)
+            self._become(SessionState.SUSPENDED)
+
+    def session_expired(self) -> None:
+        self._pipeline.lose()
+        if not self._closed and self._state is not SessionState.EXPIRED:
+            logger.warning("the session %#x with ZooKeeper has expired", self._session_id)
+            self._become(SessionState.EXPIRED)
+
+    def _caught_up(self, connection: int, session_id: int, _answer: object) -> None:
+        if self._pipeline.connection != connection:
+            return  # gone already
+        self._session_id = session_id
+        logger.info("connected to ZooKeeper at %s, session %#x", self._where, session_id)
+        self._become(SessionState.CONNECTED)
+
+    def _become(self, state: SessionState) -> None:
+        self._state = state
+        self._session_watches.tell(state)
+
+    def _watching(self, key: Change) -> Request:
+        return self._chroot.watch(
+            key, self._data_fired if isinstance(key, DataChanged) else self._children_fired
+        )
+
+    # kazoo keeps one of each per path, however often it is asked: they must be equal each time.
+    def _data_fired(self, event: WatchedEvent) -> None:
+        if event.type != EventType.NONE:
+            self.post(self._fired, DataChanged(self._chroot.relative(event.path)))
+
+    def _children_fired(self, event: WatchedEvent) -> None:
+        if event.type != EventType.NONE:
+            self.post(self._fired, ChildrenChanged(self._chroot.relative(event.path)))
+
+    def _fired(self, key: Change) -> None:
+        """ZooKeeper tells once: set the watch anew and tell then, so that no change is between."""
+        if key in self._watches:
+            told = partial(self._rearmed, key)
+            self._pipeline.send(self._watching(key), told, urgent=True)
+
+    def _rearmed(self, key: Change, answer: object) -> None:
+        if isinstance(answer, Exception) and not isinstance(refusal(answer, key.path), NoNode):
+            return  # without a connection; once there is one, everything is read again
+        self._watches.tell(key)
+
+    async def _found(
+        self, paths: Iterable[str], request: Callable[[str], Request]
+    ) -> dict[str, Any]:
+        wanted = list(paths)
+        found = {}
+        answers = await self._ask([request(path) for path in wanted])
+        for path, answer in zip(wanted, answers, strict=True):
+            try:
+                found[path] = _checked(answer, path)
+            except NoNode:
+                continue
+        return found
+
+    async def _write(self, operation: Operation) -> Answer:
+        (answer,) = await self._ask((self._chroot.write(operation),))
+        return self._chroot.written(operation, _checked(answer, operation.path))
+
+    def _written(self, operations: Sequence[Operation], answer: Any) -> list[Answer] | StoreError:
+        if isinstance(answer, Exception):
+            return refusal(answer, operations[0].path)
+        return self._chroot.all_written(operations, answer)
+
+    async def _ask(self, requests: Sequence[Request]) -> list[object]:
+        """All of them in a row; an error is an answer as well, so that each has its own."""
+        self._check_connected()
+        waiting = [self._loop.create_future() for _ in requests]
+        tickets = [
+            self._pipeline.send(request, partial(_resolve, future))
+            for request, future in zip(requests, waiting, strict=True)
+        ]
+        try:
+            return [await future for future in waiting]
+        finally:
+            for ticket in tickets:
+                ticket.abandoned = True  # by a caller who was cancelled: what waits is not sent
+
+    def _check_connected(self) -> None:
+        match self._state:
+            case SessionState.CONNECTED:
+                return
+            case SessionState.SUSPENDED:
+                raise NotConnected(self._where.chroot or "/")
+            case SessionState.EXPIRED:
+                raise SessionExpired(self._where.chroot or "/")
+
+    def _end(self) -> None:
+        self._session.end()
+        if self._file is not None:
+            self._file.forget()
+
+
+class _Bridge:
+    """Carries what the session's thread hears over to the loop, in order."""
+
+    def __init__(self, store: ZooKeeperStore, file: SessionFile | None) -> None:
+        self._store, self._file = store, file
+
+    def connected(self, connection: int, key: SessionKey) -> None:
+        # Here, so that the key is on the disk before the loop can register anything under it.
+        if self._file is not None:
+            self._file.remember(key)
+        self._store.post(self._store.connection_came, connection, key.id)
+
+    def disconnected(self) -> None:
+        self._store.post(self._store.connection_went)
+
+    def expired(self) -> None:
+        self._store.post(self._store.session_expired)
+
+
+def _checked(answer: Any, path: str) -> Any:
+    if isinstance(answer, Exception):
+        raise refusal(answer, path)
+    return answer
+
+
+def _resolve(future: "asyncio.Future[object]", answer: object) -> None:
+    if not future.done():
+        future.set_result(answer)
+
+
+def _ignored(_answer: object) -> None: ...

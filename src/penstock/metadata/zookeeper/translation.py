@@ -1,0 +1,135 @@
+"""Between the store's operations and ZooKeeper's requests, answers and errors. Pure."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kazoo import exceptions
+from kazoo.protocol import serialization as zk
+from kazoo.security import OPEN_ACL_UNSAFE
+
+from penstock.metadata.refusal import (
+    AccessDenied,
+    BadVersion,
+    ConnectionLost,
+    EphemeralParent,
+    NodeExists,
+    NoNode,
+    NotConnected,
+    NotEmpty,
+    SessionExpired,
+    StoreError,
+)
+from penstock.metadata.store import (
+    Answer,
+    Change,
+    Check,
+    ChildrenChanged,
+    Create,
+    DataChanged,
+    Delete,
+    Node,
+    Operation,
+    Set,
+)
+from penstock.metadata.zookeeper.session import Request
+
+EPHEMERAL, SEQUENTIAL = 1, 2
+
+
+class NotSent(Exception):
+    """There was no connection to send the request over."""
+
+
+_REFUSALS: dict[type[Exception], type[StoreError]] = {
+    NotSent: NotConnected,
+    exceptions.ConnectionLoss: ConnectionLost,
+    exceptions.ConnectionClosedError: ConnectionLost,
+    exceptions.SessionExpiredError: SessionExpired,
+    exceptions.NoNodeError: NoNode,
+    exceptions.NodeExistsError: NodeExists,
+    exceptions.BadVersionError: BadVersion,
+    exceptions.NotEmptyError: NotEmpty,
+    exceptions.NoChildrenForEphemeralsError: EphemeralParent,
+    exceptions.NoAuthError: AccessDenied,
+}
+
+_OF_OTHERS = (exceptions.RolledBackError, exceptions.RuntimeInconsistency)
+"""How a failed multi marks the operations before and behind the one that failed."""
+
+
+def refusal(error: Exception, path: str) -> StoreError:
+    return _REFUSALS.get(type(error), StoreError)(path)
+
+
+class Chroot:
+    """Spells requests with whole paths, and reads answers without the part that all share."""
+
+    def __init__(self, chroot: str) -> None:
+        self._chroot = chroot
+
+    def absolute(self, path: str) -> str:
+        return (self._chroot + path).rstrip("/") or "/"
+
+    def relative(self, path: str) -> str:
+        return path.removeprefix(self._chroot) or "/"
+
+    def get(self, path: str) -> Request:
+        return zk.GetData(self.absolute(path), None)
+
+    def exists(self, path: str) -> Request:
+        return zk.Exists(self.absolute(path), None)
+
+    def children(self, path: str) -> Request:
+        return zk.GetChildren(self.absolute(path), None)
+
+    def sync(self) -> Request:
+        return zk.Sync(self.absolute("/"))
+
+    def watch(self, change: Change, fired: Callable[[Any], None]) -> Request:
+        """The cheapest read that sets a watch for this change."""
+        match change:
+            case DataChanged(path):
+                return zk.Exists(self.absolute(path), fired)
+            case ChildrenChanged(path):
+                return zk.GetChildren(self.absolute(path), fired)
+
+    def write(self, operation: Operation) -> Request:
+        match operation:
+            case Check(path, version):
+                return zk.CheckVersion(self.absolute(path), version)
+            case Create(path, data, ephemeral, sequential):
+                flags = EPHEMERAL * ephemeral | SEQUENTIAL * sequential
+                # The prefix of a sequential node may end in a slash, which is to stay.
+                whole = self._chroot + path if sequential else self.absolute(path)
+                return zk.Create(whole, data, OPEN_ACL_UNSAFE, flags)
+            case Set(path, data, version):
+                return zk.SetData(self.absolute(path), data, version)
+            case Delete(path, version):
+                return zk.Delete(self.absolute(path), version)
+
+    def multi(self, operations: Sequence[Operation]) -> Request:
+        return zk.Transaction([self.write(each) for each in operations])
+
+    def written(self, operation: Operation, answer: Any) -> Answer:
+        match operation:
+            case Create():
+                return self.relative(answer)
+            case Set(path, data):
+                return node(path, data, answer)
+            case Check() | Delete():
+                return None
+
+    def all_written(
+        self, operations: Sequence[Operation], answers: Sequence[Any]
+    ) -> list[Answer] | StoreError:
+        for index, (operation, answer) in enumerate(zip(operations, answers, strict=True)):
+            if isinstance(answer, Exception) and not isinstance(answer, _OF_OTHERS):
+                return refusal(answer, operation.path).at(index)
+        return [
+            self.written(operation, answer)
+            for operation, answer in zip(operations, answers, strict=True)
+        ]
+
+
+def node(path: str, data: bytes | None, stat: Any) -> Node:
+    return Node(path, data, stat.version, stat.czxid, stat.mzxid, stat.ctime, stat.ephemeralOwner)

@@ -1,0 +1,371 @@
+"""Brokers die, come back, leave, fall behind and lose directories: what the controller decides."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+import pytest
+
+from penstock.clock import SystemClock
+from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.controller.isr_changes import IsrMember, WantedIsr
+from penstock.controller.membership import register
+from penstock.controller.topics import NewTopic
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata import paths
+from penstock.metadata.image import Partition
+from penstock.metadata.records import LogDirEvent, encode
+from penstock.metadata.registration import BrokerRegistration
+from penstock.metadata.tree import Tree
+from penstock.testing.controllers import RunningController, running_controller
+from penstock.types import BrokerId, TopicPartition
+
+FIRST = TopicPartition("t", 0)
+SECOND = TopicPartition("t", 1)
+
+
+@pytest.fixture
+def tree() -> Iterator[Tree]:
+    tree = Tree.in_memory(SystemClock())
+    yield tree
+    tree.close()
+
+
+def with_topic(
+    tree: Tree,
+    work: Callable[[RunningController], Awaitable[None]],
+    replicas: Sequence[tuple[int, ...]] = ((1, 2, 0), (0, 1, 2)),
+    brokers: Sequence[int] = (0, 1, 2),
+    configs: dict[str, str | None] | None = None,
+) -> None:
+    async def run() -> None:
+        async with running_controller(tree, brokers=brokers) as running:
+            assignments = tuple(enumerate(replicas))
+            new = NewTopic("t", assignments=assignments, configs=configs or {})
+            await running.controller.create_topics([new])
+            await work(running)
+
+    asyncio.run(run())
+
+
+def state(running: RunningController, where: TopicPartition = FIRST) -> Partition:
+    partition = running.controller.image.partition(where)
+    assert partition is not None
+    return partition
+
+
+async def die(running: RunningController, *brokers: int) -> None:
+    for broker in brokers:
+        await running.store.delete(paths.broker(BrokerId(broker)))
+    await running.settled()
+
+
+async def come(running: RunningController, broker: int, *, page_cache_lost: bool = False) -> None:
+    address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9092 + broker)
+    registration = BrokerRegistration.of([address], 0, page_cache_lost=page_cache_lost)
+    await register(running.store, BrokerId(broker), registration)
+    await running.settled()
+
+
+def wanted(
+    partition: Partition,
+    isr: Sequence[int | tuple[int, int]],
+    *,
+    where: TopicPartition = FIRST,
+    leader_epoch: int | None = None,
+    partition_epoch: int | None = None,
+) -> WantedIsr:
+    members = [each if isinstance(each, tuple) else (each, -1) for each in isr]
+    return WantedIsr(
+        where,
+        partition.leader_epoch if leader_epoch is None else leader_epoch,
+        partition.partition_epoch if partition_epoch is None else partition_epoch,
+        tuple(IsrMember(BrokerId(broker), epoch) for broker, epoch in members),
+    )
+
+
+def test_a_dead_leader_is_succeeded_by_the_next_in_the_assignment(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await die(running, 1)
+        partition = state(running)
+        assert (partition.leader, partition.isr, partition.leader_epoch) == (2, (2, 0), 1)
+        assert partition.offline_replicas == (1,)
+        # A follower's death is a new epoch as well: the leader must hear of it.
+        followed = state(running, SECOND)
+        assert (followed.leader, followed.isr, followed.leader_epoch) == (0, (0, 2), 1)
+
+    with_topic(tree, work)
+
+
+def test_a_broker_that_comes_back_is_told_everything_and_stays_out_of_sync(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await die(running, 1)
+        await come(running, 1)
+        joined = [each for each in running.brokers.changes if 1 in each.joined]
+        assert len(joined) == 2  # at the start, and now
+        assert state(running).isr == (2, 0)
+        assert state(running).offline_replicas == ()
+
+    with_topic(tree, work)
+
+
+def test_a_broker_that_registers_anew_before_anybody_noticed_has_died_all_the_same(
+    tree: Tree,
+) -> None:
+    async def work(running: RunningController) -> None:
+        await running.store.delete(paths.broker(BrokerId(1)))
+        await come(running, 1)
+        assert (state(running).leader, state(running).isr) == (2, (2, 0))
+
+    with_topic(tree, work)
+
+
+def test_the_last_in_sync_waits_for_its_broker(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await die(running, 2)
+        await die(running, 1)
+        partition = state(running)
+        assert (partition.leader, partition.isr) == (-1, (1,))
+        await come(running, 2)
+        assert state(running).leader == -1
+        await come(running, 1)
+        assert (state(running).leader, state(running).isr) == (1, (1,))
+
+    with_topic(tree, work, replicas=((1, 2),))
+
+
+def test_an_unclean_leader_where_the_topic_allows_it(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await die(running, 2)
+        await die(running, 1)
+        await come(running, 2)
+        partition = state(running)
+        assert (partition.leader, partition.isr, partition.recovering) == (2, (2,), True)
+
+    configs: dict[str, str | None] = {"unclean.leader.election.enable": "true"}
+    with_topic(tree, work, replicas=((1, 2),), configs=configs)
+
+
+def test_a_broker_whose_machine_went_down_waits_for_those_who_have_more(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await die(running, 1, 2)
+        assert state(running).isr == (1, 2)
+        await come(running, 1, page_cache_lost=True)
+        assert state(running).leader == -1
+        await come(running, 2)
+        assert state(running).leader == 2
+
+    with_topic(tree, work, replicas=((1, 2),))
+
+
+def test_after_a_power_cut_of_all_somebody_leads_once_all_are_back(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await die(running, 1, 2)
+        await come(running, 2, page_cache_lost=True)
+        assert state(running).leader == -1
+        await come(running, 1, page_cache_lost=True)
+        assert state(running).leader == 1
+
+    with_topic(tree, work, replicas=((1, 2),))
+
+
+def test_a_broker_that_leaves_gives_away_what_it_can(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        alone = TopicPartition("u", 0)
+        await running.controller.create_topics([NewTopic("u", assignments=((0, (1,)),))])
+        left = await running.controller.shut_down(BrokerId(1), -1)
+        assert left == [alone]
+        assert (state(running).leader, state(running).isr) == (2, (2,))
+        # Nobody else has it: it is led until the broker is gone, whatever else happens.
+        await die(running, 2)
+        assert state(running, alone).leader == 1
+        await die(running, 1)
+        assert state(running, alone).leader == -1
+
+    with_topic(tree, work, replicas=((1, 2),))
+
+
+def test_nothing_new_is_led_by_a_broker_that_leaves(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await running.controller.shut_down(BrokerId(1), -1)
+        new = NewTopic("u", assignments=((0, (1, 2)),))
+        await running.controller.create_topics([new])
+        made = state(running, TopicPartition("u", 0))
+        assert (made.leader, made.isr) == (2, (2,))
+        with pytest.raises(KafkaError) as refusal:
+            await running.controller.shut_down(BrokerId(1), 12345)
+        assert refusal.value.code == ErrorCode.STALE_BROKER_EPOCH
+
+    with_topic(tree, work)
+
+
+def test_a_failed_directory_takes_its_replicas_only(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        event = encode(LogDirEvent(broker=BrokerId(1)))
+        await running.store.create(paths.LOG_DIR_EVENT_PREFIX, event, sequential=True)
+        await running.settled()
+        assert 1 in running.last_change.joined  # asked of all its replicas
+        assert await running.store.children(paths.LOG_DIR_EVENT_NOTIFICATION) == []
+        running.controller.replicas_failed(BrokerId(1), [FIRST])
+        await running.settled()
+        assert (state(running).leader, state(running).isr) == (2, (2, 0))
+        assert state(running).offline_replicas == (1,)
+        assert state(running, SECOND).isr == (0, 1, 2)
+
+    with_topic(tree, work)
+
+
+def test_a_broker_where_nobody_listens_loses_its_registration(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        broker = running.controller.image.brokers[BrokerId(1)]
+        running.controller.broker_refused(broker.id, broker.epoch - 1)  # an earlier life
+        await running.settled()
+        assert state(running).leader == 1
+        running.controller.broker_refused(broker.id, broker.epoch)
+        await running.settled()
+        await running.settled()
+        assert not await running.store.exists(paths.broker(broker.id))
+        assert state(running).leader == 2
+
+    with_topic(tree, work)
+
+
+def test_leaders_are_given_back_to_brokers_that_lead_too_little(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await die(running, 1)
+        await come(running, 1)
+        await running.controller.balance_leaders()
+        assert state(running).leader == 2  # the preferred one is not in sync yet
+        caught_up = wanted(state(running), (2, 0, 1))
+        await running.controller.alter_isrs(BrokerId(2), -1, [caught_up])
+        await running.controller.balance_leaders()
+        assert state(running).leader == 1
+
+    with_topic(tree, work)
+
+
+def test_an_isr_change_is_written_without_a_new_leader_epoch(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        before = state(running)
+        outcomes = await running.controller.alter_isrs(BrokerId(1), -1, [wanted(before, (1, 0))])
+        after = outcomes[FIRST]
+        assert isinstance(after, Partition)
+        assert (after.isr, after.leader_epoch) == ((1, 0), before.leader_epoch)
+        assert after.partition_epoch == before.partition_epoch + 1
+        assert running.last_change.told == (FIRST,)
+        assert running.last_change.partitions == ()
+        # Said again, it is so already.
+        again = await running.controller.alter_isrs(BrokerId(1), -1, [wanted(before, (0, 1))])
+        assert again[FIRST] == after
+
+    with_topic(tree, work)
+
+
+@pytest.mark.parametrize(
+    ("sender", "isr", "epochs", "code"),
+    [
+        (1, (1, 2), {"leader_epoch": -1}, ErrorCode.FENCED_LEADER_EPOCH),
+        (1, (1, 2), {"leader_epoch": 9}, ErrorCode.NOT_CONTROLLER),
+        (1, (1, 2), {"partition_epoch": 9}, ErrorCode.NOT_CONTROLLER),
+        (1, (1, 2), {"partition_epoch": -1}, ErrorCode.INVALID_UPDATE_VERSION),
+        (2, (1, 2), {}, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (1, (2, 0), {}, ErrorCode.INVALID_REQUEST),
+        (1, (1, 2, 7), {}, ErrorCode.INVALID_REQUEST),
+        (1, (1, (2, 3)), {}, ErrorCode.INELIGIBLE_REPLICA),
+        (1, (1, 2), {"where": TopicPartition("t", 9)}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_isr_changes_that_are_refused(
+    tree: Tree,
+    sender: int,
+    isr: tuple[int | tuple[int, int], ...],
+    epochs: dict[str, int],
+    code: ErrorCode,
+) -> None:
+    async def work(running: RunningController) -> None:
+        before = state(running)
+        change = wanted(before, isr, **epochs)  # type: ignore[arg-type]
+        outcomes = await running.controller.alter_isrs(BrokerId(sender), -1, [change])
+        refusal = outcomes[change.where]
+        assert isinstance(refusal, KafkaError)
+        assert refusal.code == code
+        assert state(running) == before
+
+    with_topic(tree, work)
+
+
+def test_a_dead_broker_is_not_taken_into_an_isr(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await die(running, 0)
+        change = wanted(state(running), (1, 2, 0))
+        outcomes = await running.controller.alter_isrs(BrokerId(1), -1, [change])
+        refusal = outcomes[FIRST]
+        assert isinstance(refusal, KafkaError)
+        assert refusal.code == ErrorCode.INELIGIBLE_REPLICA
+        with pytest.raises(KafkaError) as stale:
+            await running.controller.alter_isrs(BrokerId(1), 12345, [change])
+        assert stale.value.code == ErrorCode.STALE_BROKER_EPOCH
+
+    with_topic(tree, work)
+
+
+def test_topics_and_deletions_that_tools_write_are_taken_up(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        assignment = b'{"partitions":{"0":[2,1]},"topic_id":"2TjEEIxXQEqTSneHmIscYQ","version":3}'
+        await running.store.create(paths.topic("by-hand"), assignment)
+        await running.settled()
+        assert state(running, TopicPartition("by-hand", 0)).leader == 2
+        await running.store.create(paths.deleted_topic("by-hand"))
+        await running.settled()
+        await running.settled()
+        assert "by-hand" not in running.controller.image.topics
+        assert not await running.store.exists(paths.topic("by-hand"))
+
+    with_topic(tree, work)
+
+
+def test_what_is_noticed_before_the_office_is_taken_does_no_harm(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        running.controller.resign()
+        running.controller.replicas_deleted(BrokerId(1), [FIRST])
+        running.controller.broker_refused(BrokerId(1), 1)
+        with pytest.raises(KafkaError) as refusal:
+            await running.settled()
+        assert refusal.value.code == ErrorCode.NOT_CONTROLLER
+        await running.store.delete(paths.CONTROLLER)
+        await running.controller.start()
+        assert running.controller.in_office
+
+    with_topic(tree, work)
+
+
+def test_lists_that_old_tools_leave_are_carried_out(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        moves = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,1,0]},'
+        moves += b'{"topic":"unknown","partition":0,"replicas":[1]}]}'
+        await running.store.create(paths.REASSIGN_PARTITIONS, moves)
+        await running.settled()
+        assert state(running).replicas == (2, 1, 0)
+        assert not await running.store.exists(paths.REASSIGN_PARTITIONS)
+        elections = b'{"version":1,"partitions":[{"topic":"t","partition":0}]}'
+        await running.store.create(paths.PREFERRED_REPLICA_ELECTION, elections)
+        await running.settled()
+        assert state(running).leader == 2
+        assert not await running.store.exists(paths.PREFERRED_REPLICA_ELECTION)
+
+    with_topic(tree, work)
+
+
+def test_a_list_of_moves_stays_until_they_are_done(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        moves = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[0]}]}'
+        await running.store.create(paths.REASSIGN_PARTITIONS, moves)
+        await running.settled()
+        assert await running.store.exists(paths.REASSIGN_PARTITIONS)
+        partition = state(running)
+        await running.controller.alter_isrs(
+            partition.leader, -1, [wanted(partition, (*partition.isr, 0))]
+        )
+        assert state(running).replicas == (0,)
+        assert not await running.store.exists(paths.REASSIGN_PARTITIONS)
+
+    with_topic(tree, work, replicas=((1, 2),))

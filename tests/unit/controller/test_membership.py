@@ -1,0 +1,86 @@
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
+
+import pytest
+
+from penstock.clock import SystemClock
+from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.controller.membership import BrokerIdInUse, prepare_tree, register
+from penstock.metadata import paths
+from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.records import decode
+from penstock.metadata.refusal import NodeExists
+from penstock.metadata.registration import BrokerRegistration
+from penstock.metadata.tree import Tree
+from penstock.types import BrokerId
+
+BROKER = BrokerId(1)
+
+
+@pytest.fixture
+def tree() -> Iterator[Tree]:
+    with closing(Tree.in_memory(SystemClock())) as tree:
+        yield tree
+
+
+def at(port: int, timestamp_ms: int = 0) -> BrokerRegistration:
+    address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", port)
+    return BrokerRegistration.of([address], timestamp_ms)
+
+
+def with_stores(
+    tree: Tree, scenario: Callable[[EmbeddedStore, EmbeddedStore], Awaitable[None]]
+) -> None:
+    async def run() -> None:
+        call_soon = asyncio.get_running_loop().call_soon
+        store, other = EmbeddedStore(tree, call_soon), EmbeddedStore(tree, call_soon)
+        await prepare_tree(store)
+        await scenario(store, other)
+
+    asyncio.run(run())
+
+
+def test_a_registration_in_doubt_is_our_own(tree: Tree) -> None:
+    async def scenario(store: EmbeddedStore, _: EmbeddedStore) -> None:
+        first = await register(store, BROKER, at(9092, 1))
+        assert await register(store, BROKER, at(9092, 2)) == first
+        node = await store.get(paths.broker(BROKER))
+        assert decode(BrokerRegistration, node) == at(9092, 2)
+
+    with_stores(tree, scenario)
+
+
+def test_a_live_broker_keeps_its_number(tree: Tree) -> None:
+    async def scenario(store: EmbeddedStore, other: EmbeddedStore) -> None:
+        await register(other, BROKER, at(9093))
+        with pytest.raises(BrokerIdInUse, match=r"at PLAINTEXT://127\.0\.0\.1:9093; stop that"):
+            await register(store, BROKER, at(9092), patience_s=60)
+
+    with_stores(tree, scenario)
+
+
+def test_the_former_process_is_waited_for(tree: Tree) -> None:
+    async def scenario(store: EmbeddedStore, other: EmbeddedStore) -> None:
+        before = await register(other, BROKER, at(9092, 1))
+        path = paths.broker(BROKER)
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(register(store, BROKER, at(9092, 2), patience_s=60))
+            # A change of the node is not its end.
+            await other.set(path, (await other.get(path)).data)
+            with pytest.raises(NodeExists):
+                await store.create(path)
+            await other.close()
+        assert waiting.result() > before
+        assert (await store.get(path)).ephemeral_owner == store.session_id
+
+    with_stores(tree, scenario)
+
+
+def test_patience_ends(tree: Tree) -> None:
+    async def scenario(store: EmbeddedStore, other: EmbeddedStore) -> None:
+        await register(other, BROKER, at(9092))
+        with pytest.raises(BrokerIdInUse, match=r"after 0\.01 s the session of its former process"):
+            await register(store, BROKER, at(9092), patience_s=0.01)
+
+    with_stores(tree, scenario)

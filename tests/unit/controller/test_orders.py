@@ -1,0 +1,132 @@
+"""What the controller tells each broker, and what a broker makes of it."""
+
+from msgspec.structs import replace
+
+from penstock.broker.peers.received import metadata_change, replicas_of, stopped_by
+from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
+from penstock.controller.orders import Order, orders
+from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
+from penstock.types import BrokerId, LeaderEpoch, TopicPartition, Uuid
+from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest
+from penstock.wire.messages.stop_replica import StopReplicaRequest
+from penstock.wire.messages.update_metadata import UpdateMetadataRequest
+
+TOPIC_ID = Uuid(bytes(range(16)))
+FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def broker(number: int) -> Broker:
+    address = Endpoint("INTERNAL", SecurityProtocol.SASL_SSL, "10.0.0.1", 9000 + number)
+    return Broker(BrokerId(number), 100 + number, (address,), f"rack-{number}")
+
+
+def partition(leader: int, replicas: tuple[int, ...]) -> Partition:
+    ids = tuple(map(BrokerId, replicas))
+    return Partition(ids, ids, BrokerId(leader), LeaderEpoch(3), 5, 2)
+
+
+IMAGE = ClusterImage(
+    cluster_id="c",
+    controller=BrokerId(0),
+    controller_epoch=7,
+    brokers={BrokerId(number): broker(number) for number in range(3)},
+    topics={
+        "t": Topic("t", TOPIC_ID, {0: partition(0, (0, 1)), 1: partition(1, (1, 2))}),
+    },
+    topic_names={TOPIC_ID: "t"},
+)
+
+
+def change_of(where: TopicPartition, *, is_new: bool = False) -> PartitionChange:
+    state = IMAGE.partition(where)
+    assert state is not None
+    return PartitionChange(where, TOPIC_ID, state, is_new=is_new)
+
+
+def kinds(sent: list[Order]) -> list[type[Order]]:
+    return [type(each) for each in sent]
+
+
+def test_replicas_hear_of_their_partitions_and_all_of_all() -> None:
+    change = StateChange(image=IMAGE, partitions=(change_of(FIRST, is_new=True),))
+    sent = orders(change, broker(1), "INTERNAL")
+    assert kinds(sent) == [LeaderAndIsrRequest, UpdateMetadataRequest]
+    assert kinds(orders(change, broker(2), "INTERNAL")) == [UpdateMetadataRequest]
+    first = sent[0]
+    assert isinstance(first, LeaderAndIsrRequest)
+    assert (first.controller_id, first.controller_epoch, first.broker_epoch) == (0, 7, 101)
+    assert [(each.broker_id, each.port) for each in first.live_leaders] == [(0, 9000)]
+    assert replicas_of(first) == [change_of(FIRST, is_new=True)]
+
+
+def test_one_who_joined_hears_of_everything() -> None:
+    change = StateChange(image=IMAGE, joined=frozenset({BrokerId(2)}))
+    leads, metadata = orders(change, broker(2), "INTERNAL")
+    assert isinstance(leads, LeaderAndIsrRequest)
+    assert replicas_of(leads) == [change_of(SECOND)]
+    assert isinstance(metadata, UpdateMetadataRequest)
+    learned = metadata_change(metadata, ClusterImage(cluster_id="c")).image
+    assert learned.topics == IMAGE.topics
+    assert learned.topic_names == IMAGE.topic_names
+    assert (learned.controller, learned.controller_epoch) == (0, 7)
+    epochless = {each.id: replace(each, epoch=-1) for each in IMAGE.brokers.values()}
+    assert learned.brokers == epochless
+
+
+def test_an_isr_change_is_metadata_only() -> None:
+    change = StateChange(image=IMAGE, told=(FIRST,))
+    assert kinds(orders(change, broker(0), "INTERNAL")) == [UpdateMetadataRequest]
+
+
+def test_who_lives_is_told_without_partitions() -> None:
+    (sent,) = orders(StateChange(image=IMAGE), broker(1), "INTERNAL")
+    assert isinstance(sent, UpdateMetadataRequest)
+    assert (len(sent.live_brokers), sent.topic_states) == (3, [])
+    gone = IMAGE.apply(ImageDelta(brokers={BrokerId(2): None}))
+    (sent,) = orders(StateChange(image=gone), broker(1), "INTERNAL")
+    assert isinstance(sent, UpdateMetadataRequest)
+    learned = metadata_change(sent, IMAGE).image
+    assert set(learned.brokers) == {0, 1}
+    # Nothing is implied about what is not named.
+    assert learned.topics is IMAGE.topics
+
+
+def test_a_replica_that_is_added_is_new_on_its_broker_alone() -> None:
+    state = replace(partition(0, (2, 0, 1)), adding_replicas=(BrokerId(2),))
+    change = StateChange(image=IMAGE, partitions=(PartitionChange(FIRST, TOPIC_ID, state),))
+    for number, is_new in ((0, False), (1, False), (2, True)):
+        first = orders(change, broker(number), "INTERNAL")[0]
+        assert isinstance(first, LeaderAndIsrRequest)
+        assert first.topic_states[0].partition_states[0].is_new == is_new
+
+
+def test_a_topic_that_goes_is_forgotten_by_all_and_deleted_where_it_is() -> None:
+    gone = IMAGE.apply(ImageDelta(topics={"t": None}))
+    stopped = tuple(
+        StoppedReplicas(where, TOPIC_ID, tuple(map(BrokerId, replicas)))
+        for where, replicas in ((FIRST, (0, 1)), (SECOND, (1, 2)))
+    )
+    change = StateChange(image=gone, stopped=stopped)
+    metadata, stop = orders(change, broker(2), "INTERNAL")
+    assert isinstance(metadata, UpdateMetadataRequest)
+    assert isinstance(stop, StopReplicaRequest)
+    learned = metadata_change(metadata, IMAGE)
+    assert learned.image.topics == {}
+    assert [each.where for each in learned.stopped] == [FIRST, SECOND]
+    assert all(not each.replicas for each in learned.stopped)  # nothing stops by this alone
+    (only,) = stopped_by(stop, BrokerId(2))
+    assert (only.where, only.delete, only.leader_epoch) == (SECOND, True, -2)
+
+
+def test_large_changes_go_in_portions() -> None:
+    many = {index: partition(0, (0, 1)) for index in range(2500)}
+    image = IMAGE.apply(ImageDelta(topics={"t": Topic("t", TOPIC_ID, many)}))
+    change = StateChange(image=image, joined=frozenset({BrokerId(1)}))
+    sent = orders(change, broker(1), "INTERNAL")
+    assert kinds(sent) == [LeaderAndIsrRequest] * 3 + [UpdateMetadataRequest] * 3
+    learned = ClusterImage()
+    for each in sent:
+        if isinstance(each, UpdateMetadataRequest):
+            learned = metadata_change(each, learned).image
+    assert learned.topics == image.topics

@@ -1,0 +1,28 @@
+from penstock.metadata.config_delta import changed_configs
+from penstock.metadata.image import ClusterImage, ImageDelta
+from penstock.types import BrokerId
+
+KNOWN = ClusterImage(
+    topic_configs={"t": {"retention.ms": "1"}},
+    broker_configs={BrokerId(1): {"log.cleaner.threads": "2"}},
+    default_broker_config={"log.cleaner.threads": "1"},
+    group_configs={"g": {"consumer.session.timeout.ms": "5000"}},
+)
+BROKERS = {"1": {"log.cleaner.threads": "2"}, "<default>": {"log.cleaner.threads": "1"}}
+GROUPS = {"g": {"consumer.session.timeout.ms": "5000"}}
+
+
+def test_what_is_known_is_no_change() -> None:
+    assert changed_configs(KNOWN, {"t": {"retention.ms": "1"}}, BROKERS, GROUPS) is None
+
+
+def test_only_what_is_new_is_told() -> None:
+    topics = {"t": {"retention.ms": "1"}, "u": {"retention.ms": "2"}}
+    brokers = {**BROKERS, "2": {"log.cleaner.threads": "3"}, "<default>": {}}
+    delta = changed_configs(KNOWN, topics, brokers, {})
+    assert delta == ImageDelta(
+        topic_configs={"u": {"retention.ms": "2"}},
+        broker_configs={BrokerId(2): {"log.cleaner.threads": "3"}},
+        group_configs={"g": None},
+        default_broker_config={},
+    )

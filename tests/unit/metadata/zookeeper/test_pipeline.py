@@ -1,0 +1,106 @@
+from collections.abc import Callable
+
+import pytest
+from kazoo.exceptions import ConnectionLoss
+
+from penstock.metadata.zookeeper.pipeline import MOST_IN_FLIGHT, Pipeline
+from penstock.metadata.zookeeper.session import Request
+from penstock.metadata.zookeeper.translation import NotSent
+
+
+class FakeSession:
+    """Takes requests of one connection, and answers when told to."""
+
+    def __init__(self) -> None:
+        self.connection = 1
+        self.sent: list[tuple[Request, Callable[[object], None]]] = []
+
+    def submit(self, connection: int, request: Request, answered: Callable[[object], None]) -> bool:
+        if connection != self.connection:
+            return False
+        self.sent.append((request, answered))
+        return True
+
+    def answer(self, index: int = 0) -> None:
+        request, answered = self.sent.pop(index)
+        answered(f"{request}!")
+
+
+class Wired:
+    """A pipeline of at most two on the session's connection 1."""
+
+    def __init__(self, limit: int = 2) -> None:
+        self.session = FakeSession()
+        self.pipeline = Pipeline(
+            self.session,  # type: ignore[arg-type]
+            lambda function, *args: function(*args),
+            limit,
+        )
+        self.pipeline.connection = 1
+        self.told: list[object] = []
+
+    def send(self, *names: str, urgent: bool = False) -> None:
+        for name in names:
+            self.pipeline.send(name, self.told.append, urgent=urgent)
+
+    @property
+    def under_way(self) -> list[Request]:
+        return [request for request, _ in self.session.sent]
+
+
+@pytest.fixture
+def wired() -> Wired:
+    return Wired()
+
+
+def test_a_few_are_under_way_and_the_rest_follows_in_order(wired: Wired) -> None:
+    wired.send("a", "b", "c", "d")
+    assert wired.under_way == ["a", "b"]
+    for _ in range(4):
+        wired.session.answer()
+    assert wired.told == ["a!", "b!", "c!", "d!"]
+
+
+def test_what_is_urgent_goes_before_what_waits(wired: Wired) -> None:
+    wired.send("a", "b", "c")
+    wired.send("news", "more news", urgent=True)
+    for _ in range(5):
+        wired.session.answer()
+    assert wired.told == ["a!", "b!", "news!", "more news!", "c!"]
+
+
+def test_a_lost_connection_leaves_doubt_about_what_was_sent_only(wired: Wired) -> None:
+    wired.send("a", "b", "c")
+    wired.session.answer()
+    wired.send("d")
+    wired.pipeline.lose()
+    assert wired.told[0] == "a!"
+    assert [type(each) for each in wired.told[1:]] == [ConnectionLoss, ConnectionLoss, NotSent]
+
+
+def test_a_late_answer_is_not_told_again(wired: Wired) -> None:
+    wired.send("a")
+    wired.pipeline.lose()
+    wired.session.answer()
+    assert len(wired.told) == 1
+
+
+def test_what_nobody_takes_is_told_as_not_sent(wired: Wired) -> None:
+    wired.session.connection = 2
+    wired.send("a", "b", "c")
+    assert [type(each) for each in wired.told] == [NotSent] * 3
+    assert wired.under_way == []
+
+
+def test_what_was_abandoned_is_not_sent(wired: Wired) -> None:
+    wired.send("a", "b")
+    wired.pipeline.send("c", wired.told.append).abandoned = True
+    wired.send("d")
+    wired.session.answer()
+    assert wired.under_way == ["b", "d"]
+
+
+def test_the_limit_keeps_the_loop_from_blocking() -> None:
+    wired = Wired(limit=10_000)
+    wired.send(*map(str, range(MOST_IN_FLIGHT + 5)))
+    assert len(wired.under_way) == MOST_IN_FLIGHT

@@ -1,0 +1,22 @@
+import subprocess
+import sys
+
+WITHOUT_KAZOO = """
+import sys
+
+sys.modules["kazoo"] = None
+from penstock.errors import ConfigError
+import penstock.broker.app
+
+try:
+    import penstock.metadata.zookeeper.opening
+except ConfigError as error:
+    print(error)
+"""
+
+
+def test_who_lacks_kazoo_is_told_what_to_install() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_KAZOO], capture_output=True, text=True, check=True
+    )
+    assert "pip install 'penstock[cluster]'" in done.stdout

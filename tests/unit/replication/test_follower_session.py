@@ -1,0 +1,67 @@
+from penstock.replication.fetch_session import MAX_EPOCH, Asked, FollowerSession
+from penstock.types import TopicPartition, Uuid
+from penstock.wire.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
+
+FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
+ID, OTHER_ID = Uuid(bytes(15) + b"\1"), Uuid(bytes(15) + b"\2")
+
+
+def asked(index: int, offset: int, topic_id: Uuid = ID) -> Asked:
+    return Asked(topic_id, FetchPartition(partition=index, fetch_offset=offset))
+
+
+def topic(*each: Asked, topic_id: Uuid = ID) -> FetchTopic:
+    return FetchTopic(topic="t", topic_id=topic_id, partitions=[one.fetch for one in each])
+
+
+def forgotten(*indexes: int) -> ForgottenTopic:
+    return ForgottenTopic(topic="t", topic_id=ID, partitions=list(indexes))
+
+
+def test_all_is_told_once_and_then_changes_only() -> None:
+    session = FollowerSession()
+    told = session.next({FIRST: asked(0, 5), SECOND: asked(1, 7)})
+    assert (told.session_id, told.session_epoch) == (0, 0)
+    assert told.topics == [topic(asked(0, 5), asked(1, 7))]
+    session.answered(99)
+    told = session.next({FIRST: asked(0, 5), SECOND: asked(1, 8)})
+    assert (told.session_id, told.session_epoch) == (99, 1)
+    assert (told.topics, told.forgotten) == ([topic(asked(1, 8))], [])
+    session.answered(99)
+    told = session.next({SECOND: asked(1, 8)})
+    assert told.session_epoch == 2
+    assert (told.topics, told.forgotten) == ([], [forgotten(0)])
+
+
+def test_a_topic_made_anew_is_forgotten_and_named() -> None:
+    session = FollowerSession()
+    session.next({FIRST: asked(0, 5)})
+    session.answered(99)
+    told = session.next({FIRST: asked(0, 5, OTHER_ID)})
+    assert told.topics == [topic(asked(0, 5), topic_id=OTHER_ID)]
+    assert told.forgotten == [forgotten(0)]
+
+
+def test_without_a_session_everything_is_told_each_time() -> None:
+    session = FollowerSession()
+    for _ in range(2):
+        told = session.next({FIRST: asked(0, 5)})
+        assert (told.session_id, told.session_epoch, len(told.topics)) == (0, 0, 1)
+        session.answered(0)
+
+
+def test_a_lost_session_begins_anew() -> None:
+    session = FollowerSession()
+    session.next({FIRST: asked(0, 5), SECOND: asked(1, 7)})
+    session.answered(99)
+    session.lost()
+    told = session.next({FIRST: asked(0, 5)})
+    assert (told.session_id, told.session_epoch) == (0, 0)
+    assert (told.topics, told.forgotten) == ([topic(asked(0, 5))], [])
+
+
+def test_epochs_wrap_to_one() -> None:
+    session = FollowerSession()
+    session._epoch = MAX_EPOCH
+    session.answered(99)
+    assert session.next({}).session_epoch == 1

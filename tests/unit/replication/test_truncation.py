@@ -1,0 +1,132 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.log.epochs import EpochStart, LeaderEpochs
+from penstock.replication.truncation import Cut, EpochEnd, Restart, cut_at, diverging, within
+
+
+def epochs(*entries: tuple[int, int]) -> LeaderEpochs:
+    return LeaderEpochs(EpochStart(*each) for each in entries)
+
+
+@pytest.mark.parametrize(
+    ("leader", "own", "end_offset", "cut"),
+    [
+        # Both know the epoch: the shorter one of the two ends.
+        (EpochEnd(1, 7), epochs((0, 0), (1, 5)), 9, Cut(7, is_last=True)),
+        (EpochEnd(0, 7), epochs((0, 0), (1, 5)), 9, Cut(5, is_last=True)),
+        # The follower never met the leader's epoch 1 and asks again, below its own 2 (KIP-279).
+        (EpochEnd(1, 20), epochs((0, 0), (2, 8)), 12, Cut(8, is_last=False)),
+        # The leader's first known epoch is older than all of the follower's.
+        (EpochEnd(3, 7), epochs((5, 6)), 9, Cut(6, is_last=True)),
+        # The follower knows no epochs at all, or the leader none that old.
+        (EpochEnd(1, 7), epochs(), 9, Cut(7, is_last=True)),
+        (EpochEnd(-1, -1), epochs((0, 0)), 9, Cut(4, is_last=True)),
+        # Nothing behind the end is cut.
+        (EpochEnd(1, 30), epochs((1, 0)), 9, Cut(9, is_last=True)),
+    ],
+)
+def test_a_follower_cuts_where_epochs_part(
+    leader: EpochEnd, own: LeaderEpochs, end_offset: int, cut: Cut
+) -> None:
+    assert cut_at(leader, own, end_offset, 4) == cut
+
+
+@pytest.mark.parametrize(
+    ("last_fetched_epoch", "fetch_offset", "found"),
+    [
+        (2, 9, None),
+        (2, 10, None),
+        (2, 11, EpochEnd(2, 10)),
+        (1, 8, None),
+        (1, 9, EpochEnd(1, 8)),
+        (0, 6, EpochEnd(0, 5)),
+        (3, 9, EpochEnd(-1, -1)),
+    ],
+)
+def test_a_leader_tells_where_a_reader_parted(
+    last_fetched_epoch: int, fetch_offset: int, found: EpochEnd | None
+) -> None:
+    leader = epochs((0, 0), (1, 5), (2, 8))
+    assert diverging(leader, 10, last_fetched_epoch, fetch_offset) == found
+
+
+@pytest.mark.parametrize(
+    ("leader_start", "leader_end", "end_offset", "done"),
+    [
+        (0, 5, 9, Cut(5, is_last=True)),
+        (12, 20, 9, Restart(12)),
+        (9, 20, 9, None),
+        (0, 9, 9, None),
+    ],
+)
+def test_a_log_outside_of_its_leaders_is_brought_into_it(
+    leader_start: int, leader_end: int, end_offset: int, done: Cut | Restart | None
+) -> None:
+    assert within(leader_start, leader_end, end_offset) == done
+
+
+class Log:
+    """The epoch of each record: what a log is, as far as truncation goes."""
+
+    def __init__(self, written: list[int]) -> None:
+        self.written = written
+
+    @property
+    def epochs(self) -> LeaderEpochs:
+        starts = [(0, -1), *enumerate(self.written)]
+        return LeaderEpochs(
+            EpochStart(epoch, at) for (_, before), (at, epoch) in pairwise(starts) if epoch > before
+        )
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[Log, Log]:
+    """Two logs as leaders leave them: an epoch's records are a run that one leader wrote, so two
+    logs that both have records of it have the same ones, as far as the shorter goes.
+    """
+    common = draw(st.integers(0, 6))
+    shared = sorted(draw(st.lists(st.integers(0, 3), min_size=common, max_size=common)))
+    last = shared[-1] if shared else -1
+    spread = st.lists(st.integers(1, 8), max_size=8)
+    mine = [last + each for each in sorted(draw(spread))]
+    others = [last + each for each in sorted(draw(spread)) if last + each not in mine]
+    more = [last] * draw(st.integers(0, 3)) if shared else []
+    if draw(st.booleans()):
+        return Log([*shared, *more, *mine]), Log([*shared, *others])
+    return Log([*shared, *mine]), Log([*shared, *more, *others])
+
+
+@given(histories())
+def test_asking_until_nothing_diverges_leaves_a_prefix_of_the_leaders_log(
+    pair: tuple[Log, Log],
+) -> None:
+    leader, follower = pair
+    top = max([*leader.written, *follower.written, 0]) + 1
+    leader_epochs = leader.epochs
+    leader_epochs.assign(top, len(leader.written))  # it begins its own epoch, as leaders do
+    shared = 0
+    while (
+        shared < min(len(leader.written), len(follower.written))
+        and leader.written[shared] == follower.written[shared]
+    ):
+        shared += 1
+    for _ in range(20):
+        own = follower.epochs
+        if own.latest is None:
+            follower.written = []
+            break
+        end = len(follower.written)
+        found = diverging(leader_epochs, len(leader.written), own.latest, end)
+        if found is None:
+            break
+        cut = cut_at(found, own, end, 0)
+        assert cut.offset < end, "each question must make progress"
+        del follower.written[cut.offset :]
+    else:
+        pytest.fail("it never ends")
+    assert follower.written == leader.written[: len(follower.written)]
+    assert len(follower.written) == shared, "nothing that both have may go"

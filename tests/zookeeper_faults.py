@@ -1,0 +1,49 @@
+"""A loop under watch, and what happens to a ZooKeeper's process."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+TICK_S = 0.01
+LONGEST_TURN_S = 0.5
+"""A call that waits for ZooKeeper would take seconds; a busy machine takes less than this."""
+
+
+def run_unblocked(scenario: Callable[[], Awaitable[T]]) -> T:
+    """Run it; fails if the loop ever stood still, or if an error ended up in the loop."""
+    errors: list[dict[str, Any]] = []
+    longest = 0.0
+
+    async def watched() -> T:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: errors.append(context))
+        last = loop.time()
+
+        def tick() -> None:
+            nonlocal last, longest
+            longest = max(longest, loop.time() - last)
+            last = loop.time()
+            loop.call_later(TICK_S, tick)
+
+        tick()
+        return await scenario()
+
+    result = asyncio.run(watched())
+    assert errors == []
+    assert longest < LONGEST_TURN_S, f"the loop stood still for {longest:.3f} s"
+    return result
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """The process neither runs nor dies: its connections stay, and nothing is answered."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
