@@ -1,5 +1,6 @@
-"""python -m bench [wire|record|log|compaction|broker|groups|spark_write] [options]; without one, the
-first four.
+"""python -m bench [wire|record|log|compaction|broker|groups|spark_write] [options].
+
+Without one, the first four.
 
 Nothing here asserts: figures stand beside their budgets, or beside Apache Kafka's.
 """
