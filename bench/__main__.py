@@ -1,4 +1,4 @@
-"""python -m bench [wire|record|log|compaction|broker|groups|spark_write] [options].
+"""python -m bench [wire|record|log|compaction|broker|groups|spark|spark_write] [options].
 
 Without one, the first four.
 
@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 PURE = ("wire", "record", "log", "compaction")
-BESIDE = ("broker", "groups", "spark_write")
+BESIDE = ("broker", "groups", "spark", "spark_write")
 """Measured beside the real thing, which is started as the tests start it."""
 
 

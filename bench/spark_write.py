@@ -6,8 +6,6 @@ The exactly-once copy stands beside the connector's copy, which is at-least-once
 """
 
 import argparse
-import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,10 +19,9 @@ from bench.topic import topic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from peers.jars import folder
 from peers.penstock import PenstockBroker
+from peers.spark_session import spark_session
 
-SOURCE = Path(__file__).parents[1] / "src"
 PARTITIONS = 4
 WARM_ROUNDS = 2
 OURS, THEIRS = "Penstock", "Kafka"
@@ -44,24 +41,6 @@ READ_TUNED = {
 }
 SIZES = {"100 B": (100, 1_500_000), "1 KB": (1_000, 300_000)}
 AIMS = {"batch write": ">= 1.0", "exactly-once copy": ">= 0.8"}
-
-
-def session() -> SparkSession:
-    # Workers look for the data source where their environment says.
-    os.environ |= {"PYTHONPATH": str(SOURCE), "PYSPARK_PYTHON": sys.executable}
-    jars = ",".join(str(jar) for jar in sorted(folder("spark-kafka-4.2.0").glob("*.jar")))
-    made = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.jars", jars)
-        .config("spark.driver.memory", "3g")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", str(PARTITIONS))
-        .getOrCreate()
-    )
-    made.sparkContext.setLogLevel("OFF")
-    return made
 
 
 def rows(spark: SparkSession, size: int, number: int) -> DataFrame:
@@ -133,8 +112,11 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of rows")
     asked = parser.parse_args(argv)
     report = Report()
-    with PenstockBroker() as broker:
-        spark = session()
+    with (
+        tempfile.TemporaryDirectory() as work,
+        PenstockBroker() as broker,
+        spark_session(Path(work), settings={"spark.driver.memory": "3g"}) as spark,
+    ):
         bench = Bench(spark, broker.bootstrap)
         for label, (size, number) in SIZES.items():
             data = rows(spark, size, wanted := int(number * asked.scale))
@@ -148,5 +130,4 @@ def main(argv: list[str]) -> None:
                                 figures, aims = {"rows/s": wanted / seconds}, {"rows/s": aim}
                                 report.add(f"{name} {label}", subject, figures, aims)
             data.unpersist()
-        spark.stop()
     print(report.text())

@@ -1,7 +1,5 @@
 """Spark writes to topics by format `penstock`; clients that are not ours read what came."""
 
-import os
-import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,32 +13,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from peers.penstock import PenstockBroker
-from spark_query import PYTHON_PATH
+from peers.spark_session import QUICK, spark_session
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    before = os.environ.get("PYTHONPATH")
-    # Workers look for the data source where their environment says.
-    os.environ |= {"PYTHONPATH": PYTHON_PATH, "PYSPARK_PYTHON": sys.executable}
-    made = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    made.sparkContext.setLogLevel("OFF")
-    yield made
-    made.stop()
-    if before is None:
-        del os.environ["PYTHONPATH"]
-    else:
-        os.environ["PYTHONPATH"] = before
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    with spark_session(tmp_path_factory.mktemp("spark"), settings=QUICK) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")

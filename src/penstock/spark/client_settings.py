@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from penstock.client.address import Address, parse_addresses
-from penstock.spark.options import TAKEN, NoEffect, Options, Use
+from penstock.spark.options import MAX_INT32, TAKEN, NoEffect, Options, Use
 from penstock.spark.security import SECURITY, Security, read_security
 
 _OWN_PACE: Final = NoEffect("connections are kept and given up as the work needs it")
@@ -61,11 +61,15 @@ def read_client_settings(options: Options, *, client_id: str = "penstock-spark")
         bootstrap=tuple(parse_addresses(options.required("kafka.bootstrap.servers"))),
         client_id=options.text("kafka.client.id", client_id),
         security=read_security(options),
-        timeout_ms=options.integer("kafka.default.api.timeout.ms", 60_000, low=1),
-        request_timeout_ms=options.integer("kafka.request.timeout.ms", 30_000, low=1),
-        connect_timeout_ms=options.integer(
-            "kafka.socket.connection.setup.timeout.ms", 10_000, low=1
+        timeout_ms=options.integer("kafka.default.api.timeout.ms", 60_000, low=1, high=MAX_INT32),
+        request_timeout_ms=options.integer(
+            "kafka.request.timeout.ms", 30_000, low=1, high=MAX_INT32
         ),
-        receive_buffer_bytes=options.integer("kafka.receive.buffer.bytes", -1, low=-1),
-        send_buffer_bytes=options.integer("kafka.send.buffer.bytes", -1, low=-1),
+        connect_timeout_ms=options.integer(
+            "kafka.socket.connection.setup.timeout.ms", 10_000, low=1, high=MAX_INT32
+        ),
+        receive_buffer_bytes=options.integer(
+            "kafka.receive.buffer.bytes", -1, low=-1, high=MAX_INT32
+        ),
+        send_buffer_bytes=options.integer("kafka.send.buffer.bytes", -1, low=-1, high=MAX_INT32),
     )

@@ -60,7 +60,7 @@ def connect(address: Address, settings: ClientSettings) -> "Connection":
     except TimeoutError:
         raise ConnectionFailed(f"{address} did not answer within {timeout_ms} ms") from None
     except ssl.SSLError as error:
-        why = getattr(error, "verify_message", "") or error.reason or str(error)
+        why = _tls_cause(error)
         raise AuthenticationFailed(f"TLS with {address} failed: {why}") from None
     except OSError as error:
         raise ConnectionFailed(f"cannot connect to {address}: {error.strerror or error}") from None
@@ -214,6 +214,9 @@ class Connection:
     def _lost(self, error: OSError) -> KafkaError:
         if self._broken is not None:
             return self._broken
+        if isinstance(error, ssl.SSLError):
+            # With TLS 1.3 a broker refuses our certificate only after the handshake.
+            return AuthenticationFailed(f"TLS with {self.address} failed: {_tls_cause(error)}")
         return ConnectionFailed(
             f"the connection to {self.address} was lost: {error.strerror or error}"
         )
@@ -246,6 +249,11 @@ def _opened(address: Address, settings: ClientSettings) -> socket.socket:
         link.close()
         raise
     return link
+
+
+def _tls_cause(error: ssl.SSLError) -> str:
+    verified = error.verify_message if isinstance(error, ssl.SSLCertVerificationError) else ""
+    return verified or error.reason or str(error)
 
 
 def _decoded(ticket: Ticket[R], frame: memoryview) -> R:

@@ -58,7 +58,7 @@ class RangeFetch:
         self._client, self._range, self._settings, self._fail = client, wanted, settings, fail
         self._position = wanted.start
         self._asked: tuple[Connection, Ticket[FetchResponse]] | None = None
-        size = min(settings.partition_bytes, 1 << 30) + _SLACK_BYTES
+        size = settings.partition_bytes + _SLACK_BYTES
         self._buffers = cycle([bytearray(size) for _ in range(READ_AHEAD + 2)])
         self._deadline = 0.0
 

@@ -14,6 +14,8 @@ from penstock.errors import ConfigError
 
 KAFKA: Final = "kafka."
 """Before the settings of the Kafka client."""
+MAX_INT32: Final = (1 << 31) - 1
+MAX_INT64: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Options:
             raise ConfigError(f"option {name} is missing")
         return value
 
-    def integer(self, name: str, default: int, *, low: int = 0) -> int:
+    def integer(self, name: str, default: int, *, low: int = 0, high: int = MAX_INT64) -> int:
         if name not in self:
             return default
         text = self.text(name)
@@ -88,6 +90,8 @@ class Options:
             raise ConfigError(f"option {name}: {text!r} is no whole number") from None
         if value < low:
             raise ConfigError(f"option {name}: {value} is below {low}")
+        if value > high:
+            raise ConfigError(f"option {name}: {value} is above {high}")
         return value
 
     def flag(self, name: str, *, default: bool) -> bool:

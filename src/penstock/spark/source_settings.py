@@ -16,7 +16,7 @@ from penstock.spark.bounds import (
     read_start,
 )
 from penstock.spark.client_settings import CLIENT, ClientSettings, read_client_settings
-from penstock.spark.options import KAFKA, TAKEN, NoEffect, Options, Refused, Use
+from penstock.spark.options import KAFKA, MAX_INT32, TAKEN, NoEffect, Options, Refused, Use
 from penstock.spark.subscription import Subscription, read_subscription
 
 _NO_GROUP: Final = NoEffect("no consumer group is joined; groupId commits progress to one")
@@ -152,8 +152,10 @@ def _read(options: Options, start: Bound) -> SourceSettings:
         client=read_client_settings(options),
         fetch=FetchSettings(
             isolation=Isolation[isolation.upper()],
-            partition_bytes=options.integer("kafka.max.partition.fetch.bytes", 4 << 20, low=1),
-            max_wait_ms=options.integer("kafka.fetch.max.wait.ms", 500),
+            partition_bytes=options.integer(
+                "kafka.max.partition.fetch.bytes", 4 << 20, low=1, high=1 << 30
+            ),
+            max_wait_ms=options.integer("kafka.fetch.max.wait.ms", 500, high=MAX_INT32),
             check_crcs=options.flag("kafka.check.crcs", default=True),
             rack=options.text("kafka.client.rack"),
         ),

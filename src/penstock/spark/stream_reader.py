@@ -145,10 +145,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         places, missing = subscribed(self._settings.subscription, topics)
         if missing:
             what = f"{', '.join(missing)} does not exist"
-            if known:
-                self._report(f"{what} any more")
-            else:
+            if not known and self._settings.fail_on_data_loss:
                 raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, what)
+            self._report(f"{what} any more" if known else what)
         for name in {each.topic for each in places}:
             if self._topic_ids.setdefault(name, topics[name].id) != topics[name].id:
                 self._topic_ids[name] = topics[name].id

@@ -41,10 +41,10 @@ def test_what_would_be_misunderstood_is_refused() -> None:
         Options({"kafka.auto.offset.reset": "earliest"}).warnings(KNOWN)
 
 
-@pytest.mark.parametrize("text", ["", "many", "1.5", "-1"])
+@pytest.mark.parametrize("text", ["", "many", "1.5", "-1", "6"])
 def test_a_bad_number_is_told_with_its_option(text: str) -> None:
     with pytest.raises(ConfigError, match="option minPartitions"):
-        Options({"minPartitions": text}).integer("minPartitions", 1, low=0)
+        Options({"minPartitions": text}).integer("minPartitions", 1, low=0, high=5)
 
 
 def test_values_have_types_and_defaults() -> None:
