@@ -61,11 +61,11 @@ def test_tasks_go_on_where_they_were_when_they_or_the_broker_die(tmp_path: Path)
     faults = [
         Fault("task.begin", 1, "fail"),
         Fault("task.heard", 5, "fail"),
-        Fault("task.part", 60, "kill"),
-        Fault("task.heard", 120, "kill"),
+        Fault("task.part", 50, "kill"),
+        Fault("task.heard", 90, "kill"),
         Fault("task.sent", 9, "fail"),
         Fault("task.sent", 15, "kill"),
-        Fault("task.heard", 160, "broker"),
+        Fault("task.heard", 130, "broker"),
         Fault("commit.begin", 4, "broker"),
         Fault("commit.marked", 5, "broker"),
     ]
@@ -101,7 +101,7 @@ def test_against_kafka(tmp_path: Path) -> None:
         Fault("task.sent", 5, "fail"),
         Fault("commit.marked", 1, "kill"),
         Fault("commit.ended", 2, "kill"),
-        Fault("task.heard", 160, "jvm"),
+        Fault("task.heard", 100, "jvm"),
     ]
     expected = write_input(tmp_path, epochs=5, rows=400, partitions=PARTITIONS)
     with KafkaCluster(folder=tmp_path / "kafka") as kafka:
