@@ -310,6 +310,16 @@ def test_a_partition_that_is_not_there_names_topic_and_partition(
         write(iter([rows([1], partition=9)]), settings(bootstrap, topic))
 
 
+def test_a_header_without_key_names_the_topic(bootstrap: str, topic: str) -> None:
+    options = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
+    types = {"value": "string", "headers": "array<struct<key:string,value:binary>>"}
+    of, _ = read_sink_settings(options, types, streaming=False)
+    entry = pa.struct([("key", pa.string()), ("value", pa.binary())])
+    headers = pa.array([[{"key": None, "value": b""}]], pa.list_(entry))
+    with pytest.raises(BadRow, match=f"a row to {topic}-.: a header's key is null"):
+        write(iter([pa.record_batch({"value": ["x"], "headers": headers})]), of)
+
+
 def test_a_timeout_above_the_brokers_names_the_option(bootstrap: str, topic: str) -> None:
     of = exactly_once(bootstrap, topic, kafka_transaction_timeout_ms="99999999")
     with pytest.raises(KafkaError, match=r"kafka.transaction.timeout.ms = 99999999 is above"):

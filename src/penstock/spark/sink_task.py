@@ -16,7 +16,7 @@ from penstock.spark.placing import ByTask, Int32s, Spreading, Sticky, grouped, p
 from penstock.spark.producer import Producer
 from penstock.spark.read_back import written_batches, written_rows
 from penstock.spark.resuming import Resuming
-from penstock.spark.sink_rows import SinkRows, sink_rows
+from penstock.spark.sink_rows import BadRow, SinkRows, sink_rows
 from penstock.spark.sink_settings import SinkSettings
 from penstock.spark.transaction import add_partitions, transaction_progress
 from penstock.types import TopicPartition
@@ -141,7 +141,10 @@ class _Rows:
             left = order
             if self._resuming is not None:
                 left = self._resuming.left(place, seen.rows, order)
-            self._send(self._batching.add(place, seen.rows, left, seen.timestamps))
+            try:
+                self._send(self._batching.add(place, seen.rows, left, seen.timestamps))
+            except ValueError as error:
+                raise BadRow(f"a row to {place}: {error}") from None
 
     def finish(self) -> None:
         self._send(self._batching.flush())
