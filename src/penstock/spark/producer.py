@@ -3,7 +3,6 @@
 import random
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import count
 from time import monotonic, sleep
 from typing import Final, NamedTuple
 
@@ -150,10 +149,8 @@ class Producer:
         while self._line:
             answers += self._heard(self._line.popleft())
         answers += unsent  # last: batches of a partition stay in their order
-        for failures in count(1):
-            left = unwritten(answers)
-            if not left:
-                return
+        left, failures = unwritten(answers), 1
+        while left:
             if monotonic() > deadline:
                 first = next(each for each in answers if each.batch is left[0])
                 raise BrokerRefused(
@@ -162,9 +159,12 @@ class Producer:
                     f"kafka.delivery.timeout.ms = {self._delivery_timeout_ms}",
                     first.words,
                 )
-            self._client.forget()
-            sleep(backoff_ms(failures, random.random()) / 1000)  # noqa: S311  only spreads load
+            if failures:
+                self._client.forget()
+                sleep(backoff_ms(failures, random.random()) / 1000)  # noqa: S311  only spreads load
             answers = self._round(left)
+            before, left = len(left), unwritten(answers)
+            failures = 0 if len(left) < before else failures + 1
 
     def _round(self, left: list[Sealed]) -> list[Answered]:
         """Send the first batch of each partition; what is said of them, and of those behind."""
