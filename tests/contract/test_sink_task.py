@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from peers.kafka import KafkaCluster
 from peers.penstock import PenstockBroker
-from peers.process import free_ports
+from peers.process import free_ports, wait_until
 from penstock.errors import KafkaError
 from penstock.spark.cluster import Client
 from penstock.spark.delivery import NotWritten
@@ -28,7 +28,13 @@ from penstock.spark.epoch import (
 from penstock.spark.sink_rows import BadRow
 from penstock.spark.sink_settings import SinkSettings, read_sink_settings
 from penstock.spark.sink_task import write, write_in_transaction
-from penstock.spark.transaction import abort, commit, committed_markers, open_transaction
+from penstock.spark.transaction import (
+    abort,
+    commit,
+    committed_markers,
+    open_transaction,
+    participants,
+)
 from penstock.types import TopicPartition
 from spark_query import committed
 
@@ -324,6 +330,21 @@ def test_a_timeout_above_the_brokers_names_the_option(bootstrap: str, topic: str
     of = exactly_once(bootstrap, topic, kafka_transaction_timeout_ms="99999999")
     with pytest.raises(KafkaError, match=r"kafka.transaction.timeout.ms = 99999999 is above"):
         opened(of)
+
+
+def test_an_epoch_that_takes_too_long_says_which_option_to_raise() -> None:
+    soon = "transaction.abort.timed.out.transaction.cleanup.interval.ms=100"
+    with PenstockBroker("--set", soon) as broker:
+        topic = make_topic(broker.bootstrap, "late")
+        of = exactly_once(broker.bootstrap, topic, kafka_transaction_timeout_ms="300")
+        transaction = opened(of)
+        report = task(of, transaction, rows([1, 2, 3]))
+        with Client(of.client) as client:
+            wait_until(lambda: not participants(client, transaction), 20, "the transaction's end")
+        for late in (lambda: task(of, transaction, rows([1, 2, 3, 4])), lambda: end(of, report)):
+            with pytest.raises(KafkaError, match=r"kafka\.transaction\.timeout\.ms|newer run"):
+                late()
+        assert seen(broker.bootstrap, topic) == [[], [], [], []]
 
 
 def test_no_rows_are_nothing_to_commit(bootstrap: str, topic: str) -> None:
