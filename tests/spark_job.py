@@ -12,6 +12,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from peers.spark_session import QUICK
 from spark_faults import Faulty
 
 PARTITIONS = 4
@@ -28,6 +29,7 @@ def session(master: str) -> SparkSession:
         .config("spark.task.maxFailures", "4")
         .config("spark.executor.memory", "512m")
         .config("spark.driver.host", "127.0.0.1")
+        .config(map={**QUICK})
         .getOrCreate()
     )
     made.sparkContext.setLogLevel("OFF")
