@@ -22,7 +22,7 @@ from penstock.spark.encode import Rows, append
 from penstock.types import TopicPartition
 
 FIRST_BYTES: Final = 16 * 1024
-"""Room of a new draft; it doubles as rows come, so that many small partitions cost little."""
+"""Room of a partition's first draft, so that many small partitions cost little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ class Batching:
     """The next one of each partition."""
     _drafts: dict[TopicPartition, _Draft] = field(default_factory=dict)
     _drafted_bytes: int = 0
+    _filled: set[TopicPartition] = field(default_factory=set)
+    """Partitions that have filled a batch, and will fill another."""
 
     def add(
         self,
@@ -108,6 +110,7 @@ class Batching:
                 self._drafted_bytes += draft.at - before
                 start = reached
             if needed and not self._made_room(draft, needed):
+                self._filled.add(place)
                 yield self._sealed(place)
         if self._drafted_bytes >= self.total_bytes:
             yield from self.flush()
@@ -121,7 +124,8 @@ class Batching:
         draft = self._drafts.get(place)
         if draft is None:
             limit = self.limit_bytes()
-            draft = self._drafts[place] = _Draft(limit, bytearray(min(FIRST_BYTES, limit)))
+            room = limit if place in self._filled else min(FIRST_BYTES, limit)
+            draft = self._drafts[place] = _Draft(limit, bytearray(room))
         return draft
 
     @staticmethod
@@ -132,7 +136,7 @@ class Batching:
             draft.limit_bytes = max(draft.limit_bytes, wanted)
         if wanted > draft.limit_bytes:
             return False
-        grown = min(max(4 * len(draft.out), wanted), draft.limit_bytes)
+        grown = min(max(8 * len(draft.out), wanted), draft.limit_bytes)
         draft.out.extend(bytes(grown - len(draft.out)))
         return True
 

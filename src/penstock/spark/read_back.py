@@ -21,6 +21,8 @@ from penstock.wire.messages.fetch import (
 )
 
 _FETCH_BYTES: Final = 4 * 1024 * 1024
+_ANSWER_BYTES: Final = 64 * 1024
+"""What an answer takes besides its records."""
 _LIMIT_BYTES: Final = 256 * 1024 * 1024
 _WAIT_MS: Final = 500
 _EMPTY_FETCHES: Final = 60
@@ -50,10 +52,14 @@ def written_batches(
 def _own_batches(
     client: Client, place: TopicPartition, transaction: Transaction, found: Resumed
 ) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Those that are not replicated yet are waited for; what others write is passed over."""
+    """Those that are not replicated yet are waited for; what others write is passed over.
+
+    A batch is a view that is good until the next one is asked for.
+    """
     left, position, empty = found.rows, found.start_offset, 0
+    room = bytearray(_FETCH_BYTES + _ANSWER_BYTES)
     while left > 0:
-        fetched = _fetched(client, place, position)
+        fetched = _fetched(client, place, position, room)
         before = position
         for at, header in batches(fetched):
             position = header.next_offset
@@ -74,7 +80,7 @@ def _own_batches(
             raise NoAnswer(f"{place}: {left} rows of the transaction are not replicated")
 
 
-def _fetched(client: Client, place: TopicPartition, position: int) -> Buffer:
+def _fetched(client: Client, place: TopicPartition, position: int, room: bytearray) -> Buffer:
     def attempt() -> Buffer:
         topic = client.topic(place.topic)
         asked = FetchPartition(
@@ -89,7 +95,8 @@ def _fetched(client: Client, place: TopicPartition, position: int) -> Buffer:
             max_bytes=_FETCH_BYTES,
             topics=[FetchTopic(topic=place.topic, topic_id=topic.id, partitions=[asked])],
         )
-        response = client.connection(ToLeader(place)).call(request, FetchResponse)
+        connection = client.connection(ToLeader(place))
+        response = connection.receive(connection.send(request, FetchResponse), into=room)
         check(response.error_code, f"fetch of {place}")
         for answer in response.responses:
             for each in answer.partitions:
