@@ -41,7 +41,9 @@ READ_TUNED = {
     "kafka.fetch.max.bytes": "67108864",
     "kafka.check.crcs": "false",
 }
-SIZES = {"100 B": (100, 1_500_000), "1 KB": (1_000, 300_000)}
+SIZES = {"100 B": (100, 1_500_000, 10_000), "1 KB": (1_000, 300_000, 2_000)}
+"""Bytes of a value, rows, and rows that Spark hands to Python at a time: megabytes at most."""
+ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 TIMES = 3
 """So often the rows are in the topic that is copied: a query's start takes seconds of its own."""
 AIMS = {"batch write": ">= 1.0", "exactly-once copy": ">= 0.8"}
@@ -134,7 +136,8 @@ def main(argv: list[str]) -> None:
         assert spark.sparkContext._jvm is not None
         jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
         bench = Bench(spark, broker.bootstrap, jvm, broker.pids[0])
-        for label, (size, number) in SIZES.items():
+        for label, (size, number, at_a_time) in SIZES.items():
+            spark.conf.set(ARROW_ROWS, at_a_time)
             data = rows(spark, size, wanted := int(number * asked.scale))
             with bench.topic() as source:
                 for _ in range(TIMES):
