@@ -14,6 +14,7 @@ EXTENSIONS = [
     Extension(
         name,
         [f"src/{name.replace('.', '/')}.c"],
+        depends=["src/penstock/spark/decode/_crc32c.h"],
         py_limited_api=True,
         optional=True,  # so that nobody looks for its file afterwards
     )

@@ -21,12 +21,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from peers.spark_session import spark_session
 from penstock.client.address import Address
-from penstock.client.isolation import visible_batches
-from penstock.record.batch import HEADER_BYTES
 from penstock.spark.client_settings import ClientSettings
 from penstock.spark.decode.columns import PartitionColumns, Wanted
 from penstock.spark.decode.decoder import NATIVE
 from penstock.spark.decode.vectorised import VectorisedDecoder
+from penstock.spark.decode.visible import Batches
 
 FORMATS = {
     "Penstock": ("penstock", {}),
@@ -137,12 +136,9 @@ def decoders() -> None:
             def decode(kind: type = kind, fetched: bytes = fetched) -> None:
                 decoder = kind(Wanted(), with_headers=False)
                 columns = PartitionColumns("topic", 0, with_headers=False)
-                batches = (
-                    (header, each[HEADER_BYTES:])
-                    for header, each in visible_batches(fetched, None, 1 << 30)
-                    if each is not None
-                )
-                for decoded in (*decoder.decode(batches), *decoder.rest()):
+                batches = Batches(Wanted(), [], check_crcs=True, scratch=None)
+                found = decoder.decode(memoryview(fetched), batches, plain=True)
+                for decoded in (*found, *decoder.rest()):
                     columns.completed(decoded)
 
             took_us = best_s(decode) / records * 1e6

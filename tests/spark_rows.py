@@ -35,7 +35,10 @@ class Lab:
     def numbers(self, topic: str, count: int, partition: int = 0) -> None:
         """Write so many records to one partition."""
         records = [Record(b"%d" % n, partition=partition) for n in range(count)]
-        self.rdkafka.produce(topic, records)
+        # A new one each time: an old one may not know a partition yet that was just added.
+        client = LibrdkafkaClient(self.penstock.bootstrap)
+        client.produce(topic, records)
+        client.close()
 
     def wait_for_rows(self, table: str, count: int) -> None:
         wait_until(lambda: self.spark.table(table).count() >= count, 60, f"{count} rows")

@@ -12,10 +12,11 @@ from confluent_kafka import Producer
 
 from clients.brokers import Target
 from clients.protocol import CODECS, Codec, Record
-from contract.conftest import Referee
+from clients.referee import Referee
 from penstock.client.address import parse_addresses
 from penstock.client.offsets import Isolation
 from penstock.client.refusal import BrokerRefused, NoAnswer
+from penstock.spark.batch_reader import batch_reader
 from penstock.spark.bounds import FROM_EARLIEST, Offsets, Times
 from penstock.spark.client_settings import ClientSettings
 from penstock.spark.cluster import Client
@@ -239,3 +240,32 @@ def test_ranges_side_by_side_hold_each_record_once(
         for row in rows(read_range(OffsetRange(place, start, end), settings(target)))
     ]
     assert found == list(range(185))
+
+
+def tasks(target: Target, topic: str, **options: str) -> list[tuple[int, int]]:
+    """Start and end of the ranges that a batch read is cut into."""
+    given = {"kafka.bootstrap.servers": target.bootstrap, "subscribe": topic}
+    read, _ = batch_settings(Options(given | options))
+    return [(each.value.start, each.value.end) for each in batch_reader(read).partitions()]
+
+
+def test_a_batch_is_planned_within_what_there_is(
+    target: Target, referee: Referee, topic: str
+) -> None:
+    referee.create_topic(topic)
+    referee.produce(topic, written(50))
+    referee.delete_records(topic, 0, 20)
+    assert tasks(target, topic) == [(20, 50)]
+    for option, offset, words in [
+        ("startingOffsets", 5, "starts at offset 20, not at 5"),
+        ("startingOffsets", 51, "ends at offset 50, not at 51"),
+        ("endingOffsets", 60, "ends at offset 50, not at 60"),
+    ]:
+        given = {option: f'{{"{topic}": {{"0": {offset}}}}}'}
+        with pytest.raises(DataLoss, match=words):
+            tasks(target, topic, **given)
+        lenient = tasks(target, topic, **given, failOnDataLoss="false")
+        assert lenient == ([] if offset == 51 else [(20, 50)])
+    assert tasks(target, topic, minPartitions="3") == [(20, 30), (30, 40), (40, 50)]
+    with pytest.raises(BrokerRefused, match="topic no-such-topic does not exist"):
+        tasks(target, "no-such-topic")

@@ -11,7 +11,6 @@ from confluent_kafka.admin import (
     AdminClient,
     ScramCredentialInfo,
     ScramMechanism,
-    UserScramCredentialAlteration,
     UserScramCredentialUpsertion,
 )
 
@@ -74,15 +73,12 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     settings.update(listener_settings(ports, cluster._controller_ports[0], folder))
     with cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-        mechanisms = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
-        users: list[UserScramCredentialAlteration] = [
-            UserScramCredentialUpsertion(
-                "bob, the =", ScramCredentialInfo(each, 4096), b"scr\xc3\xa4m"
+        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+            credential = UserScramCredentialUpsertion(
+                "bob, the =", ScramCredentialInfo(mechanism, 4096), "scräm".encode()
             )
-            for each in mechanisms
-        ]
-        for future in admin.alter_user_scram_credentials(users).values():
-            future.result(20)
+            for future in admin.alter_user_scram_credentials([credential]).values():
+                future.result(20)
         producer = Producer({"bootstrap.servers": cluster.bootstrap})
         for n in range(3):
             producer.produce(PLACE.topic, b"%d" % n)

@@ -6,9 +6,10 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -20,6 +21,7 @@ from penstock.errors import ConfigError
 from penstock.metadata.refusal import (
     BadVersion,
     ConnectionLost,
+    DataTooLarge,
     NotConnected,
     SessionExpired,
     StoreUnavailable,
@@ -36,6 +38,7 @@ from penstock.metadata.store import (
 from penstock.metadata.zookeeper.opening import open_store
 from penstock.metadata.zookeeper.session_file import FILE_NAME
 from penstock.metadata.zookeeper.store import ZooKeeperStore
+from penstock.metadata.zookeeper.translation import MAX_DATA_BYTES
 from penstock.testing.metadata_store import Inbox, refusal
 from zookeeper_faults import run_unblocked, stopped
 
@@ -281,6 +284,25 @@ def test_a_key_of_a_session_that_is_over_is_no_obstacle(connect: str, tmp_path: 
     asyncio.run(scenario())
 
 
+def test_what_could_not_be_closed_goes_at_the_next_start(
+    zookeeper: ZooKeeper, connect: str, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with opened(connect, tmp_path, timeout_ms=4000) as store:
+            await store.create("/mine", ephemeral=True)
+            zookeeper.kill(0)
+            began = time.monotonic()
+        assert time.monotonic() - began < 3
+        assert (tmp_path / FILE_NAME).exists()
+        come_back(zookeeper)
+        async with opened(connect) as other:
+            assert await other.exists("/mine")
+            async with opened(connect, tmp_path) as store:
+                assert not await store.exists("/mine")
+
+    asyncio.run(scenario())
+
+
 def test_a_copy_of_the_data_does_not_end_the_session(connect: str, tmp_path: Path) -> None:
     original, copied = tmp_path / "original", tmp_path / "copy"
     original.mkdir()
@@ -309,6 +331,26 @@ def test_a_stale_version_fails_the_whole_multi(connect: str) -> None:
             )
             assert (error.path, error.index) == ("/epoch", 1)
             assert not await store.exists("/decided")
+
+    run_unblocked(scenario)
+
+
+def test_what_zookeeper_would_hang_up_on_is_not_sent(connect: str) -> None:
+    most, more = bytes(MAX_DATA_BYTES), bytes(MAX_DATA_BYTES + 1)
+
+    async def scenario() -> None:
+        async with opened(connect) as store:
+            states = states_of(store)
+            await store.create("/a", most)
+            assert (await store.get("/a")).data == most
+            await refusal(DataTooLarge, store.set("/a", more))
+            half = bytes(MAX_DATA_BYTES // 2 + 1)
+            answers = await store.multi_many(
+                [[Create("/b")], [Set("/b", half), Set("/b", half)], [], [Create("/c", most)]]
+            )
+            assert [answers[0], *answers[2:]] == [["/b"], [], ["/c"]]
+            assert isinstance(answers[1], DataTooLarge)
+            assert states._items.empty()
 
     run_unblocked(scenario)
 
@@ -425,6 +467,99 @@ def test_a_server_that_hangs_is_left_before_the_session_is_over(three_servers: Z
                 assert await store.exists("/mine")
 
     run_unblocked(scenario)
+
+
+@pytest.mark.parametrize("faults", [4, pytest.param(60, marks=pytest.mark.soak)])
+def test_no_change_is_missed_whatever_happens_to_the_servers(
+    three_servers: ZooKeeper, faults: int
+) -> None:
+    """A reader that reads when told, and once connected, ends at the last of many writes."""
+    chance = Random(faults)
+
+    async def scenario() -> None:
+        path = f"{three_servers.connect}/test/{next(chroots)}"
+        async with opened(path, timeout_ms=3000) as reader, opened(path, timeout_ms=3000) as writer:
+            following = Following(reader)
+            await writer.create("/a", b"0")
+            await reader.watch(following.look, data=["/a"])
+            reader.watch_session(following.look)
+            following.look()
+            async with asyncio.TaskGroup() as tasks:
+                follow = tasks.create_task(following.run())
+                for _ in range(faults):
+                    server = chance.randrange(3)
+                    writing = tasks.create_task(keep_writing(writer))
+                    if chance.random() < 0.5:
+                        with stopped(three_servers.pids[server]):
+                            await following.several_more(chance.randrange(3))
+                    else:
+                        three_servers.kill(server)
+                        await following.several_more(chance.randrange(3))
+                        three_servers._processes[server].start()
+                    await following.several_more(5)
+                    writing.cancel()
+                last = await written_last(writer)
+                await following.until(last)
+                follow.cancel()
+
+    run_unblocked(scenario)
+
+
+class Following:
+    """Reads `/a` whenever it is told to look; fails if it ever sees time go back."""
+
+    def __init__(self, store: ZooKeeperStore) -> None:
+        self._store = store
+        self._look, self._seen = asyncio.Event(), asyncio.Condition()
+        self.value = -1
+
+    def look(self, *_: object) -> None:
+        self._look.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._look.wait()
+            self._look.clear()
+            try:
+                value = int((await self._store.get("/a")).data or b"")
+            except StoreUnavailable:
+                continue  # it will be told that there is a connection again
+            assert value >= self.value
+            self.value = value
+            async with self._seen:
+                self._seen.notify_all()
+
+    async def until(self, value: int) -> None:
+        async with asyncio.timeout(20), self._seen:
+            await self._seen.wait_for(lambda: self.value >= value)
+
+    async def several_more(self, count: int) -> None:
+        await self.until(self.value + count)
+
+
+async def keep_writing(store: ZooKeeperStore) -> None:
+    """Count on, at versions that were read: what is in doubt is looked at, not repeated."""
+    while True:
+        with suppress(StoreUnavailable, BadVersion):
+            node = await store.get("/a")
+            await store.set("/a", b"%d" % (int(node.data or b"") + 1), node.version)
+        await connected(store)
+
+
+async def written_last(store: ZooKeeperStore) -> int:
+    while True:
+        await connected(store)
+        with suppress(StoreUnavailable):
+            return int((await store.set("/a", b"1000000")).data or b"")
+
+
+async def connected(store: ZooKeeperStore) -> None:
+    came = asyncio.Event()
+    news = store.watch_session(lambda _: came.set())
+    while store.session_state is not CONNECTED:
+        await came.wait()
+        came.clear()
+    news.cancel()
 
 
 def test_a_closed_store_says_so(connect: str) -> None:

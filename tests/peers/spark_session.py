@@ -37,6 +37,7 @@ def spark_session(
     builder = SparkSession.builder.master(f"local[{cores}]").appName("penstock")
     for name, value in {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -15,10 +15,12 @@ COMMANDS = {
     "serve": "Run a broker.",
     "stop": "Stop a broker that runs in a directory.",
     "topic": "List, describe, create, alter and delete topics.",
+    "partition": "Look at the replicas of partitions.",
     "group": "List, describe, reset and delete consumer groups.",
     "produce": "Write records to a topic.",
     "consume": "Read records of a topic.",
     "log": "Look into log directories: dump, verify, adopt.",
+    "cluster": "Run several brokers and ZooKeeper on this machine.",
     "metadata": "Save and restore a single broker's metadata.",
 }
 """Name and what `penstock --help` says of it; its code is `penstock.cli.<name>`."""

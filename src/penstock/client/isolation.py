@@ -39,7 +39,7 @@ def visible_batches(
         while ahead and ahead[-1].first_offset <= header.last_offset:
             undone.add(ahead.pop().producer_id)
         if header.is_control:
-            if _is_abort(batch, header, limit_bytes):
+            if header.producer_id in undone and _is_abort(batch, header, limit_bytes):
                 undone.discard(header.producer_id)
             yield header, None
         elif header.is_transactional and header.producer_id in undone:

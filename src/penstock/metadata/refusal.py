@@ -55,6 +55,13 @@ class AccessDenied(StoreError):
     says = "the metadata store does not permit this"
 
 
+class DataTooLarge(StoreError):
+    """More than the store takes in one operation or multi; nothing was sent."""
+
+    code = ErrorCode.INVALID_REQUEST
+    says = "is to hold more than the metadata store takes (1 MB)"
+
+
 class StoreUnavailable(StoreError):
     """The family of those that come and go with the connection. Once the session is CONNECTED
     again, read anew and decide again.

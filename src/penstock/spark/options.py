@@ -15,6 +15,7 @@ from penstock.errors import ConfigError
 KAFKA: Final = "kafka."
 """Before the settings of the Kafka client."""
 MAX_INT32: Final = (1 << 31) - 1
+MIN_INT64: Final = -(1 << 63)
 MAX_INT64: Final = (1 << 63) - 1
 
 

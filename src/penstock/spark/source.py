@@ -81,4 +81,4 @@ class PenstockSource(DataSource):
 
 def _tell(warnings: list[str]) -> None:
     for each in warnings:
-        logger.warning(each)
+        logger.warning("penstock: %s", each)

@@ -34,33 +34,39 @@ class Membership:
 
     async def join(self) -> None:
         """Register; refused if another broker has the number."""
-        self.epoch = await membership.register(
+        epoch = await membership.register(
             self._store, self._broker, self._registration(), patience_s=self._patience_s
         )
-        self._registered(self.epoch)
+        self._take(epoch)
+
+    def _take(self, epoch: int) -> None:
+        self.epoch = epoch
+        self._registered(epoch)
 
     async def run(self) -> None:
         """Register anew whenever the registration is gone: the session has expired, or the
         controller took this broker for dead.
         """
         path = paths.broker(self._broker)
-        node = await self._store.watch(lambda _: self._wake.set(), data=[path])
+        watch = await self._store.watch(lambda _: self._wake.set(), data=[path])
         session = self._store.watch_session(self._session_changed)
         try:
             while True:
                 self._wake.clear()
                 try:
-                    there = await self._store.get_many([path])
-                    if path not in there:
+                    node = (await self._store.get_many([path])).get(path)
+                    if node is None or node.ephemeral_owner != self._store.session_id:
                         logger.warning("broker %s was taken for dead: it joins anew", self._broker)
                         await self.join()
+                    elif node.created_zxid != self.epoch:  # it was in doubt, and is ours
+                        self._take(node.created_zxid)
                 except (StoreError, membership.BrokerIdInUse) as error:
                     logger.debug("broker %s is not registered: %s", self._broker, error)
                     await asyncio.sleep(RETRY_S)
                     continue
                 await self._wake.wait()
         finally:
-            node.cancel()
+            watch.cancel()
             session.cancel()
 
     def _session_changed(self, _: SessionState) -> None:

@@ -68,6 +68,7 @@ class SessionThread(KazooClient):  # type: ignore[misc]
     ) -> None:
         self._listener = listener
         self._number = 0
+        self._closed_by_server = False
         self._sending = Lock()
         super().__init__(
             hosts=in_random_order(where).addresses,  # no chroot: requests bring whole paths
@@ -96,13 +97,16 @@ class SessionThread(KazooClient):  # type: ignore[misc]
             self._call(request, result)
         return True
 
-    def end(self) -> None:
-        """Close the session at the server, if it can be reached, and stop the thread. Blocks."""
+    def end(self) -> bool:
+        """Close the session and stop the thread. Blocks. False: no server has said that it is
+        closed, and what it owns stays until it expires.
+        """
         try:
             self.stop()
             self.close()
         except KazooException as error:  # it hangs on a server; being a daemon, it may
             logger.warning("the session with ZooKeeper was not closed: %s", error)
+        return self._closed_by_server
 
     def _session_callback(self, state: str) -> None:
         """On the session's thread, at each change; from then on `submit` goes by the new state."""
@@ -112,6 +116,7 @@ class SessionThread(KazooClient):  # type: ignore[misc]
                 return
             # A loss is told before kazoo fails what was on its way: first the cause.
             if state in _CLOSED:
+                self._closed_by_server = before == KeeperState.CONNECTED
                 self._listener.expired()
             elif before == KeeperState.CONNECTED:
                 self._listener.disconnected()

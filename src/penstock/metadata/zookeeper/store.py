@@ -15,7 +15,13 @@ from typing import Any
 from kazoo.protocol.states import EventType, WatchedEvent
 
 from penstock.config.connect_string import ConnectString
-from penstock.metadata.refusal import NoNode, NotConnected, SessionExpired, StoreError
+from penstock.metadata.refusal import (
+    DataTooLarge,
+    NoNode,
+    NotConnected,
+    SessionExpired,
+    StoreError,
+)
 from penstock.metadata.store import (
     ANY_VERSION,
     NO_SESSION,
@@ -35,7 +41,7 @@ from penstock.metadata.subscriptions import Subscriptions
 from penstock.metadata.zookeeper.pipeline import Pipeline
 from penstock.metadata.zookeeper.session import Request, SessionKey, SessionThread
 from penstock.metadata.zookeeper.session_file import SessionFile
-from penstock.metadata.zookeeper.translation import Chroot, node, refusal
+from penstock.metadata.zookeeper.translation import Chroot, is_too_large, node, refusal
 
 logger = logging.getLogger(__name__)
 
@@ -149,8 +155,14 @@ class ZooKeeperStore:
         self, multis: Iterable[Sequence[Operation]]
     ) -> list[list[Answer] | StoreError]:
         wanted = list(multis)
-        answers = iter(await self._ask([self._chroot.multi(each) for each in wanted if each]))
-        return [self._written(each, next(answers)) if each else [] for each in wanted]
+        sent = [each for each in wanted if each and not is_too_large(each)]
+        answers = iter(await self._ask([self._chroot.multi(each) for each in sent]))
+        return [
+            DataTooLarge(each[0].path)
+            if is_too_large(each)
+            else self._written(each, next(answers) if each else [])
+            for each in wanted
+        ]
 
     async def close(self) -> None:
         if self._closed:
@@ -238,6 +250,8 @@ class ZooKeeperStore:
         return found
 
     async def _write(self, operation: Operation) -> Answer:
+        if is_too_large((operation,)):
+            raise DataTooLarge(operation.path)
         (answer,) = await self._ask((self._chroot.write(operation),))
         return self._chroot.written(operation, _checked(answer, operation.path))
 
@@ -270,8 +284,8 @@ class ZooKeeperStore:
                 raise SessionExpired(self._where.chroot or "/")
 
     def _end(self) -> None:
-        self._session.end()
-        if self._file is not None:
+        # A session that could not be closed is left to the next start, which ends it by its key.
+        if self._session.end() and self._file is not None:
             self._file.forget()
 
 

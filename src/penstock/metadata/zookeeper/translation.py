@@ -35,6 +35,11 @@ from penstock.metadata.zookeeper.session import Request
 
 EPHEMERAL, SEQUENTIAL = 1, 2
 
+MAX_DATA_BYTES = 1_000_000
+"""Of one request. ZooKeeper (`jute.maxbuffer`) takes 1,048,575 bytes with paths and all, and cuts
+the connection on a greater one: everything else under way would be in doubt.
+"""
+
 
 class NotSent(Exception):
     """There was no connection to send the request over."""
@@ -59,6 +64,11 @@ _OF_OTHERS = (exceptions.RolledBackError, exceptions.RuntimeInconsistency)
 
 def refusal(error: Exception, path: str) -> StoreError:
     return _REFUSALS.get(type(error), StoreError)(path)
+
+
+def is_too_large(operations: Sequence[Operation]) -> bool:
+    sizes = [len(each.data or b"") for each in operations if isinstance(each, Create | Set)]
+    return sum(sizes) > MAX_DATA_BYTES
 
 
 class Chroot:

@@ -1,4 +1,6 @@
-/* Records of a batch into Arrow's buffers, in C: see native.py, which makes the buffers.
+/* Records into Arrow's buffers, in C: see native.py, which makes the buffers. `fill` takes the payload of one
+   batch; `fill_plain` takes fetched bytes and reads plain batches itself, header and CRC included, until one
+   comes that Python must look at.
 
    Every byte is read behind a bounds check, and positions are 64 bits wide: a length (at most 31 bits)
    may carry one past the end, where the next read ends the walk. Nothing is written that the buffers
@@ -9,6 +11,7 @@
 #include <Python.h>
 #include <stdint.h>
 #include <string.h>
+#include "_crc32c.h"
 
 /* Below this size handing over the GIL costs more than the work. */
 #define LARGE_BYTES (1 << 15)
@@ -290,7 +293,14 @@ static const char *const WORDS[] = {
     [OFFSET] = "a record's offset passes 64 bits",
 };
 
-/* How many bytes one row (or header) takes in each buffer, and how many precede the first. */
+static void
+refuse(PyObject *module, Verdict verdict, const Batch *batch)
+{
+    PyErr_Format(*(PyObject **)PyModule_GetState(module), "batch at offset %lld: %s",
+                 (long long)batch->base_offset, WORDS[verdict]);
+}
+
+/* Whether the buffers hold as many rows and headers as is claimed. */
 static int
 check_room(Chunk *chunk)
 {
@@ -326,34 +336,41 @@ check_counts(const Chunk *chunk)
            && counts[CONTENT_BYTES] <= chunk->buffers[CONTENT_DATA].len;
 }
 
-static PyObject *
-filled(PyObject *module, Reader *reader, const Batch *batch, Chunk *chunk, int64_t left)
+/* A chunk's buffers held for the time of one call. */
+static int
+hold(Chunk *chunk, PyObject *buffers)
 {
+    int held = 0;
+    if (PyTuple_Size(buffers) != BUFFERS) {
+        PyErr_SetString(PyExc_ValueError, "not the buffers of a chunk");
+        return 0;
+    }
+    for (; held < BUFFERS; held++)
+        if (PyObject_GetBuffer(PyTuple_GetItem(buffers, held), &chunk->buffers[held],
+                               PyBUF_WRITABLE) < 0)
+            goto failed;
     chunk->counts = chunk->buffers[COUNTS].buf;
-    if (!check_room(chunk) || !check_counts(chunk)) {
-        PyErr_SetString(PyExc_ValueError, "the buffers are too small for rows and headers");
-        return NULL;
-    }
-    Verdict verdict;
-    if (reader->size - reader->at < LARGE_BYTES)
-        verdict = take_records(reader, batch, chunk, &left);
-    else {
-        Py_BEGIN_ALLOW_THREADS
-        verdict = take_records(reader, batch, chunk, &left);
-        Py_END_ALLOW_THREADS
-    }
-    if (verdict != FINE && verdict != FULL) {
-        PyErr_SetString(*(PyObject **)PyModule_GetState(module), WORDS[verdict]);
-        return NULL;
-    }
-    return Py_BuildValue("LL", (long long)reader->at, (long long)left);
+    if (check_room(chunk) && check_counts(chunk))
+        return 1;
+    PyErr_SetString(PyExc_ValueError, "the buffers are too small for rows and headers");
+failed:
+    while (held-- > 0)
+        PyBuffer_Release(&chunk->buffers[held]);
+    return 0;
+}
+
+static void
+release(Chunk *chunk)
+{
+    for (int each = 0; each < BUFFERS; each++)
+        PyBuffer_Release(&chunk->buffers[each]);
 }
 
 static PyObject *
 fill(PyObject *module, PyObject *args)
 {
     Py_buffer payload;
-    PyObject *buffers;
+    PyObject *buffers, *result = NULL;
     long long at, left, rows, headers;
     long long base_offset, base_timestamp, first, end, oldest, newest;
     Batch batch;
@@ -364,23 +381,127 @@ fill(PyObject *module, PyObject *args)
     batch.base_offset = base_offset;
     batch.base_timestamp = base_timestamp;
     batch.first = first, batch.end = end, batch.oldest = oldest, batch.newest = newest;
-    PyObject *result = NULL;
     Chunk chunk = {.rows = rows, .headers = headers};
-    int held = 0;
-    if (PyTuple_Size(buffers) != BUFFERS || at < 0 || at > payload.len) {
-        PyErr_SetString(PyExc_ValueError, "not the buffers of a chunk, or a place outside the payload");
-        goto done;
+    if (at < 0 || at > payload.len)
+        PyErr_SetString(PyExc_ValueError, "a place outside the payload");
+    else if (hold(&chunk, buffers)) {
+        Reader reader = {.data = payload.buf, .size = payload.len, .at = at};
+        int64_t remaining = left;
+        Verdict verdict;
+        if (reader.size - reader.at < LARGE_BYTES)
+            verdict = take_records(&reader, &batch, &chunk, &remaining);
+        else {
+            Py_BEGIN_ALLOW_THREADS
+            verdict = take_records(&reader, &batch, &chunk, &remaining);
+            Py_END_ALLOW_THREADS
+        }
+        release(&chunk);
+        if (verdict == FINE || verdict == FULL)
+            result = Py_BuildValue("LL", (long long)reader.at, (long long)remaining);
+        else
+            refuse(module, verdict, &batch);
     }
-    for (; held < BUFFERS; held++)
-        if (PyObject_GetBuffer(PyTuple_GetItem(buffers, held), &chunk.buffers[held],
-                               PyBUF_WRITABLE) < 0)
-            goto done;
-    Reader reader = {.data = payload.buf, .size = payload.len, .at = at};
-    result = filled(module, &reader, &batch, &chunk, left);
-done:
-    while (held-- > 0)
-        PyBuffer_Release(&chunk.buffers[held]);
     PyBuffer_Release(&payload);
+    return result;
+}
+
+/* Fetched bytes: where in them the next batch lies, and where in that batch the next record if some were
+   taken already; `left` is -1 before the first. */
+typedef struct {
+    const uint8_t *data;
+    int64_t size, at, inside, left;
+    int check_crcs;
+} Fetched;
+
+typedef enum { ALL_READ, CHUNK_FULL, FOR_PYTHON, REFUSED } Pause;
+
+enum {
+    HEADER_BYTES = 61, LENGTH_END = 12, CRC_FROM = 21,
+    CODEC_BITS = 0x07, LOG_APPEND_TIME = 0x08, CONTROL = 0x20,
+};
+
+static inline uint64_t
+big_endian(const uint8_t *from, int bytes)
+{
+    uint64_t value = 0;
+    for (int each = 0; each < bytes; each++)
+        value = value << 8 | from[each];
+    return value;
+}
+
+/* Reads batch after batch; whatever is unusual in one is Python's to judge. */
+static Pause
+take_batches(Fetched *fetched, Batch *batch, Chunk *chunk, Verdict *verdict)
+{
+    for (; fetched->size - fetched->at >= HEADER_BYTES; fetched->left = -1) {
+        const uint8_t *head = fetched->data + fetched->at;
+        int64_t length = (int32_t)big_endian(head + 8, 4), size = LENGTH_END + length;
+        int attributes = (int)big_endian(head + 21, 2);
+        int32_t count = (int32_t)big_endian(head + 57, 4);
+        if (head[16] != 2 || size < HEADER_BYTES)
+            return FOR_PYTHON;
+        if (size > fetched->size - fetched->at)
+            return ALL_READ;
+        int is_control = (attributes & CONTROL) != 0;
+        if (!is_control && (attributes & CODEC_BITS || count < 0))
+            return FOR_PYTHON;
+        if (fetched->left < 0) {
+            if (fetched->check_crcs
+                && crc32c(head + CRC_FROM, size - CRC_FROM) != (uint32_t)big_endian(head + 17, 4))
+                return FOR_PYTHON;
+            fetched->inside = HEADER_BYTES;
+            fetched->left = count;
+        }
+        int64_t last;
+        batch->base_offset = (int64_t)big_endian(head, 8);
+        if (__builtin_add_overflow(batch->base_offset, (int32_t)big_endian(head + 23, 4), &last))
+            return FOR_PYTHON;
+        batch->append_time = (attributes & LOG_APPEND_TIME) != 0;
+        batch->base_timestamp = (int64_t)big_endian(head + (batch->append_time ? 35 : 27), 8);
+        if (batch->base_offset < batch->end && last >= batch->first && !is_control) {
+            Reader reader = {.data = head, .size = size, .at = fetched->inside};
+            *verdict = take_records(&reader, batch, chunk, &fetched->left);
+            fetched->inside = reader.at;
+            if (*verdict != FINE)
+                return *verdict == FULL ? CHUNK_FULL : REFUSED;
+        }
+        fetched->at += size;
+    }
+    return ALL_READ;
+}
+
+static PyObject *
+fill_plain(PyObject *module, PyObject *args)
+{
+    Py_buffer data;
+    PyObject *buffers, *result = NULL;
+    long long at, inside, left, rows, headers, first, end, oldest, newest;
+    Fetched fetched;
+    Batch batch = {0};
+    if (!PyArg_ParseTuple(args, "y*(LLL)p(LLLL)p(LL)O!:fill_plain", &data, &at, &inside, &left,
+                          &fetched.check_crcs, &first, &end, &oldest, &newest, &batch.with_headers,
+                          &rows, &headers, &PyTuple_Type, &buffers))
+        return NULL;
+    batch.first = first, batch.end = end, batch.oldest = oldest, batch.newest = newest;
+    fetched.data = data.buf, fetched.size = data.len;
+    fetched.at = at, fetched.inside = inside, fetched.left = left;
+    Chunk chunk = {.rows = rows, .headers = headers};
+    if (at < 0 || at > data.len || inside < 0 || inside > data.len - at)
+        PyErr_SetString(PyExc_ValueError, "a place outside the fetched bytes");
+    else if (hold(&chunk, buffers)) {
+        Pause pause;
+        Verdict verdict = FINE;
+        Py_BEGIN_ALLOW_THREADS
+        pause = take_batches(&fetched, &batch, &chunk, &verdict);
+        Py_END_ALLOW_THREADS
+        release(&chunk);
+        if (pause == REFUSED)
+            refuse(module, verdict, &batch);
+        else
+            result = Py_BuildValue("(LLL)i", (long long)fetched.at, (long long)fetched.inside,
+                                   (long long)fetched.left, (int)pause);
+    }
+    PyBuffer_Release(&data);
     return result;
 }
 
@@ -389,6 +510,7 @@ done:
 static int
 load(PyObject *module)
 {
+    crc32c_prepare();
     PyObject *invalid = PyImport_ImportModule("penstock.record.invalid");
     if (invalid == NULL)
         return -1;
@@ -418,6 +540,7 @@ clear(PyObject *module)
 
 static PyMethodDef METHODS[] = {
     {"fill", fill, METH_VARARGS, NULL},
+    {"fill_plain", fill_plain, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

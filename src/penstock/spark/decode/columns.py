@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from penstock.spark.options import MAX_INT64, MIN_INT64
+
 NAMES: Final = (
     "key",
     "value",
@@ -29,8 +31,6 @@ _TYPES: Final = (
     HEADERS,
 )
 
-MIN_INT64: Final = -(1 << 63)
-MAX_INT64: Final = (1 << 63) - 1
 MAX_MS: Final = MAX_INT64 // 1000
 """The last millisecond that Spark's microseconds reach; later ones become its last timestamp."""
 

@@ -1,15 +1,17 @@
 """The decoder on the C extension: records are copied once, from the fetched bytes into Arrow's."""
 
 from collections.abc import Iterable, Iterator
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.record.batch import BatchHeader
+from penstock.record.batch import BatchHeader, read_header
 from penstock.record.record import declared_count
-from penstock.spark.decode._fill import fill
+from penstock.spark.decode._fill import fill, fill_plain
 from penstock.spark.decode.columns import HEADER, TIMESTAMP, Decoded, Wanted, readable_names
+from penstock.spark.decode.visible import Batches
 from penstock.types import Buffer
 
 ROWS: Final = 1 << 16
@@ -17,6 +19,16 @@ HEADERS: Final = 1 << 18
 DATA_BYTES: Final = 8 << 20
 """At most so many rows, headers and bytes of values leave at once; one record may have more."""
 _COUNTERS: Final = 10
+_START: Final = (0, 0, -1)
+"""The first batch, nothing of it taken yet."""
+
+
+class Pause(IntEnum):
+    """Why `fill_plain` came back, as `_fill.c` numbers it."""
+
+    ALL_READ = 0
+    CHUNK_FULL = 1
+    FOR_PYTHON = 2
 
 
 class NativeDecoder:
@@ -29,7 +41,34 @@ class NativeDecoder:
         self.wanted, self._with_headers = wanted, with_headers
         self._chunk: _Chunk | None = None
 
-    def decode(self, batches: Iterable[tuple[BatchHeader, Buffer]]) -> Iterator[Decoded]:
+    def decode(self, fetched: memoryview, batches: Batches, *, plain: bool) -> Iterator[Decoded]:
+        """Records of fetched bytes; `plain` tells that no batch is hidden but control batches.
+
+        Then most batches never come to Python. Those that do are judged by `batches`.
+        """
+        if not plain:
+            yield from self.decode_batches(batches(fetched))
+            return
+        place = _START
+        while True:
+            chunk = self._chunk or self._new(HEADERS, DATA_BYTES)
+            place, pause = fill_plain(
+                fetched, place, batches.check_crcs, self.wanted, self._with_headers,
+                chunk.room, chunk.buffers,
+            )  # fmt: skip
+            match Pause(pause):
+                case Pause.ALL_READ:
+                    return
+                case Pause.CHUNK_FULL:
+                    yield from self._emptied(len(fetched) - place[0])
+                case Pause.FOR_PYTHON:
+                    at = place[0]
+                    end = at + read_header(fetched, at).size_bytes
+                    yield from self.decode_batches(batches(fetched[at:end]))
+                    place = (end, 0, -1)
+
+    def decode_batches(self, batches: Iterable[tuple[BatchHeader, Buffer]]) -> Iterator[Decoded]:
+        """Records of payloads that Python has decompressed."""
         for header, payload in batches:
             at, left = 0, declared_count(header)
             append_time = header.is_log_append_time
@@ -43,18 +82,21 @@ class NativeDecoder:
                 )  # fmt: skip
                 if not left:
                     break
-                if chunk.rows:
-                    yield from self.rest()
-                else:
-                    # A record that fits no usual chunk: everything that is left surely holds it.
-                    size = len(payload) - at
-                    self._new(size, size)
+                yield from self._emptied(len(payload) - at)
 
     def rest(self) -> Iterator[Decoded]:
         """What was decoded and not given away yet."""
         chunk, self._chunk = self._chunk, None
         if chunk is not None and chunk.rows:
             yield chunk.decoded()
+
+    def _emptied(self, bytes_left: int) -> Iterator[Decoded]:
+        """Room for the next record: what is full leaves, and what is too small becomes larger."""
+        if self._chunk is not None and self._chunk.rows:
+            yield from self.rest()
+        else:
+            # A record that fits no usual chunk: one for everything that is left surely holds it.
+            self._new(bytes_left, bytes_left)
 
     def _new(self, headers: int, data_bytes: int) -> "_Chunk":
         self._chunk = _Chunk(headers if self._with_headers else 0, data_bytes)

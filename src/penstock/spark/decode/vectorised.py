@@ -12,18 +12,18 @@ import pyarrow as pa
 
 from penstock.record.batch import BatchHeader
 from penstock.record.invalid import InvalidRecord
-from penstock.record.record import declared_count, records_of_payload
+from penstock.record.record import Record, declared_count, records_of_payload
 from penstock.spark.decode.columns import (
     HEADER,
     HEADERS,
-    MAX_INT64,
     MAX_MS,
-    MIN_INT64,
     TIMESTAMP,
     Decoded,
     Wanted,
     readable_names,
 )
+from penstock.spark.decode.visible import Batches
+from penstock.spark.options import MAX_INT64, MIN_INT64
 from penstock.types import Buffer
 
 GROUP_BYTES: Final = 16 << 20
@@ -34,6 +34,8 @@ _VARINT_BYTES: Final = 5
 _VARLONG_BYTES: Final = 10
 _LAST_BYTES: Final = {_VARINT_BYTES: 1 << (32 - 4 * 7), _VARLONG_BYTES: 1 << (64 - 9 * 7)}
 """A number's last byte is below this, else it passes 32 or 64 bits."""
+_MOST_HEADERS: Final = 100
+"""A record with more is read faster one by one: each n-th header costs a round of vectors."""
 
 Batch: TypeAlias = tuple[BatchHeader, Buffer]
 Ints: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
@@ -45,14 +47,18 @@ class VectorisedDecoder:
     def __init__(self, wanted: Wanted, *, with_headers: bool) -> None:
         self.wanted, self._with_headers = wanted, with_headers
 
-    def decode(self, batches: Iterable[Batch]) -> Iterator[Decoded]:
+    def decode(self, fetched: memoryview, batches: Batches, *, plain: bool) -> Iterator[Decoded]:  # noqa: ARG002 - its twin's
+        """Records of fetched bytes, of those batches that `batches` lets through."""
+        return self.decode_batches(batches(fetched))
+
+    def decode_batches(self, batches: Iterable[Batch]) -> Iterator[Decoded]:
         for group in _groups(batches):
             decoded = self._decoded(group)
             if len(decoded.offset):
                 yield decoded
 
     def rest(self) -> Iterator[Decoded]:
-        """Nothing: see `decode`."""
+        """Nothing: all was given away at once."""
         return iter(())
 
     def _decoded(self, group: list[Batch]) -> Decoded:
@@ -130,9 +136,9 @@ def decoded_plainly(group: Iterable[Batch], wanted: Wanted, *, with_headers: boo
     first, end, oldest, newest = wanted
     found, kinds = [], []
     for header, payload in group:
-        for record in records_of_payload(bytes(payload), header):
+        for record in _told(header, records_of_payload(bytes(payload), header)):
             if not MIN_INT64 <= record.offset <= MAX_INT64:
-                raise InvalidRecord("a record's offset passes 64 bits")
+                raise InvalidRecord(f"batch at offset {header.base_offset}: passes 64 bits")
             record.timestamp = max(min(record.timestamp, MAX_INT64), MIN_INT64)
             if first <= record.offset < end and oldest <= record.timestamp <= newest:
                 found.append(record)
@@ -154,6 +160,14 @@ def decoded_plainly(group: Iterable[Batch], wanted: Wanted, *, with_headers: boo
         pa.array(kinds, pa.int32()),
         headers,
     )
+
+
+def _told(header: BatchHeader, found: Iterator[Record]) -> Iterator[Record]:
+    """The same records; what is wrong with one is told with its batch."""
+    try:
+        yield from found
+    except InvalidRecord as error:
+        raise InvalidRecord(f"batch at offset {header.base_offset}: {error}") from None
 
 
 def _groups(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
@@ -263,7 +277,7 @@ def _places(data: np.ndarray, at: Ints) -> tuple[_Place, Ints]:
 def _headers(data: np.ndarray, at: Ints, *, wanted: bool) -> tuple[_Headers, Ints]:
     """The n-th headers of all records at once, for each n: most records have few."""
     left, at = _numbers(data, at, _VARINT_BYTES)
-    if (left < 0).any():
+    if (left < 0).any() or (left > _MOST_HEADERS).any():
         raise _SuspiciousError
     taken: list[tuple[Ints, _Place, _Place]] = []
     rows = np.flatnonzero(left)

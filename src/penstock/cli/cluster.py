@@ -1,0 +1,149 @@
+"""`penstock cluster`: several brokers and a ZooKeeper on this machine."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from penstock.config.connect_string import ConnectString
+from penstock.errors import ConfigError
+from penstock.local.cluster import LocalCluster, Plan, free_port
+
+DIRECTORY = click.option(
+    "--dir",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("penstock-cluster"),
+    show_default=True,
+    help="Where everything of the cluster is kept.",
+)
+
+
+@click.group()
+def cluster() -> None:
+    """Run a cluster on this machine, for development and tests."""
+
+
+@cluster.command("start")
+@click.option("--brokers", type=click.IntRange(1, 200), default=3, show_default=True)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65000),
+    default=9092,
+    show_default=True,
+    help="Of the first broker; the others have those after it.",
+)
+@DIRECTORY
+@click.option("--chroot", default="", help="Keep the cluster's nodes under this path.")
+@click.option("--zookeeper", "given", help="HOST:PORT[/CHROOT] of a ZooKeeper that runs already.")
+@click.option(
+    "--own-addresses",
+    is_flag=True,
+    help="A loopback address for each broker: 127.0.0.11, .12 and so on.",
+)
+@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="For all brokers.")
+def start(
+    brokers: int,
+    port: int,
+    directory: Path,
+    chroot: str,
+    given: str | None,
+    own_addresses: bool,
+    pairs: tuple[str, ...],
+) -> None:
+    """Start a cluster, or what is down of one that was started in DIR before.
+
+    When all brokers are ready it prints one JSON object: bootstrap, zookeeper, pids.
+    """
+    found = LocalCluster.find(directory)
+    if found is None:
+        plan = planned(brokers, port, chroot, given, own_addresses=own_addresses, pairs=pairs)
+        found = LocalCluster.create(directory, plan)
+    found.start()
+    print(
+        msgspec.json.encode(
+            {
+                "bootstrap": found.plan.bootstrap,
+                "zookeeper": found.plan.connect,
+                "pids": {str(broker): pid for broker, pid in found.pids().items()},
+            }
+        ).decode()
+    )
+
+
+def planned(
+    brokers: int,
+    port: int,
+    chroot: str,
+    given: str | None,
+    *,
+    own_addresses: bool,
+    pairs: tuple[str, ...],
+) -> Plan:
+    settings = dict(setting(pair) for pair in pairs)
+    if chroot and not chroot.startswith("/"):
+        raise ConfigError(f"--chroot {chroot}: a path begins with a slash")
+    if given is not None:
+        where = ConnectString.parse(given)
+        if chroot and where.chroot:
+            raise ConfigError("--chroot: --zookeeper names one already")
+        address, own_port, chroot = where.addresses, None, chroot or where.chroot
+    else:
+        own_port = free_port()
+        address = f"127.0.0.1:{own_port}"
+        chroot = ConnectString.parse(f"{address}{chroot}").chroot
+    return Plan(
+        brokers=brokers,
+        port=port,
+        zookeeper=address,
+        zookeeper_port=own_port,
+        chroot=chroot,
+        own_addresses=own_addresses,
+        settings=settings,
+    )
+
+
+def setting(pair: str) -> tuple[str, str]:
+    name, equals, value = pair.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {pair}: not KEY=VALUE")
+    return name, value
+
+
+@cluster.command("stop")
+@DIRECTORY
+@click.option("--broker", type=int, help="Only this one.")
+@click.option("--kill", is_flag=True, help="With SIGKILL: no goodbye, as in a crash.")
+def stop(directory: Path, broker: int | None, kill: bool) -> None:
+    """Stop a cluster, or one of its brokers; the data stay."""
+    there(directory).stop(broker, kill=kill)
+
+
+@cluster.command("status")
+@DIRECTORY
+@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table")
+def status(directory: Path, output: str) -> None:
+    """Show which processes of a cluster run."""
+    found = there(directory)
+    pids = found.pids()
+    if output == "json":
+        told = {
+            "bootstrap": found.plan.bootstrap,
+            "zookeeper": found.plan.connect,
+            "zookeeper_pid": found.zookeeper_pid,
+            "pids": {str(broker): pid for broker, pid in pids.items()},
+            "down": [each for each in range(found.plan.brokers) if each not in pids],
+        }
+        print(msgspec.json.encode(told).decode())
+        return
+    kept = "another's" if found.plan.zookeeper_port is None else (found.zookeeper_pid or "down")
+    print(f"ZooKeeper  {found.plan.connect:<24} {kept}")
+    for broker in range(found.plan.brokers):
+        print(f"broker {broker:<3} {found.plan.address(broker):<24} {pids.get(broker, 'down')}")
+
+
+def there(directory: Path) -> LocalCluster:
+    found = LocalCluster.find(directory)
+    if found is None:
+        raise ConfigError(f"--dir {directory}: no cluster was started there")
+    return found

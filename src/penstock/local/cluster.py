@@ -1,0 +1,180 @@
+"""A cluster in one directory: what it is to be, and which of its processes run.
+
+`cluster.json` holds both. Starting again brings back what is down, with the data it had.
+"""
+
+import socket
+import sys
+from pathlib import Path
+
+import msgspec
+
+from penstock.broker.state_file import FILE_NAME as BROKER_FILE
+from penstock.broker.state_file import read_state
+from penstock.errors import ConfigError
+from penstock.local import zookeeper
+from penstock.local.process import Started, end, last_line, start, turns
+
+FILE_NAME = "cluster.json"
+START_S = 60.0
+STOP_S = 30.0
+FIRST_ADDRESS = 11
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for when the cluster was first started."""
+
+    version: int = 1
+    brokers: int
+    port: int
+    zookeeper: str
+    """Where it is, without the chroot."""
+    zookeeper_port: int | None = None
+    """The port of a server that belongs to the cluster; None: somebody else's is used."""
+    chroot: str = ""
+    own_addresses: bool = False
+    settings: dict[str, str] = {}
+
+    def address(self, broker: int) -> str:
+        host = f"127.0.0.{FIRST_ADDRESS + broker}" if self.own_addresses else "127.0.0.1"
+        return f"{host}:{self.port + broker}"
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(self.address(broker) for broker in range(self.brokers))
+
+    @property
+    def connect(self) -> str:
+        return f"{self.zookeeper}{self.chroot}"
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True):
+    plan: Plan
+    zookeeper: Started | None = None
+    brokers: dict[int, Started] = {}
+
+
+class LocalCluster:
+    """The cluster of a directory. One command at a time works on it."""
+
+    def __init__(self, directory: Path, file: _File) -> None:
+        self.directory, self._file = directory, file
+
+    @classmethod
+    def find(cls, directory: Path) -> "LocalCluster | None":
+        path = directory / FILE_NAME
+        if not path.exists():
+            return None
+        try:
+            file = msgspec.json.decode(path.read_bytes(), type=_File)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise ConfigError(f"{path}: {error}") from None
+        if file.plan.version > Plan.__struct_defaults__[0]:
+            raise ConfigError(f"{path} was written by a newer version of penstock")
+        return cls(directory, file)
+
+    @classmethod
+    def create(cls, directory: Path, plan: Plan) -> "LocalCluster":
+        directory.mkdir(parents=True, exist_ok=True)
+        cluster = cls(directory, _File(plan=plan))
+        cluster._save()
+        return cluster
+
+    @property
+    def plan(self) -> Plan:
+        return self._file.plan
+
+    def start(self) -> None:
+        """Start whatever does not run, and wait until all of it answers."""
+        plan = self.plan
+        if plan.zookeeper_port is not None:
+            self._start_zookeeper(plan.zookeeper_port)
+        starting = [broker for broker in range(plan.brokers) if not self.is_running(broker)]
+        for broker in starting:
+            self._keep(broker, start(self._serve(broker), self._output(broker)))
+        for broker in starting:
+            self._wait_until_ready(broker)
+
+    def _start_zookeeper(self, port: int) -> None:
+        if self._file.zookeeper is None or not self._file.zookeeper.is_alive():
+            folder = self.directory / "zookeeper"
+            started = start(zookeeper.command(folder, port), folder / "output")
+            self._file = msgspec.structs.replace(self._file, zookeeper=started)
+            self._save()
+        for _ in turns(START_S):
+            if zookeeper.answers(port):
+                return
+            if not self._file.zookeeper or not self._file.zookeeper.is_alive():
+                break
+        output = self.directory / "zookeeper" / "output"
+        raise ConfigError(f"ZooKeeper did not start: {last_line(output)} (see {output})")
+
+    def _serve(self, broker: int) -> list[str]:
+        settings = {
+            "broker.id": str(broker),
+            "zookeeper.connect": self.plan.connect,
+            "listeners": f"PLAINTEXT://{self.plan.address(broker)}",
+            **self.plan.settings,
+        }
+        command = [sys.executable, "-m", "penstock", "serve", "--dir", str(self.folder(broker))]
+        for name, value in settings.items():
+            command += ["--set", f"{name}={value}"]
+        return command
+
+    def _wait_until_ready(self, broker: int) -> None:
+        started = self._file.brokers[broker]
+        for _ in turns(START_S):
+            state = read_state(self.folder(broker))
+            if state is not None and state.pid == started.pid:
+                return
+            if not started.is_alive():
+                break
+        output = self._output(broker)
+        raise ConfigError(f"broker {broker} did not start: {last_line(output)} (see {output})")
+
+    def stop(self, broker: int | None = None, *, kill: bool = False) -> None:
+        """End one broker, or all of them and then ZooKeeper."""
+        if broker is not None and not 0 <= broker < self.plan.brokers:
+            raise ConfigError(f"--broker {broker}: there are brokers 0 to {self.plan.brokers - 1}")
+        for number, started in self._file.brokers.items():
+            if broker in {None, number}:
+                end(started, kill=kill, patience_s=STOP_S)
+                (self.folder(number) / BROKER_FILE).unlink(missing_ok=True)
+        if broker is None and self._file.zookeeper is not None:
+            end(self._file.zookeeper, kill=kill, patience_s=STOP_S)
+
+    def is_running(self, broker: int) -> bool:
+        started = self._file.brokers.get(broker)
+        return started is not None and started.is_alive()
+
+    def pids(self) -> dict[int, int]:
+        """Of the brokers that run."""
+        known = self._file.brokers
+        return {each: known[each].pid for each in sorted(known) if known[each].is_alive()}
+
+    @property
+    def zookeeper_pid(self) -> int | None:
+        started = self._file.zookeeper
+        return started.pid if started is not None and started.is_alive() else None
+
+    def folder(self, broker: int) -> Path:
+        return self.directory / f"broker-{broker}"
+
+    def _output(self, broker: int) -> Path:
+        return self.folder(broker) / "output"
+
+    def _keep(self, broker: int, started: Started) -> None:
+        brokers = {**self._file.brokers, broker: started}
+        self._file = msgspec.structs.replace(self._file, brokers=brokers)
+        self._save()
+
+    def _save(self) -> None:
+        new = self.directory / f"{FILE_NAME}.new"
+        new.write_bytes(msgspec.json.format(msgspec.json.encode(self._file)))
+        new.replace(self.directory / FILE_NAME)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port

@@ -1,0 +1,92 @@
+"""A process that outlives the command that started it: known by its pid and the moment it began."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from penstock.errors import ConfigError
+
+POLL_S = 0.02
+
+
+class Started(msgspec.Struct, frozen=True):
+    """A pid alone is not enough: the system hands it out again after the process has gone."""
+
+    pid: int
+    began: str
+
+    def is_alive(self) -> bool:
+        return beginning(self.pid) == self.began
+
+
+def start(command: Sequence[str], output: Path) -> Started:
+    """Start it in a session of its own; what it prints is added to `output`."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    began = beginning(process.pid)
+    if began is None:
+        raise ConfigError(f"{command[0]} ended at once: {last_line(output)}")
+    return Started(process.pid, began)
+
+
+def beginning(pid: int) -> str | None:
+    """When a process began, in whatever way the system counts; None: there is none, or it is a
+    zombie that nobody has waited for.
+    """
+    _reap(pid)
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return _by_ps(pid) if not Path("/proc/self").exists() else None
+    return None if fields[0] == "Z" else fields[19]
+
+
+def _reap(pid: int) -> None:
+    """A child of ours that has ended stays a zombie until it is waited for."""
+    with suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+
+
+def _by_ps(pid: int) -> str | None:
+    shown = subprocess.run(
+        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return shown.stdout.strip() or None
+
+
+def end(started: Started, *, kill: bool, patience_s: float) -> None:
+    """SIGTERM, or SIGKILL; returns when it is gone."""
+    if not started.is_alive():
+        return
+    with suppress(ProcessLookupError):
+        os.kill(started.pid, signal.SIGKILL if kill else signal.SIGTERM)
+    for _ in turns(patience_s):
+        if not started.is_alive():
+            return
+    raise ConfigError(f"the process {started.pid} does not stop; --kill ends it")
+
+
+def turns(seconds: float) -> Iterator[None]:
+    """Turns of a wait for another process, which tells us nothing when it is ready."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        yield
+        time.sleep(POLL_S)
+
+
+def last_line(output: Path) -> str:
+    lines = output.read_text(errors="replace").splitlines() if output.exists() else []
+    return lines[-1] if lines else "it said nothing"

@@ -1,0 +1,146 @@
+"""`penstock cluster`: brokers and ZooKeeper as processes that outlive the command."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.client import KazooClient
+
+from peers.process import free_ports, wait_until
+
+pytestmark = pytest.mark.peer
+
+
+def penstock(*arguments: str, code: int = 0) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-m", "penstock", *arguments], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == code, ran.stderr
+    assert "Traceback" not in ran.stderr
+    return ran.stdout if code == 0 else ran.stderr
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    directory = tmp_path_factory.mktemp("cluster") / "c"
+    yield directory
+    penstock("cluster", "stop", "--dir", str(directory), "--kill")
+
+
+@pytest.fixture(scope="module")
+def started(directory: Path) -> dict[str, object]:
+    first, *_ = free_ports(1)
+    arguments = ["--brokers", "2", "--port", str(first), "--chroot", "/myKafka"]
+    printed = penstock(
+        "cluster", "start", *arguments, "--own-addresses",
+        "--set", "default.replication.factor=2", "--dir", str(directory),
+    )  # fmt: skip
+    told: dict[str, object] = json.loads(printed)
+    return told
+
+
+def leaders(bootstrap: str) -> dict[int, list[int]]:
+    listed = AdminClient({"bootstrap.servers": bootstrap}).list_topics("t", timeout=10)
+    return {part: sorted(each.isrs) for part, each in listed.topics["t"].partitions.items()}
+
+
+def status(directory: Path) -> dict[str, object]:
+    shown = penstock("cluster", "status", "--dir", str(directory), "--format", "json")
+    told: dict[str, object] = json.loads(shown)
+    return told
+
+
+def test_a_cluster_starts_stops_in_part_and_comes_back(
+    directory: Path, started: dict[str, object]
+) -> None:
+    bootstrap, connect = str(started["bootstrap"]), str(started["zookeeper"])
+    pids = started["pids"]
+    assert isinstance(pids, dict)
+    assert sorted(pids) == ["0", "1"]
+    assert bootstrap.startswith("127.0.0.11:")
+    client = KazooClient(connect)
+    client.start()
+    try:
+        assert client.get_children("/brokers/ids") == ["0", "1"]
+    finally:
+        client.stop()
+        client.close()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for made in admin.create_topics([NewTopic("t", 2)]).values():
+        made.result()
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
+    producer.produce("t", b"before", partition=0)
+    assert producer.flush(20) == 0
+
+    before = status(directory)["pids"]
+    assert isinstance(before, dict)
+    penstock("cluster", "stop", "--dir", str(directory), "--broker", "1", "--kill")
+    assert status(directory)["down"] == [1]
+    again = json.loads(penstock("cluster", "start", "--dir", str(directory)))
+    assert again["pids"]["0"] == before["0"]
+    assert again["pids"]["1"] != before["1"]
+    wait_until(
+        lambda: all(isr == [0, 1] for isr in leaders(bootstrap).values()), 20, "both in sync"
+    )
+    assert "down" not in penstock("cluster", "status", "--dir", str(directory))
+
+
+def test_every_replica_is_shown_with_its_end_and_watermark(
+    directory: Path, started: dict[str, object]
+) -> None:
+    del directory
+    bootstrap = str(started["bootstrap"])
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic("shown", 1)])["shown"].result()
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
+    for _ in range(3):
+        producer.produce("shown", b"x", partition=0)
+    assert producer.flush(20) == 0
+
+    def ends() -> list[tuple[int, int]]:
+        shown = json.loads(
+            penstock(
+                "partition", "describe", "shown", "0", "--bootstrap", bootstrap, "--format", "json"
+            )
+        )
+        assert sorted(shown["ar"]) == [0, 1]
+        assert shown["osr"] == []
+        return [(each["log_end_offset"], each["high_watermark"]) for each in shown["replicas"]]
+
+    wait_until(lambda: ends() == [(3, 3), (3, 3)], 10, "both replicas to know what is committed")
+    text = penstock("partition", "describe", "shown", "--bootstrap", bootstrap)
+    assert "ISR" in text
+    assert "leader" in text
+
+
+def test_a_process_that_was_killed_by_others_is_seen_to_be_down(
+    directory: Path, started: dict[str, object]
+) -> None:
+    del started
+    pids = status(directory)["pids"]
+    assert isinstance(pids, dict)
+    os.kill(pids["0"], signal.SIGKILL)
+    wait_until(lambda: status(directory)["down"] == [0], 10, "broker 0 to be down")
+    penstock("cluster", "start", "--dir", str(directory))
+    assert status(directory)["down"] == []
+
+
+def test_what_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
+    nowhere = str(tmp_path / "nowhere")
+    assert "no cluster was started there" in penstock("cluster", "status", "--dir", nowhere, code=2)
+    refused = penstock("cluster", "start", "--dir", nowhere, "--chroot", "myKafka", code=2)
+    assert "--chroot myKafka" in refused
+    refused = penstock("cluster", "start", "--dir", nowhere, "--set", "nonsense", code=2)
+    assert "--set nonsense" in refused
+    refused = penstock(
+        "cluster", "start", "--dir", nowhere, "--brokers", "1", "--zookeeper", "127.0.0.1:1",
+        "--set", "zookeeper.connection.timeout.ms=300", code=2,
+    )  # fmt: skip
+    assert "zookeeper.connect" in refused
