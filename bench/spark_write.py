@@ -1,6 +1,6 @@
 """Spark's writes by format `penstock`, beside Spark's own connector, in one session on one broker.
 
-`python -m bench spark_write [--rounds N] [--scale X]`. Each round does every workload once with
+`python -m bench spark_write [--rounds N] [--scale X] [--only SIZE]`. Each round does every workload once with
 either; ratios are of medians. The connector's producer is tuned: large batches, a little linger.
 The exactly-once copy stands beside the connector's copy, which is at-least-once.
 """
@@ -126,6 +126,7 @@ def main(argv: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench spark_write")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of rows")
+    parser.add_argument("--only", choices=SIZES, help="values of this size")
     asked = parser.parse_args(argv)
     report = Report()
     with (
@@ -137,6 +138,8 @@ def main(argv: list[str]) -> None:
         jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
         bench = Bench(spark, broker.bootstrap, jvm, broker.pids[0])
         for label, (size, number, at_a_time) in SIZES.items():
+            if asked.only not in {None, label}:
+                continue
             spark.conf.set(ARROW_ROWS, at_a_time)
             data = rows(spark, size, wanted := int(number * asked.scale))
             with bench.topic() as source:
