@@ -1,7 +1,8 @@
 """Spark's writes by format `penstock`, beside Spark's own connector, in one session on one broker.
 
-`python -m bench spark_write [--rounds N] [--scale X] [--only SIZE]`. Each round does every workload once with
-either; ratios are of medians. The connector's producer is tuned: large batches, a little linger.
+`python -m bench spark_write [--rounds N] [--scale X] [--only SIZE]`. Each round does every workload
+once with either; ratios are of medians. The connector's producer is tuned: large batches, a little
+linger.
 The exactly-once copy stands beside the connector's copy, which is at-least-once.
 """
 
