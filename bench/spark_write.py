@@ -7,6 +7,7 @@ The exactly-once copy stands beside the connector's copy, which is at-least-once
 """
 
 import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -152,8 +153,10 @@ def main(argv: list[str]) -> None:
                             bench.written(data, subject),
                             bench.copied(source, subject, TIMES * wanted),
                         )
-                        if turn >= 0:
-                            for (name, aim), figures in zip(AIMS.items(), found, strict=True):
+                        for (name, aim), figures in zip(AIMS.items(), found, strict=True):
+                            rate = figures["rows/s"]
+                            print(f"{name} {label}, {subject}: {rate:,.0f} rows/s", file=sys.stderr)
+                            if turn >= 0:
                                 report.add(f"{name} {label}", subject, figures, {"rows/s": aim})
             data.unpersist()
     print(report.text())
