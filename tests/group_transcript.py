@@ -31,6 +31,7 @@ from penstock.coordinator.runtime import Runtime
 from penstock.coordinator.storage import Producer, RawRecord
 from penstock.errors import KafkaError
 from penstock.record.build import build_batch, numbered
+from penstock.record.control import build_marker
 from penstock.testing.loop import ManualLoop
 from penstock.types import Buffer, TopicPartition
 
@@ -72,6 +73,20 @@ class MemoryLog:
         if self.commits:
             self._committed = self.end_offset
         return self.end_offset
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """A marker, as the broker appends it for a transaction coordinator."""
+        marker = build_marker(
+            producer_id=producer_id,
+            producer_epoch=0,
+            committed=committed,
+            coordinator_epoch=0,
+            timestamp=0,
+        )
+        marker[:8] = self.end_offset.to_bytes(8)
+        self.batches.append(marker)
+        self.ends.append(self.end_offset + 1)
+        self._committed = self.end_offset
 
     def commit(self) -> None:
         self._committed = self.end_offset
@@ -126,7 +141,7 @@ def coordinator(
     """One that has nothing but this partition, and has not read it yet."""
     runtime: Runtime[GroupShard, StoredRecord] = Runtime(
         "offsets",
-        lambda: GroupShard(config, assignors, topics, settings),
+        lambda pending: GroupShard(config, assignors, topics, settings, pending),
         GroupFormat(),
         loop=loop,
         clock=clock,
@@ -265,7 +280,15 @@ class Story:
 
         self._wait(f"leave {' '.join(names) or static}", ticket, told)
 
-    def _commit(self, name: str, offset: str, *, generation: str = "", topic: str = "t") -> None:
+    def _commit(
+        self,
+        name: str,
+        offset: str,
+        *,
+        generation: str = "",
+        topic: str = "t",
+        producer: str = "",
+    ) -> None:
         member = "" if name == "nobody" else name
         number = int(generation or self.generations.get(name, -1))
         committed = CommittedOffset(int(offset), commit_ms=self.clock.now_ms())
@@ -273,8 +296,14 @@ class Story:
             GROUP,
             Committer(generation=number, member_id=member),
             ((TopicPartition(topic, 0), committed),),
+            Producer(int(producer), 0) if producer else None,
         )
         self._wait(f"commit {name}", ticket, lambda _: "ok")
+
+    def _end(self, producer: str, outcome: str) -> None:
+        """The transaction of a producer is committed or aborted: its marker is in the log."""
+        self.log.end_transaction(int(producer), committed=outcome == "committed")
+        self.groups.runtime.end_transaction(0, int(producer), committed=outcome == "committed")
 
     def _fetch(self) -> None:
         ticket = self.groups.fetch(GROUP, None)

@@ -67,7 +67,7 @@ def coordinator(
     """One that has nothing but this partition, and has not read it yet."""
     runtime: Runtime[TransactionShard, TransactionRecord] = Runtime(
         "transactions",
-        lambda: TransactionShard(config),
+        lambda _: TransactionShard(config),
         TransactionFormat(),
         loop=loop,
         clock=LoopClock(loop),

@@ -8,7 +8,7 @@ from differential.flat import ABSENT, Difference
 
 KRAFT = "a KRaft controller's or raft's API, which no client calls"
 LATER = "not served yet"
-FEATURES = "levels of Kafka's own metadata and of coordinators that are not served yet"
+FEATURES = "of Kafka's own metadata log, or of coordinators that are not served yet"
 ELIGIBLE_LEADERS = (
     "a new Kafka cluster with eligible leader replicas writes min.insync.replicas into its dynamic"
     " settings; ours is the default"
@@ -36,16 +36,25 @@ def _unserved(reason: str, *keys: int) -> Iterator[Expected]:
         yield Expected("ApiVersions: *", f"api_keys[[]{key}].*", reason)
 
 
+def _features(*names: str) -> Iterator[Expected]:
+    for name in names:
+        for kind in ("supported", "finalized"):
+            yield Expected("ApiVersions: *", f"{kind}_features[[]{name}.version].*", FEATURES)
+    yield Expected("ApiVersions: *", "supported_features.count", FEATURES)
+    yield Expected("ApiVersions: *", "finalized_features.count", FEATURES)
+
+
 EXPECTED: tuple[Expected, ...] = (
     *_unserved(LATER, 17, *range(29, 32), 36, *range(38, 42), *range(48, 52)),
-    *_unserved(LATER, 55, 57, 64, 68, 69, *range(76, 80), *range(88, 93)),
+    *_unserved(LATER, 55, 64, 68, 69, *range(76, 80), *range(88, 93)),
     *_unserved(KRAFT, 80, 81, *range(83, 88)),
     Expected("ApiVersions: *", "api_keys.count", LATER),
     Expected("ApiVersions: *", "api_keys[[]18].max_version", "we serve version 5, new in 4.4"),
     Expected("ApiVersions: *", "api_keys[[]28].max_version", "we serve version 6, new in 4.4"),
     Expected("ApiVersions: *", "api_keys[[]42].max_version", "we serve version 3, new in 4.4"),
-    Expected("ApiVersions: *", "supported_features*", FEATURES),
-    Expected("ApiVersions: *", "finalized_features*", FEATURES),
+    *_features("kraft", "metadata", "eligible.leader.replicas", "share", "streams"),
+    Expected("UpdateFeatures: down as old*", "*", "Kafka 4 passes allow_downgrade (v0) over"),
+    Expected("UpdateFeatures: *", "results[[]*].error_message", "nothing to say of a success"),
     Expected("*", "*.configs[[]min.insync.replicas].config_source", ELIGIBLE_LEADERS),
     Expected("*", "*.configs[[]min.insync.replicas].synonyms*", ELIGIBLE_LEADERS),
     Expected("Produce: *", "*.error_message", "every refusal says why, not some of them"),

@@ -166,5 +166,6 @@ RULES: dict[str, dict[str, Rule]] = {
         "groups.topics": TOPIC_AND_ID,
         "groups.topics.partitions": by("partition_index"),
     },
+    "UpdateFeaturesResponse": {"results": by("feature")},
     "DeleteGroupsResponse": {"results": by("group_id")},
 }

@@ -3,11 +3,13 @@
 from differential.case import Case
 from differential.cases import (
     configs,
+    features,
     fetch,
     groups,
     malformed,
     metadata,
     offsets,
+    pending_offsets,
     produce,
     producers,
     replicas,
@@ -29,4 +31,6 @@ CASES: list[Case] = [
     *replicas.CASES,
     *groups.CASES,
     *transactions.CASES,
+    *pending_offsets.CASES,
+    *features.CASES,
 ]

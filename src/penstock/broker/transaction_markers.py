@@ -57,6 +57,8 @@ class MarkerLogs:
         """Refused as an append is, and if the producer or the coordinator has been replaced."""
         partition = self._partitions.get(*where)
         partition.check_leader()
+        if verdict.bumps_epoch:
+            partition.log.producers.check_next_epoch(verdict.producer_id, verdict.producer_epoch)
         now_ms = self._clock.now_ms()
         batch = build_marker(
             producer_id=verdict.producer_id,

@@ -63,11 +63,14 @@ class Controller(Struct, frozen=True, kw_only=True):
 
 
 class Feature(Struct, frozen=True, kw_only=True):
-    """`/feature`: finalized features, of which a cluster on ZooKeeper has none."""
+    """`/feature`: the levels of features; without the status 1 there are none."""
 
     features: dict[str, int] = field(default_factory=dict)
     version: int = 2
     status: int = 1
+
+    def levels(self) -> dict[str, int]:
+        return self.features if self.status == 1 else {}
 
 
 class TopicAssignment(Struct, frozen=True, kw_only=True):

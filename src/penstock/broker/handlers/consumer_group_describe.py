@@ -5,6 +5,7 @@ been deleted are left out, as they have no name any more.
 """
 
 from penstock.broker.context import Context
+from penstock.broker.translate.consumer_protocol import not_served
 from penstock.broker.translate.operations import GROUP_OPERATIONS, NOT_ASKED
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
@@ -28,13 +29,18 @@ CONSUMER_MEMBER = 1
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, ctx: Context
 ) -> ConsumerGroupDescribeResponse | Parked[ConsumerGroupDescribeResponse]:
+    refused = not_served(ctx)
+    if refused is not None:
+        return ConsumerGroupDescribeResponse(
+            groups=[unknown(each, refused) for each in request.group_ids]
+        )
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
     tickets = [ctx.services.groups.describe_consumer(name) for name in request.group_ids]
 
     def respond(replies: list[ConsumerGroup | KafkaError]) -> ConsumerGroupDescribeResponse:
         return ConsumerGroupDescribeResponse(
             groups=[
-                DescribedGroup(group_id=name, error_code=reply.code, error_message=str(reply))
+                unknown(name, reply)
                 if isinstance(reply, KafkaError)
                 else described(reply, operations, ctx)
                 for name, reply in zip(request.group_ids, replies, strict=True)
@@ -42,6 +48,10 @@ def consumer_group_describe(
         )
 
     return answered(tickets, respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+
+
+def unknown(name: str, error: KafkaError) -> DescribedGroup:
+    return DescribedGroup(group_id=name, error_code=error.code, error_message=str(error))
 
 
 def described(group: ConsumerGroup, operations: int, ctx: Context) -> DescribedGroup:

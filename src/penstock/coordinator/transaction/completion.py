@@ -11,7 +11,7 @@ from penstock.coordinator.runtime import RETRY_MS, Runtime
 from penstock.coordinator.transaction.records import TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
 from penstock.coordinator.transaction.state import State
-from penstock.coordinator.transaction.transaction import Transaction
+from penstock.coordinator.transaction.transaction import EPOCH_BUMPS, Transaction
 from penstock.errors import KafkaError
 from penstock.loop import Loop
 from penstock.types import TopicPartition
@@ -23,6 +23,8 @@ class Verdict(msgspec.Struct, frozen=True):
     producer_id: int
     producer_epoch: int
     committed: bool
+    bumps_epoch: bool = False
+    """The epoch is the one after the transaction's (KIP-890)."""
 
 
 class Markers(Protocol):
@@ -64,6 +66,7 @@ class Completion:
             decided.producer_id,
             decided.producer_epoch,
             committed=decided.state is State.PREPARE_COMMIT,
+            bumps_epoch=decided.client_version >= EPOCH_BUMPS,
         )
         self._runtime.when_committed(
             partition,

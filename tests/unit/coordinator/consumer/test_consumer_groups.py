@@ -11,7 +11,6 @@ from penstock.coordinator.group.consumer.records import member_record
 from penstock.coordinator.group.consumer.refusal import (
     FencedMemberEpoch,
     InvalidHeartbeat,
-    InvalidRegularExpression,
     NotServed,
     StaleMemberEpoch,
     UnreleasedInstanceId,
@@ -28,6 +27,7 @@ from penstock.coordinator.group.refusal import (
     NonEmptyGroup,
     UnknownMemberId,
 )
+from penstock.coordinator.refusal import InvalidRegularExpression
 from penstock.errors import KafkaError
 from penstock.types import TopicPartition
 

@@ -24,10 +24,10 @@ from penstock.coordinator.group.consumer.records import (
     target_epoch_record,
     target_record,
 )
-from penstock.coordinator.group.consumer.regex import matching
 from penstock.coordinator.group.rebalance_log import Rebalance, also
 from penstock.coordinator.group.turn import Turn
 from penstock.coordinator.outcome import Now
+from penstock.coordinator.regex import matching
 
 
 class World(msgspec.Struct, frozen=True):
