@@ -1,5 +1,4 @@
-"""python -m bench [wire|record|log|compaction|broker|groups] [options]; without one, all but the
-last two.
+"""python -m bench [NAME] [options]; without a name, all those that need no other broker.
 
 Nothing here asserts: figures stand beside their budgets, or beside Apache Kafka's.
 """
@@ -9,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 PURE = ("wire", "record", "log", "compaction")
-BESIDE_KAFKA = ("broker", "groups")
+BESIDE_KAFKA = ("broker", "groups", "transactions")
 
 
 def main(argv: list[str]) -> int:
@@ -23,7 +22,7 @@ def main(argv: list[str]) -> int:
             print(f"-- {each}")
             import_module(f"bench.{each}").main()
     else:
-        print(f"usage: python -m bench [{'|'.join((*PURE, *BESIDE_KAFKA))}] [options of these]")
+        print(f"usage: python -m bench [{'|'.join((*PURE, *BESIDE_KAFKA))}] [options]")
         return 2
     return 0
 

@@ -107,6 +107,7 @@ class Story:
         names = [word for word in words if "=" not in word]
         self.participants.told.clear()
         getattr(self, f"_{command.replace('-', '_')}")(*names, **options)
+        self.loop.advance()
         return [*self._answers(), *self._changes()]
 
     def _answers(self) -> Iterator[str]:

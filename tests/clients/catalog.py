@@ -48,6 +48,7 @@ Need = Literal[
     "seek",
     "time past the end",
     "timestamp",
+    "transactions",
 ]
 
 _NO_ADMIN = "has no admin calls but the metadata"
@@ -68,6 +69,7 @@ CANNOT: dict[Name, dict[Need, str]] = {
         "bytes": "takes headers as arguments of a command, which hold no NUL",
         "seek": "starts anew for every read",
         "commit": "commits what it has read, or nothing",
+        "transactions": "has no transactional producer",
     },
     "franz-go": {"time past the end": _END_FOR_NONE},
     "sarama": {

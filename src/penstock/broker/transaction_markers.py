@@ -1,6 +1,7 @@
 """Writes the markers that end transactions into the partitions that this broker leads."""
 
 from collections.abc import Callable, Collection
+from functools import lru_cache
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.waiters import Parked, Waiters
@@ -19,6 +20,19 @@ from penstock.replication.partitions import Partitions
 from penstock.types import TopicPartition
 
 RETRY_MS = 500
+
+
+@lru_cache(maxsize=1)
+def marker(verdict: Verdict, coordinator_epoch: int, now_ms: int) -> bytes:
+    """The same for all participants, which take it one after the other."""
+    batch = build_marker(
+        producer_id=verdict.producer_id,
+        producer_epoch=verdict.producer_epoch,
+        committed=verdict.committed,
+        coordinator_epoch=coordinator_epoch,
+        timestamp=now_ms,
+    )
+    return bytes(batch)
 
 
 class Written:
@@ -60,13 +74,7 @@ class MarkerLogs:
         if verdict.bumps_epoch:
             partition.log.producers.check_next_epoch(verdict.producer_id, verdict.producer_epoch)
         now_ms = self._clock.now_ms()
-        batch = build_marker(
-            producer_id=verdict.producer_id,
-            producer_epoch=verdict.producer_epoch,
-            committed=verdict.committed,
-            coordinator_epoch=coordinator_epoch,
-            timestamp=now_ms,
-        )
+        batch = bytearray(marker(verdict, coordinator_epoch, now_ms))
         appended = partition.append(batch, read_header(batch), -1, now_ms, from_client=False)
         if where.topic == CONSUMER_OFFSETS:
             self._groups.runtime.end_transaction(
