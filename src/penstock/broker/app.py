@@ -33,13 +33,15 @@ from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
 from penstock.broker.metadata_store import metadata_store
 from penstock.broker.metrics import table as metrics_table
+from penstock.broker.open_questions import OpenQuestions
 from penstock.broker.peers.place import Place
 from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.replication import environment
 from penstock.broker.server import Server, bind
 from penstock.broker.state_file import BrokerState
 from penstock.broker.supervision import supervised
-from penstock.broker.transaction_markers import MarkerLogs
+from penstock.broker.transaction_markers import ClusterMarkers, MarkerLogs
+from penstock.broker.transactions import Participants
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock, SystemClock
 from penstock.config.broker import BrokerConfig
@@ -136,9 +138,25 @@ async def running(
             partitions, flusher, clock, on_replaced=lambda log: compactor.truncated(log, 0)
         )
         groups = group_coordinator(config.group, cluster, loop, clock, waiters)
-        markers = MarkerLogs(cluster, partitions, groups, waiters, flusher, clock)
+        open_questions = OpenQuestions()
+        markers = MarkerLogs(partitions, groups, waiters, flusher, clock, open_questions)
         transactions = transaction_coordinator(
-            config.transaction, cluster, loop, clock, waiters, markers
+            config.transaction,
+            cluster,
+            loop,
+            clock,
+            waiters,
+            ClusterMarkers(
+                broker_id, cluster, partitions, markers, waiters, lambda: place.marker_posts
+            ),
+        )
+        participants = Participants(
+            broker_id,
+            cluster,
+            partitions,
+            transactions,
+            waiters,
+            lambda: place.participation_posts,
         )
         codecs = {CONSUMER_OFFSETS: Codec(config.group.offsets_topic_compression_codec)}
         coordinators = Coordinators(
@@ -159,8 +177,16 @@ async def running(
             partitions,
             tasks,
             addresses=addresses,
-            make_local=lambda copying: LocalBroker(
-                broker_id, cluster, partitions, copying, waiters, compactor, coordinators, clock
+            make_local=lambda copying, alive: LocalBroker(
+                broker_id,
+                cluster,
+                partitions,
+                copying,
+                waiters,
+                compactor,
+                coordinators,
+                clock,
+                alive,
             ),
             before_cut=compactor.truncated,
             page_cache_lost=any(each.page_cache_lost for each in logs.online),
@@ -181,6 +207,8 @@ async def running(
                 producer_ids=ProducerIdPool(place.link.next_producer_id_block),
                 groups=groups,
                 transactions=transactions,
+                participants=participants,
+                open_questions=open_questions,
                 markers=markers,
                 partitions=partitions,
                 log_dir_moves=moves,

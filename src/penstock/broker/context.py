@@ -7,10 +7,12 @@ import msgspec
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.open_questions import OpenQuestions
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.peers.orders import Orders
 from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.transaction_markers import MarkerLogs
+from penstock.broker.transactions import Participants
 from penstock.broker.waiters import Waiters
 from penstock.config.broker import BrokerConfig
 from penstock.controller.controller import Controller
@@ -57,6 +59,9 @@ class Services(msgspec.Struct, frozen=True):
     producer_ids: ProducerIdPool
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    participants: Participants
+    """What writers ask the coordinators of transactions, here and elsewhere."""
+    open_questions: OpenQuestions
     markers: MarkerLogs
     partitions: Partitions
     log_dir_moves: LogDirMoves

@@ -67,6 +67,8 @@ def code(result: Written | ErrorCode) -> ErrorCode | None:
     """None while replicas are waited for."""
     if isinstance(result, ErrorCode):
         return result
+    if result.is_lost():
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return ErrorCode.NONE if result.is_committed() else None
 
 

@@ -1,0 +1,99 @@
+"""What goes to other brokers in batches: all that waits for one of them leaves together."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from typing import Generic, Protocol, TypeVar
+
+from penstock.broker.peers.connection import PeerConnection
+from penstock.client.address import Address
+from penstock.errors import ErrorCode, KafkaError
+from penstock.types import BrokerId
+from penstock.wire.schema import Message
+
+logger = logging.getLogger(__name__)
+
+
+class Item(Protocol):
+    """Something that a broker is asked."""
+
+    def failed(self, code: ErrorCode) -> object:
+        """The broker was not reached, or nobody knows whether it was."""
+
+
+Asked = TypeVar("Asked", bound=Item)
+R = TypeVar("R", bound=Message)
+
+
+class Outbox(Generic[Asked, R]):
+    """One connection to each broker, and one request at a time on it. Belongs to the event loop.
+
+    `request` makes one of all that waits; `answered` hands the answer to the items it was made of.
+    """
+
+    def __init__(
+        self,
+        tasks: asyncio.TaskGroup,
+        connection_to: Callable[[BrokerId], PeerConnection],
+        request: Callable[[list[Asked]], Message],
+        response: type[R],
+        answered: Callable[[list[Asked], R], object],
+        timeout_ms: int,
+    ) -> None:
+        self._tasks, self._connection_to, self._timeout_ms = tasks, connection_to, timeout_ms
+        self._request, self._response, self._answered = request, response, answered
+        self._waiting: dict[BrokerId, list[Asked]] = {}
+        self._delivering: dict[BrokerId, asyncio.Task[None]] = {}
+        self._connections: dict[BrokerId, PeerConnection] = {}
+
+    def post(self, broker: BrokerId, item: Asked) -> None:
+        """Send it soon: in the loop's next turn, or when the broker has answered what it has."""
+        self._waiting.setdefault(broker, []).append(item)
+        if broker not in self._delivering:
+            self._delivering[broker] = self._tasks.create_task(self._deliver(broker))
+
+    def only(self, alive: Collection[BrokerId]) -> None:
+        """Whoever else was asked answers no more: it is not waited for."""
+        for gone in self._connections.keys() - set(alive):
+            self._connections.pop(gone).drop()
+
+    def close(self) -> None:
+        for task in self._delivering.values():
+            task.cancel()
+
+    async def _deliver(self, broker: BrokerId) -> None:
+        try:
+            while items := self._waiting.pop(broker, None):
+                await self._send(broker, items)
+        finally:
+            del self._delivering[broker]
+
+    async def _send(self, broker: BrokerId, items: list[Asked]) -> None:
+        if broker not in self._connections:
+            self._connections[broker] = self._connection_to(broker)
+        try:
+            response = await self._connections[broker].call(
+                self._request(items), self._response, timeout_ms=self._timeout_ms
+            )
+        except KafkaError as error:
+            logger.debug("broker %d was not asked: %s", broker, error)
+            for item in items:
+                item.failed(error.code)
+            return
+        try:
+            self._answered(items, response)
+        except Exception:  # the boundary around a background loop
+            logger.exception("an answer of broker %d is of no use", broker)
+            for item in items:
+                item.failed(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def connections(
+    address_of: Callable[[BrokerId], Address | None], *, client_id: str, source: str | None
+) -> Callable[[BrokerId], PeerConnection]:
+    """Connections to brokers wherever they are at the time."""
+
+    def connection_to(broker: BrokerId) -> PeerConnection:
+        return PeerConnection(lambda: address_of(broker), client_id=client_id, source=source)
+
+    return connection_to
