@@ -80,7 +80,9 @@ def describing(told: Transcript, folder: Path) -> None:  # noqa: ARG001  all par
     told.run("kafka-topics", "--list")
     told.run("kafka-get-offsets", "--topic", TOPIC)
     told.run("kafka-broker-api-versions", keep=r"^\S+ \(id: \d")
-    told.lines += log_dirs(told.run("kafka-log-dirs", "--describe", "--topic-list", TOPIC, keep="^$"))
+    told.lines += log_dirs(
+        told.run("kafka-log-dirs", "--describe", "--topic-list", TOPIC, keep="^$")
+    )
 
 
 def log_dirs(printed: str) -> list[str]:
@@ -116,7 +118,9 @@ def of_settings(told: Transcript, folder: Path) -> None:  # noqa: ARG001
     for broker in PLACES:
         one = ("--entity-type", "brokers", "--entity-name", f"{broker}")
         told.run("kafka-configs", "--describe", *one)
-        told.run("kafka-configs", "--alter", *one, "--add-config", f"log.cleaner.threads={broker + 1}")
+        told.run(
+            "kafka-configs", "--alter", *one, "--add-config", f"log.cleaner.threads={broker + 1}"
+        )
         told.run("kafka-configs", "--describe", *one, keep="log.cleaner.threads")
     everywhere = ("--entity-type", "brokers", "--entity-default")
     told.run("kafka-configs", "--alter", *everywhere, "--add-config", "log.retention.ms=86400000")
@@ -155,7 +159,9 @@ def of_moves(told: Transcript, folder: Path) -> None:
     moves = [{"topic": TOPIC, "partition": at, "replicas": to} for at, to in turned.items()]
     plan.write_text(json.dumps({"version": 1, "partitions": moves}))
     given = ("--reassignment-json-file", str(plan))
-    told.run("kafka-reassign-partitions", "--execute", *given, "--throttle", "1000000", keep="^[^{]")
+    told.run(
+        "kafka-reassign-partitions", "--execute", *given, "--throttle", "1000000", keep="^[^{]"
+    )
     settle(lambda: told.run("kafka-reassign-partitions", "--list"), told, "No partition")
     told.run("kafka-reassign-partitions", "--verify", *given)
     told.run("kafka-topics", "--describe", "--topic", TOPIC, keep="Partition:")

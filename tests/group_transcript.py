@@ -155,6 +155,9 @@ def coordinator(
 class Story:
     """One group and its log, driven by lines."""
 
+    KNOWS_EPOCHS = False
+    """Whether its members commit by a version that knows the consumer protocol."""
+
     def __init__(self, config: GroupConfig) -> None:
         self._config = config
         self.loop = ManualLoop()
@@ -164,10 +167,13 @@ class Story:
         self.generations: dict[str, int] = {}
         self._state = ""
         self._rebalances = 0
+        self.topics: Topics = {}
         self._start()
 
     def _start(self) -> None:
-        self.groups = coordinator(self.log, self.loop, self.clock, self._config)
+        self.groups = coordinator(
+            self.log, self.loop, self.clock, self._config, lambda: self.topics
+        )
         self.loop.advance()
 
     @property
@@ -191,8 +197,7 @@ class Story:
                 yield f"{name}: {reply.code.name if isinstance(reply, KafkaError) else told(reply)}"
 
     def _changes(self) -> Iterator[str]:
-        known = self.shard.groups.get(GROUP)
-        state = "gone" if known is None else f"{known.state.value} {known.generation}"
+        state = self._told_state()
         if state != self._state:
             self._state = state
             yield f"group: {state}"
@@ -200,6 +205,10 @@ class Story:
         for each in rebalances[self._rebalances :]:
             yield f"log: generation {each.generation} in {each.duration_ms} ms: {each.reason}"
         self._rebalances = len(rebalances)
+
+    def _told_state(self) -> str:
+        known = self.shard.groups.get(GROUP)
+        return "gone" if known is None else f"{known.state.value} {known.generation}"
 
     def _wait(self, name: str, ticket: Ticket[Any], told: Callable[..., str]) -> None:
         self._tickets[name] = (ticket, told)
@@ -216,9 +225,9 @@ class Story:
         known: str | None = None,
         reason: str = "",
         skip: str = "",
+        **said: str,
     ) -> None:
-        group = self.shard.groups.get(GROUP)
-        is_known = group is not None and (name in group.members or name in group.pending)
+        is_known = self._is_known(name)
         ticket = self.groups.join(
             GROUP,
             Joining(
@@ -229,7 +238,7 @@ class Story:
                 rebalance_timeout_ms=int(rebalance),
                 protocol_type=kind,
                 protocols=tuple(
-                    ProtocolMetadata(each, f"{name}/{each}".encode())
+                    ProtocolMetadata(each, self._metadata(f"{name}/{each}", **said))
                     for each in protocols.split(",")
                 ),
                 reason=reason,
@@ -238,6 +247,19 @@ class Story:
             ),
         )
         self._wait(f"join {name}", ticket, lambda joined: self._joined(name, joined))
+
+    def _is_known(self, name: str) -> bool:
+        group = self.shard.groups.get(GROUP)
+        return group is not None and (name in group.members or name in group.pending)
+
+    def _metadata(self, text: str) -> bytes:
+        return text.encode()
+
+    def _share_bytes(self, text: str) -> bytes:
+        return text.encode()
+
+    def _share_text(self, share: bytes) -> str:
+        return share.decode()
 
     def _joined(self, name: str, joined: Joined) -> str:
         self.generations[name] = joined.generation
@@ -255,12 +277,12 @@ class Story:
                 member_id=name,
                 instance_id=static,
                 generation=generation,
-                assignments={who: share.encode() for who, share in shares.items()},
+                assignments={who: self._share_bytes(share) for who, share in shares.items()},
             ),
         )
 
         def told(synced: Synced) -> str:
-            return synced.assignment.decode() or "nothing"
+            return self._share_text(synced.assignment) or "nothing"
 
         self._wait(f"sync {name}", ticket, told)
 
@@ -294,7 +316,7 @@ class Story:
         committed = CommittedOffset(int(offset), commit_ms=self.clock.now_ms())
         ticket = self.groups.commit(
             GROUP,
-            Committer(generation=number, member_id=member),
+            Committer(generation=number, member_id=member, knows_epochs=self.KNOWS_EPOCHS),
             ((TopicPartition(topic, 0), committed),),
             Producer(int(producer), 0) if producer else None,
         )
@@ -327,9 +349,9 @@ class Story:
         self._start()
 
 
-def replayed(path: Path, config: GroupConfig) -> str:
+def replayed(path: Path, config: GroupConfig, tells: type[Story] = Story) -> str:
     """The transcript as the group really behaves: equal to the file, if the file is right."""
-    story = Story(config)
+    story = tells(config)
     lines = []
     for line in path.read_text().splitlines():
         if line.startswith("  "):

@@ -55,9 +55,12 @@ _OFFSETS: dict[int, Callable[[], OffsetSpec]] = {
 
 class LibrdkafkaClient:
     def __init__(
-        self, bootstrap: str, group_protocol: Literal["classic", "consumer"] = "classic"
+        self,
+        bootstrap: str,
+        group_protocol: Literal["classic", "consumer"] = "classic",
+        strategy: str = "range,roundrobin",
     ) -> None:
-        self._group_protocol = group_protocol
+        self._group_protocol, self._strategy = group_protocol, strategy
         self._bootstrap: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
         self._admin = AdminClient(self._bootstrap)
         self._producers: dict[tuple[Codec, Acks, bool], Producer] = {}
@@ -178,6 +181,12 @@ class LibrdkafkaClient:
         consumer.subscribe(list(topics))
         return LibrdkafkaMember(consumer)
 
+    def group_type(self, group: str) -> str:
+        """CLASSIC or CONSUMER: the protocol that a group is of."""
+        with _refusals():
+            listed = self._admin.list_consumer_groups().result(WAIT_S)
+        return next(str(each.type.name) for each in listed.valid if each.group_id == group)
+
     def transactor(self, transactional_id: str) -> "LibrdkafkaTransactor":
         producer = Producer(
             self._bootstrap
@@ -210,12 +219,11 @@ class LibrdkafkaClient:
     def _consumer(
         self, group: str, reset: str, isolation: Isolation = "read_uncommitted"
     ) -> Consumer:
-        # In the consumer protocol the broker sets the interval, and the client refuses its own.
-        is_classic = self._group_protocol == "classic"
-        interval = {"heartbeat.interval.ms": 300} if is_classic else {}
+        # In the consumer protocol the broker sets these, and the client refuses its own.
+        own = {"heartbeat.interval.ms": 300, "partition.assignment.strategy": self._strategy}
         return Consumer(
             self._bootstrap
-            | interval
+            | (own if self._group_protocol == "classic" else {})
             | {
                 "group.id": group,
                 "group.protocol": self._group_protocol,

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from clients.referee import Referee
 from lossy_link import Loss, LossyLink
 from peers.penstock import SOURCE, PenstockBroker
+from peers.process import wait_until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WAIT_S = 60
@@ -88,6 +89,8 @@ def test_what_a_producer_makes_of_a_lost_request_or_answer(
             )
             producer.produce(topic, "before", partition=0)
             assert producer.flush(WAIT_S) == 0
+            # Without acks it may still be on its way, and would be lost instead of the next.
+            wait_until(lambda: seen(link.address, topic) == ["before"], WAIT_S, "the first")
             link.lose(lost)
             producer.produce(topic, "told apart", partition=0)
             assert producer.flush(WAIT_S) == 0

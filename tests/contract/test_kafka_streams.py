@@ -14,7 +14,6 @@ from clients.brokers import Target
 from peers import java
 from peers.penstock import PenstockBroker
 from peers.process import Process, free_ports, last_lines
-from peers.tools import tool
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(120)]
 JARS = "streams-4.3.1"
@@ -204,7 +203,7 @@ def test_counts_stay_exact_when_the_application_and_the_broker_are_killed(
         assert reader.values == exactly(lines)
 
 
-def test_a_topology_with_join_repartition_windows_restored_state_and_a_reset(
+def test_a_topology_with_join_repartition_windows_and_restored_state(
     target: Target, topic: str, tmp_path: Path, started: Callable[[App], App]
 ) -> None:
     orders, cities, result = f"{topic}-orders", f"{topic}-cities", f"{topic}-turnover"
@@ -236,7 +235,6 @@ def test_a_topology_with_join_repartition_windows_restored_state_and_a_reset(
             repartition_purge_interval_ms="100",
             num_stream_threads="2",
             session_timeout_ms="6000",
-            internal_leave_group_on_close="true",
         )
 
     def last_are(seen: dict[str, list[str]]) -> bool:
@@ -262,18 +260,6 @@ def test_a_topology_with_join_repartition_windows_restored_state_and_a_reset(
     purged.close()
     reader.close()
     assert repartition in admin.list_topics(timeout=WAIT_S).topics
-
-    second.process.stop()
-    tool(
-        "kafka-streams-application-reset",
-        *("--bootstrap-server", target.bootstrap, "--application-id", f"app-{topic}"),
-        *("--input-topics", f"{orders},{cities}"),
-    )
-    assert repartition not in admin.list_topics(timeout=WAIT_S).topics
-    again = Consumer({"bootstrap.servers": target.bootstrap, "group.id": f"app-{topic}", **QUIET})
-    partitions = [TopicPartition(orders, each) for each in range(PARTITIONS)]
-    assert [each.offset for each in again.committed(partitions, WAIT_S)] == [0] * PARTITIONS
-    again.close()
 
 
 def test_the_streams_group_protocol_is_refused_cleanly(tmp_path: Path, topic: str) -> None:

@@ -16,6 +16,11 @@ ELIGIBLE_LEADERS = (
 THROWN = "an exception in Kafka; we refuse each partition"
 STRICT = "bytes that break the protocol end the connection; Kafka's readers let some pass"
 EPOCH = "a producer without an epoch or a sequence could not be told from others"
+REFUSED_START = "told with every refusal of a batch that was read; Kafka does not for some"
+CUT_BATCH = "Kafka's last stable offset is then that of the batch, before the log's start"
+KEPT_PARTITIONS = "commits of an epoch before are refused, also of what a member kept (KIP-1251)"
+SAYS_WHY = "every refusal says why"
+COMES_AGAIN = "a static member that was fenced comes again under its own id; Kafka has it wait"
 OFFSET_DELTA = "Kafka stores such a record, at an offset that the next batch has too"
 
 
@@ -46,7 +51,7 @@ def _features(*names: str) -> Iterator[Expected]:
 
 EXPECTED: tuple[Expected, ...] = (
     *_unserved(LATER, 17, *range(29, 32), 36, *range(38, 42), *range(48, 52)),
-    *_unserved(LATER, 55, 64, 68, 69, *range(76, 80), *range(88, 93)),
+    *_unserved(LATER, 55, 64, *range(76, 80), *range(88, 93)),
     *_unserved(KRAFT, 80, 81, *range(83, 88)),
     Expected("ApiVersions: *", "api_keys.count", LATER),
     Expected("ApiVersions: *", "api_keys[[]18].max_version", "we serve version 5, new in 4.4"),
@@ -59,6 +64,11 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("*", "*.configs[[]min.insync.replicas].synonyms*", ELIGIBLE_LEADERS),
     Expected("Produce: *", "*.error_message", "every refusal says why, not some of them"),
     Expected("Produce: *", "*.record_errors*", "errors per record are left out"),
+    Expected("Fetch: transaction, *", "responses[[]~t].*.error_message", "every refusal says why"),
+    Expected("Fetch: transaction, *", "responses[[]~t].*.log_start_offset", REFUSED_START),
+    Expected("Fetch: transaction, begun before*", "*.offset", CUT_BATCH),
+    Expected("Fetch: transaction, begun before*", "*.last_stable_offset", CUT_BATCH),
+    Expected("Fetch: transaction, begun before*", "*.aborted_transactions*", "none, null or empty"),
     Expected("Produce: a producer of epoch -1", "*", EPOCH),
     Expected("Produce: a record whose offset delta is wrong", "*", OFFSET_DELTA),
     Expected("Produce: bytes, records of size -2", "*", STRICT),
@@ -71,6 +81,12 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("Fetch: a negative *", "*", THROWN),
     Expected("Fetch: session, its topic deleted", "*.error_code", "no topic has that id any more"),
     Expected("Produce: the same partition twice", "*", "each batch has its answer"),
+    Expected("JoinGroup: a group of the consumer *", "*member_id", "a refusal names the member"),
+    Expected("JoinGroup: a mixed group *", "*member_id", "a refusal names the member"),
+    Expected("OffsetCommit: in a mixed group, of another generation", "*", KEPT_PARTITIONS),
+    Expected("ConsumerGroupHeartbeat: a static member joins again", "*", COMES_AGAIN),
+    Expected("ConsumerGroupHeartbeat: join no topics", "*", "a first member begins an epoch"),
+    Expected("ConsumerGroupDescribe: a group without a name", "*.error_message", SAYS_WHY),
     Expected("DescribeProducers: *", "*.error_message", "every refusal says why, or none"),
     Expected("DescribeConfigs: all brokers", "results[[]4].configs*", ELIGIBLE_LEADERS),
 )

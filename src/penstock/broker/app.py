@@ -34,6 +34,7 @@ from penstock.broker.local import LocalBroker
 from penstock.broker.metadata_store import metadata_store
 from penstock.broker.metrics import table as metrics_table
 from penstock.broker.open_questions import OpenQuestions
+from penstock.broker.partition_pages import replicas
 from penstock.broker.peers.place import Place
 from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.replication import environment
@@ -244,6 +245,7 @@ async def running(
                     ("GET", "/healthz"): healthz,
                     ("GET", "/readyz"): readyz({"log directories": lambda: bool(logs.online)}),
                     ("GET", "/groups/rebalances"): rebalances(groups),
+                    ("GET", "/replicas"): replicas(broker_id, partitions),
                     ("GET", "/metrics"): metrics(
                         metrics_table(services, server, routes) | group_metrics(services, clock)
                     ),

@@ -57,19 +57,47 @@ def _topics(services: Services) -> dict[str, Metric]:
 
         return samples
 
+    def led(read: Callable[[Partition], int]) -> Callable[[], Iterator[Sample]]:
+        """Told by the leader alone: a sum over brokers counts each partition once."""
+
+        def samples() -> Iterator[Sample]:
+            for partition in list(services.partitions):
+                if partition.leads:
+                    topic, index = partition.topic_partition
+                    yield Sample(read(partition), {"topic": topic, "partition": str(index)})
+
+        return samples
+
     prefix = "kafka_server_brokertopicmetrics"
     return {
         f"{prefix}_messagesin_total": counter("Records appended.", summed(lambda p: p.records_in)),
         f"{prefix}_bytesin_total": counter("Bytes appended.", summed(lambda p: p.bytes_in)),
         f"{prefix}_bytesout_total": counter("Bytes fetched.", summed(lambda p: p.bytes_out)),
-        "kafka_topic_partitions": gauge("Partitions of a topic.", summed(lambda _: 1)),
+        "kafka_topic_partitions": gauge(
+            "Partitions of a topic that are led here.", summed(lambda p: int(p.leads))
+        ),
         "kafka_topic_partition_current_offset": gauge(
-            "The high watermark.", each(lambda p: p.log.high_watermark)
+            "The high watermark.", led(lambda p: p.log.high_watermark)
         ),
         "kafka_topic_partition_oldest_offset": gauge(
-            "The start of the log.", each(lambda p: p.log.log_start_offset)
+            "The start of the log.", led(lambda p: p.log.log_start_offset)
         ),
-        "kafka_topic_partition_in_sync_replica": gauge("In sync.", each(lambda p: len(p.isr))),
+        "kafka_topic_partition_in_sync_replica": gauge("In sync.", led(lambda p: len(p.isr))),
+        "kafka_topic_partition_replicas": gauge("Replicas.", led(lambda p: len(p.replicas))),
+        "kafka_topic_partition_leader_is_preferred": gauge(
+            "1 where the first replica leads.", led(lambda p: int(p.replicas[0] == p.leader))
+        ),
+        "kafka_topic_partition_under_replicated_partition": gauge(
+            "1 where a replica is not in sync.", led(lambda p: int(is_under_replicated(p)))
+        ),
+        "kafka_cluster_partition_underminisr": gauge(
+            "1 where acks=all is refused for want of replicas.",
+            led(lambda p: int(len(p.isr) < p.min_isr)),
+        ),
+        "kafka_cluster_partition_atminisr": gauge(
+            "1 where the next replica that is lost makes acks=all fail.",
+            led(lambda p: int(len(p.isr) == p.min_isr)),
+        ),
         "kafka_log_log_size": gauge("Bytes of a log.", each(lambda p: p.log.size_bytes)),
     }
 
@@ -107,6 +135,10 @@ def _requests(routes: Routes) -> dict[str, Metric]:
     }
 
 
+def is_under_replicated(partition: Partition) -> bool:
+    return len(partition.isr) < len(partition.replicas)
+
+
 def _replicas(services: Services) -> dict[str, Metric]:
     def count(holds: Callable[[Partition], bool]) -> Callable[[], int]:
         return lambda: sum(holds(partition) for partition in list(services.partitions))
@@ -121,11 +153,15 @@ def _replicas(services: Services) -> dict[str, Metric]:
         f"{prefix}_partitioncount": gauge("Replicas held here.", count(lambda _: True)),
         f"{prefix}_underminisrpartitioncount": gauge(
             "Partitions led here with fewer replicas in sync than min.insync.replicas.",
-            count(lambda p: p.leads and len(p.isr) < p.min_insync_replicas),
+            count(lambda p: p.leads and len(p.isr) < p.min_isr),
+        ),
+        f"{prefix}_underreplicatedpartitions": gauge(
+            "Partitions led here of which a replica is not in sync.",
+            count(lambda p: p.leads and is_under_replicated(p)),
         ),
         "kafka_controller_kafkacontroller_activecontrollercount": gauge(
             "1 where this broker is the controller.",
-            lambda: int(services.cluster.image.controller == services.broker_id),
+            lambda: int(services.controller.in_office),
         ),
         "kafka_controller_kafkacontroller_offlinepartitionscount": gauge(
             "Partitions without a leader.", offline

@@ -18,8 +18,7 @@ class Question:
 
     def holds(self) -> bool:
         """Whether the answer still means something: no marker has come, here or elsewhere."""
-        partition = self.partition
-        return not self.is_void and partition.leads and partition.tenure == self._tenure
+        return not self.is_void and self.partition.is_in_tenure(self._tenure)
 
 
 class OpenQuestions:

@@ -45,17 +45,22 @@ class Written:
     def __init__(self, partition: Partition, end: int, *, needs_flush: bool) -> None:
         self._partition, self._end, self._needs_flush = partition, end, needs_flush
         self._tenure = partition.tenure
+        self._was_committed = False
 
-    def is_committed(self) -> bool:
-        """Nobody can lose it any more; ask before that whether it was lost."""
-        log = self._partition.log
-        return log.high_watermark >= self._end and (
-            not self._needs_flush or log.recovery_point >= self._end
-        )
-
+    @property
     def is_lost(self) -> bool:
         """Another broker leads, or has led meanwhile, and may not have it."""
-        return not self._partition.leads or self._partition.tenure != self._tenure
+        return not self._was_committed and not self._partition.is_in_tenure(self._tenure)
+
+    def is_committed(self) -> bool:
+        """Nobody can lose it any more."""
+        log = self._partition.log
+        self._was_committed = self._was_committed or (
+            not self.is_lost
+            and log.high_watermark >= self._end
+            and (not self._needs_flush or log.recovery_point >= self._end)
+        )
+        return self._was_committed
 
 
 class MarkerLogs:
@@ -174,13 +179,13 @@ class Round:
 
     def is_over(self) -> bool:
         """Another broker coordinates the transaction, or has done so since, and sends its own."""
-        return not self._state.leads or self._state.tenure != self._tenure
+        return not self._state.is_in_tenure(self._tenure)
 
     def attempt(self) -> bool | None:
         """True once all have it for good; None: not yet."""
         if self.is_over():
             return None
-        for where in [each for each, written in self._written.items() if written.is_lost()]:
+        for where in [each for each, written in self._written.items() if written.is_lost]:
             del self._written[where]
             self._missing.add(where)
         elsewhere: dict[BrokerId, list[TopicPartition]] = {}

@@ -15,6 +15,7 @@ COMMANDS = {
     "serve": "Run a broker.",
     "stop": "Stop a broker that runs in a directory.",
     "topic": "List, describe, create, alter and delete topics.",
+    "partition": "Look at the replicas of partitions.",
     "group": "List, describe, reset and delete consumer groups.",
     "produce": "Write records to a topic.",
     "consume": "Read records of a topic.",

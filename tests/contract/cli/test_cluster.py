@@ -79,15 +79,45 @@ def test_a_cluster_starts_stops_in_part_and_comes_back(
     producer.produce("t", b"before", partition=0)
     assert producer.flush(20) == 0
 
+    before = status(directory)["pids"]
+    assert isinstance(before, dict)
     penstock("cluster", "stop", "--dir", str(directory), "--broker", "1", "--kill")
     assert status(directory)["down"] == [1]
     again = json.loads(penstock("cluster", "start", "--dir", str(directory)))
-    assert again["pids"]["0"] == pids["0"]
-    assert again["pids"]["1"] != pids["1"]
+    assert again["pids"]["0"] == before["0"]
+    assert again["pids"]["1"] != before["1"]
     wait_until(
         lambda: all(isr == [0, 1] for isr in leaders(bootstrap).values()), 20, "both in sync"
     )
     assert "down" not in penstock("cluster", "status", "--dir", str(directory))
+
+
+def test_every_replica_is_shown_with_its_end_and_watermark(
+    directory: Path, started: dict[str, object]
+) -> None:
+    del directory
+    bootstrap = str(started["bootstrap"])
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic("shown", 1)])["shown"].result()
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
+    for _ in range(3):
+        producer.produce("shown", b"x", partition=0)
+    assert producer.flush(20) == 0
+
+    def ends() -> list[tuple[int, int]]:
+        shown = json.loads(
+            penstock(
+                "partition", "describe", "shown", "0", "--bootstrap", bootstrap, "--format", "json"
+            )
+        )
+        assert sorted(shown["ar"]) == [0, 1]
+        assert shown["osr"] == []
+        return [(each["log_end_offset"], each["high_watermark"]) for each in shown["replicas"]]
+
+    wait_until(lambda: ends() == [(3, 3), (3, 3)], 10, "both replicas to know what is committed")
+    text = penstock("partition", "describe", "shown", "--bootstrap", bootstrap)
+    assert "ISR" in text
+    assert "leader" in text
 
 
 def test_a_process_that_was_killed_by_others_is_seen_to_be_down(

@@ -1,7 +1,8 @@
 """ConsumerGroupDescribe (key 69, v0-v1): a group of the consumer protocol and its members.
 
 Refused: groups that do not exist or speak the classic protocol. Partitions of topics that have
-been deleted are left out, as they have no name any more.
+been deleted are left out, as they have no name any more. Nothing is told where
+`group.coordinator.rebalance.protocols` leaves the consumer protocol out.
 """
 
 from penstock.broker.context import Context
@@ -22,8 +23,8 @@ from penstock.wire.messages.consumer_group_describe import (
     TopicPartitions,
 )
 
-CONSUMER_MEMBER = 1
-"""A member of the consumer protocol; 0 would be one of the classic."""
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+"""Which protocol a member speaks."""
 
 
 def consumer_group_describe(
@@ -76,10 +77,10 @@ def member(each: ConsumerMember, group: ConsumerGroup, ctx: Context) -> Member:
         client_id=each.client_id,
         client_host=each.client_host,
         subscribed_topic_names=sorted(each.topics),
-        subscribed_topic_regex=each.regex,
+        subscribed_topic_regex=each.regex or "",
         assignment=assignment(each.holds, ctx),
         target_assignment=assignment(group.target.get(each.id, NOTHING), ctx),
-        member_type=CONSUMER_MEMBER,
+        member_type=CONSUMER_MEMBER if each.classic is None else CLASSIC_MEMBER,
     )
 
 

@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat (key 68, v0-v1): join, live, hear of partitions, leave (KIP-848).
 
 Refused: members of another epoch; static members in use; assignors and expressions that are none.
-Regular expressions (v1) need the package google-re2. A group whose members speak the classic
-protocol is not taken over while it has members.
+Regular expressions (v1) need the package google-re2. A classic group of consumers becomes one of
+this protocol, if `group.consumer.migration.policy` allows it; else the group is not found.
 """
 
 from uuid import uuid4

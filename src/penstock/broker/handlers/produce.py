@@ -95,7 +95,7 @@ class Pending(msgspec.Struct, frozen=True):
         partition = self.partition
         if partition.log.log_dir.failure is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if acks == -1 and (not partition.leads or partition.tenure != self.tenure):
+        if acks == -1 and not partition.is_in_tenure(self.tenure):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER  # it may have been cut off, or yet be kept
         if not self.is_done(acks):
             return None

@@ -133,7 +133,7 @@ class GroupCoordinator:
 
     def describe_consumer(self, group: str) -> Ticket[ConsumerGroup]:
         return self._run(
-            group, lambda shard, _, ticket: groups.describe_consumer(shard, ticket, group)
+            group, lambda shard, _, ticket: groups.describe_consumer(shard, ticket, named(group))
         )
 
     def rebalances(self, group: str) -> Rebalances:

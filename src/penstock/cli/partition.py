@@ -1,0 +1,122 @@
+"""`penstock partition`: every replica of a partition, as its own broker sees it."""
+
+import time
+from collections.abc import Iterable, Sequence
+
+import click
+
+from penstock.broker.partition_pages import Replica
+from penstock.cli.broker_page import http_address, read_page
+from penstock.cli.output import FORMAT, print_json, print_table
+from penstock.cli.remote import Remote, remote
+from penstock.client.address import Address
+from penstock.client.cluster import Client
+from penstock.client.metadata import Partition, Topic
+from penstock.errors import KafkaError
+
+COLUMNS = (
+    "PARTITION", "BROKER", "ROLE", "EPOCH", "LOG-START", "HW", "LEO", "LAG"
+)  # fmt: skip
+
+
+@click.group()
+def partition() -> None:
+    """Look at the replicas of partitions: who leads, who is in sync, LEO and HW."""
+
+
+@partition.command("describe")
+@click.argument("topic")
+@click.argument("index", metavar="[PARTITION]", type=int, required=False)
+@click.option("--watch", type=float, metavar="SECONDS", help="Show it again every so often.")
+@FORMAT
+@remote
+def describe(
+    remote: Remote, topic: str, index: int | None, watch: float | None, output: str
+) -> None:
+    """Show leader, epoch, AR, ISR and OSR of each partition, and LEO and HW of each replica.
+
+    What each broker says of its replicas comes from its HTTP server (penstock.http.listen).
+    """
+    while True:
+        show(*looked_up(remote, topic), index, output)
+        if watch is None:
+            return
+        time.sleep(watch)
+        click.echo()
+
+
+def looked_up(remote: Remote, topic: str) -> tuple[Topic, list[Replica]]:
+    async def brokers(client: Client) -> tuple[Topic, list[Address]]:
+        found = await client.topic(topic)
+        holders = {each for part in found.partitions.values() for each in part.replicas}
+        cluster = await client.cluster()
+        live = [broker for broker in cluster.brokers.values() if broker.id in holders]
+        return found, [await http_address(client, broker) for broker in live]
+
+    found, addresses = remote.run(brokers)
+    replicas: list[Replica] = []
+    for where in addresses:
+        try:
+            replicas += read_page(
+                where, "/replicas", {"topic": topic}, list[Replica], timeout_ms=remote.timeout_ms
+            )
+        except KafkaError as error:  # one that has just gone; the others have something to tell
+            click.echo(f"penstock: warning: {error}", err=True)
+    return found, replicas
+
+
+def show(topic: Topic, replicas: list[Replica], index: int | None, output: str) -> None:
+    for number, state in sorted(topic.partitions.items()):
+        if index not in {None, number}:
+            continue
+        mine = [each for each in replicas if each.partition == number]
+        if output == "json":
+            print_json(described(topic.name, number, state, mine))
+        else:
+            out = [each for each in state.replicas if each not in state.isr]
+            click.echo(
+                f"{topic.name}-{number}  leader {state.leader}  epoch {state.leader_epoch}  "
+                f"AR {spelled(state.replicas)}  ISR {spelled(state.isr)}  OSR {spelled(out)}"
+            )
+            print_table(COLUMNS, rows(number, state, mine))
+
+
+def described(
+    topic: str, number: int, state: Partition, replicas: list[Replica]
+) -> dict[str, object]:
+    return {
+        "topic": topic,
+        "partition": number,
+        "leader": state.leader,
+        "leader_epoch": state.leader_epoch,
+        "ar": list(state.replicas),
+        "isr": list(state.isr),
+        "osr": [each for each in state.replicas if each not in state.isr],
+        "replicas": replicas,
+    }
+
+
+def rows(number: int, state: Partition, replicas: list[Replica]) -> Iterable[Sequence[object]]:
+    known = {each.broker: each for each in replicas}
+    leader = known.get(state.leader)
+    for broker in state.replicas:
+        role = "leader" if broker == state.leader else "follower"
+        told = known.get(broker)
+        if told is None:
+            yield (number, broker, role, "-", "-", "-", "-", "no answer")
+            continue
+        lag = "-" if leader is None else str(leader.log_end_offset - told.log_end_offset)
+        yield (
+            number,
+            broker,
+            role,
+            told.leader_epoch,
+            told.log_start_offset,
+            told.high_watermark,
+            told.log_end_offset,
+            lag,
+        )
+
+
+def spelled(brokers: Iterable[int]) -> str:
+    return ",".join(map(str, brokers)) or "-"
