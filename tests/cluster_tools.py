@@ -90,7 +90,8 @@ def log_dirs(printed: str) -> list[str]:
     (line,) = [each for each in printed.splitlines() if each.startswith("{")]
     brokers = sorted(json.loads(line)["brokers"], key=lambda each: int(each["broker"]))
     return [
-        f"{each['broker']} {directory['error']} {part['partition']} {part['offsetLag']} {part['isFuture']}"
+        " ".join(str(part[name]) for name in ("partition", "offsetLag", "isFuture"))
+        + f" on {each['broker']}, {directory['error']}"
         for each in brokers
         for directory in each["logDirs"]
         for part in sorted(directory["partitions"], key=lambda part: str(part["partition"]))

@@ -27,7 +27,7 @@ from penstock.broker.coordinators import (
 )
 from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
-from penstock.broker.group_metrics import group_metrics
+from penstock.broker.group_metrics import group_metrics, places_elsewhere
 from penstock.broker.group_pages import rebalances
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
@@ -35,6 +35,7 @@ from penstock.broker.metadata_store import metadata_store
 from penstock.broker.metrics import table as metrics_table
 from penstock.broker.open_questions import OpenQuestions
 from penstock.broker.partition_pages import replicas
+from penstock.broker.peers.log_ends import LogEnds
 from penstock.broker.peers.place import Place
 from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.replication import environment
@@ -148,7 +149,12 @@ async def running(
             clock,
             waiters,
             ClusterMarkers(
-                broker_id, cluster, partitions, markers, waiters, lambda: place.marker_posts
+                broker_id,
+                cluster,
+                partitions,
+                markers,
+                waiters,
+                lambda broker, marker: place.marker_posts.post(broker, marker),  # noqa: PLW0108
             ),
         )
         participants = Participants(
@@ -157,7 +163,7 @@ async def running(
             partitions,
             transactions,
             waiters,
-            lambda: place.participation_posts,
+            lambda broker, question: place.participation_posts.post(broker, question),  # noqa: PLW0108
         )
         codecs = {CONSUMER_OFFSETS: Codec(config.group.offsets_topic_compression_codec)}
         coordinators = Coordinators(
@@ -241,13 +247,17 @@ async def running(
             http = None
             if config.metrics.penstock_http_listen:
                 host, _, port = config.metrics.penstock_http_listen.rpartition(":")
+                ends = LogEnds(tasks, place.connect, lambda: places_elsewhere(services))
+                if services.clustered:
+                    background.append(tasks.create_task(supervised("log ends", ends.run)))
                 web = {
                     ("GET", "/healthz"): healthz,
                     ("GET", "/readyz"): readyz({"log directories": lambda: bool(logs.online)}),
                     ("GET", "/groups/rebalances"): rebalances(groups),
                     ("GET", "/replicas"): replicas(broker_id, partitions),
                     ("GET", "/metrics"): metrics(
-                        metrics_table(services, server, routes) | group_metrics(services, clock)
+                        metrics_table(services, server, routes)
+                        | group_metrics(services, clock, ends.get)
                     ),
                 }
                 bound = await stack.enter_async_context(serving(tasks, web, host, int(port)))

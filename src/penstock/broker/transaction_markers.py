@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.open_questions import OpenQuestions
-from penstock.broker.peers.marker_posts import MarkerPosts, RemoteMarker
+from penstock.broker.peers.marker_posts import RemoteMarker
 from penstock.broker.waiters import Parked, Waiters
 from penstock.clock import Clock
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
@@ -109,10 +109,10 @@ class ClusterMarkers:
         partitions: Partitions,
         logs: MarkerLogs,
         waiters: Waiters,
-        posts: Callable[[], MarkerPosts],
+        post: Callable[[BrokerId, RemoteMarker], object],
     ) -> None:
         self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
-        self.logs, self.waiters, self._posts = logs, waiters, posts
+        self.logs, self.waiters, self.post = logs, waiters, post
 
     def write(
         self,
@@ -154,9 +154,6 @@ class ClusterMarkers:
         if (here is not None and here.leads) or known is None:
             return None
         return None if known.leader in {NO_LEADER, self._broker_id} else known.leader
-
-    def post(self, broker: BrokerId, marker: RemoteMarker) -> None:
-        self._posts().post(broker, marker)
 
 
 class Round:

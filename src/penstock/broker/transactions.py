@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.peers.participation_posts import ParticipationPosts, RemoteQuestion
+from penstock.broker.peers.participation_posts import RemoteQuestion
 from penstock.broker.waiters import Parked, Waiters
 from penstock.coordinator.outcome import Done, Ticket
 from penstock.coordinator.refusal import CoordinatorNotAvailable
@@ -37,10 +37,10 @@ class Participants:
         partitions: Partitions,
         coordinator: TransactionCoordinator,
         waiters: Waiters,
-        posts: Callable[[], ParticipationPosts],
+        post: Callable[[BrokerId, RemoteQuestion], object],
     ) -> None:
         self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
-        self._coordinator, self._waiters, self._posts = coordinator, waiters, posts
+        self._coordinator, self._waiters, self._post = coordinator, waiters, post
 
     def ask(
         self, name: str, producer: Producer, places: tuple[TopicPartition, ...], *, adds: bool
@@ -92,7 +92,7 @@ class Participants:
     ) -> asyncio.Future[Answers]:
         answers: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
         question = RemoteQuestion(name, producer, places, adds, answers)
-        self._posts().post(coordinator, question)
+        self._post(coordinator, question)
         return answers
 
 

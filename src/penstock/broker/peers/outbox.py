@@ -14,6 +14,9 @@ from penstock.wire.schema import Message
 logger = logging.getLogger(__name__)
 
 
+R = TypeVar("R", bound=Message)
+
+
 class Item(Protocol):
     """Something that a broker is asked."""
 
@@ -21,8 +24,15 @@ class Item(Protocol):
         """The broker was not reached, or nobody knows whether it was."""
 
 
+class Link(Protocol):
+    """A connection to a broker: `PeerConnection` is one."""
+
+    async def call(self, request: Message, answer: type[R], *, timeout_ms: int) -> R: ...
+
+    def drop(self) -> None: ...
+
+
 Asked = TypeVar("Asked", bound=Item)
-R = TypeVar("R", bound=Message)
 
 
 class Outbox(Generic[Asked, R]):
@@ -34,7 +44,7 @@ class Outbox(Generic[Asked, R]):
     def __init__(
         self,
         tasks: asyncio.TaskGroup,
-        connection_to: Callable[[BrokerId], PeerConnection],
+        connection_to: Callable[[BrokerId], Link],
         request: Callable[[list[Asked]], Message],
         response: type[R],
         answered: Callable[[list[Asked], R], object],
@@ -44,7 +54,7 @@ class Outbox(Generic[Asked, R]):
         self._request, self._response, self._answered = request, response, answered
         self._waiting: dict[BrokerId, list[Asked]] = {}
         self._delivering: dict[BrokerId, asyncio.Task[None]] = {}
-        self._connections: dict[BrokerId, PeerConnection] = {}
+        self._connections: dict[BrokerId, Link] = {}
 
     def post(self, broker: BrokerId, item: Asked) -> None:
         """Send it soon: in the loop's next turn, or when the broker has answered what it has."""

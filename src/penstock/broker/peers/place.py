@@ -77,9 +77,9 @@ class Place:
         self._is_alone = config.zookeeper.zookeeper_connect is None
         self._listener = config.listener.inter_broker()
         self._source = source_of(config.listener)
-        connect = connections(self._address_of, client_id=f"{broker_id}", source=self._source)
-        self.marker_posts = marker_posts(tasks, connect)
-        self.participation_posts = participation_posts(tasks, connect)
+        self.connect = connections(self._address_of, client_id=f"{broker_id}", source=self._source)
+        self.marker_posts = marker_posts(tasks, self.connect)
+        self.participation_posts = participation_posts(tasks, self.connect)
 
         def epoch() -> int:
             return self.membership.epoch
