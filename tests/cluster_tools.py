@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from peers.process import wait_until
 from peers.tools import tool
@@ -49,10 +48,9 @@ def masked(line: str) -> str:
 
 def prepare(bootstrap: str) -> None:
     """A topic with records on all brokers, a group that has read some, a transaction."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    topic = NewTopic(TOPIC, replica_assignment=[PLACES[each] for each in sorted(PLACES)])
-    admin.create_topics([topic])[TOPIC].result(WAIT_S)
-    # Clients may ask a broker that has not heard of the topic yet.
+    places = ",".join(":".join(map(str, PLACES[each])) for each in sorted(PLACES))
+    create = ("--create", "--topic", TOPIC, "--replica-assignment", places)
+    tool("kafka-topics", "--bootstrap-server", bootstrap, *create)
     writer = Producer({"bootstrap.servers": bootstrap, "transactional.id": TRANSACTION})
     writer.init_transactions(WAIT_S)
     writer.begin_transaction()
