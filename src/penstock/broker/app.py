@@ -42,6 +42,7 @@ from penstock.broker.replication import environment
 from penstock.broker.server import Server, bind
 from penstock.broker.state_file import BrokerState
 from penstock.broker.supervision import supervised
+from penstock.broker.throttles import LeaderThrottle
 from penstock.broker.transaction_markers import ClusterMarkers, MarkerLogs
 from penstock.broker.transactions import Participants
 from penstock.broker.waiters import Waiters
@@ -225,6 +226,7 @@ async def running(
                     config.network.max_incremental_fetch_session_cache_slots,
                     lambda: random.SystemRandom().randrange(1, 2**31),
                 ),
+                leader_throttle=LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
                 encoded_topics={},
                 scratch=bytearray(SCRATCH_BYTES),
             )

@@ -11,6 +11,7 @@ from penstock.broker.open_questions import OpenQuestions
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.peers.orders import Orders
 from penstock.broker.producer_ids import ProducerIdPool
+from penstock.broker.throttles import LeaderThrottle
 from penstock.broker.transaction_markers import MarkerLogs
 from penstock.broker.transactions import Participants
 from penstock.broker.waiters import Waiters
@@ -68,6 +69,7 @@ class Services(msgspec.Struct, frozen=True):
     waiters: Waiters
     flusher: Flusher
     fetch_sessions: FetchSessions
+    leader_throttle: LeaderThrottle
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Parts of Metadata responses by topic, version and operations."""
     scratch: bytearray

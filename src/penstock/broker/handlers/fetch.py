@@ -76,6 +76,7 @@ class Reading:
         self._session, self._arrives = session, arrives
         self._partitions = ctx.services.partitions
         self._image = ctx.services.cluster.image
+        self._throttle = ctx.services.leader_throttle
         self._listener = ctx.peer.listener
         self._from_followers = ctx.version >= 11
         self._rack = request.rack_id
@@ -147,7 +148,7 @@ class Reading:
         diverged = self._diverged(partition, wanted)
         if diverged is not None:
             return diverged
-        records = self._slice(partition, wanted, partition.log.end_offset)
+        records = self._slice_for_follower(partition, wanted)
         if self._arrives:
             partition.fetched(
                 FollowerFetch(
@@ -155,6 +156,16 @@ class Reading:
                 )
             )
         return self._told(partition, wanted, records=records)
+
+    def _slice_for_follower(self, partition: Partition, wanted: Wanted) -> LogSlice | None:
+        """What it asks for, unless an operator holds it back: then nothing for now."""
+        throttled = self._throttle.concerns(partition, self._replica)
+        if throttled and self._throttle.is_exceeded():
+            return None
+        records = self._slice(partition, wanted, partition.log.end_offset)
+        if throttled and records is not None:
+            self._throttle.passed(records.size_bytes)
+        return records
 
     def _read_from(self, partition: Partition, wanted: Wanted) -> PartitionData:
         diverged = self._diverged(partition, wanted)
