@@ -15,6 +15,7 @@ from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
@@ -82,12 +83,12 @@ def _transaction(question: RemoteQuestion) -> AddPartitionsToTxnTransaction:
 
 
 def tell(questions: list[RemoteQuestion], response: AddPartitionsToTxnResponse) -> None:
-    """Results come in the order of the questions: one producer may have asked twice."""
+    """Results come in the order of the questions, in which an id may be twice; Kafka keeps none."""
     if response.error_code:
         for question in questions:
             question.tell([response.error_code] * len(question.places))
         return
-    for question, result in zip(questions, response.results_by_transaction, strict=True):
+    for question, result in zip(questions, _in_order(questions, response), strict=True):
         codes = {
             TopicPartition(topic.name, each.partition_index): each.partition_error_code
             for topic in result.topic_results
@@ -95,3 +96,14 @@ def tell(questions: list[RemoteQuestion], response: AddPartitionsToTxnResponse) 
         }
         unknown = ErrorCode.UNKNOWN_SERVER_ERROR
         question.tell([codes.get(where, unknown) for where in question.places])
+
+
+def _in_order(
+    questions: list[RemoteQuestion], response: AddPartitionsToTxnResponse
+) -> list[AddPartitionsToTxnResult]:
+    results = response.results_by_transaction
+    asked = [each.transactional_id for each in questions]
+    if [each.transactional_id for each in results] == asked:
+        return results
+    by_id = {each.transactional_id: each for each in results}
+    return [by_id.get(each, AddPartitionsToTxnResult()) for each in asked]
