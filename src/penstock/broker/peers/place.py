@@ -80,6 +80,7 @@ class Place:
         self.connect = connections(self._address_of, client_id=f"{broker_id}", source=self._source)
         self.marker_posts = marker_posts(tasks, self.connect)
         self.participation_posts = participation_posts(tasks, self.connect)
+        self._heard: set[Address] = set()
 
         def epoch() -> int:
             return self.membership.epoch
@@ -107,6 +108,7 @@ class Place:
             tasks,
             listener=self._listener,
             source=self._source,
+            heard=self._heard,
             timeout_ms=config.controller.controller_socket_timeout_ms,
         )
         self.controller = Controller(
@@ -127,7 +129,12 @@ class Place:
         self._watch = ControllerWatch(
             broker_id,
             store,
-            PeerConnection(self.link.address, client_id=f"{broker_id}", source=self._source),
+            lambda: PeerConnection(
+                self.link.address,
+                client_id=f"{broker_id}",
+                source=self._source,
+                heard=self._heard,
+            ),
             lambda: cluster.image,
         )
 
@@ -138,6 +145,7 @@ class Place:
             lambda: self._cluster.image,
             listener=self._listener,
             source=self._source,
+            heard=self._heard,
             broker_epoch=epoch,
         )
 
