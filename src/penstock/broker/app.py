@@ -249,7 +249,7 @@ async def running(
             http = None
             if config.metrics.penstock_http_listen:
                 host, _, port = config.metrics.penstock_http_listen.rpartition(":")
-                ends = LogEnds(tasks, place.connect, lambda: places_elsewhere(services))
+                ends = LogEnds(tasks, place.connection_to, lambda: places_elsewhere(services))
                 if services.clustered:
                     background.append(tasks.create_task(supervised("log ends", ends.run)))
                 web = {

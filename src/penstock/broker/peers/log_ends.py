@@ -5,8 +5,7 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from penstock.broker.peers.connection import PeerConnection
-from penstock.broker.peers.outbox import Outbox
+from penstock.broker.peers.outbox import Link, Outbox
 from penstock.errors import ErrorCode
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.list_offsets import (
@@ -39,7 +38,7 @@ class LogEnds:
     def __init__(
         self,
         tasks: asyncio.TaskGroup,
-        connection_to: Callable[[BrokerId], PeerConnection],
+        connection_to: Callable[[BrokerId], Link],
         wanted: Callable[[], dict[BrokerId, set[TopicPartition]]],
     ) -> None:
         self._wanted = wanted

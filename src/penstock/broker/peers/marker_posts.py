@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.broker.peers.connection import PeerConnection
-from penstock.broker.peers.outbox import Outbox
+from penstock.broker.peers.outbox import Link, Outbox
 from penstock.coordinator.transaction.completion import Verdict
 from penstock.coordinator.transaction.transaction import EPOCH_BUMPS
 from penstock.errors import ErrorCode
@@ -39,7 +38,7 @@ MarkerPosts = Outbox[RemoteMarker, WriteTxnMarkersResponse]
 
 
 def marker_posts(
-    tasks: asyncio.TaskGroup, connection_to: Callable[[BrokerId], PeerConnection]
+    tasks: asyncio.TaskGroup, connection_to: Callable[[BrokerId], Link]
 ) -> MarkerPosts:
     return Outbox(tasks, connection_to, markers_request, WriteTxnMarkersResponse, tell, TIMEOUT_MS)
 

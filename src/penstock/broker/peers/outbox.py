@@ -5,8 +5,6 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Generic, Protocol, TypeVar
 
-from penstock.broker.peers.connection import PeerConnection
-from penstock.client.address import Address
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import BrokerId
 from penstock.wire.schema import Message
@@ -96,14 +94,3 @@ class Outbox(Generic[Asked, R]):
             logger.exception("an answer of broker %d is of no use", broker)
             for item in items:
                 item.failed(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-def connections(
-    address_of: Callable[[BrokerId], Address | None], *, client_id: str, source: str | None
-) -> Callable[[BrokerId], PeerConnection]:
-    """Connections to brokers wherever they are at the time."""
-
-    def connection_to(broker: BrokerId) -> PeerConnection:
-        return PeerConnection(lambda: address_of(broker), client_id=client_id, source=source)
-
-    return connection_to

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.broker.peers.connection import PeerConnection
-from penstock.broker.peers.outbox import Outbox
+from penstock.broker.peers.outbox import Link, Outbox
 from penstock.client.refusal import BrokerRefused
 from penstock.coordinator.storage import Producer
 from penstock.coordinator.transaction.shard import Refused
@@ -50,7 +49,7 @@ ParticipationPosts = Outbox[RemoteQuestion, AddPartitionsToTxnResponse]
 
 
 def participation_posts(
-    tasks: asyncio.TaskGroup, connection_to: Callable[[BrokerId], PeerConnection]
+    tasks: asyncio.TaskGroup, connection_to: Callable[[BrokerId], Link]
 ) -> ParticipationPosts:
     return Outbox(
         tasks,

@@ -22,7 +22,6 @@ from penstock.broker.peers.isr_proposals import IsrProposals
 from penstock.broker.peers.marker_posts import marker_posts
 from penstock.broker.peers.membership import Membership
 from penstock.broker.peers.orders import Orders
-from penstock.broker.peers.outbox import connections
 from penstock.broker.peers.participation_posts import participation_posts
 from penstock.broker.replication import fetchers, shrinking, source_of
 from penstock.broker.supervision import supervised
@@ -77,10 +76,9 @@ class Place:
         self._is_alone = config.zookeeper.zookeeper_connect is None
         self._listener = config.listener.inter_broker()
         self._source = source_of(config.listener)
-        self.connect = connections(self._address_of, client_id=f"{broker_id}", source=self._source)
-        self.marker_posts = marker_posts(tasks, self.connect)
-        self.participation_posts = participation_posts(tasks, self.connect)
         self._heard: set[Address] = set()
+        self.marker_posts = marker_posts(tasks, self.connection_to)
+        self.participation_posts = participation_posts(tasks, self.connection_to)
 
         def epoch() -> int:
             return self.membership.epoch
@@ -201,6 +199,15 @@ class Place:
                 await asyncio.sleep(RESTART_S)
             else:
                 return
+
+    def connection_to(self, broker: BrokerId) -> PeerConnection:
+        """To the broker, wherever it is at the time."""
+        return PeerConnection(
+            lambda: self._address_of(broker),
+            client_id=f"{self._broker_id}",
+            source=self._source,
+            heard=self._heard,
+        )
 
     def _address_of(self, broker: BrokerId) -> Address | None:
         known = self._cluster.image.brokers.get(broker)
