@@ -6,6 +6,8 @@ every record once, in the order of its partition.
 """
 
 import os
+import re
+import urllib.request
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,6 +21,7 @@ from clients.copying.programs import COPIERS
 from peers.penstock_cluster import PenstockCluster
 from peers.process import Process, last_lines, wait_until
 from peers.zookeeper import ZooKeeper
+from penstock.broker.state_file import read_state
 from penstock.coordinator.keys import partition_for
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(240)]
@@ -42,6 +45,7 @@ def cluster() -> Iterator[PenstockCluster]:
         "group.min.session.timeout.ms": 1000,
         "min.insync.replicas": 2,
         "zookeeper.session.timeout.ms": 3000,
+        "penstock.http.listen": "127.0.0.1:0",
     }
     with (
         ZooKeeper(settings={"tickTime": 500}) as zookeeper,
@@ -176,3 +180,30 @@ def test_a_copy_is_exact_though_its_coordinators_are_killed(
     finally:
         copiers.stop()
     assert seen(bootstrap, copy) == wanted
+
+
+def lags(cluster: PenstockCluster, group: str) -> dict[str, float]:
+    """By partition, as whoever coordinates the group tells them."""
+    found: dict[str, float] = {}
+    for broker in cluster.running:
+        state = read_state(cluster.directory(broker))
+        assert state is not None
+        with urllib.request.urlopen(f"http://{state.http}/metrics", timeout=10) as response:
+            text = response.read().decode()
+        pattern = rf'^kafka_consumergroup_lag{{consumergroup="{group}",.*partition="(\d+)"}} (\S+)$'
+        found |= {at: float(lag) for at, lag in re.findall(pattern, text, re.MULTILINE)}
+    return found
+
+
+def test_lag_counts_partitions_that_other_brokers_lead(
+    cluster: PenstockCluster, topic: str
+) -> None:
+    created(cluster.bootstrap, topic)
+    fed(cluster.bootstrap, topic)
+    reader = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": topic, **QUIET})
+    read = [TopicPartition(topic, at, at) for at in range(PARTITIONS)]
+    reader.commit(offsets=read, asynchronous=False)
+    reader.close()
+    each = RECORDS // PARTITIONS
+    wanted = {f"{at}": each - at for at in range(PARTITIONS)}
+    wait_until(lambda: lags(cluster, topic) == wanted, 20, "the lag in all partitions")

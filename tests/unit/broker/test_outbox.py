@@ -145,6 +145,18 @@ def test_a_broker_that_is_gone_is_not_waited_for() -> None:
     run(test)
 
 
+def test_nothing_leaves_a_broker_that_stops() -> None:
+    async def test(outbox: Outbox[Asked, ListOffsetsResponse], link: FakeLink) -> None:
+        outbox.post(OTHER, Asked(1))
+        await turns()
+        outbox.close()
+        outbox.post(OTHER, Asked(2))
+        await turns()
+        assert [each.timeout_ms for each in link.requests] == [1]
+
+    run(test)
+
+
 def test_each_marker_hears_of_its_partitions() -> None:
     heard: list[tuple[int, TopicPartition, int]] = []
 

@@ -53,9 +53,12 @@ class Outbox(Generic[Asked, R]):
         self._waiting: dict[BrokerId, list[Asked]] = {}
         self._delivering: dict[BrokerId, asyncio.Task[None]] = {}
         self._connections: dict[BrokerId, Link] = {}
+        self._is_open = True
 
     def post(self, broker: BrokerId, item: Asked) -> None:
         """Send it soon: in the loop's next turn, or when the broker has answered what it has."""
+        if not self._is_open:
+            return  # this broker stops: whoever comes after it asks anew
         self._waiting.setdefault(broker, []).append(item)
         if broker not in self._delivering:
             self._delivering[broker] = self._tasks.create_task(self._deliver(broker))
@@ -66,6 +69,7 @@ class Outbox(Generic[Asked, R]):
             self._connections.pop(gone).drop()
 
     def close(self) -> None:
+        self._is_open = False
         for task in self._delivering.values():
             task.cancel()
 
