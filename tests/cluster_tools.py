@@ -16,9 +16,17 @@ PLACES = {0: [0, 1, 2], 1: [1, 2, 0], 2: [2, 0, 1]}
 MASKS = (
     (r"127\.0\.0\.1:\d+", "host:port"),
     (r"TopicId: [A-Za-z0-9_-]{22}", "TopicId: id"),
-    (r"\b1[0-9]{12}\b", "time"),
+    (r"\b1[0-9]{12}\b(\s+\d+\s*$)?", "time"),  # and how long ago that was
     (r"[ \t]+", " "),
+    # Which broker coordinates is chance, and so is a producer's id.
+    (rf"^({TRANSACTION}) \d+ \d+", r"\1 broker id"),
+    (rf"^\d+ ({TRANSACTION}) \d+", r"broker \1 id"),
+    (r"host:port \(\d+\)", "host:port (broker)"),
 )
+
+
+TRACE = r"at [\w.$/]+\(|Caused by: |java\."
+"""Where in a tool an error came from."""
 
 
 class Transcript:
@@ -35,7 +43,7 @@ class Transcript:
         printed = done.stdout + done.stderr
         self.lines.append(f"$ {name} {' '.join(Path(each).name for each in args)}")
         found = [masked(line) for line in printed.splitlines() if re.search(keep, line)]
-        self.lines += sorted(line for line in found if line.strip())
+        self.lines += sorted(line for line in found if line and not re.match(TRACE, line))
         self.lines.append(f"= {done.returncode}")
         return printed
 
@@ -107,16 +115,14 @@ def of_groups(told: Transcript, folder: Path) -> None:  # noqa: ARG001
     told.run("kafka-consumer-groups", "--delete", "--group", GROUP)
     told.run("kafka-transactions", "list", keep=TRANSACTION)
     told.run("kafka-transactions", "describe", "--transactional-id", TRANSACTION, keep="CompleteC")
-    for partition in PLACES:
-        one = ("--topic", TOPIC, "--partition", f"{partition}")
-        told.run("kafka-transactions", "describe-producers", *one, keep="^ProducerId")
+    one = ("--topic", TOPIC, "--partition", "2")
+    told.run("kafka-transactions", "describe-producers", *one, keep="^ProducerId")
     told.run("kafka-transactions", "find-hanging", "--topic", TOPIC)
 
 
 def of_settings(told: Transcript, folder: Path) -> None:  # noqa: ARG001
     for broker in PLACES:
         one = ("--entity-type", "brokers", "--entity-name", f"{broker}")
-        told.run("kafka-configs", "--describe", *one)
         told.run(
             "kafka-configs", "--alter", *one, "--add-config", f"log.cleaner.threads={broker + 1}"
         )
