@@ -195,8 +195,14 @@ class Session:
 
     def refuse(self, error: KafkaError) -> None:
         """Answer a request that was refused while it was awaited."""
-        if self._request is not None:
-            self.reply(self._dispatch.refused(self._request, error))
+        if self._request is None:
+            return
+        try:
+            refusal = self._dispatch.refused(self._request, error)
+        except ProtocolError as unanswerable:
+            self.close(str(unanswerable))
+            return
+        self.reply(refusal)
 
     def on_writable(self) -> None:
         """Send as much as the socket takes; the rest when it is ready again."""

@@ -5,6 +5,7 @@ something under a key says `changed(key)`, and the request tries again in the lo
 that many changes of one turn cost one attempt. At its deadline it answers with what there is.
 """
 
+import asyncio
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
@@ -84,6 +85,18 @@ class Waiters:
         for key in parked.keys:
             self._by_key.setdefault(key, {})[waiter] = None
         return waiter
+
+    def future(self, parked: Parked[R]) -> asyncio.Future[R]:
+        """Park, for a coroutine that awaits the response."""
+        answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+
+        def done(response: R) -> None:
+            if not answer.done():
+                answer.set_result(response)
+
+        waiter = self.park(parked, done)
+        answer.add_done_callback(lambda _: waiter.cancel())
+        return answer
 
     def forget(self, waiter: Waiter, keys: Iterable[Hashable]) -> None:
         for key in keys:

@@ -38,12 +38,34 @@ from penstock.wire.messages.list_offsets import (
 logger = logging.getLogger(__name__)
 
 LATEST, EARLIEST = -1, -2
+HELD_BACK_MS = 100
+"""When to look again whether a throttled replica may go on."""
 
 
 class Connect(Protocol):
     """Opens a connection to the leader, wherever it is now."""
 
     async def __call__(self) -> Connection: ...
+
+
+class Pace(Protocol):
+    """How fast replicas may be copied that have to catch up."""
+
+    def holds_back(self, partition: Partition) -> bool:
+        """Not now: too much has come lately."""
+
+    def passed(self, partition: Partition, size_bytes: int) -> None:
+        """So much has come."""
+
+
+class Unlimited:
+    """As fast as it goes."""
+
+    def holds_back(self, partition: Partition) -> bool:  # noqa: ARG002
+        return False
+
+    def passed(self, partition: Partition, size_bytes: int) -> None:
+        pass
 
 
 class Follower(Struct, frozen=True):
@@ -54,6 +76,7 @@ class Follower(Struct, frozen=True):
     config: Callable[[], ReplicationConfig]
     logs: FollowerLogs
     clock: Clock
+    pace: Pace = Unlimited()
 
 
 class Copied(Struct):
@@ -108,8 +131,10 @@ class Fetcher:
         wanted: dict[TopicPartition, Asked] = {}
         soonest: int | None = None
         for where, copied in self._copied.items():
+            partition = copied.partition
+            if copied.ready_ms <= now_ms and self._follower.pace.holds_back(partition):
+                copied.ready_ms = now_ms + HELD_BACK_MS
             if copied.ready_ms <= now_ms:
-                partition = copied.partition
                 asked = copied.asked
                 if asked is None or not is_next_fetch(asked.fetch, partition, max_bytes):
                     fetch = next_fetch(partition, max_bytes)
@@ -204,6 +229,8 @@ class Fetcher:
         except KafkaError as error:
             logger.error("%s: what broker %d sent is unusable: %s", where, self.leader, error)
             then = Next.LATER
+        if data.records:
+            follower.pace.passed(copied.partition, len(data.records))
         self._go_on(where, copied, then)
         return then
 

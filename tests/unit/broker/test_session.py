@@ -16,6 +16,7 @@ from penstock.wire.apis import APIS
 from penstock.wire.codec import decode
 from penstock.wire.frame import request_frame
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
 from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
 from penstock.wire.schema import Message
@@ -35,7 +36,10 @@ class Owner:
 
     def run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
         async def reply() -> None:
-            session.reply(await work)
+            try:
+                session.reply(await work)
+            except KafkaError as error:
+                session.refuse(error)
 
         self._tasks.create_task(reply())
 
@@ -281,6 +285,20 @@ async def test_a_refusal_is_answered_with_its_code() -> None:
         number, body = await client.answer()
         assert number == 7
         assert decode(ApiVersionsResponse, 0, body).error_code == ErrorCode.INVALID_REQUEST
+
+
+@served
+async def test_a_refusal_that_cannot_be_told_ends_the_connection_alone() -> None:
+    class Busy(KafkaError):
+        code = ErrorCode.REQUEST_TIMED_OUT
+
+    async def refuse(_request: Any, _ctx: Context) -> CreateTopicsResponse:
+        raise Busy("no controller has answered")
+
+    async with connected({19: refuse}) as client:
+        await client.send(request_frame(APIS[19], 5, 1, None, CreateTopicsRequest()))
+        assert await client.answer() == (-1, b"")
+        assert client.owner.ended.is_set()
 
 
 @served

@@ -77,6 +77,7 @@ class Reading:
         self._partitions = ctx.services.partitions
         self._cluster = ctx.services.cluster
         self._image = self._cluster.image
+        self._throttle = ctx.services.leader_throttle
         self._listener = ctx.peer.listener
         self._from_followers = ctx.version >= 11
         self._rack = request.rack_id
@@ -182,13 +183,12 @@ class Reading:
         partition.check_leader(max(wanted.leader_epoch, -1))
         partition.check_follower(self._replica, wanted.leader_epoch, self._broker_epoch)
         at_the_end = has_everything(partition.log, wanted)
+        records = None
         if not at_the_end:
             diverged = self._diverged(partition, wanted)
             if diverged is not None:
                 return diverged
-        records = None
-        if not at_the_end:
-            records = self._slice(partition, wanted, partition.log.end_offset)
+            records = self._slice_for_follower(partition, wanted)
         if self._arrives:
             partition.fetched(
                 FollowerFetch(
@@ -198,6 +198,16 @@ class Reading:
         if at_the_end and self._session.is_incremental and not is_moved(partition.log, wanted):
             return None
         return self._told(partition, wanted, records=records)
+
+    def _slice_for_follower(self, partition: Partition, wanted: Wanted) -> LogSlice | None:
+        """What it asks for, unless an operator holds it back: then nothing for now."""
+        throttled = self._throttle.concerns(partition, self._replica)
+        if throttled and self._throttle.is_exceeded():
+            return None
+        records = self._slice(partition, wanted, partition.log.end_offset)
+        if throttled and records is not None:
+            self._throttle.passed(records.size_bytes)
+        return records
 
     def _read_from(self, partition: Partition, wanted: Wanted) -> PartitionData:
         diverged = self._diverged(partition, wanted)
