@@ -38,9 +38,7 @@ READING: dict[str, Any] = {
 class Load:
     """`with Load(bootstrap, topic) as load:` writes and reads meanwhile; then `load.history`."""
 
-    def __init__(
-        self, bootstrap: str, topic: str, *, transactions: bool = True, seed: int = 0
-    ) -> None:
+    def __init__(self, bootstrap: str, topic: str, *, seed: int = 0) -> None:
         self.history = History()
         self._bootstrap, self._topic = bootstrap, topic
         self._dice = random.Random(seed)
@@ -48,9 +46,7 @@ class Load:
         self.acked_s: list[tuple[int, float]] = []
         """Of which partition each acknowledgement was, and when it came."""
         self._errors: list[BaseException] = []
-        self._writers = [self._thread(self._write)]
-        if transactions:
-            self._writers.append(self._thread(self._transact))
+        self._writers = [self._thread(self._write), self._thread(self._transact)]
         self._reader = self._thread(self._poll)
 
     def _thread(self, work: Callable[[], None]) -> threading.Thread:
@@ -85,6 +81,18 @@ class Load:
                 raise self._errors[0]
             assert time.monotonic() < deadline_s, f"no acknowledgement within {timeout_s} s"
             self._done.wait(0.01)
+
+    def wait_for_commit(self) -> None:
+        """Until one more transaction is committed."""
+        before, deadline_s = self._commits(), time.monotonic() + WAIT_S
+        while self._commits() == before:
+            if self._errors:
+                raise self._errors[0]
+            assert time.monotonic() < deadline_s, f"no transaction is committed in {WAIT_S} s"
+            self._done.wait(0.01)
+
+    def _commits(self) -> int:
+        return sum(each.outcome == "committed" for each in list(self.history.transactions))
 
     def longest_gap_s(self) -> float:
         """For which a partition acknowledged nothing, from its first record to its last."""

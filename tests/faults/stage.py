@@ -41,11 +41,8 @@ class Brokers(Protocol):
 class Stage:
     """Brokers by what they are at the moment, and what can be done to them."""
 
-    def __init__(
-        self, zookeeper: ZooKeeper, brokers: Brokers, *, has_transactions: bool = True
-    ) -> None:
+    def __init__(self, zookeeper: ZooKeeper, brokers: Brokers) -> None:
         self.zookeeper, self.brokers = zookeeper, brokers
-        self.has_transactions = has_transactions
         self.topic = ""
         self._admin = AdminClient({"bootstrap.servers": brokers.bootstrap, **QUIET})
 

@@ -95,14 +95,9 @@ class Session:
         """A request waits for its response, or responses wait for the socket."""
         return self._request is not None or self._writing or bool(self._line)
 
-    @property
-    def _may_go_on(self) -> bool:
-        """Whether the next request may be handled already."""
-        if self._request is not None or self._writing or self._fd < 0:
-            return False
-        return not self._line or (
-            len(self._line) < MAX_IN_LINE and self._buffer.next_api_key == PRODUCE
-        )
+    def _may_pass(self) -> bool:
+        """Whether the next request may be handled while those in line wait."""
+        return len(self._line) < MAX_IN_LINE and self._buffer.next_api_key == PRODUCE
 
     def on_readable(self) -> None:
         try:
@@ -116,9 +111,13 @@ class Session:
             self.close("closed by the client")
             return
         self._buffer.received(count)
-        if self._may_go_on:
+        if self._request is None and not self._writing:
             self.pump()
-        if self._buffer.pending_bytes > READ_AHEAD_BYTES and self.is_busy:
+        if self._request is not None or self._writing or self._line:
+            self._pause_if_ahead()
+
+    def _pause_if_ahead(self) -> None:
+        if self._buffer.pending_bytes > READ_AHEAD_BYTES:
             self.pause_reading()
 
     def pump(self) -> None:
@@ -128,14 +127,18 @@ class Session:
         self._pumping = True
         self.active_at = self._loop.time()
         try:
-            while self._may_go_on:
+            while self._request is None and not self._writing and self._fd >= 0:
+                if self._line and not self._may_pass():
+                    break
                 frame = self._buffer.next()
                 if frame is None:
                     break
                 self._handle(frame)
             if self._out and not self._writing:
                 self.on_writable()
-            if not self.is_busy or self._buffer.pending_bytes <= READ_AHEAD_BYTES:
+            if not self._reading and (
+                not self.is_busy or self._buffer.pending_bytes <= READ_AHEAD_BYTES
+            ):
                 self.resume_reading()
         except ProtocolError as error:
             self.close(str(error))
@@ -168,11 +171,10 @@ class Session:
         request, self._request, self._waiter = self._request, None, None
         if request is None or self._fd < 0:
             return
-        pieces = self._pieces(request, response)
         if self._line:
-            self._line.append(InLine(request, pieces))
-        else:
-            self._out.extend(pieces)
+            self._line.append(InLine(request, self._pieces(request, response)))
+        elif response is not None:
+            self._out.extend(self._pieces(request, response))
         self.pump()
 
     def _pieces(self, request: Request, response: Message | bytearray | None) -> Pieces:
