@@ -4,11 +4,10 @@ Lines that are no access-log lines, and requests with an impossible status, go t
 topic together with the reason.
 """
 
-from pyspark import pipelines as dp
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.spark.pipeline.define import expect_or_drop, stream_of, to_topic, topic_source
+from penstock.spark.pipeline.define import expect_or_drop, to_topic, topic_source
 
 LATE = "30 seconds"
 DEAD_LETTERS = "access-log-dead"
@@ -18,7 +17,6 @@ access_log = topic_source(
 )
 
 
-@dp.temporary_view
 @expect_or_drop("known status", "status between 100 and 599", dead_letters=DEAD_LETTERS)
 def requests() -> DataFrame:
     return access_log()
@@ -41,9 +39,9 @@ def per_minute(rows: DataFrame, *columns: str) -> DataFrame:
 
 @to_topic("access-log-minutes", key="minute")
 def minutes() -> DataFrame:
-    return per_minute(stream_of("requests"))
+    return per_minute(requests())
 
 
 @to_topic("access-log-pages", key="path")
 def pages() -> DataFrame:
-    return per_minute(stream_of("requests"), "path")
+    return per_minute(requests(), "path")

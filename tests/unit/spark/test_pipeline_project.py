@@ -52,7 +52,7 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
         ("{name: f g, from: {topic: a}, to: {topic: b}}", "its name may have"),
         ("{name: f, from: {topic: a}, to: {topc: b}}", "unknown field `topc`"),
         (
-            "{name: f, from: {topic: a}, to: {topic: b}, expect: [{name: n, condition: c, otherwise: x}]}",
+            "{name: f, from: {topic: a}, to: {topic: b}, expect: [{name: n, condition: c, otherwise: x}]}",  # noqa: E501
             "otherwise 'x' is none of keep, drop, fail",
         ),
     ],

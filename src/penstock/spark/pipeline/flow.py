@@ -13,7 +13,7 @@ from penstock.errors import ConfigError
 from penstock.spark.pipeline.dead_letter import dead_records, dead_rows
 from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, kept
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
-from penstock.spark.pipeline.project import user_path
+from penstock.spark.pipeline.project import user_path, user_url
 from penstock.spark.pipeline.record import as_records, with_key
 from penstock.spark.pipeline.value_format import (
     ERROR,
@@ -69,7 +69,11 @@ def _read(spark: SparkSession, source: From, place: Place) -> DataFrame:
     assert source.increasing is not None
     return (
         spark.readStream.format("penstock_table")
-        .options(url=source.url, table=source.table, increasing=source.increasing)
+        .options(
+            url=user_url(place.directory, source.url),
+            table=source.table,
+            increasing=source.increasing,
+        )
         .options(**source.options)
         .load()
     )
@@ -111,7 +115,9 @@ def _writer(rows: DataFrame, to: To, place: Place) -> DataStreamWriter:
     assert to.url is not None
     _check_columns("key", to.keys, rows)
     writer = rows.writeStream.format("penstock_table").options(**to.options)
-    return writer.options(url=to.url, table=to.table, key=",".join(to.keys))
+    return writer.options(
+        url=user_url(place.directory, to.url), table=to.table, key=",".join(to.keys)
+    )
 
 
 def _check_columns(setting: str, names: list[str], rows: DataFrame) -> None:

@@ -131,3 +131,11 @@ def _check_flows(path: Path, flows: list[FlowSpec]) -> None:
 def user_path(directory: Path, path: str) -> str:
     """A path of a flow: an address of any file system as it is, others from the project."""
     return path if "://" in path else os.path.abspath(directory / path)  # noqa: PTH100 - links stay
+
+
+def user_url(directory: Path, url: str) -> str:
+    """A database: SQLite's file is meant from the project, like all paths of a flow."""
+    scheme, file = "sqlite:///", url.removeprefix("sqlite:///")
+    if not url.startswith(scheme) or file.startswith("/"):
+        return url
+    return scheme + user_path(directory, file)
