@@ -30,7 +30,27 @@ PROJECTS = (
     "orders_payments",
     "customers",
 )
-TOPICS = ["access-log", "access-log-minutes", "access-log-pages", "access-log-dead", "activity", "activity-dead", "sessions", "metrics", "metrics-minutes", "metrics-dead", "alerts", "events", "events-once", "events-dead", "orders", "payments", "orders-paid", "customers", "customers-dead"]
+TOPICS = [
+    "access-log",
+    "access-log-minutes",
+    "access-log-pages",
+    "access-log-dead",
+    "activity",
+    "activity-dead",
+    "sessions",
+    "metrics",
+    "metrics-minutes",
+    "metrics-dead",
+    "alerts",
+    "events",
+    "events-once",
+    "events-dead",
+    "orders",
+    "payments",
+    "orders-paid",
+    "customers",
+    "customers-dead",
+]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LINES = [line for _, line in islice(lines(3, 60, NOON, broken_every=50), 600)]
 

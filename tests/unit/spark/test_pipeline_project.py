@@ -86,6 +86,13 @@ def test_a_folder_without_a_project_says_how_to_make_one(tmp_path: Path) -> None
         load_project(tmp_path)
 
 
+def test_a_catalog_is_kept_only_for_tables(tmp_path: Path) -> None:
+    write_project(tmp_path / "new", "new")
+    assert load_project(tmp_path / "new").makes_tables()
+    examples = Path(__file__).parents[3] / "examples"
+    assert not load_project(examples / "access_log").makes_tables()
+
+
 def test_settings_of_the_caller_win() -> None:
     made = spark_settings("n", "local[2]", {"a": "project", "b": "project"}, {"a": "caller"})
     assert (made["a"], made["b"], made["spark.master"]) == ("caller", "project", "local[2]")

@@ -2,7 +2,7 @@
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -35,7 +35,7 @@ def update(
             spark,
             default_catalog=spec.catalog,
             default_database=spec.database,
-            sql_conf=spec.configuration,
+            sql_conf=_of_session(spark, spec.configuration),
         )
         with contextlib.redirect_stdout(io.StringIO()):  # it tells of every file
             registry = SparkConnectGraphElementRegistry(spark, graph)
@@ -51,6 +51,11 @@ def update(
         )
         for each in _messages(events):
             say(each)
+
+
+def _of_session(spark: SparkSession, configuration: Mapping[str, str]) -> dict[str, str]:
+    """The settings that a query can have; those of the driver were given to it at its start."""
+    return {name: value for name, value in configuration.items() if spark.conf.isModifiable(name)}
 
 
 def _messages(events: Iterator[dict[str, Any]]) -> Iterator[str]:

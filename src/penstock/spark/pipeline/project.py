@@ -1,6 +1,7 @@
 """A project on disk: Spark's `spark-pipeline.yml`, and beside it `penstock.yml` with flows."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from penstock.errors import ConfigError
 from penstock.spark.pipeline.flow_spec import FlowSpec, check_flow
 
 T = TypeVar("T")
+_TABLE: Final = re.compile(r"\.table\b|materialized.view|streaming.table", re.IGNORECASE)
 SPEC_NAMES: Final = ("spark-pipeline.yml", "spark-pipeline.yaml")
 OWN_NAME: Final = "penstock.yml"
 DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
@@ -62,6 +64,14 @@ class Project:
         """An absolute address, as Spark asks for."""
         storage = self.spec.storage
         return storage if "://" in storage else (self.directory / storage).absolute().as_uri()
+
+    def makes_tables(self) -> bool:
+        """Whether any definition looks as if it did; a catalog that is not needed costs seconds."""
+        return any(
+            _TABLE.search(path.read_text(errors="replace"))
+            for library in self.spec.libraries
+            for path in _files(self.directory, library.glob.include)
+        )
 
     def bootstrap(self, given: str | None, environment: Mapping[str, str]) -> str:
         return (
@@ -114,6 +124,11 @@ def _check_glob(path: Path, include: str) -> None:
     folder = include.removesuffix("/**")
     if any(sign in folder for sign in "*?["):
         raise ConfigError(f"{path}: libraries: {include!r} is neither a file nor FOLDER/**")
+
+
+def _files(directory: Path, include: str) -> list[Path]:
+    pattern = f"{include}/*" if include.endswith("/**") else include
+    return [each for each in directory.glob(pattern) if each.suffix in {".py", ".sql"}]
 
 
 def _check_flows(path: Path, flows: list[FlowSpec]) -> None:
