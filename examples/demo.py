@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 LINES_PER_MINUTE = 200
 MINUTES_PER_SECOND = 1
 ENOUGH_MINUTES = 5
-PATIENCE_S = 180
+PATIENCE_S = 300
 TOPICS = ("access-log", "access-log-minutes", "access-log-pages", "access-log-dead")
 HERE = Path(__file__).parent
 
@@ -105,6 +105,8 @@ def start_pipeline(folder: Path, bootstrap: str, left: ExitStack) -> subprocess.
     )
     command = [sys.executable, "-m", "penstock", "pipeline", "run", str(project), "--follow"]
     command += ["--interval", "1", "--bootstrap", bootstrap, "--master", "local[2]"]
+    # A JVM that is quick to start rather than quick in the long run.
+    command += ["--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1"]
     print("starting Spark; the first figures take some seconds ...", flush=True)
     log = left.enter_context((folder / "pipeline.log").open("wb"))
     pipeline = subprocess.Popen(command, stdout=log, stderr=log, process_group=0)

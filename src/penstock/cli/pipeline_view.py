@@ -38,7 +38,7 @@ class Display:
 
     def _erase(self) -> None:
         if self._drawn:
-            click.echo(f"\x1b[{self._drawn}A\x1b[J", nl=False)
+            click.echo(f"\x1b[{self._drawn}A\x1b[J", nl=False, color=True)
 
 
 def table(rows: dict[str, tuple[str, ...]]) -> list[str]:

@@ -11,8 +11,9 @@ def spark_part(name: str) -> ModuleType:
     try:
         return import_module(f"penstock.spark.{name}")
     except ModuleNotFoundError as error:
-        if error.name is not None and error.name.partition(".")[0] == "penstock":
+        package = (error.name or "").partition(".")[0]
+        if package in {"", "penstock"}:
             raise
         raise ConfigError(
-            f"{error.name} is not installed, which pipelines need: pip install 'penstock[spark]'"
+            f"{package} is not installed, which pipelines need: pip install 'penstock[spark]'"
         ) from error
