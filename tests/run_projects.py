@@ -22,7 +22,7 @@ QUICK = {
 def main() -> None:
     bootstrap, *folders = sys.argv[1:]
     os.environ["PENSTOCK_BOOTSTRAP"] = bootstrap
-    settings = spark_settings("tests", "local[2]", QUICK, {})
+    settings = spark_settings("tests", "local[1]", QUICK, {})
     with ExitStack() as left:
         engine = left.enter_context(
             local_engine(settings, lambda event: print(progress(event), flush=True))

@@ -94,7 +94,7 @@ def test_progress_is_a_table_that_is_drawn_anew_on_a_terminal(
 
 
 def test_answers_are_printed_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [{"a": 1, "b": None}, {"a": 2, "b": [1, {"x": "y"}]}]
+    rows: list[dict[str, object]] = [{"a": 1, "b": None}, {"a": 2, "b": [1, {"x": "y"}]}]
     for form in ("csv", "json", "table"):
         Printer(form).emit(["a", "b"], rows)
     out = capsys.readouterr().out.replace("\r\n", "\n")

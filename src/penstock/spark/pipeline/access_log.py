@@ -12,29 +12,40 @@ LINE: Final = (
     r"(?: (\d+\.\d+))?.*$"  # nginx's $request_time where it was put next
 )
 TIME: Final = "dd/MMM/yyyy:HH:mm:ss Z"
-_GROUPS: Final = {
-    "client": (1, "string"),
-    "user": (2, "string"),
-    "at": (3, "timestamp"),
-    "method": (4, "string"),
-    "path": (5, "string"),
-    "protocol": (6, "string"),
-    "status": (7, "int"),
-    "bytes": (8, "bigint"),
-    "referer": (9, "string"),
-    "agent": (10, "string"),
-    "seconds": (11, "double"),
+_KINDS: Final = {
+    "client": "string",
+    "user": "string",
+    "at": "timestamp",
+    "method": "string",
+    "path": "string",
+    "protocol": "string",
+    "status": "int",
+    "bytes": "bigint",
+    "referer": "string",
+    "agent": "string",
+    "seconds": "double",
 }
+"""What the groups of `LINE` are, in their order."""
+_BETWEEN: Final = "\x01"
+_PARTS: Final = _BETWEEN.join(f"${number}" for number in range(1, len(_KINDS) + 1))
 
 
 def access_log_fields(line: Column) -> Column:
-    """A struct; what a line leaves out or writes as `-` is null, and all is where none fits."""
-    return F.struct(*(_field(line, *each).alias(name) for name, each in _GROUPS.items()))
+    """A struct; what a line leaves out or writes as `-` is null, and all is where none fits.
+
+    The expression is matched once for all fields: a line that does not fit stays in one part.
+    """
+    parts = F.split(F.regexp_replace(line, LINE, _PARTS), _BETWEEN)
+    fits = F.size(parts) == len(_KINDS)
+    fields = (
+        _field(F.when(fits, F.get(parts, F.lit(index))), kind).alias(name)
+        for index, (name, kind) in enumerate(_KINDS.items())
+    )
+    return F.struct(*fields)
 
 
-def _field(line: Column, group: int, kind: str) -> Column:
-    text = F.regexp_extract(line, LINE, group)
-    text = F.when(text.isin("", "-"), F.lit(None)).otherwise(text)
+def _field(text: Column, kind: str) -> Column:
+    text = F.when(~text.isin("", "-"), text)
     if kind == "timestamp":
         return F.try_to_timestamp(text, F.lit(TIME))
     return text.try_cast(kind)
