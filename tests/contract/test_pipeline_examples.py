@@ -94,6 +94,7 @@ def run(bootstrap: str, projects: list[Path]) -> str:
     ended = subprocess.run(
         [*command, *map(str, projects)],
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        cwd=projects[0].parent,
         capture_output=True,
         text=True,
         timeout=280,

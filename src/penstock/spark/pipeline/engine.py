@@ -24,8 +24,8 @@ CONNECT = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
-    "spark.sql.artifact.isolation.enabled": "true",
-    "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
+    # One user, who sends no files: apart, each query would start Python daemons of its own.
+    "spark.sql.artifact.isolation.enabled": "false",
 }
 
 

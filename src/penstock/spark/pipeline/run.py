@@ -79,7 +79,7 @@ def _engine(run: Run, told: Told) -> AbstractContextManager[Engine]:
     if run.remote is not None:
         return remote_engine(run.remote)
     spec = run.project.spec
-    own = catalog_settings(run.project.storage) if run.project.makes_tables() else {}
+    own = catalog_settings(run.project.storage, remembers=run.project.makes_tables())
     settings = spark_settings(spec.name, run.master, own | spec.configuration, run.conf)
     return local_engine(settings, lambda event: told.progress(progress(event)))
 

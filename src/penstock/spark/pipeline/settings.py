@@ -32,16 +32,15 @@ def spark_settings(
     }
 
 
-def catalog_settings(storage: str) -> dict[str, str]:
-    """A catalog that remembers tables from run to run: Spark's own default forgets them, and
-    would then find their files in the way.
+def catalog_settings(storage: str, *, remembers: bool) -> dict[str, str]:
+    """Where tables lie; and a catalog that remembers them from run to run, where there are any:
+    Spark's own default forgets them, and would then find their files in the way.
     """
     folder = storage.rstrip("/")
-    settings = {
-        "spark.sql.warehouse.dir": f"{folder}/warehouse",
-        "spark.sql.catalogImplementation": "hive",
-    }
-    if folder.startswith("file://"):
+    settings = {"spark.sql.warehouse.dir": f"{folder}/warehouse"}
+    if remembers:
+        settings["spark.sql.catalogImplementation"] = "hive"
+    if remembers and folder.startswith("file://"):
         database = f"jdbc:derby:;databaseName={folder.removeprefix('file://')}/catalog;create=true"
         settings["spark.hadoop.javax.jdo.option.ConnectionURL"] = database
     return settings
