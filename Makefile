@@ -12,7 +12,7 @@ help:  ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 # The extensions are built if there is a C compiler: see setup.py.
-$(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard src/penstock/*/_*.[ch] src/penstock/*/*/_*.[ch])
+$(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard src/penstock/*/_*.c src/penstock/*/*/_*.[ch])
 	scripts/ensure-python $(PYTHON) $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r constraints.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .

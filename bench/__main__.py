@@ -1,6 +1,4 @@
-"""python -m bench [wire|record|log|compaction|broker|groups|spark|spark_write] [options].
-
-Without one, the first four.
+"""python -m bench [NAME] [options]; without a name, all those that need no other broker.
 
 Nothing here asserts: figures stand beside their budgets, or beside Apache Kafka's.
 """
@@ -10,13 +8,13 @@ from importlib import import_module
 from pathlib import Path
 
 PURE = ("wire", "record", "log", "compaction")
-BESIDE = ("broker", "groups", "spark", "spark_write")
-"""Measured beside the real thing, which is started as the tests start it."""
+BESIDE_OTHERS = ("broker", "groups", "spark", "spark_write", "transactions")
 
 
 def main(argv: list[str]) -> int:
     name, *rest = argv or ["all"]
-    if name in BESIDE:
+    if name in BESIDE_OTHERS:
+        # The real Kafka, or Spark, beside it is started as the tests start it.
         sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
         import_module(f"bench.{name}").main(rest)
     elif name == "all" or (name in PURE and not rest):
@@ -24,7 +22,7 @@ def main(argv: list[str]) -> int:
             print(f"-- {each}")
             import_module(f"bench.{each}").main()
     else:
-        print(f"usage: python -m bench [{'|'.join((*PURE, *BESIDE))}] [options]")
+        print(f"usage: python -m bench [{'|'.join((*PURE, *BESIDE_OTHERS))}] [options]")
         return 2
     return 0
 

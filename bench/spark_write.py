@@ -1,19 +1,22 @@
 """Spark's writes by format `penstock`, beside Spark's own connector, in one session on one broker.
 
-`python -m bench spark_write [--rounds N] [--scale X]`. Each round does every workload once with
-either; ratios are of medians. The connector's producer is tuned: large batches, a little linger.
+`python -m bench spark_write [--rounds N] [--scale X] [--only SIZE]`. Each round does every workload
+once with either; ratios are of medians. The connector's producer is tuned: large batches, a little
+linger.
 The exactly-once copy stands beside the connector's copy, which is at-least-once.
 """
 
 import argparse
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from bench.process import cpu_s
 from bench.report import Report
 from bench.topic import topic
 from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +27,7 @@ from peers.spark_session import spark_session
 
 PARTITIONS = 4
 WARM_ROUNDS = 2
+"""The JVM compiles what it runs often; before that it is half as fast."""
 OURS, THEIRS = "Penstock", "Kafka"
 FORMATS = {OURS: "penstock", THEIRS: "kafka"}
 TUNED = {
@@ -39,7 +43,11 @@ READ_TUNED = {
     "kafka.fetch.max.bytes": "67108864",
     "kafka.check.crcs": "false",
 }
-SIZES = {"100 B": (100, 1_500_000), "1 KB": (1_000, 300_000)}
+SIZES = {"100 B": (100, 1_500_000, 10_000), "1 KB": (1_000, 300_000, 2_000)}
+"""Bytes of a value, rows, and rows that Spark hands to Python at a time: megabytes at most."""
+ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+TIMES = 3
+"""So often the rows are in the topic that is copied: a query's start takes seconds of its own."""
 AIMS = {"batch write": ">= 1.0", "exactly-once copy": ">= 0.8"}
 
 
@@ -84,6 +92,8 @@ def copy(spark: SparkSession, source: str, target: str, bootstrap: str, subject:
 class Bench:
     spark: SparkSession
     bootstrap: str
+    jvm: int
+    broker: int
     names: Iterator[str] = field(default_factory=lambda: (f"write-{n}" for n in count()))
 
     @property
@@ -93,23 +103,32 @@ class Bench:
     def topic(self) -> AbstractContextManager[str]:
         return topic(self.port, next(self.names), PARTITIONS)
 
-    def write_s(self, data: DataFrame, subject: str) -> float:
+    def figures(self, call: Callable[[str], None], rows: int) -> dict[str, float]:
         with self.topic() as target:
-            start = time.perf_counter()
-            write(data, target, self.bootstrap, subject)
-            return time.perf_counter() - start
+            before_s, start = self.cpu_s(), time.perf_counter()
+            call(target)
+            took_s = time.perf_counter() - start
+            return {
+                "rows/s": rows / took_s,
+                "CPU us per row": (self.cpu_s() - before_s) / rows * 1e6,
+            }
 
-    def copy_s(self, source: str, subject: str) -> float:
-        with self.topic() as target:
-            start = time.perf_counter()
-            copy(self.spark, source, target, self.bootstrap, subject)
-            return time.perf_counter() - start
+    def cpu_s(self) -> float:
+        """Of Spark, its Python workers and the broker."""
+        return cpu_s([self.jvm, self.broker])
+
+    def written(self, data: DataFrame, subject: str) -> dict[str, float]:
+        return self.figures(lambda to: write(data, to, self.bootstrap, subject), data.count())
+
+    def copied(self, source: str, subject: str, rows: int) -> dict[str, float]:
+        return self.figures(lambda to: copy(self.spark, source, to, self.bootstrap, subject), rows)
 
 
 def main(argv: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench spark_write")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of rows")
+    parser.add_argument("--only", choices=SIZES, help="values of this size")
     asked = parser.parse_args(argv)
     report = Report()
     with (
@@ -117,17 +136,27 @@ def main(argv: list[str]) -> None:
         PenstockBroker() as broker,
         spark_session(Path(work), settings={"spark.driver.memory": "3g"}) as spark,
     ):
-        bench = Bench(spark, broker.bootstrap)
-        for label, (size, number) in SIZES.items():
+        assert spark.sparkContext._jvm is not None
+        jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+        bench = Bench(spark, broker.bootstrap, jvm, broker.pids[0])
+        for label, (size, number, at_a_time) in SIZES.items():
+            if asked.only not in {None, label}:
+                continue
+            spark.conf.set(ARROW_ROWS, at_a_time)
             data = rows(spark, size, wanted := int(number * asked.scale))
             with bench.topic() as source:
-                write(data, source, broker.bootstrap, OURS)
+                for _ in range(TIMES):
+                    write(data, source, broker.bootstrap, OURS)
                 for turn in range(-WARM_ROUNDS, asked.rounds):
                     for subject in (OURS, THEIRS) if turn % 2 else (THEIRS, OURS):
-                        spent_s = bench.write_s(data, subject), bench.copy_s(source, subject)
-                        if turn >= 0:
-                            for (name, aim), seconds in zip(AIMS.items(), spent_s, strict=True):
-                                figures, aims = {"rows/s": wanted / seconds}, {"rows/s": aim}
-                                report.add(f"{name} {label}", subject, figures, aims)
+                        found = (
+                            bench.written(data, subject),
+                            bench.copied(source, subject, TIMES * wanted),
+                        )
+                        for (name, aim), figures in zip(AIMS.items(), found, strict=True):
+                            rate = figures["rows/s"]
+                            print(f"{name} {label}, {subject}: {rate:,.0f} rows/s", file=sys.stderr)
+                            if turn >= 0:
+                                report.add(f"{name} {label}", subject, figures, {"rows/s": aim})
             data.unpersist()
     print(report.text())

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.group import GroupConfig
@@ -136,3 +138,13 @@ def settle(*consumers: Consumer) -> None:
         if consumers[0].cluster.group.state.value == "Stable":
             return
     raise AssertionError(f"{consumers[0].cluster.group} is not stable")
+
+
+def durable(group: ConsumerGroup) -> tuple[Any, ...]:
+    """What records hold of a group."""
+    members = {
+        name: msgspec.structs.replace(each, deadline_ms=0, act_by_ms=None)
+        for name, each in group.members.items()
+    }
+    target: dict[str, Share] = dict(group.target)
+    return group.epoch, group.metadata_hash, group.target_epoch, members, target, group.regexes

@@ -31,6 +31,7 @@ from penstock.coordinator.runtime import Runtime
 from penstock.coordinator.storage import Producer, RawRecord
 from penstock.errors import KafkaError
 from penstock.record.build import build_batch, numbered
+from penstock.record.control import build_marker
 from penstock.testing.loop import ManualLoop
 from penstock.types import Buffer, TopicPartition
 
@@ -72,6 +73,20 @@ class MemoryLog:
         if self.commits:
             self._committed = self.end_offset
         return self.end_offset
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """A marker, as the broker appends it for a transaction coordinator."""
+        marker = build_marker(
+            producer_id=producer_id,
+            producer_epoch=0,
+            committed=committed,
+            coordinator_epoch=0,
+            timestamp=0,
+        )
+        marker[:8] = self.end_offset.to_bytes(8)
+        self.batches.append(marker)
+        self.ends.append(self.end_offset + 1)
+        self._committed = self.end_offset
 
     def commit(self) -> None:
         self._committed = self.end_offset
@@ -126,7 +141,7 @@ def coordinator(
     """One that has nothing but this partition, and has not read it yet."""
     runtime: Runtime[GroupShard, StoredRecord] = Runtime(
         "offsets",
-        lambda: GroupShard(config, assignors, topics, settings),
+        lambda pending: GroupShard(config, assignors, topics, settings, pending),
         GroupFormat(),
         loop=loop,
         clock=clock,
@@ -140,6 +155,9 @@ def coordinator(
 class Story:
     """One group and its log, driven by lines."""
 
+    KNOWS_EPOCHS = False
+    """Whether its members commit by a version that knows the consumer protocol."""
+
     def __init__(self, config: GroupConfig) -> None:
         self._config = config
         self.loop = ManualLoop()
@@ -149,10 +167,13 @@ class Story:
         self.generations: dict[str, int] = {}
         self._state = ""
         self._rebalances = 0
+        self.topics: Topics = {}
         self._start()
 
     def _start(self) -> None:
-        self.groups = coordinator(self.log, self.loop, self.clock, self._config)
+        self.groups = coordinator(
+            self.log, self.loop, self.clock, self._config, lambda: self.topics
+        )
         self.loop.advance()
 
     @property
@@ -176,8 +197,7 @@ class Story:
                 yield f"{name}: {reply.code.name if isinstance(reply, KafkaError) else told(reply)}"
 
     def _changes(self) -> Iterator[str]:
-        known = self.shard.groups.get(GROUP)
-        state = "gone" if known is None else f"{known.state.value} {known.generation}"
+        state = self._told_state()
         if state != self._state:
             self._state = state
             yield f"group: {state}"
@@ -185,6 +205,10 @@ class Story:
         for each in rebalances[self._rebalances :]:
             yield f"log: generation {each.generation} in {each.duration_ms} ms: {each.reason}"
         self._rebalances = len(rebalances)
+
+    def _told_state(self) -> str:
+        known = self.shard.groups.get(GROUP)
+        return "gone" if known is None else f"{known.state.value} {known.generation}"
 
     def _wait(self, name: str, ticket: Ticket[Any], told: Callable[..., str]) -> None:
         self._tickets[name] = (ticket, told)
@@ -201,9 +225,9 @@ class Story:
         known: str | None = None,
         reason: str = "",
         skip: str = "",
+        **said: str,
     ) -> None:
-        group = self.shard.groups.get(GROUP)
-        is_known = group is not None and (name in group.members or name in group.pending)
+        is_known = self._is_known(name)
         ticket = self.groups.join(
             GROUP,
             Joining(
@@ -214,7 +238,7 @@ class Story:
                 rebalance_timeout_ms=int(rebalance),
                 protocol_type=kind,
                 protocols=tuple(
-                    ProtocolMetadata(each, f"{name}/{each}".encode())
+                    ProtocolMetadata(each, self._metadata(f"{name}/{each}", **said))
                     for each in protocols.split(",")
                 ),
                 reason=reason,
@@ -223,6 +247,19 @@ class Story:
             ),
         )
         self._wait(f"join {name}", ticket, lambda joined: self._joined(name, joined))
+
+    def _is_known(self, name: str) -> bool:
+        group = self.shard.groups.get(GROUP)
+        return group is not None and (name in group.members or name in group.pending)
+
+    def _metadata(self, text: str) -> bytes:
+        return text.encode()
+
+    def _share_bytes(self, text: str) -> bytes:
+        return text.encode()
+
+    def _share_text(self, share: bytes) -> str:
+        return share.decode()
 
     def _joined(self, name: str, joined: Joined) -> str:
         self.generations[name] = joined.generation
@@ -240,12 +277,12 @@ class Story:
                 member_id=name,
                 instance_id=static,
                 generation=generation,
-                assignments={who: share.encode() for who, share in shares.items()},
+                assignments={who: self._share_bytes(share) for who, share in shares.items()},
             ),
         )
 
         def told(synced: Synced) -> str:
-            return synced.assignment.decode() or "nothing"
+            return self._share_text(synced.assignment) or "nothing"
 
         self._wait(f"sync {name}", ticket, told)
 
@@ -265,16 +302,30 @@ class Story:
 
         self._wait(f"leave {' '.join(names) or static}", ticket, told)
 
-    def _commit(self, name: str, offset: str, *, generation: str = "", topic: str = "t") -> None:
+    def _commit(
+        self,
+        name: str,
+        offset: str,
+        *,
+        generation: str = "",
+        topic: str = "t",
+        producer: str = "",
+    ) -> None:
         member = "" if name == "nobody" else name
         number = int(generation or self.generations.get(name, -1))
         committed = CommittedOffset(int(offset), commit_ms=self.clock.now_ms())
         ticket = self.groups.commit(
             GROUP,
-            Committer(generation=number, member_id=member),
+            Committer(generation=number, member_id=member, knows_epochs=self.KNOWS_EPOCHS),
             ((TopicPartition(topic, 0), committed),),
+            Producer(int(producer), 0) if producer else None,
         )
         self._wait(f"commit {name}", ticket, lambda _: "ok")
+
+    def _end(self, producer: str, outcome: str) -> None:
+        """The transaction of a producer is committed or aborted: its marker is in the log."""
+        self.log.end_transaction(int(producer), committed=outcome == "committed")
+        self.groups.runtime.end_transaction(0, int(producer), committed=outcome == "committed")
 
     def _fetch(self) -> None:
         ticket = self.groups.fetch(GROUP, None)
@@ -298,9 +349,9 @@ class Story:
         self._start()
 
 
-def replayed(path: Path, config: GroupConfig) -> str:
+def replayed(path: Path, config: GroupConfig, tells: type[Story] = Story) -> str:
     """The transcript as the group really behaves: equal to the file, if the file is right."""
-    story = Story(config)
+    story = tells(config)
     lines = []
     for line in path.read_text().splitlines():
         if line.startswith("  "):

@@ -86,7 +86,10 @@ class Sent:
 class ReplicaCluster:
     def __init__(self, brokers: int = 3, min_isr: int = 1, rule: TruncationRule = cut_at) -> None:
         self.config = TopicConfig(
-            min_insync_replicas=min_isr, segment_bytes=600, index_interval_bytes=100
+            min_insync_replicas=min_isr,
+            segment_bytes=600,
+            index_interval_bytes=100,
+            segment_index_bytes=120,  # made in full at once, in memory here
         )
         self.rule = rule
         self.now_ms = 0

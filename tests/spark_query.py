@@ -13,7 +13,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
-from peers.process import last_lines, wait_until
+from peers.process import last_lines, tied_to_us, wait_until
 from spark_faults import Fault, Folder
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +49,7 @@ def run(
     told.write_plan(faults)
     deadline = time.monotonic() + wait_s
     asked = told.path / "kill-broker"
+    command = [sys.executable, "-m", "spark_job", master, bootstrap, str(folder), *options]
 
     def ended(job: subprocess.Popen[bytes]) -> bool:
         if restart_broker is not None and asked.exists():
@@ -60,7 +61,7 @@ def run(
         output = folder / f"output-{start}"
         with output.open("wb") as out:
             job = subprocess.Popen(
-                [sys.executable, "-m", "spark_job", master, bootstrap, str(folder), *options],
+                [*tied_to_us(), *command],
                 stdout=out,
                 stderr=out,
                 env=os.environ | {"PYTHONPATH": PYTHON_PATH, "SPARK_LOCAL_IP": "127.0.0.1"},

@@ -67,7 +67,7 @@ def coordinator(
     """One that has nothing but this partition, and has not read it yet."""
     runtime: Runtime[TransactionShard, TransactionRecord] = Runtime(
         "transactions",
-        lambda: TransactionShard(config),
+        lambda _: TransactionShard(config),
         TransactionFormat(),
         loop=loop,
         clock=LoopClock(loop),
@@ -107,6 +107,7 @@ class Story:
         names = [word for word in words if "=" not in word]
         self.participants.told.clear()
         getattr(self, f"_{command.replace('-', '_')}")(*names, **options)
+        self.loop.advance()
         return [*self._answers(), *self._changes()]
 
     def _answers(self) -> Iterator[str]:

@@ -13,7 +13,7 @@ from aiokafka.admin import (
     RecordsToDelete,
 )
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import BrokerResponseError
+from aiokafka.errors import BrokerResponseError, ProducerFenced
 
 from clients.protocol import (
     EARLIEST,
@@ -22,6 +22,7 @@ from clients.protocol import (
     Acks,
     Cluster,
     Codec,
+    Isolation,
     Partition,
     Placed,
     Poll,
@@ -29,6 +30,7 @@ from clients.protocol import (
     RefusedError,
     Reset,
 )
+from penstock.errors import ErrorCode
 
 T = TypeVar("T")
 
@@ -112,8 +114,13 @@ class AiokafkaClient:
     ) -> list[list[Record]]:
         return self._run(self._fetch(TopicPartition(topic, partition), reads, reset))
 
-    def join(self, group: str, *topics: str) -> "AiokafkaMember":
-        return AiokafkaMember(self, self._run(self._joined(group, topics)))
+    def join(
+        self, group: str, *topics: str, isolation: Isolation = "read_uncommitted"
+    ) -> "AiokafkaMember":
+        return AiokafkaMember(self, self._run(self._joined(group, topics, isolation)))
+
+    def transactor(self, transactional_id: str) -> "AiokafkaTransactor":
+        return AiokafkaTransactor(self, self._run(self._transactional(transactional_id)))
 
     def close(self) -> None:
         for producer in self._producers.values():
@@ -128,6 +135,9 @@ class AiokafkaClient:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result(2 * WAIT_S)
         except BrokerResponseError as refused:
             raise RefusedError(refused.errno, str(refused)) from refused
+        except ProducerFenced as fenced:
+            # Both codes that tell it are one exception here.
+            raise RefusedError(ErrorCode.PRODUCER_FENCED, str(fenced)) from fenced
 
     async def _new_admin(self) -> AIOKafkaAdminClient:
         admin = AIOKafkaAdminClient(bootstrap_servers=self._bootstrap)
@@ -167,11 +177,21 @@ class AiokafkaClient:
         # Without acks there is nothing to tell where a record went.
         return [Placed(one.partition, one.offset) if one else Placed(-1, -1) for one in done]
 
-    async def _consumer(self, group: str | None, reset: Reset) -> AIOKafkaConsumer:
+    async def _transactional(self, transactional_id: str) -> AIOKafkaProducer:
+        producer = AIOKafkaProducer(
+            bootstrap_servers=self._bootstrap, transactional_id=transactional_id
+        )
+        await producer.start()
+        return producer
+
+    async def _consumer(
+        self, group: str | None, reset: Reset, isolation: Isolation = "read_uncommitted"
+    ) -> AIOKafkaConsumer:
         consumer = AIOKafkaConsumer(
             bootstrap_servers=self._bootstrap,
             group_id=group,
             auto_offset_reset=reset,
+            isolation_level=isolation,
             enable_auto_commit=False,
             fetch_max_wait_ms=100,
             heartbeat_interval_ms=300,
@@ -211,10 +231,34 @@ class AiokafkaClient:
         finally:
             await consumer.stop()
 
-    async def _joined(self, group: str, topics: Sequence[str]) -> AIOKafkaConsumer:
-        consumer = await self._consumer(group, "earliest")
+    async def _joined(
+        self, group: str, topics: Sequence[str], isolation: Isolation
+    ) -> AIOKafkaConsumer:
+        consumer = await self._consumer(group, "earliest", isolation)
         consumer.subscribe(list(topics))
         return consumer
+
+
+class AiokafkaTransactor:
+    def __init__(self, client: AiokafkaClient, producer: AIOKafkaProducer) -> None:
+        self._run, self._producer = client._run, producer
+
+    def begin(self) -> None:
+        self._run(self._producer.begin_transaction())
+
+    def send(self, topic: str, records: Sequence[Record]) -> None:
+        for record in records:
+            send = self._producer.send_and_wait
+            self._run(send(topic, record.value, record.key, partition=record.partition))
+
+    def end(self, *, commits: bool) -> None:
+        if commits:
+            self._run(self._producer.commit_transaction())
+        else:
+            self._run(self._producer.abort_transaction())
+
+    def close(self) -> None:
+        self._run(self._producer.stop())
 
 
 class AiokafkaMember:

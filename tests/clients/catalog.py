@@ -42,12 +42,14 @@ Need = Literal[
     "configs",
     "create",
     "delete records",
+    "members in turn",
     "murmur2",
     "replace configs",
     "reset",
     "seek",
     "time past the end",
     "timestamp",
+    "transactions",
 ]
 
 _NO_ADMIN = "has no admin calls but the metadata"
@@ -55,7 +57,10 @@ _OLD_ALTER_ONLY = "has only the older AlterConfigs"
 _END_FOR_NONE = "answers with the end of the log"
 
 CANNOT: dict[Name, dict[Need, str]] = {
-    "kafka-python": {"replace configs": "fills in what is not named"},
+    "kafka-python": {
+        "members in turn": "two that one thread polls may rebalance for ever, also with Kafka",
+        "replace configs": "fills in what is not named",
+    },
     "aiokafka": {"alter configs": _OLD_ALTER_ONLY},
     "java": {"replace configs": "was removed in 4.0"},
     "kcat": {
@@ -68,6 +73,7 @@ CANNOT: dict[Name, dict[Need, str]] = {
         "bytes": "takes headers as arguments of a command, which hold no NUL",
         "seek": "starts anew for every read",
         "commit": "commits what it has read, or nothing",
+        "transactions": "has no transactional producer",
     },
     "franz-go": {"time past the end": _END_FOR_NONE},
     "sarama": {

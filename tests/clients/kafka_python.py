@@ -16,6 +16,7 @@ from clients.protocol import (
     Acks,
     Cluster,
     Codec,
+    Isolation,
     Partition,
     Placed,
     Poll,
@@ -137,10 +138,20 @@ class KafkaPythonClient:
         finally:
             consumer.close()
 
-    def join(self, group: str, *topics: str) -> "KafkaPythonMember":
-        consumer = self._consumer(group, "earliest")
+    def join(
+        self, group: str, *topics: str, isolation: Isolation = "read_uncommitted"
+    ) -> "KafkaPythonMember":
+        consumer = self._consumer(group, "earliest", isolation)
         consumer.subscribe(list(topics))
         return KafkaPythonMember(consumer)
+
+    def transactor(self, transactional_id: str) -> "KafkaPythonTransactor":
+        producer = KafkaProducer(
+            bootstrap_servers=self._bootstrap, transactional_id=transactional_id
+        )
+        with _refusals():
+            producer.init_transactions()
+        return KafkaPythonTransactor(producer)
 
     def close(self) -> None:
         self._admin.close()
@@ -158,15 +169,43 @@ class KafkaPythonClient:
             )
         return self._producers[how]
 
-    def _consumer(self, group: str | None, reset: Reset) -> KafkaConsumer:
+    def _consumer(
+        self, group: str | None, reset: Reset, isolation: Isolation = "read_uncommitted"
+    ) -> KafkaConsumer:
         return KafkaConsumer(
             bootstrap_servers=self._bootstrap,
             group_id=group,
             auto_offset_reset=reset,
+            isolation_level=isolation,
             enable_auto_commit=False,
             fetch_max_wait_ms=100,
             heartbeat_interval_ms=300,
         )
+
+
+class KafkaPythonTransactor:
+    def __init__(self, producer: KafkaProducer) -> None:
+        self._producer = producer
+
+    def begin(self) -> None:
+        self._producer.begin_transaction()
+
+    def send(self, topic: str, records: Sequence[Record]) -> None:
+        send = self._producer.send
+        sent = [send(topic, one.value, one.key, partition=one.partition) for one in records]
+        with _refusals():
+            for future in sent:
+                future.get(WAIT_S)
+
+    def end(self, *, commits: bool) -> None:
+        with _refusals():
+            if commits:
+                self._producer.commit_transaction()
+            else:
+                self._producer.abort_transaction()
+
+    def close(self) -> None:
+        self._producer.close()
 
 
 class KafkaPythonMember:

@@ -17,12 +17,14 @@ from clients.protocol import (
     Acks,
     Cluster,
     Codec,
+    Isolation,
     Partition,
     Placed,
     Poll,
     Record,
     RefusedError,
     Reset,
+    Transactor,
 )
 from peers.jars import program
 from peers.process import PeerError, last_lines
@@ -125,15 +127,21 @@ class KcatClient:
             found.append(records)
         return found
 
-    def join(self, group: str, *topics: str) -> "KcatMember":
+    def join(
+        self, group: str, *topics: str, isolation: Isolation = "read_uncommitted"
+    ) -> "KcatMember":
         return KcatMember(
             [
                 *(program("kcat"), "-b", self._bootstrap, "-u", "-f", FORMAT),
                 *("-X", "auto.offset.reset=earliest", "-X", "enable.auto.commit=false"),
                 *("-X", "heartbeat.interval.ms=300", "-X", "fetch.wait.max.ms=100"),
+                *("-X", f"isolation.level={isolation}"),
                 *("-G", group, *topics),
             ],
         )
+
+    def transactor(self, transactional_id: str) -> Transactor:
+        raise NotImplementedError
 
     def close(self) -> None:
         """Nothing runs between two questions."""

@@ -33,6 +33,7 @@ from clients.protocol import (
     Acks,
     Cluster,
     Codec,
+    Isolation,
     Partition,
     Placed,
     Poll,
@@ -43,6 +44,9 @@ from clients.protocol import (
 from peers.process import PeerError
 from penstock.errors import ErrorCode
 
+_QUIET = 0
+"""Level of its own log: a producer that is fenced on purpose need not tell."""
+
 _OFFSETS: dict[int, Callable[[], OffsetSpec]] = {
     LATEST: OffsetSpec.latest,
     EARLIEST: OffsetSpec.earliest,
@@ -51,9 +55,12 @@ _OFFSETS: dict[int, Callable[[], OffsetSpec]] = {
 
 class LibrdkafkaClient:
     def __init__(
-        self, bootstrap: str, group_protocol: Literal["classic", "consumer"] = "classic"
+        self,
+        bootstrap: str,
+        group_protocol: Literal["classic", "consumer"] = "classic",
+        strategy: str = "range,roundrobin",
     ) -> None:
-        self._group_protocol = group_protocol
+        self._group_protocol, self._strategy = group_protocol, strategy
         self._bootstrap: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
         self._admin = AdminClient(self._bootstrap)
         self._producers: dict[tuple[Codec, Acks, bool], Producer] = {}
@@ -167,10 +174,27 @@ class LibrdkafkaClient:
         finally:
             consumer.close()
 
-    def join(self, group: str, *topics: str) -> "LibrdkafkaMember":
-        consumer = self._consumer(group, "earliest")
+    def join(
+        self, group: str, *topics: str, isolation: Isolation = "read_uncommitted"
+    ) -> "LibrdkafkaMember":
+        consumer = self._consumer(group, "earliest", isolation)
         consumer.subscribe(list(topics))
         return LibrdkafkaMember(consumer)
+
+    def group_type(self, group: str) -> str:
+        """CLASSIC or CONSUMER: the protocol that a group is of."""
+        with _refusals():
+            listed = self._admin.list_consumer_groups().result(WAIT_S)
+        return next(str(each.type.name) for each in listed.valid if each.group_id == group)
+
+    def transactor(self, transactional_id: str) -> "LibrdkafkaTransactor":
+        producer = Producer(
+            self._bootstrap
+            | {"transactional.id": transactional_id, "linger.ms": 0, "log_level": _QUIET}
+        )
+        with _refusals():
+            producer.init_transactions(WAIT_S)
+        return LibrdkafkaTransactor(producer)
 
     def close(self) -> None:
         self._producers.clear()
@@ -192,21 +216,53 @@ class LibrdkafkaClient:
             )
         return self._producers[how]
 
-    def _consumer(self, group: str, reset: str) -> Consumer:
-        # In the consumer protocol the broker sets the interval, and the client refuses its own.
-        is_classic = self._group_protocol == "classic"
-        interval = {"heartbeat.interval.ms": 300} if is_classic else {}
+    def _consumer(
+        self, group: str, reset: str, isolation: Isolation = "read_uncommitted"
+    ) -> Consumer:
+        # In the consumer protocol the broker sets these, and the client refuses its own.
+        own = {"heartbeat.interval.ms": 300, "partition.assignment.strategy": self._strategy}
         return Consumer(
             self._bootstrap
-            | interval
+            | (own if self._group_protocol == "classic" else {})
             | {
                 "group.id": group,
                 "group.protocol": self._group_protocol,
                 "auto.offset.reset": reset,
+                "isolation.level": isolation,
                 "enable.auto.commit": False,
                 "fetch.wait.max.ms": 100,
             }
         )
+
+
+class LibrdkafkaTransactor:
+    def __init__(self, producer: Producer) -> None:
+        self._producer: Producer | None = producer
+
+    def begin(self) -> None:
+        self._made.begin_transaction()
+
+    def send(self, topic: str, records: Sequence[Record]) -> None:
+        with _refusals():
+            for record in records:
+                where = -1 if record.partition is None else record.partition
+                self._made.produce(topic, record.value, record.key, partition=where)
+        assert self._made.flush(WAIT_S) == 0
+
+    def end(self, *, commits: bool) -> None:
+        with _refusals():
+            if commits:
+                self._made.commit_transaction(WAIT_S)
+            else:
+                self._made.abort_transaction(WAIT_S)
+
+    def close(self) -> None:
+        self._producer = None  # it has no other end than being forgotten
+
+    @property
+    def _made(self) -> Producer:
+        assert self._producer is not None
+        return self._producer
 
 
 class LibrdkafkaMember:
@@ -262,6 +318,8 @@ def _raise(error: KafkaError | None) -> None:
     # With `auto.offset.reset=error` the broker's answer reaches the application by this name.
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         raise RefusedError(ErrorCode.OFFSET_OUT_OF_RANGE, error.str())
+    if error.code() == KafkaError._FENCED:
+        raise RefusedError(ErrorCode.PRODUCER_FENCED, error.str())
     if error.code() < 0:
         raise PeerError(error.str())  # its own, not the broker's
     raise RefusedError(error.code(), error.str())

@@ -15,6 +15,7 @@ from clients.protocol import (
     Acks,
     Cluster,
     Codec,
+    Isolation,
     Partition,
     Placed,
     Poll,
@@ -28,7 +29,7 @@ from peers.lines import LineProcess
 class PipedClient:
     def __init__(self, process: LineProcess) -> None:
         self._process = process
-        self._members = 0
+        self._members = self._transactors = 0
 
     def create_topic(
         self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None
@@ -92,10 +93,17 @@ class PipedClient:
         found = self.ask("fetch", topic=topic, partition=partition, reads=reads, reset=reset)
         return [[_read(record) for record in records] for records in found]
 
-    def join(self, group: str, *topics: str) -> "PipedMember":
+    def join(
+        self, group: str, *topics: str, isolation: Isolation = "read_uncommitted"
+    ) -> "PipedMember":
         self._members += 1
-        self.ask("join", member=self._members, group=group, topics=topics)
+        self.ask("join", member=self._members, group=group, topics=topics, isolation=isolation)
         return PipedMember(self, self._members)
+
+    def transactor(self, transactional_id: str) -> "PipedTransactor":
+        self._transactors += 1
+        self.ask("transactor", transactor=self._transactors, id=transactional_id)
+        return PipedTransactor(self, self._transactors)
 
     def close(self) -> None:
         self._process.close()
@@ -106,6 +114,24 @@ class PipedClient:
         if "error" in answer:
             raise RefusedError(answer["error"], answer["text"])
         return answer["ok"]
+
+
+class PipedTransactor:
+    def __init__(self, client: PipedClient, number: int) -> None:
+        self._client, self._number = client, number
+
+    def begin(self) -> None:
+        self._client.ask("txn_begin", transactor=self._number)
+
+    def send(self, topic: str, records: Sequence[Record]) -> None:
+        written = [_written(record) for record in records]
+        self._client.ask("txn_send", transactor=self._number, topic=topic, records=written)
+
+    def end(self, *, commits: bool) -> None:
+        self._client.ask("txn_end", transactor=self._number, commits=commits)
+
+    def close(self) -> None:
+        self._client.ask("txn_close", transactor=self._number)
 
 
 class PipedMember:

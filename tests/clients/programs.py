@@ -14,18 +14,18 @@ def java_program() -> list[str]:
     return source_command("Client", jars="clients-4.4.0")
 
 
-def go_program(name: str) -> list[str]:
-    """The command of a program under `go/`, built from the sources as they are now."""
-    sources = sorted((HERE / "go").rglob("*.*"), key=str)
-    built = _installed("go", [path for path in sources if path.suffix in {".go", ".mod", ".sum"}])
-    return [str(built / name)]
+def go_program(name: str, folder: Path = HERE / "go") -> list[str]:
+    """The command of a program in a Go module, built from its sources as they are now."""
+    sources = sorted(folder.rglob("*.*"), key=str)
+    wanted = [path for path in sources if path.suffix in {".go", ".mod", ".sum"}]
+    return [str(_installed(folder.name, wanted) / name)]
 
 
-def node_program(name: str) -> list[str]:
-    """The command of `<name>/main.js`, with the modules of its `package.json`."""
+def node_program(name: str, script: str = "main.js") -> list[str]:
+    """The command of `<name>/<script>`, with the modules of its `package.json`."""
     folder = _installed(name, [HERE / name / "package.json"])
     modules = f"NODE_PATH={folder / 'node_modules'}"
-    return [program("env"), modules, program("node"), str(HERE / name / "main.js")]
+    return [program("env"), modules, program("node"), str(HERE / name / script)]
 
 
 def _installed(name: str, sources: list[Path]) -> Path:

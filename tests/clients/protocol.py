@@ -9,6 +9,7 @@ from penstock.errors import ErrorCode
 Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Acks = Literal[0, 1, -1]
 Reset = Literal["earliest", "latest", "none"]
+Isolation = Literal["read_committed", "read_uncommitted"]
 
 CODECS: tuple[Codec, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -107,7 +108,24 @@ class Client(Protocol):
     ) -> list[list[Record]]:
         """Assign the partition, then for each (offset, count) seek there and read that many."""
 
-    def join(self, group: str, *topics: str) -> "Member": ...
+    def join(
+        self, group: str, *topics: str, isolation: Isolation = "read_uncommitted"
+    ) -> "Member": ...
+
+    def transactor(self, transactional_id: str) -> "Transactor": ...
+
+    def close(self) -> None: ...
+
+
+class Transactor(Protocol):
+    """A producer with a transactional id; one that comes later with the same id fences it."""
+
+    def begin(self) -> None: ...
+
+    def send(self, topic: str, records: Sequence[Record]) -> None:
+        """Returns when the broker has them."""
+
+    def end(self, *, commits: bool) -> None: ...
 
     def close(self) -> None: ...
 

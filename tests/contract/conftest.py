@@ -1,16 +1,15 @@
 """The broker under test, and the clients that run against it."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import pytest
 
 from clients.brokers import BROKERS, Target, parameters
 from clients.catalog import START, Name
-from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import CODECS, Client, Codec
-from clients.settle import settled
+from clients.referee import Referee
 from peers.penstock import PenstockBroker
 
 
@@ -44,16 +43,6 @@ def client_of(target: Target) -> Iterator[Callable[[Name], Client]]:
 @pytest.fixture
 def client(request: pytest.FixtureRequest, client_of: Callable[[Name], Client]) -> Client:
     return client_of(request.param)
-
-
-class Referee(LibrdkafkaClient):
-    """Its topics are there for every client when it has made them."""
-
-    def create_topic(
-        self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None
-    ) -> None:
-        super().create_topic(topic, partitions, configs)
-        assert settled(lambda: len(self.partitions(topic)), partitions) == partitions
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,9 @@ from confluent_kafka import Producer
 
 from clients.brokers import Target
 from clients.protocol import CODECS, Codec, Record
-from contract.conftest import Referee
+from clients.referee import Referee
 from penstock.client.address import parse_addresses
-from penstock.client.offsets import Isolation
+from penstock.client.listing import Isolation
 from penstock.client.refusal import BrokerRefused, NoAnswer
 from penstock.spark.batch_reader import batch_reader
 from penstock.spark.bounds import FROM_EARLIEST, Offsets, Times

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from clients.brokers import Target
 from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import Record
-from contract.conftest import Referee
+from clients.referee import Referee
 from peers.process import wait_until
 from penstock.client.refusal import BrokerRefused
 from penstock.spark.data_loss import DataLoss

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from penstock.testing.broker import Broker
 from penstock.types import TopicPartition as Place
@@ -45,4 +46,32 @@ def test_offsets_of_an_open_transaction_are_kept_over_a_restart_until_it_ends(
         assert committed(broker.bootstrap) == 5
     with Broker(directory=tmp_path, settings=settings(port)) as broker:
         assert committed(broker.bootstrap) == 5
+        del writer
+
+
+def test_offsets_that_were_deleted_do_not_come_back_with_their_transaction(tmp_path: Path) -> None:
+    with Broker(directory=tmp_path) as broker:
+        address = broker.bootstrap
+        writer = Producer(
+            {"bootstrap.servers": address, "transactional.id": "x", "retry.backoff.ms": 20, **QUIET}
+        )
+        writer.init_transactions(WAIT_S)
+        writer.begin_transaction()
+        writer.produce("t", "one")
+        reader = Consumer({"bootstrap.servers": address, "group.id": "g", **QUIET})
+        group = reader.consumer_group_metadata()
+        writer.send_offsets_to_transaction([TopicPartition("t", 0, 5)], group, WAIT_S)
+        writer.flush(WAIT_S)
+        reader.close()
+        admin = AdminClient({"bootstrap.servers": address, **QUIET})
+        admin.delete_consumer_groups(["g"])["g"].result(WAIT_S)
+        del admin
+        assert broker.running.services.groups.unstable("g") == set()
+    port = int(address.rpartition(":")[2])
+    with Broker(directory=tmp_path, settings=settings(port)) as broker:
+        assert broker.running.services.groups.unstable("g") == set(), "the log says so too"
+        writer.commit_transaction(WAIT_S)
+        assert committed(broker.bootstrap) == -1001
+    with Broker(directory=tmp_path, settings=settings(port)) as broker:
+        assert committed(broker.bootstrap) == -1001
         del writer

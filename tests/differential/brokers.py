@@ -15,6 +15,7 @@ SETTINGS: Mapping[str, object] = {
     "num.partitions": 2,
     "offsets.topic.num.partitions": 5,
     "group.initial.rebalance.delay.ms": 0,
+    "group.consumer.assignment.interval.ms": 0,
 }
 """Of both, where the default would hide a difference."""
 

@@ -166,5 +166,13 @@ RULES: dict[str, dict[str, Rule]] = {
         "groups.topics": TOPIC_AND_ID,
         "groups.topics.partitions": by("partition_index"),
     },
+    "UpdateFeaturesResponse": {"results": by("feature")},
+    # While partitions move, we ask members to come more often.
+    "ConsumerGroupHeartbeatResponse": {"heartbeat_interval_ms": a_number},
+    "ConsumerGroupDescribeResponse": {
+        "groups": by("group_id"),
+        "groups.members": by("member_id"),
+        "groups.members.assignment.topic_partitions.partitions": in_any_order,
+    },
     "DeleteGroupsResponse": {"results": by("group_id")},
 }

@@ -1,6 +1,7 @@
 """A broker under comparison: what it says of itself, and one case played to it."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from differential.case import API_OF, At, Case, Eventually, Raw, Step, highest
@@ -12,7 +13,9 @@ from penstock.wire.apis import APIS, Api
 from penstock.wire.codec import decoder
 from penstock.wire.frame import request_frame
 from penstock.wire.header import read_response_header
+from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from penstock.wire.messages.create_topics import CreateTopicsRequest
+from penstock.wire.messages.delete_groups import DeleteGroupsRequest
 from penstock.wire.messages.describe_cluster import DescribeClusterRequest
 from penstock.wire.messages.describe_groups import DescribeGroupsRequest
 from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -146,6 +149,34 @@ def _create(link: Link, symbols: Symbols, case: Case) -> None:
         replica_id=-1,
     )
     _wait(link, symbols, Eventually(offsets, _has_offsets))
+    if any(isinstance(_request(step), ConsumerGroupHeartbeatRequest) for step in case.requests):
+        _tell_coordinator(link, symbols, names)
+
+
+def _tell_coordinator(link: Link, symbols: Symbols, topics: list[str]) -> None:
+    """Wait until the coordinator of the case's group knows the topics, which is later still: a
+    member of that very group has partitions. Then the group is as if it had never been.
+    """
+    apart = replace(symbols, members=[])
+    join = ConsumerGroupHeartbeatRequest(
+        group_id="~g",
+        member_id="~first",
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=topics,
+        topic_partitions=[],
+    )
+    _wait(link, apart, Eventually(join, _has_partitions))
+    leave = ConsumerGroupHeartbeatRequest(group_id="~g", member_id="~first", member_epoch=-1)
+    for request in (leave, DeleteGroupsRequest(["~g"])):
+        _answer(link, apart.concrete(request))
+
+
+def _request(step: Step) -> object:
+    return step.request if isinstance(step, At) else step
+
+
+def _has_partitions(told: Any) -> bool:
+    return bool(told.assignment.topic_partitions) if told.assignment is not None else False
 
 
 def _are_coordinated(found: Any) -> bool:

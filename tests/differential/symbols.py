@@ -8,10 +8,13 @@ as a difference, where ignoring the field would hide it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from struct import pack
 from typing import Any
 
 import msgspec
 
+from differential.embedded import FIELDS, renamed
+from penstock.record.batch import CorruptBatch, batches, seal
 from penstock.types import NO_UUID, Uuid
 from penstock.wire.messages.init_producer_id import InitProducerIdResponse
 from penstock.wire.schema import Message
@@ -20,6 +23,8 @@ SESSION = 1
 """The first fetch session that the case was given."""
 PRODUCER = 7_000_001
 """The first producer id that the case was given; the next is one more."""
+PRODUCER_ID_AT = 43
+"""Where a batch names its producer."""
 PORT = 9092
 LOG_DIR = "~dir"
 CLUSTER = "~cluster"
@@ -65,6 +70,8 @@ class Symbols:
         return _mapped(message, self._symbolic)
 
     def _concrete(self, name: str, value: Any) -> Any:
+        if isinstance(value, bytes) and name in FIELDS:
+            return renamed(name, value, self.concrete)
         if isinstance(value, str) and value.startswith("~"):
             if value.startswith("~member "):
                 return self.members[int(value.removeprefix("~member ")) - 1]
@@ -75,11 +82,31 @@ class Symbols:
             return self.sessions[0]
         if name.endswith("producer_id") and value - PRODUCER in range(len(self.producers)):
             return self.producers[value - PRODUCER]
+        if name == "records" and value is not None:
+            return self._with_real_producers(value)
         if name == "topic_id":
             return next((real for real, symbol in self.ids.items() if symbol == value), value)
         return value
 
+    def _with_real_producers(self, data: bytes) -> bytes:
+        """Batches name their producer as well; those of others are left as they are."""
+        out = bytearray(data)
+        try:
+            found = list(batches(data))
+        except CorruptBatch:
+            return data
+        for at, header in found:
+            number = header.producer_id - PRODUCER
+            if number in range(len(self.producers)):
+                out[at + PRODUCER_ID_AT : at + PRODUCER_ID_AT + 8] = pack(
+                    ">q", self.producers[number]
+                )
+                seal(out, at)
+        return bytes(out)
+
     def _symbolic(self, name: str, value: Any) -> Any:
+        if isinstance(value, bytes) and name in FIELDS:
+            return renamed(name, value, lambda message: _mapped(message, self._symbolic))
         if isinstance(value, str):
             if value in self.members:
                 return member(self.members.index(value) + 1)

@@ -3,11 +3,16 @@
 from differential.case import Case
 from differential.cases import (
     configs,
+    consumer_groups,
+    features,
     fetch,
     groups,
     malformed,
     metadata,
+    migration,
     offsets,
+    open_transactions,
+    pending_offsets,
     produce,
     producers,
     replicas,
@@ -28,5 +33,10 @@ CASES: list[Case] = [
     *configs.CASES,
     *replicas.CASES,
     *groups.CASES,
+    *consumer_groups.CASES,
+    *migration.CASES,
     *transactions.CASES,
+    *open_transactions.CASES,
+    *pending_offsets.CASES,
+    *features.CASES,
 ]

@@ -2,17 +2,14 @@
 coordinator is lost now and then.
 """
 
-from typing import Any
-
-import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from consumer_members import Cluster, Consumer, settle
+from consumer_members import Cluster, Consumer, durable, settle
 from group_transcript import GROUP
 from penstock.coordinator.group.consumer.group import ConsumerGroup
-from penstock.coordinator.group.consumer.member import NOTHING, Share
+from penstock.coordinator.group.consumer.member import NOTHING
 from penstock.coordinator.group.consumer.refusal import FencedMemberEpoch, UnreleasedInstanceId
 from penstock.coordinator.group.refusal import (
     FencedInstanceId,
@@ -144,16 +141,6 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             settle(*members)
             everything = sum(len(each.partitions) for each in self.cluster.topics.values())
             assert sum(len(each.has) for each in members) == everything
-
-
-def durable(group: ConsumerGroup) -> tuple[Any, ...]:
-    """What records hold of a group."""
-    members = {
-        name: msgspec.structs.replace(each, deadline_ms=0, act_by_ms=None)
-        for name, each in group.members.items()
-    }
-    target: dict[str, Share] = dict(group.target)
-    return group.epoch, group.metadata_hash, group.target_epoch, members, target, group.regexes
 
 
 TestConsumerGroupMachine = ConsumerGroupMachine.TestCase

@@ -18,10 +18,11 @@ from penstock.record.compression import Codec
 from penstock.record.control import build_marker
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, payload_view
-from penstock.spark.decode.columns import MAX_INT64, Decoded, PartitionColumns, Wanted
+from penstock.spark.decode.columns import Decoded, PartitionColumns, Wanted
 from penstock.spark.decode.decoder import NATIVE, Decoder, RecordDecoder
 from penstock.spark.decode.vectorised import VectorisedDecoder, decoded_plainly
 from penstock.spark.decode.visible import Batches
+from penstock.spark.options import MAX_INT64
 from penstock.types import Buffer
 from penstock.wire.messages.fetch import AbortedTransaction
 from record_bytes import damaged, noise, some_payload, some_record, untouched

@@ -1,8 +1,16 @@
 """What was acknowledged with acks=all survives any order of messages, crashes and elections."""
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from replica_cluster import LAG_MAX_MS, ReplicaCluster
 
@@ -152,3 +160,12 @@ ReplicationMachine.TestCase.settings = settings(
     max_examples=60, stateful_step_count=60, deadline=None
 )
 TestReplication = ReplicationMachine.TestCase
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_replication_for_long() -> None:
+    run_state_machine_as_test(
+        ReplicationMachine,
+        settings=settings(max_examples=10_000, stateful_step_count=100, deadline=None),
+    )

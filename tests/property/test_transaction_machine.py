@@ -104,7 +104,7 @@ class TransactionMachine(RuleBasedStateMachine):
         """Another coordinator goes on with what is committed; calls of the old one are gone."""
         self.transactions.runtime.resign(0)
         self.log.lose_uncommitted()
-        self.loop = ManualLoop()
+        self.loop = ManualLoop(self.loop.now_s)  # a crash does not turn the clock back
         told, held = self.participants.told, self.participants.held
         self.participants = Participants(self.loop)
         self.participants.told, self.participants.held = told, held

@@ -29,7 +29,7 @@ class PartitionCoordinatorLog:
         self, partition: Partition, flusher: Flusher, waiters: Waiters, codec: Codec
     ) -> None:
         self._partition, self._flusher, self._waiters = partition, flusher, waiters
-        self._codec = codec
+        self._codec, self._tenure = codec, partition.tenure
         self._flush_to = 0
         """`flush.messages` wants everything before this offset on the disk."""
 
@@ -75,7 +75,11 @@ class PartitionCoordinatorLog:
 
     def is_committed(self, offset: int) -> bool:
         log = self._partition.log
-        return log.high_watermark >= offset and log.recovery_point >= min(offset, self._flush_to)
+        return (
+            log.high_watermark >= offset
+            and log.recovery_point >= min(offset, self._flush_to)
+            and self._partition.is_in_tenure(self._tenure)
+        )
 
     def when_committed(self, offset: int, then: Callable[[], object]) -> None:
         if self.is_committed(offset):
@@ -88,7 +92,7 @@ class PartitionCoordinatorLog:
         def done(committed: bool) -> None:  # noqa: FBT001  what a waiter ends with
             if committed:
                 then()
-            elif self._partition.leads:
+            elif self._partition.is_in_tenure(self._tenure):
                 self.when_committed(offset, then)
 
         keys = [self._partition.topic_partition]

@@ -21,6 +21,7 @@ from penstock.coordinator.transaction.coordinator import TransactionCoordinator
 from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
 from penstock.loop import Loop
+from penstock.metadata.features import TRANSACTION_VERSION
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition
 
@@ -63,7 +64,9 @@ def group_coordinator(
     offered = assignors(config.group_consumer_assignors)
     runtime: Runtime[GroupShard, StoredRecord] = Runtime(
         CONSUMER_OFFSETS,
-        lambda: GroupShard(config, offered, lambda: cluster.image.topics, cluster.group_config),
+        lambda pending: GroupShard(
+            config, offered, lambda: cluster.image.topics, cluster.group_config, pending
+        ),
         GroupFormat(),
         loop=loop,
         clock=clock,
@@ -83,8 +86,8 @@ def transaction_coordinator(
 ) -> TransactionCoordinator:
     runtime: Runtime[TransactionShard, TransactionRecord] = Runtime(
         TRANSACTION_STATE,
-        lambda: TransactionShard(config),
-        TransactionFormat(),
+        lambda _: TransactionShard(config),
+        TransactionFormat(lambda: cluster.image.features.level(TRANSACTION_VERSION)),
         loop=loop,
         clock=clock,
         told=waiters.changed,

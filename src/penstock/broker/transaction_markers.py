@@ -1,6 +1,7 @@
 """Writes the markers that end transactions into the partitions that this broker leads."""
 
 from collections.abc import Callable, Collection
+from functools import lru_cache
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.waiters import Parked, Waiters
@@ -21,17 +22,44 @@ from penstock.types import TopicPartition
 RETRY_MS = 500
 
 
+@lru_cache(maxsize=1)
+def marker(verdict: Verdict, coordinator_epoch: int, now_ms: int) -> bytes:
+    """The same for all participants, which take it one after the other."""
+    batch = build_marker(
+        producer_id=verdict.producer_id,
+        producer_epoch=verdict.producer_epoch,
+        committed=verdict.committed,
+        coordinator_epoch=coordinator_epoch,
+        timestamp=now_ms,
+    )
+    return bytes(batch)
+
+
 class Written:
     """A marker in a log, which others may not have yet."""
 
     def __init__(self, partition: Partition, end: int, *, needs_flush: bool) -> None:
         self._partition, self._end, self._needs_flush = partition, end, needs_flush
+        self._tenure = partition.tenure
+        self.was_committed = False
+
+    @property
+    def where(self) -> TopicPartition:
+        return self._partition.topic_partition
+
+    @property
+    def is_lost(self) -> bool:
+        """Another broker leads now, and may not have it."""
+        return not self._partition.is_in_tenure(self._tenure)
 
     def is_committed(self) -> bool:
         log = self._partition.log
-        return log.high_watermark >= self._end and (
-            not self._needs_flush or log.recovery_point >= self._end
+        self.was_committed = self.was_committed or (
+            not self.is_lost
+            and log.high_watermark >= self._end
+            and (not self._needs_flush or log.recovery_point >= self._end)
         )
+        return self.was_committed
 
 
 class MarkerLogs:
@@ -57,14 +85,10 @@ class MarkerLogs:
         """Refused as an append is, and if the producer or the coordinator has been replaced."""
         partition = self._partitions.get(*where)
         partition.check_leader()
+        if verdict.bumps_epoch:
+            partition.log.producers.check_next_epoch(verdict.producer_id, verdict.producer_epoch)
         now_ms = self._clock.now_ms()
-        batch = build_marker(
-            producer_id=verdict.producer_id,
-            producer_epoch=verdict.producer_epoch,
-            committed=verdict.committed,
-            coordinator_epoch=coordinator_epoch,
-            timestamp=now_ms,
-        )
+        batch = bytearray(marker(verdict, coordinator_epoch, now_ms))
         appended = partition.append(batch, read_header(batch), -1, now_ms, from_client=False)
         if where.topic == CONSUMER_OFFSETS:
             self._groups.runtime.end_transaction(
@@ -121,6 +145,9 @@ class Round:
 
     def attempt(self) -> bool | None:
         """True once all have it for good; None: not yet."""
+        lost = [each for each in self._written if each.is_lost and not each.was_committed]
+        self._missing.update(each.where for each in lost)
+        self._written = [each for each in self._written if each not in lost]
         for where in sorted(self._missing):
             try:
                 self._written.append(self._logs.append(where, self._verdict, self._epoch))

@@ -21,24 +21,38 @@ from penstock.log.producer_state import InvalidProducerEpoch
 from penstock.types import TopicPartition
 
 
-def take_part(
-    name: str, producer: Producer, where: TopicPartition, services: Services, *, adds: bool
-) -> None:
-    """Refuse unless `where` takes part in the producer's open transaction.
+def taking_part(
+    name: str,
+    producer: Producer,
+    places: tuple[TopicPartition, ...],
+    services: Services,
+    *,
+    adds: bool,
+) -> tuple[Refused, ...]:
+    """For each place: why it does not take part in the producer's open transaction.
 
     Newer clients do not add partitions: their first write does (`adds`, KIP-890).
     """
     transactions = services.transactions
     ticket: Ticket[Done] | Ticket[tuple[Refused, ...]]
     if adds:
-        ticket = transactions.add(name, producer, frozenset({where}), EPOCH_BUMPS)
+        ticket = transactions.add(name, producer, frozenset(places), EPOCH_BUMPS)
     else:
-        ticket = transactions.verify(name, producer, (where,))
-    if not transactions.runtime.is_ready(ticket):
-        raise CoordinatorNotAvailable(f"{where} is not known to take part yet")
+        ticket = transactions.verify(name, producer, places)
     reply = ticket.reply
-    refused = reply[0] if isinstance(reply, tuple) else reply
-    if isinstance(refused, KafkaError):
+    if not transactions.runtime.is_ready(ticket):
+        reply = CoordinatorNotAvailable(f"{name} is not known to have {places[0]} yet")
+    if isinstance(reply, tuple):
+        return reply
+    return (reply if isinstance(reply, KafkaError) else None,) * len(places)
+
+
+def take_part(
+    name: str, producer: Producer, where: TopicPartition, services: Services, *, adds: bool
+) -> None:
+    """Refuse unless `where` takes part in the producer's open transaction."""
+    (refused,) = taking_part(name, producer, (where,), services, adds=adds)
+    if refused is not None:
         raise refused
 
 

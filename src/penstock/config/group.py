@@ -211,6 +211,10 @@ class GroupConfig:
     )
 
     def __post_init__(self) -> None:
+        if "classic" not in self.group_coordinator_rebalance_protocols:
+            raise ConfigError(
+                "group.coordinator.rebalance.protocols must name classic: it cannot be switched off"
+            )
         for what in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"):
             least, value, greatest = (
                 getattr(self, attribute(f"group.consumer.{bound}{what}"))

@@ -43,7 +43,8 @@ class TransactionConfig:
     transaction_two_phase_commit_enable: bool = setting(
         "transaction.two.phase.commit.enable",
         False,
-        "Allow producers to prepare transactions for an outside coordinator (KIP-939).",
+        "Allow producers to prepare transactions for an outside coordinator (KIP-939). No client "
+        "can ask yet: version 6 of InitProducerId is not stable in Kafka, and not served.",
     )
     transaction_state_log_num_partitions: int = setting(
         "transaction.state.log.num.partitions",

@@ -20,6 +20,7 @@ from penstock.controller import (
     configs,
     controlled_shutdown,
     elections,
+    features,
     isr_changes,
     notices,
     producer_ids,
@@ -29,6 +30,7 @@ from penstock.controller import (
 from penstock.controller.change import Brokers, PartitionChange
 from penstock.controller.configs import BrokerResource, ConfigAlteration, ConfigResource
 from penstock.controller.elections import ElectionType
+from penstock.controller.features import FeatureUpdate
 from penstock.controller.isr_changes import WantedIsr
 from penstock.controller.office import Office
 from penstock.controller.operations import Operations
@@ -110,6 +112,7 @@ class Controller:
         try:
             image = await read_image(self._store)
             office = Office(self._store, term, image, self._broker, self._brokers)
+            await features.prepare(office)
             await self._take_over(office)
         except BaseException:
             watches.cancel()
@@ -300,6 +303,19 @@ class Controller:
                 office, where, target, factor_may_change=factor_may_change
             )
         )
+
+    async def update_features(
+        self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False
+    ) -> None:
+        """All of them, or none."""
+
+        async def operation() -> None:
+            before = self.image.features
+            after = features.updated(before, updates)
+            if not validate_only and after != before.levels:
+                await features.write(self._office, after)
+
+        await self._operations.submit(operation)
 
     async def next_producer_id_block(
         self, broker: BrokerId | None = None, broker_epoch: int = -1

@@ -10,6 +10,7 @@ def partition_for(key: str, count: int) -> int:
     return abs(_java_hash(key)) % count
 
 
+@lru_cache(maxsize=4096)
 def _java_hash(text: str) -> int:
     """`String.hashCode`: over UTF-16 units, in 32 bits; the least has no absolute value there."""
     found = 0

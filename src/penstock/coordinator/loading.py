@@ -1,6 +1,7 @@
 """Reads a partition of an internal topic, slice by slice, so that others get their turns."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
 
 from penstock.coordinator.storage import CoordinatorLog, RawRecord
 from penstock.record.batch import BatchHeader, batches
@@ -9,44 +10,43 @@ from penstock.record.record import records
 
 RECORD_LIMIT_BYTES = 1 << 28
 
-OpenTransactions = dict[int, list[RawRecord]]
+
+class Reader(Protocol):
+    """Who hears of what the log holds, in its order."""
+
+    def replay(self, raw: RawRecord) -> None:
+        """A record outside of transactions."""
+
+    def pend(self, producer_id: int, raw: RawRecord) -> None:
+        """A record of the producer's open transaction."""
+
+    def end(self, producer_id: int, *, committed: bool) -> None:
+        """The producer's transaction is over."""
 
 
-def loading(
-    log: CoordinatorLog, replay: Callable[[RawRecord], None], transactions: OpenTransactions
-) -> Iterator[None]:
-    """Replay everything up to the log's end as it is now; pauses after each slice.
-
-    Records of a transaction count from its commit marker on; those that were aborted, never.
-    Those whose transaction is open at the end are left in `transactions`.
-    """
+def loading(log: CoordinatorLog, reader: Reader) -> Iterator[None]:
+    """Read everything up to the log's end as it is now; pauses after each slice."""
     offset, end = log.start_offset, log.end_offset
     while offset < end:
         view = memoryview(log.read(offset))
         before = offset
         for position, header in batches(view):
-            batch = view[position : position + header.size_bytes]
-            for raw in settled(batch, header, transactions):
-                replay(raw)
+            _read(view[position : position + header.size_bytes], header, reader)
             offset = header.next_offset
         if offset == before:
             return  # compaction has left no batch up to the end
         yield
 
 
-def settled(
-    batch: memoryview, header: BatchHeader, transactions: OpenTransactions
-) -> Iterator[RawRecord]:
-    """The records that hold by this batch: its own, or those that its marker commits."""
+def _read(batch: memoryview, header: BatchHeader, reader: Reader) -> None:
     found = records(batch, header, RECORD_LIMIT_BYTES)
     if header.is_control:
         marker = next((read_marker(each) for each in found), None)
-        waiting = transactions.pop(header.producer_id, [])
-        if marker is not None and marker.committed:
-            yield from waiting
+        reader.end(header.producer_id, committed=marker is not None and marker.committed)
         return
-    raw = (RawRecord(each.key or b"", each.value) for each in found)
-    if header.is_transactional:
-        transactions.setdefault(header.producer_id, []).extend(raw)
-    else:
-        yield from raw
+    for each in found:
+        raw = RawRecord(each.key or b"", each.value)
+        if header.is_transactional:
+            reader.pend(header.producer_id, raw)
+        else:
+            reader.replay(raw)

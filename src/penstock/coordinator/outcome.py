@@ -67,6 +67,9 @@ class Shard(Protocol[Rec, Soft]):
 
     def replay(self, record: Rec) -> None: ...
 
+    def pended(self, record: Rec) -> None:
+        """A transaction that is open holds this record: it may be replayed later, or never."""
+
     def keep(self, soft: Soft) -> None: ...
 
     def loaded(self, now: Now) -> None:

@@ -21,5 +21,11 @@ class CoordinatorLoading(KafkaError):
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
+class InvalidRegularExpression(KafkaError):
+    """No expression of RE2, or RE2 is not installed here."""
+
+    code = ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
 class RecordTooLarge(KafkaError):
     """The internal topic's `max.message.bytes` does not allow for it."""

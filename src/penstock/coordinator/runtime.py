@@ -11,8 +11,9 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 from penstock.clock import Clock
-from penstock.coordinator.loading import OpenTransactions, loading
+from penstock.coordinator.loading import loading
 from penstock.coordinator.outcome import Now, Outcome, Shard, Ticket
+from penstock.coordinator.pending import PendingRecords
 from penstock.coordinator.refusal import CoordinatorLoading, NotCoordinator
 from penstock.coordinator.storage import CoordinatorLog, RawRecord, RecordFormat
 from penstock.errors import KafkaError
@@ -31,17 +32,37 @@ S = TypeVar("S", bound=Shard[Any, Any])
 class Led(Generic[S]):
     """A partition that this broker leads: its log, its state, and who waits for an answer."""
 
-    def __init__(self, partition: int, log: CoordinatorLog, shard: S) -> None:
-        self.partition, self.log, self.shard = partition, log, shard
+    def __init__(
+        self, partition: int, log: CoordinatorLog, shard: S, record_format: RecordFormat[Any]
+    ) -> None:
+        self.partition, self.log, self.shard, self._format = partition, log, shard, record_format
         self.is_loaded = False
-        self.transactions: OpenTransactions = {}
-        """Records by producer that wait for the end of its transaction."""
+        self.pending = PendingRecords()
         self.ended: list[tuple[int, bool]] = []
         """Transactions that ended behind what is being loaded."""
         self.tickets: WeakSet[Ticket[Any]] = WeakSet()
         """Clients that went away while they waited drop out by themselves."""
         self.timer: Handle | None = None
         self.timer_ms: int | None = None
+
+    def replay(self, raw: RawRecord) -> None:
+        self.pending.passed(raw)
+        self._count(raw)
+
+    def pend(self, producer_id: int, raw: RawRecord) -> None:
+        self.pending.add(producer_id, raw)
+        record = self._format.decode(raw)
+        if record is not None:
+            self.shard.pended(record)
+
+    def end(self, producer_id: int, *, committed: bool) -> None:
+        for raw in self.pending.end(producer_id, committed=committed):
+            self._count(raw)
+
+    def _count(self, raw: RawRecord) -> None:
+        record = self._format.decode(raw)
+        if record is not None:
+            self.shard.replay(record)
 
 
 class Runtime(Generic[S, Rec]):
@@ -50,7 +71,7 @@ class Runtime(Generic[S, Rec]):
     def __init__(
         self,
         name: str,
-        make_shard: Callable[[], S],
+        make_shard: Callable[[Callable[[], Iterator[Rec]]], S],
         record_format: RecordFormat[Rec],
         *,
         loop: Loop,
@@ -66,17 +87,9 @@ class Runtime(Generic[S, Rec]):
     def lead(self, partition: int, log: CoordinatorLog) -> None:
         """Become the coordinator of what belongs to this partition, once its log is read."""
         self.resign(partition)
-        led = self._led[partition] = Led(partition, log, self._make_shard())
-
-        def replay(raw: RawRecord) -> None:
-            self._replay(led, raw)
-
-        self._load(partition, led, loading(log, replay, led.transactions))
-
-    def _replay(self, led: Led[S], raw: RawRecord) -> None:
-        record = self._format.decode(raw)
-        if record is not None:
-            led.shard.replay(record)
+        shard = self._make_shard(lambda: self.pending(partition))
+        led = self._led[partition] = Led(partition, log, shard, self._format)
+        self._load(partition, led, loading(log, led))
 
     def _load(self, partition: int, led: Led[S], slices: Iterator[None]) -> None:
         if self._led.get(partition) is not led:
@@ -86,7 +99,7 @@ class Runtime(Generic[S, Rec]):
         except StopIteration:
             led.is_loaded = True
             for producer_id, committed in led.ended:
-                self._end(led, producer_id, committed=committed)
+                led.end(producer_id, committed=committed)
             led.shard.loaded(self.now())
             self._arm(led)
             self.changed(partition, led.shard)
@@ -141,22 +154,15 @@ class Runtime(Generic[S, Rec]):
         if not led.is_loaded:
             led.ended.append((producer_id, committed))
             return
-        self._end(led, producer_id, committed=committed)
+        led.end(producer_id, committed=committed)
         self._arm(led)
-
-    def _end(self, led: Led[S], producer_id: int, *, committed: bool) -> None:
-        waiting = led.transactions.pop(producer_id, [])
-        if committed:
-            for raw in waiting:
-                self._replay(led, raw)
 
     def pending(self, partition: int) -> Iterator[Rec]:
         """Records that wait for the end of their transaction."""
-        for waiting in self._loaded(partition).transactions.values():
-            for raw in waiting:
-                record = self._format.decode(raw)
-                if record is not None:
-                    yield record
+        for raw in self._loaded(partition).pending:
+            record = self._format.decode(raw)
+            if record is not None:
+                yield record
 
     def when_committed(self, partition: int, then: Callable[[], object]) -> None:
         """Call once all that is decided by now cannot be lost any more."""
@@ -193,10 +199,11 @@ class Runtime(Generic[S, Rec]):
             raw = [self._format.encode(record) for record in outcome.records]
             producer = outcome.producer
             offset = led.log.append(raw, self._clock.now_ms(), producer)
-            if producer is not None:
-                led.transactions.setdefault(producer.id, []).extend(raw)
-            else:
-                for record in outcome.records:
+            for each, record in zip(raw, outcome.records, strict=True):
+                if producer is not None:
+                    led.pend(producer.id, each)
+                else:
+                    led.pending.passed(each)
                     led.shard.replay(record)
         if outcome.soft is not None:
             led.shard.keep(outcome.soft)

@@ -12,6 +12,8 @@ from penstock.log.producer_entry import SEQUENCE_MODULUS, BatchMetadata, Produce
 from penstock.log.producer_snapshot import decode_snapshot, encode_snapshot
 from penstock.record.batch import BatchHeader
 
+LAST_EPOCH = 2**15 - 1
+
 
 class InvalidProducerEpoch(KafkaError):
     """A newer instance of the producer has written: this one is fenced."""
@@ -111,6 +113,21 @@ class ProducerState:
             raise CoordinatorFenced(
                 f"a marker for producer {producer_id} has coordinator epoch {coordinator_epoch}, "
                 f"and one of {entry.coordinator_epoch} was seen"
+            )
+
+    def check_next_epoch(self, producer_id: int, producer_epoch: int) -> None:
+        """Refuse a marker that would end the transaction after its own (KIP-890).
+
+        Where every transaction has its epoch, a marker has the next one. One that came before may
+        come again, and epochs end at the last.
+        """
+        entry = self.producers.get(producer_id)
+        if entry is None or producer_epoch != entry.producer_epoch or producer_epoch == LAST_EPOCH:
+            return
+        if entry.current_txn_first_offset is not None:
+            raise InvalidProducerEpoch(
+                f"a marker of epoch {producer_epoch} would end the transaction that producer "
+                f"{producer_id} has begun in it"
             )
 
     def append(self, header: BatchHeader) -> None:

@@ -241,21 +241,25 @@ class LogStore:
         """Cut logs to offsets, as a follower must before it follows.
 
         Recovery points that go back are on disk before anything is appended: a crash would
-        otherwise trust bytes that were never synced.
+        otherwise trust bytes that were never synced. A copy in another directory is cut as well:
+        it would otherwise keep what the log gets anew.
         """
         lowered = set()
         for partition, offset in targets.items():
-            log = self.logs[partition]
-            if log.truncate_to(offset):
-                lowered.add(log.log_dir)
+            for logs in (self.logs, self.future_logs):
+                log = logs.get(partition)
+                if log is not None and log.truncate_to(offset):
+                    lowered.add(log.log_dir)
         for log_dir in lowered:
             self.checkpoint(log_dir, RECOVERY_POINTS)
 
     def truncate_fully(self, partition: TopicPartition, offset: int, now_ms: int) -> None:
         """Drop all records of a partition and begin at `offset`."""
-        log = self.logs[partition]
-        log.truncate_fully_and_start_at(offset, now_ms)
-        self.checkpoint(log.log_dir, RECOVERY_POINTS)
+        for logs in (self.logs, self.future_logs):
+            log = logs.get(partition)
+            if log is not None:
+                log.truncate_fully_and_start_at(offset, now_ms)
+                self.checkpoint(log.log_dir, RECOVERY_POINTS)
 
     def checkpoint(self, log_dir: LogDir, *names: str) -> None:
         """Write checkpoint files now: all of them, unless some are named."""

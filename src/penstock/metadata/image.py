@@ -13,6 +13,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from penstock.config.listener import Endpoint
+from penstock.metadata.features import Features
 from penstock.metadata.records import NO_LEADER
 from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition, Uuid
 
@@ -84,6 +85,7 @@ class ImageDelta:
     controller: BrokerId | None = None
     """`NO_LEADER` when the controller has gone."""
     controller_epoch: int | None = None
+    features: Features | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,7 @@ class ClusterImage:
     """Of those that have any. There need not be such a group: its coordinator alone would know."""
     default_broker_config: Configs = field(default_factory=dict)
     deleting: frozenset[str] = frozenset()
+    features: Features = field(default_factory=Features)
 
     def topic_by_id(self, topic_id: Uuid) -> Topic | None:
         name = self.topic_names.get(topic_id)
@@ -126,6 +129,7 @@ class ClusterImage:
             deleting=_newer(delta.deleting, self.deleting),
             controller=_newer(delta.controller, self.controller),
             controller_epoch=_newer(delta.controller_epoch, self.controller_epoch),
+            features=_newer(delta.features, self.features),
         )
 
 

@@ -8,12 +8,14 @@ from collections.abc import Container, Iterable
 from msgspec.structs import replace
 
 from penstock.metadata import paths
+from penstock.metadata.features import Features
 from penstock.metadata.image import Broker, ClusterImage, Configs, Partition, Topic
 from penstock.metadata.records import (
     NO_LEADER,
     ClusterId,
     ConfigOverrides,
     Controller,
+    Feature,
     PartitionState,
     TopicAssignment,
     decode,
@@ -27,7 +29,9 @@ async def read_image(store: MetadataStore) -> ClusterImage:
     brokers = await read_brokers(store)
     topics = await read_topics(store, await _children(store, paths.TOPICS), brokers)
     broker_configs = await read_configs(store, paths.CONFIG_BROKERS)
-    single = await store.get_many((paths.CLUSTER_ID, paths.CONTROLLER, paths.CONTROLLER_EPOCH))
+    single = await store.get_many(
+        (paths.CLUSTER_ID, paths.CONTROLLER, paths.CONTROLLER_EPOCH, paths.FEATURE)
+    )
     cluster_id, controller = single.get(paths.CLUSTER_ID), single.get(paths.CONTROLLER)
     epoch = single.get(paths.CONTROLLER_EPOCH)
     return ClusterImage(
@@ -45,6 +49,7 @@ async def read_image(store: MetadataStore) -> ClusterImage:
             for name, given in (await read_configs(store, paths.CONFIG_GROUPS)).items()
         },
         deleting=frozenset(await _children(store, paths.DELETE_TOPICS)),
+        features=features_of(single.get(paths.FEATURE)),
     )
 
 
@@ -135,6 +140,10 @@ def partition_of(
         controller_epoch=known.controller_epoch,
         recovering=known.recovering(),
     )
+
+
+def features_of(node: Node | None) -> Features:
+    return Features() if node is None else Features(decode(Feature, node).levels(), node.version)
 
 
 async def _children(store: MetadataStore, path: str) -> list[str]:

@@ -137,9 +137,12 @@ class Partition:
         for replica in self.replicas:
             if replica != self._broker_id and replica not in self.followers:
                 self.followers[replica] = self._follower_at_election(None, replica in isr)
+        known = (self.leader_epoch, self.partition_epoch) == (leader_epoch, partition_epoch)
+        if is_new or not known or partition_epoch < 0:
+            # The same word twice must not end a proposal: it may be the cluster's by now.
+            self.in_sync, self._proposal = Isr(isr), None
         self.leader, self.leader_epoch = self._broker_id, leader_epoch
-        self.partition_epoch, self.in_sync = partition_epoch, Isr(isr)
-        self._proposal = None
+        self.partition_epoch = partition_epoch
         self.leads = True
         self.advance()
 
@@ -320,12 +323,29 @@ class Partition:
             self.in_sync, fetch.replica, state, log.high_watermark, self.epoch_start_offset
         ) and environment.is_eligible(fetch.replica, state.broker_epoch):
             self._propose(Joining(fetch.replica))
-        if state.end_offset != before.end_offset and self.advance():
+        advanced = state.end_offset != before.end_offset and self.advance()
+        if advanced or state.log_start_offset != before.log_start_offset:
             environment.changed(self.topic_partition)
 
     def visible_end(self, *, read_committed: bool) -> int:
         """The offset before which a consumer may read."""
         return self.log.last_stable_offset if read_committed else self.log.high_watermark
+
+    @property
+    def low_watermark(self) -> int:
+        """Before it no live replica has anything: records that were deleted are gone for good."""
+        starts = (
+            state.log_start_offset
+            for replica, state in self.followers.items()
+            if self._environment.is_eligible(replica, state.broker_epoch)
+        )
+        return min([self.log.log_start_offset, *starts])
+
+    def is_in_tenure(self, tenure: int) -> bool:
+        """Whether this broker has led all the time since `tenure` was read: if not, what it
+        appended then may have been cut off, whatever the high watermark says.
+        """
+        return self.leads and tenure == self.tenure
 
     def readable_followers(self, offset: int) -> Iterator[tuple[int, int, int]]:
         """Followers in sync that have `offset`: broker, end, and how long ago it had everything."""

@@ -2,8 +2,8 @@
 
 import sys
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from penstock.client.refusal import BrokerRefused
@@ -11,13 +11,15 @@ from penstock.errors import ErrorCode
 from penstock.spark.bounds import NOT_FOUND
 from penstock.spark.cluster import Client
 from penstock.spark.data_loss import report
-from penstock.spark.decode.columns import MIN_INT64
 from penstock.spark.filters import Narrowing, pushed
 from penstock.spark.lookup import earliest, latest, list_offsets, partitions_of, resolve
+from penstock.spark.options import MIN_INT64
 from penstock.spark.ranges import OffsetRange, cut
-from penstock.spark.read import read_range
 from penstock.spark.source_settings import SourceSettings
 from penstock.types import TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 
@@ -63,10 +65,12 @@ class BatchReader(DataSourceReader):
             )
         ]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         wanted = partition.value
         if wanted is None:  # how Spark runs a read of nothing
             return iter(())
+        from penstock.spark.read import read_range  # tasks alone decode
+
         oldest, newest = self._narrowing.time_ms
         return read_range(wanted, self._settings, oldest_ms=oldest, newest_ms=newest)
 

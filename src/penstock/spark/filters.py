@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from penstock.spark.decode.columns import MAX_INT64, MIN_INT64
+from penstock.spark.options import MAX_INT64, MIN_INT64
 from penstock.spark.ranges import OffsetRange
 
 _NEVER_NULL: Final = ("topic", "partition", "offset", "timestamp", "timestampType")

@@ -15,6 +15,7 @@ from penstock.spark.batching import Sealed
 from penstock.spark.cluster import Client
 from penstock.spark.connection import Connection, Ticket
 from penstock.spark.delivery import Answered, firsts, unwritten
+from penstock.spark.explicit import explicit
 from penstock.types import BrokerId, TopicPartition, Uuid
 from penstock.wire.messages.produce import (
     PartitionProduceData,
@@ -214,14 +215,3 @@ def answered(
             said[place] = each.error_code, "; ".join(word for word in words if word) or None
     missing = (ErrorCode.UNKNOWN_TOPIC_ID, "the answer does not name it")
     return [Answered(batch, *said.get(batch.place, missing)) for batch in batches]
-
-
-_EXPLICIT: Final = {0: 11, 26: 4, 28: 4}
-"""The newest versions of Produce, EndTxn and TxnOffsetCommit that add nothing by themselves."""
-
-
-def explicit(connection: Connection) -> None:
-    """Speak as to a cluster whose `transaction.version` is below 2 (KIP-890)."""
-    for api, newest in _EXPLICIT.items():
-        if connection.versions.get(api, 0) > newest:
-            connection.versions[api] = newest

@@ -8,10 +8,11 @@ import pyarrow as pa
 from penstock.errors import KafkaError
 from penstock.record.batch import CorruptBatch
 from penstock.spark.cluster import Client
-from penstock.spark.decode.columns import MAX_INT64, MIN_INT64, PartitionColumns, Wanted
+from penstock.spark.decode.columns import PartitionColumns, Wanted
 from penstock.spark.decode.decoder import NATIVE, Decoder
 from penstock.spark.decode.visible import Batches
 from penstock.spark.fetch import READ_AHEAD, RangeFetch
+from penstock.spark.options import MAX_INT64, MIN_INT64
 from penstock.spark.ranges import OffsetRange
 from penstock.spark.read_ahead import ahead
 from penstock.spark.source_settings import SourceSettings

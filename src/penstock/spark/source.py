@@ -67,9 +67,8 @@ class PenstockSource(DataSource):
         return stream_writer(self.options, schema)
 
     def _columns(self) -> dict[str, str]:
-        from penstock.spark.source_settings import wants_headers
-
-        return _COLUMNS | (_HEADERS if wants_headers(Options(self.options)) else {})
+        with_headers = Options(self.options).flag("includeHeaders", default=False)
+        return _COLUMNS | (_HEADERS if with_headers else {})
 
     def _check(self, schema: StructType) -> None:
         if schema.names != list(self._columns()):

@@ -3,9 +3,8 @@
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -24,10 +23,12 @@ from penstock.spark.data_loss import report
 from penstock.spark.lookup import commit, earliest, latest, resolve, topics_of
 from penstock.spark.positions import as_json, from_json
 from penstock.spark.ranges import OffsetRange, cut
-from penstock.spark.read import read_range
 from penstock.spark.source_settings import SourceSettings
 from penstock.spark.subscription import subscribed
 from penstock.types import Offset, TopicPartition, Uuid
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 logger = logging.getLogger("penstock.spark")
 Positions = dict[TopicPartition, Offset]
@@ -119,7 +120,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         ]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        from penstock.spark.read import read_range  # tasks alone decode
+
         return read_range(partition.value, self._settings)
 
     def commit(self, end: dict[str, Any]) -> None:

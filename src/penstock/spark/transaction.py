@@ -21,7 +21,7 @@ from penstock.spark.epoch import (
     progress,
     read_marker,
 )
-from penstock.spark.producer import explicit
+from penstock.spark.explicit import explicit
 from penstock.types import TopicPartition
 from penstock.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,

@@ -1,11 +1,14 @@
-"""The writers that Spark calls: of batches, of streams, and of streams exactly once."""
+"""The writers that Spark calls: of batches, of streams, and of streams exactly once.
+
+What a task does is imported in the task. Spark makes a writer in fresh processes of the driver as
+well, twice for every micro-batch, and those should not wait for numpy and Arrow.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
@@ -18,8 +21,10 @@ from penstock.errors import ConfigError, KafkaError
 from penstock.spark.cluster import Client
 from penstock.spark.epoch import Commit, EpochFailed, Report, Transaction, to_commit
 from penstock.spark.sink_settings import SinkSettings, read_sink_settings
-from penstock.spark.sink_task import write, write_in_transaction
 from penstock.spark.transaction import abort, commit, open_transaction
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
 
 logger = logging.getLogger("penstock.spark")
 
@@ -70,7 +75,9 @@ class BatchWriter(DataSourceArrowWriter):
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    def write(self, iterator: "Iterator[RecordBatch]") -> WriterCommitMessage:
+        from penstock.spark.sink_task import write
+
         return Written(write(iterator, self._settings))
 
 
@@ -80,7 +87,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    def write(self, iterator: "Iterator[RecordBatch]") -> WriterCommitMessage:
+        from penstock.spark.sink_task import write
+
         return Written(write(iterator, self._settings))
 
 
@@ -109,7 +118,9 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
             # Spark will call it an object that cannot be serialized, and add these words.
             raise EpochFailed(f"the micro-batch's transaction cannot be opened: {error}") from None
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    def write(self, iterator: "Iterator[RecordBatch]") -> WriterCommitMessage:
+        from penstock.spark.sink_task import write_in_transaction
+
         context = TaskContext.get()
         assert context is not None, "Spark runs this in a task"
         assert self._transaction is not None, "the driver opened it"

@@ -7,11 +7,12 @@ exports.groups = (kafka, json) => {
   const members = new Map()
 
   return {
-    async join({ member, group, topics }) {
+    async join({ member, group, topics, isolation }) {
       const consumer = kafka.consumer({
         groupId: group,
         heartbeatInterval: 300,
         maxWaitTimeInMs: 100,
+        readUncommitted: isolation === 'read_uncommitted',
       })
       const state = { consumer, records: [], assigned: [] }
       consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {

@@ -8,6 +8,7 @@ const { useCodecs } = require('./codecs')
 const { fetcher } = require('./fetch')
 const { groups } = require('./group')
 const { json, bytes } = require('./record')
+const { transactors } = require('./transact')
 
 const TOPIC_ALREADY_EXISTS = 36
 const [LATEST, EARLIEST] = [-1, -2]
@@ -157,6 +158,7 @@ const operations = {
   produce,
   fetch: fetcher(kafka),
   ...groups(kafka, json),
+  ...transactors(kafka, message),
 }
 
 async function answer(line) {

@@ -9,6 +9,7 @@ from penstock.record.batch import HEADER_BYTES
 from penstock.wire.apis import Api
 from penstock.wire.frame import request_frame
 from penstock.wire.messages.api_versions import ApiVersionsRequest
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest
 from penstock.wire.messages.metadata import MetadataRequest
 from penstock.wire.messages.produce import ProduceRequest
 from penstock.wire.schema import Message
@@ -45,6 +46,9 @@ def _raw(name: str, *raw: Raw, api: type[Message] = ApiVersionsRequest) -> Case:
     return case(f"bytes, {name}", *raw, api=api, since=low, until=low)
 
 
+TWO_PHASE_COMMIT = b"\0\2x" + pack(">iqh", 60_000, -1, -1) + b"\1\0\0"
+"""The end of a header, and an InitProducerId of version 6 for two-phase commit (KIP-939)."""
+
 REFUSED_VERSIONS = {
     f"ApiVersions {version}": Raw(framed(header(18, version)), answered_as=("ApiVersions", 0))
     for version in (5, 6, 99, 32767, -1)
@@ -69,6 +73,8 @@ FRAMES = [
     _raw("an unknown key", Raw(framed(header(9999, 0)))),
     _raw("a negative key", Raw(framed(header(-1, 0)))),
     _raw("a key between those known", Raw(framed(header(73, 0)))),
+    _raw("a version that Kafka itself does not hold for stable",
+         Raw(framed(header(22, 6) + TWO_PHASE_COMMIT)), api=InitProducerIdRequest),
     _raw("no client id", Raw(framed(header(18, 0, None)), answered_as=("ApiVersions", 0))),
     _raw("an empty client id", Raw(framed(header(18, 0, b"")), answered_as=("ApiVersions", 0))),
     _raw("a client id of 3,000 bytes",

@@ -182,6 +182,12 @@ OTHERS = [
          ListTransactionsRequest(state_filters=["Ongoing", "Strange"]), topics=ONE),
     case("by producer", _init(), _init("~y"),
          ListTransactionsRequest(producer_id_filters=[1_000_000])),
+    *(
+        case(f"by the pattern {pattern!r}", _init(), _init("~y"),
+             ListTransactionsRequest(transactional_id_pattern=pattern), since=2)
+        for pattern in ("", ".*[x]", ".*x|nothing", "x", "[", "(?i).*X", r".*\pL", "(?<=-)x",
+                        r".*(x)\1")
+    ),
 ]  # fmt: skip
 
 CASES: list[Case] = [*COORDINATOR, *INIT, *ADD, *OFFSETS, *END, *OTHERS]

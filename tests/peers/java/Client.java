@@ -47,6 +47,7 @@ public final class Client {
     private final Admin admin;
     private final Map<List<Object>, KafkaProducer<byte[], byte[]>> producers = new HashMap<>();
     private final Map<Integer, KafkaConsumer<byte[], byte[]>> members = new HashMap<>();
+    private final Map<Integer, KafkaProducer<byte[], byte[]>> transactors = new HashMap<>();
 
     private Client(String bootstrap, String groupProtocol) {
         this.bootstrap = bootstrap;
@@ -127,11 +128,12 @@ public final class Client {
                 return admin.listOffsets(Map.of(partition, spec)).partitionResult(partition).get()
                         .offset();
             case "produce":
-                return produce(command);
+                return send(producer(command), command);
             case "fetch":
                 return fetch(partition, command);
             case "join":
-                var joining = consumer(command.get("group").asText(), "earliest");
+                var joining = consumer(
+                        command.get("group").asText(), "earliest", command.get("isolation").asText());
                 var topics = new ArrayList<String>();
                 command.get("topics").forEach(name -> topics.add(name.asText()));
                 joining.subscribe(topics);
@@ -146,6 +148,32 @@ public final class Client {
             case "leave":
                 members.remove(command.get("member").asInt()).close();
                 return null;
+            case "transactor":
+                var transactor = new KafkaProducer<>(
+                        Map.<String, Object>of(
+                                "bootstrap.servers", bootstrap,
+                                "transactional.id", command.get("id").asText(),
+                                "linger.ms", 0),
+                        new ByteArraySerializer(), new ByteArraySerializer());
+                transactors.put(command.get("transactor").asInt(), transactor);
+                transactor.initTransactions();
+                return null;
+            case "txn_begin":
+                transactors.get(command.get("transactor").asInt()).beginTransaction();
+                return null;
+            case "txn_send":
+                return send(transactors.get(command.get("transactor").asInt()), command);
+            case "txn_end":
+                var ending = transactors.get(command.get("transactor").asInt());
+                if (command.get("commits").asBoolean()) {
+                    ending.commitTransaction();
+                } else {
+                    ending.abortTransaction();
+                }
+                return null;
+            case "txn_close":
+                transactors.remove(command.get("transactor").asInt()).close();
+                return null;
             default:
                 throw new IllegalArgumentException(command.get("op").asText());
         }
@@ -158,8 +186,8 @@ public final class Client {
         return at == -2 ? OffsetSpec.earliest() : OffsetSpec.forTimestamp(at);
     }
 
-    private List<List<Long>> produce(JsonNode command) throws Exception {
-        var producer = producer(command);
+    private static List<List<Long>> send(
+            KafkaProducer<byte[], byte[]> producer, JsonNode command) throws Exception {
         var sent = new ArrayList<Future<RecordMetadata>>();
         for (JsonNode record : command.get("records")) {
             var headers = new ArrayList<Header>();
@@ -195,10 +223,11 @@ public final class Client {
                         new ByteArraySerializer(), new ByteArraySerializer()));
     }
 
-    private KafkaConsumer<byte[], byte[]> consumer(String group, String reset) {
+    private KafkaConsumer<byte[], byte[]> consumer(String group, String reset, String isolation) {
         var config = new HashMap<String, Object>(Map.of(
                 "bootstrap.servers", bootstrap,
                 "auto.offset.reset", reset,
+                "isolation.level", isolation,
                 "enable.auto.commit", false,
                 "fetch.max.wait.ms", 100));
         if (group != null) {
@@ -214,7 +243,7 @@ public final class Client {
 
     private List<List<Map<String, Object>>> fetch(TopicPartition partition, JsonNode command) {
         var found = new ArrayList<List<Map<String, Object>>>();
-        try (var consumer = consumer(null, command.get("reset").asText())) {
+        try (var consumer = consumer(null, command.get("reset").asText(), "read_uncommitted")) {
             consumer.assign(List.of(partition));
             for (JsonNode read : command.get("reads")) {
                 if (read.get(0).asLong() < 0) {

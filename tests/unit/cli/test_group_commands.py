@@ -114,16 +114,16 @@ def test_a_group_of_the_consumer_protocol_is_described(bootstrap: str) -> None:
     text = run(bootstrap, "describe", "k").stdout
     (described,) = told(bootstrap, "describe", "k")
     consumer.close()
-    assert text.startswith("k: Stable, 1 members, sharing by uniform, epoch 1, lag 3\n")
+    assert text.startswith("k: Stable, 1 members, sharing by uniform, epoch 2, lag 3\n")
     head, row = text.splitlines()[-2:]
     assert " ".join(head.split()) == "MEMBER INSTANCE CLIENT HOST PARTITIONS EPOCH GETS GIVES UP"
-    assert row.split()[1:] == ["-", "someone", "127.0.0.1", "1", "1", "-", "-"]
+    assert row.split()[1:] == ["-", "someone", "127.0.0.1", "1", "2", "-", "-"]
     group = described["group"]
     assert isinstance(group, dict)
-    assert (group["type"], group["epoch"], group["assignment_epoch"]) == ("consumer", 1, 1)
+    assert (group["type"], group["epoch"], group["assignment_epoch"]) == ("consumer", 2, 2)
     (only,) = group["members"]
     assert only["partitions"] == only["place"]["target"] == [["t", 0]]
-    assert (only["place"]["epoch"], only["place"]["topics"]) == (1, ["t"])
+    assert (only["place"]["epoch"], only["place"]["topics"]) == (2, ["t"])
     assert described["offsets"] == [
         {"topic": "t", "partition": 0, "offset": 7, "end": 10, "lag": 3, "metadata": ""}
     ]

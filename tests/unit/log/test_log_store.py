@@ -237,3 +237,17 @@ def test_a_store_on_a_real_disk_reads_back_what_it_wrote(tmp_path: Path) -> None
     rig.store.truncate({PARTITION: 100})
     rig.store.delete(PARTITION, 0)
     rig.store.close()
+
+
+def test_a_cut_reaches_the_copy_in_another_directory() -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    for value in (b"a", b"b"):
+        rig.append(batch_of(value))
+    copied = rig.log.read(0, 1 << 20, up_to=2)
+    assert copied is not None
+    future.append_as_follower(copied.read(), 0)
+    rig.store.truncate({PARTITION: 1})
+    assert (rig.log.end_offset, future.end_offset) == (1, 1)
+    rig.store.truncate_fully(PARTITION, 7, 0)
+    assert (rig.log.end_offset, future.end_offset) == (7, 7)

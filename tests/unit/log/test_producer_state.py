@@ -190,6 +190,24 @@ def test_a_marker_that_ends_nothing_says_so(state: ProducerState) -> None:
     assert state.first_unstable_offset is None
 
 
+def test_a_late_marker_does_not_end_the_next_transaction(state: ProducerState) -> None:
+    write(state, batch(0, at=0, transactional=True, epoch=4))
+    state.check_next_epoch(PRODUCER, 5)
+    with pytest.raises(InvalidProducerEpoch):
+        state.check_next_epoch(PRODUCER, 4)
+    end(state, 1, epoch=5)
+    state.check_next_epoch(PRODUCER, 5)  # again, since the answer was lost
+    write(state, batch(0, at=2, transactional=True, epoch=5))
+    with pytest.raises(InvalidProducerEpoch):
+        state.check_next_epoch(PRODUCER, 5)
+    state.check_next_epoch(PRODUCER + 1, 0)  # not known here
+
+
+def test_the_last_epoch_has_none_behind_it(state: ProducerState) -> None:
+    write(state, batch(0, at=0, transactional=True, epoch=2**15 - 1))
+    state.check_next_epoch(PRODUCER, 2**15 - 1)
+
+
 def test_sequences_go_on_over_the_markers_of_one_epoch(state: ProducerState) -> None:
     write(state, batch(0, at=0, transactional=True))
     end(state, 1)

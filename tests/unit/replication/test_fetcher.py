@@ -2,81 +2,24 @@
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-from penstock.broker.app import RunningBroker, running
-from penstock.client.address import Address, parse_addresses
-from penstock.client.admin import NewTopic, create_topic
-from penstock.client.cluster import Client
-from penstock.client.produce import NewRecord, Producer
-from penstock.clock import SystemClock
+from following_broker import QUICK, FollowingBroker, log_files, until
+from leading_broker import TOPIC, Leading, leading
+from penstock.client.produce import NewRecord
 from penstock.config.replication import ReplicationConfig
-from penstock.config.sources import resolve
-from penstock.config.topic import TopicConfig
-from penstock.log.files import DiskFiles, Files
-from penstock.log.store import LogStore
+from penstock.log.files import Files
 from penstock.record.batch import read_header
-from penstock.replication.fetcher import Follower
-from penstock.replication.fetchers import Fetchers
-from penstock.replication.follower import FollowerLogs
 from penstock.replication.partition import Partition
-from penstock.replication.partitions import Partitions
 from penstock.testing.files import FakeFiles
 from penstock.testing.logs import batch_of
-from penstock.types import BrokerId, TopicPartition
-
-TOPIC = "t"
-QUICK = ReplicationConfig(replica_fetch_backoff_ms=10, replica_fetch_wait_max_ms=50)
+from penstock.types import TopicPartition
 
 
-class Leading:
-    """Broker 0, in this test's loop, as the leader of a topic that broker 1 follows."""
-
-    def __init__(self, broker: RunningBroker, client: Client) -> None:
-        self.services, self.client = broker.services, client
-        self.address = parse_addresses(broker.state.bootstrap)[0]
-        self.producer = Producer(client)
-
-    def partition(self, index: int = 0) -> Partition:
-        return self.services.partitions.get(TOPIC, index)
-
-    def lead(self, index: int, leader_epoch: int) -> None:
-        partition = self.partition(index)
-        partition.lead(leader_epoch, (0, 1), (0, 1), partition.partition_epoch + 1)
-
-    def append(self, *values: bytes, index: int = 0) -> None:
-        """With acks=1: nobody waits."""
-        batch, partition = batch_of(*values), self.partition(index)
-        partition.append(batch, read_header(batch), 1, 0)
-        self.services.waiters.changed(partition.topic_partition)
-
-
-@asynccontextmanager
-async def leading(
-    folder: Path, partitions: int = 1, settings: Mapping[str, str] | None = None
-) -> AsyncIterator[Leading]:
-    resolved = resolve(
-        defaults={
-            "listeners": "PLAINTEXT://127.0.0.1:0",
-            "log.dir": str(folder / "leader"),
-            "broker.id": "0",
-            **(settings or {}),
-        },
-        strict=True,
-    )
-    async with (
-        running(resolved, folder) as broker,
-        Client(parse_addresses(broker.state.bootstrap)) as client,
-    ):
-        await create_topic(client, NewTopic(name=TOPIC, partitions=partitions))
-        yield Leading(broker, client)
-
-
-class Following:
-    """Broker 1: logs of its own, and the fetchers under test."""
+class Following(FollowingBroker):
+    """Broker 1, which knows of the leader's partitions what it needs."""
 
     def __init__(
         self,
@@ -86,45 +29,16 @@ class Following:
         files: Files | None = None,
         dirs: int = 1,
     ) -> None:
-        files = files or DiskFiles()
-        if not files.exists(folder):
-            files.make_dir(folder)
-        paths = [folder / f"follower-{number}" for number in range(dirs)]
-        self.store = LogStore(files, paths, lambda _: TopicConfig(), boot_id="boot")
-        self.store.load(0)
-        self.partitions = Partitions(BrokerId(1), self.store)
-        self.cuts: list[tuple[TopicPartition, int]] = []
-        self.address: Address | None = leader.address
+        super().__init__(leader.address, folder, config, files, dirs)
         self._leader = leader
-        logs = FollowerLogs(
-            self.store, lambda log, offset: self.cuts.append((log.topic_partition, offset))
-        )
-        follower = Follower(BrokerId(1), lambda: 7, lambda: config, logs, SystemClock())
-        self.fetchers = Fetchers(follower, lambda _: self.address, source="127.0.0.1")
 
-    def partition(self, index: int = 0) -> Partition:
-        topic_id = self._leader.partition(index).topic_id
-        return self.partitions.create(TOPIC, index, topic_id, 0)
+    def copy(self, index: int = 0) -> Partition:
+        return self.partition(TopicPartition(TOPIC, index), self._leader.partition(index).topic_id)
 
-    def follow(self, index: int = 0, leader_epoch: int | None = None) -> Partition:
-        theirs, partition = self._leader.partition(index), self.partition(index)
-        epoch = theirs.leader_epoch if leader_epoch is None else leader_epoch
-        partition.follow(0, epoch, (0, 1), partition.partition_epoch + 1)
-        self.fetchers.follow(partition)
-        return partition
-
-    @asynccontextmanager
-    async def copying(self) -> AsyncIterator[None]:
-        async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(self.fetchers.run())
-            yield
-            task.cancel()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not holds():
-            await asyncio.sleep(0.005)
+    def begin(self, index: int = 0, leader_epoch: int | None = None) -> Partition:
+        copy, epoch = self.copy(index), self._leader.partition(index).leader_epoch
+        self.follow(copy, epoch if leader_epoch is None else leader_epoch)
+        return copy
 
 
 def same(leader: Partition, follower: Partition) -> bool:
@@ -136,7 +50,7 @@ def committed(leader: Partition, follower: Partition) -> bool:
 
 
 def files_of(partition: Partition) -> dict[str, bytes]:
-    return {each.name: each.read_bytes() for each in sorted(partition.log.path.glob("*.log"))}
+    return log_files(partition.log.path)
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
@@ -158,7 +72,7 @@ def test_acks_all_waits_for_a_follower_whose_files_are_the_leaders(tmp_path: Pat
                 await until(lambda: all(leader.partition(n).log.end_offset for n in range(3)))
                 assert all(leader.partition(n).log.high_watermark == 0 for n in range(3))
                 assert not sending.done()
-                copies = [follower.follow(index) for index in range(3)]
+                copies = [follower.begin(index) for index in range(3)]
                 async with follower.copying():
                     await sending
                     for index, copy in enumerate(copies):
@@ -182,7 +96,7 @@ def test_what_the_leader_does_not_have_is_cut_off(tmp_path: Path) -> None:
             leader.lead(0, 9)
             leader.append(b"c")
             follower = Following(leader, tmp_path)
-            log = follower.partition().log
+            log = follower.copy().log
             for epoch, value in ((0, b"a"), (5, b"x"), (6, b"y")):
                 batch = batch_of(value)
                 if epoch == 0:  # the same record as the leader's
@@ -191,7 +105,7 @@ def test_what_the_leader_does_not_have_is_cut_off(tmp_path: Path) -> None:
                     log.append_as_follower(first.read(), 0)
                 else:
                     log.append_as_leader(batch, read_header(batch), epoch, 0)
-            copy = follower.follow()
+            copy = follower.begin()
             async with follower.copying():
                 await until(lambda: files_of(copy) == files_of(leader.partition()))
                 assert min(offset for _, offset in follower.cuts) == 1
@@ -214,10 +128,10 @@ def test_a_batch_larger_than_every_limit_comes_whole(tmp_path: Path) -> None:
                 leader.lead(index, 3)
                 for _ in range(3):
                     leader.append(b"x" * 50_000, index=index)
-                follower.follow(index)
+                follower.begin(index)
             async with follower.copying():
                 for index in range(2):
-                    theirs, copy = leader.partition(index), follower.partition(index)
+                    theirs, copy = leader.partition(index), follower.copy(index)
                     await until(partial(same, theirs, copy))
                     assert files_of(copy) == files_of(theirs)
 
@@ -232,14 +146,14 @@ def test_a_follower_that_slept_through_retention_begins_anew(tmp_path: Path) -> 
             follower = Following(leader, tmp_path)
             first = log.read(0, 1, up_to=1)
             assert first is not None
-            copy = follower.partition()
+            copy = follower.copy()
             copy.log.append_as_follower(first.read(), 0)
             for _ in range(4):
                 leader.append(b"b")
             log.maybe_increment_log_start(3)
             leader.lead(0, 3)
             leader.append(b"c")
-            follower.follow()
+            follower.begin()
             async with follower.copying():
                 await until(lambda: same(leader.partition(), copy))
                 assert (copy.log.log_start_offset, copy.log.end_offset) == (3, 6)
@@ -256,7 +170,7 @@ def test_a_leader_that_has_not_heard_of_its_epoch_is_asked_again(tmp_path: Path)
             leader.lead(0, 3)
             leader.append(b"a")
             follower = Following(leader, tmp_path)
-            copy = follower.follow(leader_epoch=4)
+            copy = follower.begin(leader_epoch=4)
             async with follower.copying():
                 await until(lambda: leader.services.fetch_sessions.partition_count == 1)
                 assert copy.log.end_offset == 0
@@ -273,13 +187,13 @@ def test_a_fenced_follower_waits_for_its_controller(tmp_path: Path) -> None:
                 leader.lead(index, 3)
                 leader.append(b"a", index=index)
             follower = Following(leader, tmp_path)
-            fenced, other = follower.follow(0, leader_epoch=2), follower.follow(1)
+            fenced, other = follower.begin(0, leader_epoch=2), follower.begin(1)
             async with follower.copying():
                 await until(lambda: same(leader.partition(1), other))
                 (fetcher,) = follower.fetchers._by_leader.values()
                 await until(lambda: fenced.topic_partition not in fetcher._copied)
                 assert fenced.log.end_offset == 0
-                follower.follow(0, leader_epoch=3)
+                follower.begin(0, leader_epoch=3)
                 await until(lambda: same(leader.partition(0), fenced))
 
     run(test)
@@ -290,11 +204,11 @@ def test_a_failed_directory_takes_its_own_replicas_only(tmp_path: Path) -> None:
         async with leading(tmp_path, partitions=2) as leader:
             files = FakeFiles()
             follower = Following(leader, Path("/data"), files=files, dirs=2)
-            broken, other = follower.follow(0, 0), follower.follow(1, 0)
+            broken, other = follower.begin(0, 0), follower.begin(1, 0)
             assert broken.log.log_dir is not other.log.log_dir
             for index in range(2):
                 leader.lead(index, 3)
-                follower.follow(index)
+                follower.begin(index)
             files.fail_next("append", errno.EIO)
             leader.append(b"a", index=0)
             async with follower.copying():
@@ -314,7 +228,7 @@ def test_an_evicted_session_and_a_broker_without_room_for_one(tmp_path: Path) ->
         async with leading(folder, settings=settings) as leader:
             leader.lead(0, 3)
             follower = Following(leader, folder)
-            copy = follower.follow()
+            copy = follower.begin()
             async with follower.copying():
                 for _ in range(3):
                     leader.append(b"a")
@@ -333,7 +247,7 @@ def test_a_leader_that_cannot_be_reached_is_tried_again(tmp_path: Path) -> None:
             leader.append(b"a")
             follower = Following(leader, tmp_path)
             follower.address = None
-            copy = follower.follow()
+            copy = follower.begin()
             async with follower.copying():
                 (fetcher,) = follower.fetchers._by_leader.values()
                 await asyncio.sleep(0)
@@ -352,13 +266,13 @@ def test_a_partition_that_is_stopped_is_copied_no_more(tmp_path: Path) -> None:
             follower = Following(leader, tmp_path)
             for index in range(2):
                 leader.lead(index, 3)
-                follower.follow(index)
+                follower.begin(index)
             async with follower.copying():
                 follower.fetchers.stop(TopicPartition(TOPIC, 0))
                 leader.append(b"a", index=0)
                 leader.append(b"b", index=1)
-                await until(lambda: same(leader.partition(1), follower.partition(1)))
-                assert follower.partition(0).log.end_offset == 0
+                await until(lambda: same(leader.partition(1), follower.copy(1)))
+                assert follower.copy(0).log.end_offset == 0
                 follower.fetchers.stop(TopicPartition(TOPIC, 1))
                 await until(lambda: not follower.fetchers._by_leader)
 

@@ -33,20 +33,37 @@ def flat(found: list[pa.RecordBatch]) -> list[dict[str, object]]:
     return [row for batch in found for row in batch.to_pylist()]
 
 
-@pytest.mark.parametrize("held_bytes", [0, 1 << 20])
-@given(rows=some_rows, size=st.integers(1, 20), chunk=st.integers(1, 30))
+@given(rows=some_rows, size=st.integers(1, 20), chunk=st.integers(1, 30), in_file=st.booleans())
 def test_rows_come_in_order_and_equal_ones_as_they_came(
-    held_bytes: int, rows: list[tuple[int, int]], size: int, chunk: int
+    rows: list[tuple[int, int]], size: int, chunk: int, in_file: bool
 ) -> None:
-    given_rows = batches(rows, size)
+    given_rows = batches([(9, 9), (0, 0), *rows], size + 1)
     before = ordering.CHUNK_ROWS
     ordering.CHUNK_ROWS = chunk  # type: ignore[misc]  # so that few rows make many chunks
     try:
-        found = flat(list(in_order(given_rows, (0, 1), held_bytes)))
+        found = flat(list(in_order(given_rows, (0, 1), 0 if in_file else 1 << 20)))
     finally:
         ordering.CHUNK_ROWS = before  # type: ignore[misc]
     expected = sorted(flat(given_rows), key=lambda row: (row["part"], row["offset"]))
     assert found == expected
+
+
+def test_many_rows_of_one_partition_wait_for_nothing() -> None:
+    given_rows = batches([(3, at) for at in range(40)], 10)
+    coming = iter(given_rows)
+    found = in_order(coming, (0, 1), held_bytes=given_rows[0].nbytes)
+    assert next(found) is given_rows[0]
+    assert next(coming) is given_rows[2]
+    assert list(found) == [given_rows[1], given_rows[3]]
+
+
+@pytest.mark.parametrize("late", [(3, 5), (2, 50), (4, 50)])
+def test_rows_that_break_the_order_late_are_ordered_by_themselves(late: tuple[int, int]) -> None:
+    run = [(3, at) for at in range(20)]
+    given_rows = batches([*run, late, (3, 30), (3, 25)], 5)
+    found = flat(list(in_order(given_rows, (0, 1), held_bytes=0)))
+    places = [(row["part"], row["offset"]) for row in found]
+    assert places == [*run, *sorted([late, (3, 30), (3, 25)])]
 
 
 def test_rows_in_order_are_given_back_as_they_came() -> None:
@@ -59,8 +76,8 @@ def test_what_waits_in_a_file_leaves_none(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     dice = random.Random(1)
     rows = [(dice.randrange(3), at) for at in range(5_000)]
-    found = in_order(batches(rows, 700), (1,), held_bytes=1_000)
-    next(found)
+    found = in_order(batches(rows, 700), (0, 1), held_bytes=1_000)
+    first = next(found)
     assert list(tmp_path.iterdir())
-    assert sum(batch.num_rows for batch in found) + 700 == 5_000
+    assert first.num_rows + sum(batch.num_rows for batch in found) == 5_000
     assert not list(tmp_path.iterdir())

@@ -2,15 +2,16 @@
 
 Only APIs with a handler are listed; those between brokers only to brokers. Produce is listed from
 version 0, although 3 is the lowest served: older librdkafka would give up compression otherwise.
-The feature `transaction.version` tells clients that a first write adds its partition (KIP-890).
+Features are told with the levels that hold: at `transaction.version` 2 clients know that a first
+write adds its partition (KIP-890).
 Refused: names of client software that are no names (v3), another cluster's id (v5, KIP-1242).
 """
 
 import re
 
 from penstock.broker.context import Context
-from penstock.coordinator.transaction.transaction import EPOCH_BUMPS
 from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.features import SUPPORTED
 from penstock.wire.apis import APIS
 from penstock.wire.messages.api_versions import (
     ApiVersion,
@@ -21,7 +22,6 @@ from penstock.wire.messages.api_versions import (
 )
 
 PRODUCE = 0
-TRANSACTION_VERSION = "transaction.version"
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
@@ -39,6 +39,7 @@ class RebootstrapRequired(KafkaError):
 
 def api_versions(request: ApiVersionsRequest, ctx: Context) -> ApiVersionsResponse:
     services = ctx.services
+    features = services.cluster.image.features
     if ctx.version >= 3:
         for text in (request.client_software_name, request.client_software_version):
             if not SOFTWARE_NAME.fullmatch(text):
@@ -57,9 +58,15 @@ def api_versions(request: ApiVersionsRequest, ctx: Context) -> ApiVersionsRespon
             if services.serves(key, ctx.peer.listener)
         ],
         # Clients before 3.9 fail on a feature whose lowest level is 0.
-        supported_features=[SupportedFeatureKey(TRANSACTION_VERSION, 0, EPOCH_BUMPS)]
-        if ctx.version >= 4
-        else [],
-        finalized_features_epoch=0,
-        finalized_features=[FinalizedFeatureKey(TRANSACTION_VERSION, EPOCH_BUMPS, EPOCH_BUMPS)],
+        supported_features=[
+            SupportedFeatureKey(name, levels.low, levels.high)
+            for name, levels in SUPPORTED.items()
+            if levels.low > 0 or ctx.version >= 4
+        ],
+        finalized_features_epoch=features.epoch,
+        finalized_features=[
+            FinalizedFeatureKey(name, level, level)
+            for name, level in features.levels.items()
+            if level > 0
+        ],
     )

@@ -1,10 +1,12 @@
 """ConsumerGroupDescribe (key 69, v0-v1): a group of the consumer protocol and its members.
 
 Refused: groups that do not exist or speak the classic protocol. Partitions of topics that have
-been deleted are left out, as they have no name any more.
+been deleted are left out, as they have no name any more. Nothing is told where
+`group.coordinator.rebalance.protocols` leaves the consumer protocol out.
 """
 
 from penstock.broker.context import Context
+from penstock.broker.translate.consumer_protocol import not_served
 from penstock.broker.translate.operations import GROUP_OPERATIONS, NOT_ASKED
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
@@ -21,20 +23,25 @@ from penstock.wire.messages.consumer_group_describe import (
     TopicPartitions,
 )
 
-CONSUMER_MEMBER = 1
-"""A member of the consumer protocol; 0 would be one of the classic."""
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+"""Which protocol a member speaks."""
 
 
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, ctx: Context
 ) -> ConsumerGroupDescribeResponse | Parked[ConsumerGroupDescribeResponse]:
+    refused = not_served(ctx)
+    if refused is not None:
+        return ConsumerGroupDescribeResponse(
+            groups=[unknown(each, refused) for each in request.group_ids]
+        )
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
     tickets = [ctx.services.groups.describe_consumer(name) for name in request.group_ids]
 
     def respond(replies: list[ConsumerGroup | KafkaError]) -> ConsumerGroupDescribeResponse:
         return ConsumerGroupDescribeResponse(
             groups=[
-                DescribedGroup(group_id=name, error_code=reply.code, error_message=str(reply))
+                unknown(name, reply)
                 if isinstance(reply, KafkaError)
                 else described(reply, operations, ctx)
                 for name, reply in zip(request.group_ids, replies, strict=True)
@@ -42,6 +49,10 @@ def consumer_group_describe(
         )
 
     return answered(tickets, respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+
+
+def unknown(name: str, error: KafkaError) -> DescribedGroup:
+    return DescribedGroup(group_id=name, error_code=error.code, error_message=str(error))
 
 
 def described(group: ConsumerGroup, operations: int, ctx: Context) -> DescribedGroup:
@@ -66,10 +77,10 @@ def member(each: ConsumerMember, group: ConsumerGroup, ctx: Context) -> Member:
         client_id=each.client_id,
         client_host=each.client_host,
         subscribed_topic_names=sorted(each.topics),
-        subscribed_topic_regex=each.regex,
+        subscribed_topic_regex=each.regex or "",
         assignment=assignment(each.holds, ctx),
         target_assignment=assignment(group.target.get(each.id, NOTHING), ctx),
-        member_type=CONSUMER_MEMBER,
+        member_type=CONSUMER_MEMBER if each.classic is None else CLASSIC_MEMBER,
     )
 
 

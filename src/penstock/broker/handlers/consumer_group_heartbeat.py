@@ -1,19 +1,20 @@
 """ConsumerGroupHeartbeat (key 68, v0-v1): join, live, hear of partitions, leave (KIP-848).
 
 Refused: members of another epoch; static members in use; assignors and expressions that are none.
-Regular expressions (v1) need the package google-re2. A group whose members speak the classic
-protocol is not taken over while it has members.
+Regular expressions (v1) need the package google-re2. A classic group of consumers becomes one of
+this protocol, if `group.consumer.migration.policy` allows it; else the group is not found.
 """
 
 from uuid import uuid4
 
 from penstock.broker.context import Context
+from penstock.broker.translate.consumer_protocol import not_served
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.consumer.heartbeat import JOINS, Heartbeat, HeartbeatReply
 from penstock.coordinator.group.consumer.member import Share
 from penstock.coordinator.group.consumer.records import by_topic, share_of
-from penstock.coordinator.group.consumer.refusal import InvalidHeartbeat, NotServed
+from penstock.coordinator.group.consumer.refusal import InvalidHeartbeat
 from penstock.errors import KafkaError
 from penstock.types import Uuid, uuid_text
 from penstock.wire.messages.consumer_group_heartbeat import (
@@ -23,20 +24,21 @@ from penstock.wire.messages.consumer_group_heartbeat import (
     TopicPartitions,
 )
 
-PROTOCOL = "consumer"
-
 
 def consumer_group_heartbeat(
     request: ConsumerGroupHeartbeatRequest, ctx: Context
 ) -> ConsumerGroupHeartbeatResponse | Parked[ConsumerGroupHeartbeatResponse]:
-    config = ctx.services.config.group
-    if PROTOCOL not in config.group_coordinator_rebalance_protocols:
-        return respond(NotServed("this broker does not serve the consumer protocol"))
+    refused = not_served(ctx)
+    if refused is not None:
+        return respond(refused)
     if not request.group_id:
         return respond(InvalidHeartbeat("a group needs a name"))
     ticket = ctx.services.groups.consumer_heartbeat(request.group_id, asked(request, ctx))
     return answered(
-        [ticket], lambda replies: respond(*replies), ctx, config.offsets_commit_timeout_ms
+        [ticket],
+        lambda replies: respond(*replies),
+        ctx,
+        ctx.services.config.group.offsets_commit_timeout_ms,
     )
 
 

@@ -1,11 +1,18 @@
 """DeleteRecords (key 21, v0-v2): move the start of logs forward, up to the high watermark (-1).
 
+Answers when every live replica has done so.
 Refused: offsets past it; topics that are only compacted, whose records go by key.
 """
 
+from collections.abc import Iterable
+
+import msgspec
+
 from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.waiters import Parked
 from penstock.errors import ErrorCode, KafkaError
+from penstock.replication.partition import Partition
 from penstock.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -27,36 +34,76 @@ class NegativeOffset(KafkaError):
     code = ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def delete_records(request: DeleteRecordsRequest, ctx: Context) -> DeleteRecordsResponse:
-    def answer(topic: str, part: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
-        index = part.partition_index
-        try:
-            partition = ctx.services.partitions.get(topic, index)
-            partition.check_leader()
-            log = partition.log
-            if "delete" not in log.config.cleanup_policy:
-                raise CompactedOnly(f"{topic} has cleanup.policy=compact")
-            if part.offset < -1:
-                raise NegativeOffset(f"offset {part.offset}")
-            log.maybe_increment_log_start(log.high_watermark if part.offset == -1 else part.offset)
-        except Refusal as error:
-            return DeleteRecordsPartitionResult(
-                partition_index=index, low_watermark=-1, error_code=code_of(error)
-            )
-        ctx.services.waiters.changed(partition.topic_partition)
+class Deleting(msgspec.Struct, frozen=True):
+    """One partition's start, which its followers take over with their next fetches."""
+
+    index: int
+    partition: Partition | None = None
+    offset: int = -1
+    refused: ErrorCode = ErrorCode.NONE
+
+    def outcome(self) -> DeleteRecordsPartitionResult | None:
+        """What to tell of it now; None: nothing yet."""
+        if self.partition is None:
+            return self._result(-1, self.refused)
+        if not self.partition.leads:
+            return self._result(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        reached = self.partition.low_watermark
+        return self._result(reached) if reached >= self.offset else None
+
+    def late(self) -> DeleteRecordsPartitionResult:
+        return self.outcome() or self._result(-1, ErrorCode.REQUEST_TIMED_OUT)
+
+    def _result(
+        self, low_watermark: int, code: ErrorCode = ErrorCode.NONE
+    ) -> DeleteRecordsPartitionResult:
         return DeleteRecordsPartitionResult(
-            partition_index=index, low_watermark=log.log_start_offset
+            partition_index=self.index, low_watermark=low_watermark, error_code=code
         )
 
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=[
-                    answer(topic.name, part)
-                    for part in {each.partition_index: each for each in topic.partitions}.values()
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+
+def delete_records(
+    request: DeleteRecordsRequest, ctx: Context
+) -> DeleteRecordsResponse | Parked[DeleteRecordsResponse]:
+    topics = [
+        (topic.name, [moved(topic.name, part, ctx) for part in named_once(topic.partitions)])
+        for topic in request.topics
+    ]
+    everything = [each for _, parts in topics for each in parts]
+
+    def attempt() -> DeleteRecordsResponse | None:
+        return None if any(each.outcome() is None for each in everything) else expire()
+
+    def expire() -> DeleteRecordsResponse:
+        return DeleteRecordsResponse(
+            topics=[
+                DeleteRecordsTopicResult(name=name, partitions=[each.late() for each in parts])
+                for name, parts in topics
+            ]
+        )
+
+    keys = [each.partition.topic_partition for each in everything if each.partition is not None]
+    return attempt() or Parked(keys, request.timeout_ms, attempt, expire)
+
+
+def named_once(partitions: Iterable[DeleteRecordsPartition]) -> Iterable[DeleteRecordsPartition]:
+    return {each.partition_index: each for each in partitions}.values()
+
+
+def moved(topic: str, part: DeleteRecordsPartition, ctx: Context) -> Deleting:
+    """Move the leader's start."""
+    index = part.partition_index
+    try:
+        partition = ctx.services.partitions.get(topic, index)
+        partition.check_leader()
+        log = partition.log
+        if "delete" not in log.config.cleanup_policy:
+            raise CompactedOnly(f"{topic} has cleanup.policy=compact")
+        if part.offset < -1:
+            raise NegativeOffset(f"offset {part.offset}")
+        offset = log.high_watermark if part.offset == -1 else part.offset
+        log.maybe_increment_log_start(offset)
+    except Refusal as error:
+        return Deleting(index, refused=code_of(error))
+    ctx.services.waiters.changed(partition.topic_partition)
+    return Deleting(index, partition, offset)

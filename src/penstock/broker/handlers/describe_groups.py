@@ -50,7 +50,7 @@ def refused(name: str, error: KafkaError, ctx: Context) -> DescribedGroup:
 
 
 def described(group: ClassicGroup, operations: int) -> DescribedGroup:
-    """What members told and got is shown once the generation is stable."""
+    """What members told is shown once the generation is stable, what they have always."""
     stable = group.state is State.STABLE
     return DescribedGroup(
         group_id=group.id,
@@ -64,7 +64,7 @@ def described(group: ClassicGroup, operations: int) -> DescribedGroup:
                 client_id=each.client_id,
                 client_host=each.client_host,
                 member_metadata=each.metadata(group.protocol) if stable else b"",
-                member_assignment=each.assignment if stable else b"",
+                member_assignment=each.assignment,
             )
             for each in group.members.values()
         ],

@@ -2,7 +2,8 @@
 
 A transactional id keeps its producer id; the new epoch shuts out whoever had it before. A
 transaction that was open is aborted, and the producer has to ask again meanwhile.
-Refused: an id without its epoch; timeouts beyond `transaction.max.timeout.ms`.
+Refused: an id without its epoch; timeouts beyond `transaction.max.timeout.ms`. Left out: two-phase
+commit (v6, KIP-939), which Kafka does not hold for stable either.
 """
 
 from penstock.broker.context import Context

@@ -1,7 +1,8 @@
 """JoinGroup (key 11, v0-v9): become a member of the next generation, as soon as there is one.
 
 Refused: session timeouts outside the broker's limits; strategies that not all members know;
-members beyond `group.max.size`; a newcomer without an id (v4), which is told its id.
+members beyond `group.max.size`; a newcomer without an id (v4), which is told its id. A group whose
+members speak the consumer protocol takes consumers in at once, and shares out by itself.
 """
 
 from uuid import uuid4

@@ -1,14 +1,12 @@
 """ListTransactions (key 66, v0-v2): transactional ids by state, producer, age and name.
 
-Refused: a pattern of names that is no regular expression.
+Refused: a pattern of names that is no expression of RE2.
 """
 
-import re
-
 from penstock.broker.context import Context
+from penstock.coordinator.regex import matching
 from penstock.coordinator.transaction.state import State
 from penstock.coordinator.transaction.transaction import Transaction
-from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
@@ -16,20 +14,14 @@ from penstock.wire.messages.list_transactions import (
 )
 
 
-class InvalidPattern(KafkaError):
-    """No regular expression."""
-
-    code = ErrorCode.INVALID_REGULAR_EXPRESSION
-
-
 def list_transactions(request: ListTransactionsRequest, ctx: Context) -> ListTransactionsResponse:
     known_states = {state.value for state in State}
     states = set(request.state_filters)
     producers = set(request.producer_id_filters)
-    try:
-        pattern = re.compile(request.transactional_id_pattern or "")
-    except re.error as error:
-        raise InvalidPattern(str(error)) from error
+    pattern = request.transactional_id_pattern
+    shards = ctx.services.transactions.shards()
+    names = (name for shard in shards for name in shard.transactions)
+    matched = matching(pattern, names) if pattern else None
 
     def wanted(name: str, transaction: Transaction) -> bool:
         running_ms = ctx.now_ms - transaction.start_ms
@@ -37,7 +29,7 @@ def list_transactions(request: ListTransactionsRequest, ctx: Context) -> ListTra
             (not states or transaction.state.value in states)
             and (not producers or transaction.producer_id in producers)
             and (request.duration_filter < 0 or running_ms > request.duration_filter)
-            and (not request.transactional_id_pattern or pattern.fullmatch(name) is not None)
+            and (matched is None or name in matched)
         )
 
     return ListTransactionsResponse(
@@ -48,7 +40,7 @@ def list_transactions(request: ListTransactionsRequest, ctx: Context) -> ListTra
                 producer_id=transaction.producer_id,
                 transaction_state=transaction.state.value,
             )
-            for shard in ctx.services.transactions.shards()
+            for shard in shards
             for name, transaction in shard.transactions.items()
             if wanted(name, transaction)
         ],

@@ -9,12 +9,10 @@ Left out: errors per record (v8), and the new leader in an error (v10).
 import msgspec
 
 from penstock.broker.context import Context
-from penstock.broker.transactions import as_producers_know_it, retriable_by_producers, take_part
+from penstock.broker.participation import Participation
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.translate.topics import topic_name
 from penstock.broker.waiters import Parked
-from penstock.coordinator.storage import Producer
-from penstock.coordinator.transaction.refusal import ConcurrentTransactions
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header, stamp_max_timestamp
@@ -29,7 +27,6 @@ from penstock.record.validate import (
     check_timestamps,
 )
 from penstock.replication.partition import Partition
-from penstock.replication.refusal import NotEnoughReplicas
 from penstock.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -96,7 +93,7 @@ class Pending(msgspec.Struct, frozen=True):
         partition = self.partition
         if partition.log.log_dir.failure is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if acks == -1 and (not partition.leads or partition.tenure != self.tenure):
+        if acks == -1 and not partition.is_in_tenure(self.tenure):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER  # it may have been cut off, or yet be kept
         if not self.is_done(acks):
             return None
@@ -126,6 +123,7 @@ class Appending:
     def __init__(self, request: ProduceRequest, ctx: Context) -> None:
         self._acks, self._transactional_id = request.acks, request.transactional_id
         self._ctx = ctx
+        self._participation = Participation(request, ctx)
         self.pending: list[Pending] = []
         self.refused: Exception | None = None
 
@@ -150,7 +148,7 @@ class Appending:
             partition = services.partitions.get(name, part.index)
             partition.check_leader()
             log_start_offset = partition.log.log_start_offset
-            batch, header = checked(part.records, partition, self._transactional_id, self._ctx)
+            batch, header = self._checked(part.records, partition)
             appended = partition.append(batch, header, self._acks, self._ctx.now_ms)
         except Refusal as error:
             self.refused = error
@@ -171,6 +169,34 @@ class Appending:
         )
         return answer
 
+    def _checked(
+        self, data: object, partition: Partition
+    ) -> tuple[bytearray | memoryview, BatchHeader]:
+        """The batch as it will be stored, and its header."""
+        if not isinstance(data, memoryview):
+            raise CorruptRecords("a partition without records")
+        header = check_produced(data, partition.rules)
+        data = data[: header.size_bytes]
+        if header.is_transactional:
+            if self._transactional_id is None:
+                raise TransactionalIdMissing("a transactional batch in a request without its id")
+            self._participation.check(header, partition, self._transactional_id)
+        if header.codec is Codec.ZSTD and self._ctx.version < 7:
+            raise UnsupportedCodec("zstd needs Produce v7")
+        timestamps = check_records(
+            data,
+            header,
+            keys_required=partition.keys_required,
+            limit_bytes=DECOMPRESSED_LIMIT_BYTES,
+            scratch=self._ctx.services.scratch,
+        )
+        check_timestamps(timestamps, partition.rules, self._ctx.now_ms)
+        if partition.codec is not None and partition.codec is not header.codec:
+            return recompressed(data, header, partition.codec)
+        if not partition.rules.log_append_time:
+            header = honest(data, header, timestamps.newest)
+        return data, header
+
 
 def refused(index: int, error: Exception, log_start_offset: int) -> PartitionProduceResponse:
     """The answer for a batch that was not appended.
@@ -185,57 +211,6 @@ def refused(index: int, error: Exception, log_start_offset: int) -> PartitionPro
         log_start_offset=-1 if unread else log_start_offset,
         error_message=str(error),
     )
-
-
-def checked(
-    data: object, partition: Partition, transactional_id: str | None, ctx: Context
-) -> tuple[bytearray | memoryview, BatchHeader]:
-    """The batch as it will be stored, and its header."""
-    if not isinstance(data, memoryview):
-        raise CorruptRecords("a partition without records")
-    header = check_produced(data, partition.rules)
-    data = data[: header.size_bytes]
-    if header.is_transactional:
-        if transactional_id is None:
-            raise TransactionalIdMissing("a transactional batch in a request without its id")
-        check_transaction(header, partition, transactional_id, ctx)
-    if header.codec is Codec.ZSTD and ctx.version < 7:
-        raise UnsupportedCodec("zstd needs Produce v7")
-    timestamps = check_records(
-        data,
-        header,
-        keys_required=partition.keys_required,
-        limit_bytes=DECOMPRESSED_LIMIT_BYTES,
-        scratch=ctx.services.scratch,
-    )
-    check_timestamps(timestamps, partition.rules, ctx.now_ms)
-    if partition.codec is not None and partition.codec is not header.codec:
-        return recompressed(data, header, partition.codec)
-    if not partition.rules.log_append_time:
-        header = honest(data, header, timestamps.newest)
-    return data, header
-
-
-def check_transaction(
-    header: BatchHeader, partition: Partition, transactional_id: str, ctx: Context
-) -> None:
-    """Refuse what would open a transaction that no coordinator knows of: nobody could end it."""
-    producer = Producer(header.producer_id, header.producer_epoch)
-    entry = partition.log.producers.producers.get(producer.id)
-    is_open = entry is not None and entry.current_txn_first_offset is not None
-    if is_open and entry is not None and entry.producer_epoch == producer.epoch:
-        return
-    services, adds = ctx.services, ctx.version >= 12
-    if not adds and not services.config.transaction.transaction_partition_verification_enable:
-        return
-    try:
-        take_part(transactional_id, producer, partition.topic_partition, services, adds=adds)
-    except KafkaError as error:
-        if adds and isinstance(error, ConcurrentTransactions):
-            raise
-        if retriable_by_producers(error):
-            raise NotEnoughReplicas(str(error)) from error
-        raise as_producers_know_it(error, knows_abortable=ctx.version >= 11) from error
 
 
 def honest(data: memoryview, header: BatchHeader, newest: int) -> BatchHeader:

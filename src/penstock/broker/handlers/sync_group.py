@@ -1,6 +1,6 @@
 """SyncGroup (key 14, v0-v5): a member's share, once the leader of the group has handed it in.
 
-Refused: members of another generation; strategies other than the one that was chosen (v5).
+Refused: members of another generation; strategies other than the one that was chosen, or none (v5).
 """
 
 from penstock.broker.context import Context
@@ -8,6 +8,7 @@ from penstock.broker.translate.tickets import UNLIMITED_MS, answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.member import Synced
 from penstock.coordinator.group.membership import Syncing
+from penstock.coordinator.group.refusal import InconsistentGroupProtocol
 from penstock.errors import KafkaError
 from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -15,6 +16,8 @@ from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespons
 def sync_group(
     request: SyncGroupRequest, ctx: Context
 ) -> SyncGroupResponse | Parked[SyncGroupResponse]:
+    if ctx.version >= 5 and None in (request.protocol_type, request.protocol_name):
+        return respond(InconsistentGroupProtocol("whoever syncs names the type and the strategy"))
     ticket = ctx.services.groups.sync(
         request.group_id,
         Syncing(

@@ -51,6 +51,7 @@ from penstock.broker.handlers.produce import produce
 from penstock.broker.handlers.stop_replica import stop_replica
 from penstock.broker.handlers.sync_group import sync_group
 from penstock.broker.handlers.txn_offset_commit import txn_offset_commit
+from penstock.broker.handlers.update_features import update_features
 from penstock.broker.handlers.update_metadata import update_metadata
 from penstock.broker.handlers.write_txn_markers import write_txn_markers
 
@@ -95,6 +96,7 @@ HANDLERS: Mapping[int, Handler] = {
     46: at_controller(list_partition_reassignments),
     47: offset_delete,
     56: alter_partition,
+    57: at_controller(update_features),
     60: describe_cluster,
     61: describe_producers,
     65: describe_transactions,

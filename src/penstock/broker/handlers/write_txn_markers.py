@@ -1,6 +1,8 @@
 """WriteTxnMarkers (key 27, v1-v2): transactions have ended; their partitions are told so here.
 
 Coordinators on other brokers ask for it, and administrators who abort a hanging transaction.
+Refused: markers of an older epoch or coordinator; at `transaction.version` 2 (v2) also those of the
+epoch of a transaction that is open, which they would come too late to end.
 """
 
 from penstock.broker.context import Context
@@ -8,6 +10,7 @@ from penstock.broker.transaction_markers import Written
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.waiters import Parked
 from penstock.coordinator.transaction.completion import Verdict
+from penstock.coordinator.transaction.transaction import EPOCH_BUMPS
 from penstock.errors import ErrorCode
 from penstock.types import TopicPartition
 from penstock.wire.messages.write_txn_markers import (
@@ -41,7 +44,12 @@ def write_txn_markers(
 
 
 def write(marker: WritableTxnMarker, ctx: Context) -> Results:
-    verdict = Verdict(marker.producer_id, marker.producer_epoch, marker.transaction_result)
+    verdict = Verdict(
+        marker.producer_id,
+        marker.producer_epoch,
+        marker.transaction_result,
+        bumps_epoch=marker.transaction_version >= EPOCH_BUMPS,
+    )
     results: Results = {}
     for topic in marker.topics:
         for index in topic.partition_indexes:

@@ -17,11 +17,13 @@ from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.peers.controller_watch import ControllerWatch
 from penstock.broker.peers.departure import leave
+from penstock.broker.peers.feature_watch import FeatureWatch
 from penstock.broker.peers.isr_proposals import IsrProposals
 from penstock.broker.peers.membership import Membership
 from penstock.broker.peers.orders import Orders
 from penstock.broker.replication import fetchers, shrinking, source_of
 from penstock.broker.supervision import supervised
+from penstock.client.address import Address
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
 from penstock.controller.candidacy import Candidacy
@@ -29,6 +31,7 @@ from penstock.controller.change import StateChange
 from penstock.controller.controller import Controller
 from penstock.log.partition_log import PartitionLog
 from penstock.metadata import paths
+from penstock.metadata.features import Features
 from penstock.metadata.image import ImageDelta
 from penstock.metadata.records import LogDirEvent, encode
 from penstock.metadata.refusal import StoreError
@@ -69,6 +72,7 @@ class Place:
         self._is_alone = config.zookeeper.zookeeper_connect is None
         self._listener = config.listener.inter_broker()
         self._source = source_of(config.listener)
+        self._heard: set[Address] = set()
 
         def epoch() -> int:
             return self.membership.epoch
@@ -96,6 +100,7 @@ class Place:
             tasks,
             listener=self._listener,
             source=self._source,
+            heard=self._heard,
             timeout_ms=config.controller.controller_socket_timeout_ms,
         )
         self.controller = Controller(
@@ -110,12 +115,18 @@ class Place:
         self._candidacy = Candidacy(store, self.controller, self._heard_controller)
         self.link = self._link(epoch)
         self._configs = ConfigWatch(store, lambda: cluster.image, self._configs_changed)
+        self._features = FeatureWatch(store, self._heard_features)
         self.orders = Orders(broker_id, cluster, partitions, local, self._configs.topics)
         self._proposals = IsrProposals(broker_id, self._link(epoch), epoch, self._settled)
         self._watch = ControllerWatch(
             broker_id,
             store,
-            PeerConnection(self.link.address, client_id=f"{broker_id}", source=self._source),
+            lambda: PeerConnection(
+                self.link.address,
+                client_id=f"{broker_id}",
+                source=self._source,
+                heard=self._heard,
+            ),
             lambda: cluster.image,
         )
 
@@ -126,6 +137,7 @@ class Place:
             lambda: self._cluster.image,
             listener=self._listener,
             source=self._source,
+            heard=self._heard,
             broker_epoch=epoch,
         )
 
@@ -139,6 +151,7 @@ class Place:
             loops |= {
                 "membership": self.membership.run,
                 "settings": self._configs.run,
+                "features": self._features.run,
                 "copying": self._fetchers.run,
                 "in-sync sets": lambda: shrinking(self._partitions, self._cluster),
                 "proposals": self._proposals.run,
@@ -184,6 +197,11 @@ class Place:
 
     def _heard_controller(self, controller: BrokerId) -> None:
         self._cluster.image = self._cluster.image.apply(ImageDelta(controller=controller))
+
+    def _heard_features(self, features: Features) -> None:
+        """A later epoch than the image's; the controller has its own levels in there already."""
+        if features.epoch > self._cluster.image.features.epoch:
+            self._cluster.image = self._cluster.image.apply(ImageDelta(features=features))
 
     async def _configs_changed(self, delta: ImageDelta) -> None:
         if self.controller.in_office:

@@ -17,7 +17,7 @@ from penstock.coordinator.group.operation import group as groups
 from penstock.coordinator.group.operation import member as members
 from penstock.coordinator.group.operation import offset as offset_operations
 from penstock.coordinator.group.rebalance_log import Rebalances, UnderWay
-from penstock.coordinator.group.records import OffsetRecord, StoredRecord
+from penstock.coordinator.group.records import StoredRecord
 from penstock.coordinator.group.refusal import GroupIdNotFound, InvalidGroupId
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.keys import partition_for
@@ -93,11 +93,7 @@ class GroupCoordinator:
 
     def unstable(self, group: str) -> set[TopicPartition]:
         """Partitions whose offset some open transaction may move."""
-        return {
-            TopicPartition(record.topic, record.partition)
-            for record in self.runtime.pending(self.partition_of(group))
-            if isinstance(record, OffsetRecord) and record.group == group
-        }
+        return self.runtime.shard(self.partition_of(group)).held().get(group, set())
 
     def fetch(
         self, group: str, wanted: Iterable[TopicPartition] | None, reader: Reader = ADMINISTRATOR
@@ -137,7 +133,7 @@ class GroupCoordinator:
 
     def describe_consumer(self, group: str) -> Ticket[ConsumerGroup]:
         return self._run(
-            group, lambda shard, _, ticket: groups.describe_consumer(shard, ticket, group)
+            group, lambda shard, _, ticket: groups.describe_consumer(shard, ticket, named(group))
         )
 
     def rebalances(self, group: str) -> Rebalances:

@@ -3,7 +3,7 @@
 What can be asked of them is in `operation`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from penstock.config.consumer_group import ConsumerGroupConfig, group_defaults
 from penstock.config.group import GroupConfig
@@ -37,11 +37,14 @@ class GroupShard:
         assignors: Assignors = OFFERED,
         topics: Callable[[], Topics] = dict,
         settings: Callable[[str], ConsumerGroupConfig] | None = None,
+        pending: Callable[[], Iterable[StoredRecord]] = tuple,
     ) -> None:
         self.config, self._assignors, self._topics = config, assignors, topics
         defaults = group_defaults(config)
         self._settings = settings or (lambda _: defaults)
         """What each group of the consumer protocol has set for itself."""
+        self._pending = pending
+        """Records of transactions that are open."""
         self.groups: dict[str, ClassicGroup] = {}
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """No name is in both."""
@@ -58,6 +61,19 @@ class GroupShard:
         if known is None:
             raise GroupIdNotFound(f"Group {group} not found.")
         return known
+
+    def held(self) -> dict[str, set[TopicPartition]]:
+        """By group, the partitions whose offsets open transactions may move."""
+        held: dict[str, set[TopicPartition]] = {}
+        for record in self._pending():
+            if isinstance(record, OffsetRecord):
+                where = TopicPartition(record.topic, record.partition)
+                held.setdefault(record.group, set()).add(where)
+        return held
+
+    def offsets_of(self, group: str) -> set[TopicPartition]:
+        """Where the group has an offset, or may get one from an open transaction."""
+        return self.offsets.get(group, {}).keys() | self.held().get(group, set())
 
     def turn(self, group: ClassicGroup, now: Now) -> Turn:
         return Turn(group, self.config, now)
@@ -78,13 +94,20 @@ class GroupShard:
             case ConsumerRecord():
                 self._replay_consumer(record)
 
+    def pended(self, record: StoredRecord) -> None:
+        if isinstance(record, OffsetRecord):
+            self._exist(record.group)
+
+    def _exist(self, group: str) -> None:
+        """A consumer without membership has offsets only: a group that is always empty."""
+        if group not in self.consumer_groups:
+            self.groups.setdefault(group, ClassicGroup(group))
+
     def _replay_offset(
         self, group: str, where: TopicPartition, committed: CommittedOffset | None
     ) -> None:
         if committed is not None:
-            if group not in self.consumer_groups:
-                # A consumer without membership has offsets only: a group that is always empty.
-                self.groups.setdefault(group, ClassicGroup(group))
+            self._exist(group)
             self.offsets.setdefault(group, {})[where] = committed
             return
         offsets = self.offsets.get(group, {})
@@ -168,10 +191,12 @@ class GroupShard:
     def _forget_offsets(self, now: Now) -> Decision:
         retention_ms = self.config.offsets_retention_minutes * 60_000
         records: list[StoredRecord] = []
+        held, none = self.held(), frozenset[TopicPartition]()
         for name, group in self.groups.items():
-            records += lapsed(group, self.offsets.get(name, {}), now.wall_ms, retention_ms)
+            offsets, kept = self.offsets.get(name, {}), held.get(name, none)
+            records += lapsed(group, offsets, kept, now.wall_ms, retention_ms)
         for name, consumer in self.consumer_groups.items():
-            offsets = self.offsets.get(name, {})
-            records += lapsed_consumer(consumer, offsets, now.wall_ms, retention_ms)
+            offsets, kept = self.offsets.get(name, {}), held.get(name, none)
+            records += lapsed_consumer(consumer, offsets, kept, now.wall_ms, retention_ms)
         next_ms = now.steady_ms + self.config.offsets_retention_check_interval_ms
         return Outcome(tuple(records), soft=Kept(now.steady_ms, next_check_ms=next_ms))

@@ -11,7 +11,7 @@ from penstock.coordinator.runtime import RETRY_MS, Runtime
 from penstock.coordinator.transaction.records import TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
 from penstock.coordinator.transaction.state import State
-from penstock.coordinator.transaction.transaction import Transaction
+from penstock.coordinator.transaction.transaction import EPOCH_BUMPS, Transaction
 from penstock.errors import KafkaError
 from penstock.loop import Loop
 from penstock.types import TopicPartition
@@ -23,6 +23,8 @@ class Verdict(msgspec.Struct, frozen=True):
     producer_id: int
     producer_epoch: int
     committed: bool
+    bumps_epoch: bool = False
+    """The epoch is the one after the transaction's (KIP-890)."""
 
 
 class Markers(Protocol):
@@ -59,21 +61,27 @@ class Completion:
                 self._tell(partition, name, decided)
 
     def _tell(self, partition: int, name: str, decided: Transaction) -> None:
-        """A decision that could still be lost may not be told: it is looked at once committed."""
+        """A decision that could still be lost may not be told: it is looked at once committed.
+
+        The producer hears of it first: markers go out in the loop's next turn, while it is
+        already busy with what it writes next, and before that can be read.
+        """
         verdict = Verdict(
             decided.producer_id,
             decided.producer_epoch,
             committed=decided.state is State.PREPARE_COMMIT,
+            bumps_epoch=decided.client_version >= EPOCH_BUMPS,
         )
-        self._runtime.when_committed(
-            partition,
-            lambda: self._markers.write(
+
+        def write() -> None:
+            self._markers.write(
                 verdict,
                 decided.partitions,
                 partition,
                 lambda: self._told(partition, name, decided),
-            ),
-        )
+            )
+
+        self._runtime.when_committed(partition, lambda: self._loop.call_soon(write))
 
     def _told(self, partition: int, name: str, decided: Transaction) -> None:
         ticket: Ticket[Done] = self._runtime.run(

@@ -1,5 +1,6 @@
 """The records of `__transaction_state`, in Kafka's format: both its versions are read."""
 
+from collections.abc import Callable
 from struct import Struct
 
 import msgspec
@@ -16,7 +17,8 @@ from penstock.wire.messages.transaction_log_value import PartitionsSchema, Trans
 
 _NUMBER = Struct(">h")
 _KEY = 0
-VALUE_VERSION = 1
+FLEXIBLE = 1
+"""The first `transaction.version` whose records have tagged fields."""
 
 
 class TransactionRecord(msgspec.Struct, frozen=True):
@@ -27,15 +29,21 @@ class TransactionRecord(msgspec.Struct, frozen=True):
 
 
 class TransactionFormat:
-    """Keys begin with the kind of record, values with the version of the message behind."""
+    """Keys begin with the kind of record, values with the version of the message behind.
+
+    `level` is the cluster's `transaction.version`: at 0, brokers of old read the records as well.
+    """
+
+    def __init__(self, level: Callable[[], int] = lambda: FLEXIBLE) -> None:
+        self._level = level
 
     def encode(self, record: TransactionRecord) -> RawRecord:
         key = _NUMBER.pack(_KEY) + encode(TransactionLogKey(record.transactional_id), _KEY)
         known = record.transaction
         if known is None:
             return RawRecord(key, None)
-        value = encode(_value(known), VALUE_VERSION)
-        return RawRecord(key, _NUMBER.pack(VALUE_VERSION) + value)
+        version = min(self._level(), FLEXIBLE)
+        return RawRecord(key, _NUMBER.pack(version) + encode(_value(known), version))
 
     def decode(self, raw: RawRecord) -> TransactionRecord | None:
         if _number(raw.key) != _KEY:

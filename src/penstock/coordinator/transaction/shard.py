@@ -138,6 +138,9 @@ class TransactionShard:
         if known.state.is_decided:
             self.decided[name] = known
 
+    def pended(self, record: TransactionRecord) -> None:
+        raise AssertionError(f"{record} is in a transaction of its own")
+
     def keep(self, soft: Checks) -> None:
         self._checks = soft
 

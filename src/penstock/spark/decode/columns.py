@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from penstock.spark.options import MAX_INT64, MIN_INT64
+
 NAMES: Final = (
     "key",
     "value",
@@ -29,8 +31,6 @@ _TYPES: Final = (
     HEADERS,
 )
 
-MIN_INT64: Final = -(1 << 63)
-MAX_INT64: Final = (1 << 63) - 1
 MAX_MS: Final = MAX_INT64 // 1000
 """The last millisecond that Spark's microseconds reach; later ones become its last timestamp."""
 
@@ -88,7 +88,9 @@ class PartitionColumns:
         self._topics = pa.StringArray.from_buffers(
             rows, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(self._topic * rows)
         )
-        self._partitions = pa.array(np.full(rows, self._partition, dtype=np.int32))
+        # Not by `pa.array`, which would look for pandas first: a third of a second in each worker.
+        numbers = pa.py_buffer(np.full(rows, self._partition, dtype=np.int32))
+        self._partitions = pa.Array.from_buffers(pa.int32(), rows, [None, numbers])
         self._rows = rows
 
 

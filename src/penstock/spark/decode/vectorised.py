@@ -16,15 +16,14 @@ from penstock.record.record import Record, declared_count, records_of_payload
 from penstock.spark.decode.columns import (
     HEADER,
     HEADERS,
-    MAX_INT64,
     MAX_MS,
-    MIN_INT64,
     TIMESTAMP,
     Decoded,
     Wanted,
     readable_names,
 )
 from penstock.spark.decode.visible import Batches
+from penstock.spark.options import MAX_INT64, MIN_INT64
 from penstock.types import Buffer
 
 GROUP_BYTES: Final = 16 << 20

@@ -40,6 +40,7 @@ func (c *client) join(command lines.Command) error {
 		kgo.DisableAutoCommit(),
 		kgo.HeartbeatInterval(heartbeat),
 		kgo.FetchMaxWait(fetchWait),
+		kgo.FetchIsolationLevel(isolation(command)),
 		kgo.OnPartitionsAssigned(
 			func(_ context.Context, _ *kgo.Client, got map[string][]int32) { m.mark(got, true) }),
 		kgo.OnPartitionsRevoked(lost),
@@ -50,6 +51,13 @@ func (c *client) join(command lines.Command) error {
 		c.members[command.Member] = m
 	}
 	return err
+}
+
+func isolation(command lines.Command) kgo.IsolationLevel {
+	if command.Committed() {
+		return kgo.ReadCommitted()
+	}
+	return kgo.ReadUncommitted()
 }
 
 func (m *member) mark(changed map[string][]int32, held bool) {

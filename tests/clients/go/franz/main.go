@@ -15,18 +15,26 @@ import (
 )
 
 type client struct {
-	bootstrap string
-	admin     *kadm.Client
-	producers map[string]*kgo.Client
-	members   map[int]*member
+	bootstrap   string
+	admin       *kadm.Client
+	producers   map[string]*kgo.Client
+	members     map[int]*member
+	transactors map[int]*kgo.Client
 }
 
 func main() {
+	lines.RunCopy(copyRecords)
 	bare, err := kgo.NewClient(kgo.SeedBrokers(os.Args[1]), kgo.MetadataMinAge(fetchWait))
 	if err != nil {
 		panic(err)
 	}
-	c := &client{os.Args[1], kadm.NewClient(bare), map[string]*kgo.Client{}, map[int]*member{}}
+	c := &client{
+		os.Args[1],
+		kadm.NewClient(bare),
+		map[string]*kgo.Client{},
+		map[int]*member{},
+		map[int]*kgo.Client{},
+	}
 	lines.Serve(c.answer, func(err error) (int16, bool) {
 		var refused *kerr.Error
 		if errors.As(err, &refused) {
@@ -54,6 +62,8 @@ func (c *client) answer(command lines.Command) (any, error) {
 		c.members[command.Member].Close()
 		delete(c.members, command.Member)
 		return nil, nil
+	case "transactor", "txn_begin", "txn_send", "txn_end", "txn_close":
+		return nil, c.transact(ctx, command)
 	}
 	return c.administer(ctx, command)
 }
@@ -98,6 +108,18 @@ func (c *client) produce(ctx context.Context, command lines.Command) (any, error
 	if err != nil {
 		return nil, err
 	}
+	records := toSend(command)
+	if err := producer.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		return nil, err
+	}
+	placed := make([][2]int64, len(records))
+	for i, record := range records {
+		placed[i] = [2]int64{int64(record.Partition), record.Offset}
+	}
+	return placed, nil
+}
+
+func toSend(command lines.Command) []*kgo.Record {
 	records := make([]*kgo.Record, len(command.Records))
 	for i, record := range command.Records {
 		records[i] = &kgo.Record{
@@ -114,14 +136,7 @@ func (c *client) produce(ctx context.Context, command lines.Command) (any, error
 			records[i].Partition = *record.Partition
 		}
 	}
-	if err := producer.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		return nil, err
-	}
-	placed := make([][2]int64, len(records))
-	for i, record := range records {
-		placed[i] = [2]int64{int64(record.Partition), record.Offset}
-	}
-	return placed, nil
+	return records
 }
 
 var resets = map[string]kgo.Offset{

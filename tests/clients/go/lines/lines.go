@@ -39,6 +39,10 @@ type Command struct {
 	Member     int
 	Group      string
 	Topics     []string
+	Isolation  string
+	Transactor int
+	ID         string
+	Commits    bool
 }
 
 // Record is one to write, or one that was read.
@@ -62,6 +66,11 @@ func (r Record) Time() time.Time {
 // Manual tells whether the records name their partitions.
 func (c Command) Manual() bool {
 	return len(c.Records) > 0 && c.Records[0].Partition != nil
+}
+
+// Committed tells whether a consumer is to see the records of committed transactions alone.
+func (c Command) Committed() bool {
+	return c.Isolation == "read_committed"
 }
 
 // Header is a pair of name and value on the line.

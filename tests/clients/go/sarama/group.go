@@ -28,6 +28,9 @@ func (c *client) join(command lines.Command) error {
 	config.Consumer.Offsets.AutoCommit.Enable = false
 	config.Consumer.Group.Heartbeat.Interval = 300 * time.Millisecond
 	config.Consumer.Return.Errors = false
+	if command.Committed() {
+		config.Consumer.IsolationLevel = sarama.ReadCommitted
+	}
 	group, err := sarama.NewConsumerGroup(c.bootstrap, command.Group, config)
 	if err != nil {
 		return err

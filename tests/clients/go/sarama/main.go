@@ -13,14 +13,16 @@ import (
 )
 
 type client struct {
-	bootstrap []string
-	sarama    sarama.Client
-	admin     sarama.ClusterAdmin
-	producers map[string]sarama.SyncProducer
-	members   map[int]*member
+	bootstrap   []string
+	sarama      sarama.Client
+	admin       sarama.ClusterAdmin
+	producers   map[string]sarama.SyncProducer
+	members     map[int]*member
+	transactors map[int]sarama.SyncProducer
 }
 
 func main() {
+	lines.RunCopy(copyRecords)
 	bootstrap := os.Args[1:2]
 	shared, err := sarama.NewClient(bootstrap, config())
 	if err != nil {
@@ -31,7 +33,12 @@ func main() {
 		panic(err)
 	}
 	c := &client{
-		bootstrap, shared, admin, map[string]sarama.SyncProducer{}, map[int]*member{},
+		bootstrap,
+		shared,
+		admin,
+		map[string]sarama.SyncProducer{},
+		map[int]*member{},
+		map[int]sarama.SyncProducer{},
 	}
 	lines.Serve(c.answer, func(err error) (int16, bool) {
 		var several sarama.ProducerErrors
@@ -70,6 +77,8 @@ func (c *client) answer(command lines.Command) (any, error) {
 		err := c.members[command.Member].leave()
 		delete(c.members, command.Member)
 		return nil, err
+	case "transactor", "txn_begin", "txn_send", "txn_end", "txn_close":
+		return nil, c.transact(command)
 	}
 	return c.administer(command)
 }
@@ -110,6 +119,18 @@ func (c *client) produce(command lines.Command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	messages := toSend(command)
+	if err := producer.SendMessages(messages); err != nil {
+		return nil, err
+	}
+	placed := make([][2]int64, len(messages))
+	for i, message := range messages {
+		placed[i] = [2]int64{int64(message.Partition), message.Offset}
+	}
+	return placed, nil
+}
+
+func toSend(command lines.Command) []*sarama.ProducerMessage {
 	messages := make([]*sarama.ProducerMessage, len(command.Records))
 	for i, record := range command.Records {
 		message := &sarama.ProducerMessage{Topic: command.Topic, Timestamp: record.Time()}
@@ -129,14 +150,7 @@ func (c *client) produce(command lines.Command) (any, error) {
 		}
 		messages[i] = message
 	}
-	if err := producer.SendMessages(messages); err != nil {
-		return nil, err
-	}
-	placed := make([][2]int64, len(messages))
-	for i, message := range messages {
-		placed[i] = [2]int64{int64(message.Partition), message.Offset}
-	}
-	return placed, nil
+	return messages
 }
 
 func (c *client) fetch(command lines.Command) (any, error) {

@@ -11,24 +11,19 @@ from penstock.coordinator.group.consumer.records import member_record
 from penstock.coordinator.group.consumer.refusal import (
     FencedMemberEpoch,
     InvalidHeartbeat,
-    InvalidRegularExpression,
     NotServed,
     StaleMemberEpoch,
     UnreleasedInstanceId,
     UnsupportedAssignor,
 )
-from penstock.coordinator.group.join import Joining
-from penstock.coordinator.group.member import ProtocolMetadata
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.records import GroupFormat
 from penstock.coordinator.group.refusal import (
     FencedInstanceId,
-    GroupIdNotFound,
-    InconsistentGroupProtocol,
     NonEmptyGroup,
     UnknownMemberId,
 )
-from penstock.errors import KafkaError
+from penstock.coordinator.refusal import InvalidRegularExpression
 from penstock.types import TopicPartition
 
 HERE = TopicPartition("t", 0)
@@ -57,7 +52,7 @@ def commit(cluster: Cluster, epoch: int, member_id: str, *, knows_epochs: bool =
 def test_the_first_member_has_everything_at_once(cluster: Cluster, a: Consumer) -> None:
     reply = a.join()
     assert len(reply.share or ()) == 4
-    assert reply.epoch == 1
+    assert reply.epoch == 2
     assert cluster.group.state is GroupState.STABLE
 
 
@@ -71,10 +66,10 @@ def test_a_partition_is_given_only_when_its_owner_has_released_it(
 
     told = a.beat()
     assert len(told.share or ()) == 2
-    assert told.epoch == 1, "the new epoch comes when it has given up what it must"
+    assert told.epoch == 2, "the new epoch comes when it has given up what it must"
     assert b.beat().share is None, "not given up yet"
 
-    assert a.beat().epoch == 2
+    assert a.beat().epoch == 3
     assert b.beat().share == all_of_it - a.has
     assert cluster.group.state is GroupState.STABLE
 
@@ -270,11 +265,11 @@ def test_members_vote_for_the_assignor(cluster: Cluster, a: Consumer, b: Consume
 
 def test_commits_are_for_members_of_the_present_epoch(cluster: Cluster, a: Consumer) -> None:
     a.join()
-    assert commit(cluster, 1, "a") == (None,)
-    assert isinstance(commit(cluster, 0, "a"), StaleMemberEpoch)
-    assert isinstance(commit(cluster, 1, "b"), UnknownMemberId)
+    assert commit(cluster, 2, "a") == (None,)
+    assert isinstance(commit(cluster, 1, "a"), StaleMemberEpoch)
+    assert isinstance(commit(cluster, 2, "b"), UnknownMemberId)
     assert isinstance(commit(cluster, -1, ""), UnknownMemberId)
-    assert isinstance(commit(cluster, 1, "a", knows_epochs=False), NotServed)
+    assert isinstance(commit(cluster, 2, "a", knows_epochs=False), NotServed)
     a.leave()
     assert commit(cluster, -1, "") == (None,)
 
@@ -283,39 +278,14 @@ def test_offsets_are_read_by_members_of_the_present_epoch_and_administrators(
     cluster: Cluster, a: Consumer
 ) -> None:
     a.join()
-    commit(cluster, 1, "a")
+    commit(cluster, 2, "a")
 
     def fetched(**fields: object) -> object:
         return cluster.groups.fetch(GROUP, [HERE], Reader(**fields)).reply  # type: ignore[arg-type]  # by name
 
-    assert fetched() == fetched(member_id="a", epoch=1) == {HERE: CommittedOffset(7)}
-    assert isinstance(fetched(member_id="a", epoch=2), StaleMemberEpoch)
-    assert isinstance(fetched(member_id="b", epoch=1), UnknownMemberId)
-
-
-def classic_join(cluster: Cluster) -> object:
-    asked = Joining(
-        new_member_id="c",
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=5000,
-        protocol_type="consumer",
-        protocols=(ProtocolMetadata("range", b""),),
-    )
-    ticket = cluster.groups.join(GROUP, asked)
-    cluster.pass_ms(3001)
-    return ticket.reply
-
-
-def test_a_group_has_one_protocol_while_it_has_members(cluster: Cluster, a: Consumer) -> None:
-    a.join()
-    assert isinstance(classic_join(cluster), InconsistentGroupProtocol)
-    commit(cluster, 1, "a")
-    a.leave()
-    assert not isinstance(classic_join(cluster), KafkaError)
-    assert GROUP not in cluster.shard.consumer_groups
-    with pytest.raises(GroupIdNotFound):
-        a.join()
-    assert cluster.groups.fetch(GROUP, [HERE]).reply == {HERE: CommittedOffset(7)}
+    assert fetched() == fetched(member_id="a", epoch=2) == {HERE: CommittedOffset(7)}
+    assert isinstance(fetched(member_id="a", epoch=3), StaleMemberEpoch)
+    assert isinstance(fetched(member_id="b", epoch=2), UnknownMemberId)
 
 
 def test_an_empty_classic_group_becomes_a_consumer_group_with_its_offsets(
@@ -334,7 +304,7 @@ def test_a_group_with_members_is_not_deleted_and_an_empty_one_leaves_nothing(
     cluster: Cluster, a: Consumer
 ) -> None:
     a.join(topics=None, regex="t")
-    commit(cluster, 1, "a")
+    commit(cluster, 2, "a")
     assert isinstance(cluster.groups.delete_group(GROUP).reply, NonEmptyGroup)
     a.leave()
     cluster.groups.delete_group(GROUP)
@@ -347,7 +317,7 @@ def test_a_group_with_members_is_not_deleted_and_an_empty_one_leaves_nothing(
 
 def test_offsets_that_nobody_reads_are_forgotten(cluster: Cluster, a: Consumer) -> None:
     a.join()
-    commit(cluster, 1, "a")
+    commit(cluster, 2, "a")
     week_ms = cluster.config.offsets_retention_minutes * 60_000
     for _ in range(week_ms // 40_000 + 20):
         cluster.pass_ms(40_000)
@@ -364,8 +334,8 @@ def test_a_rebalance_is_logged_with_its_reason(cluster: Cluster, a: Consumer, b:
     b.join()
     settle(a, b)
     first, second = cluster.shard.rebalances.of(GROUP)
-    assert (first.generation, first.reason) == (1, "a joined")
-    assert (second.generation, second.reason, second.members) == (2, "b joined", 2)
+    assert (first.generation, first.reason) == (2, "a joined")
+    assert (second.generation, second.reason, second.members) == (3, "b joined", 2)
 
 
 def test_a_member_is_written_as_none_of_the_classic_protocol() -> None:

@@ -83,15 +83,15 @@ def test_those_who_join_within_the_assignment_interval_are_assigned_together() -
     cluster.pass_ms(10)
     joined = b.join()
     c.join()
-    assert (joined.epoch, len(joined.share or ())) == (1, 0)
+    assert (joined.epoch, len(joined.share or ())) == (2, 0)
     assert joined.interval_ms == 500
     cluster.pass_ms(989)
     a.beat()
     assert cluster.group.state is GroupState.ASSIGNING
-    assert cluster.group.target_epoch == 1
+    assert cluster.group.target_epoch == 2
     cluster.pass_ms(1)
     a.beat()
-    assert cluster.group.target_epoch == cluster.group.epoch == 3
+    assert cluster.group.target_epoch == cluster.group.epoch == 4
     settle(a, b, c)
     assert sorted(len(each.has) for each in (a, b, c)) == [1, 1, 2]
 

@@ -108,7 +108,7 @@ def test_who_would_need_a_failing_assignor_is_refused_and_the_group_goes_on(
     assert "mine" in str(refused.value)
     assert "mine failed" in caplog.text
     assert cluster.group == before, "nothing has happened"
-    assert a.beat().epoch == 1
+    assert a.beat().epoch == 2
     changing.now = uniform
     b.join()
     settle(a, b)

@@ -31,6 +31,14 @@ from penstock.coordinator.group.embedded import CONSUMER
 from penstock.coordinator.group.member import ProtocolMetadata
 from penstock.types import Uuid
 
+FIRST_EPOCH = 1
+"""Of a group that nobody has joined yet, so that its first member comes to the second, as with
+Kafka: 0 is the epoch of members who join.
+"""
+
+NO_HASH = 0
+"""Of topics that nobody has looked at, and so none's."""
+
 
 class GroupState(Enum):
     """By the names that clients see."""
@@ -66,7 +74,7 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
 
     id: str
     epoch: int = 0
-    metadata_hash: int = 0
+    metadata_hash: int = NO_HASH
     members: Mapping[str, ConsumerMember] = {}
     target_epoch: int = 0
     target: Mapping[str, Share] = {}
@@ -149,6 +157,10 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
             yield ConsumerRecord(RegexKey(self.id, regex), None)
         yield ConsumerRecord(TargetEpochKey(self.id), None)
         yield ConsumerRecord(EpochKey(self.id), None)
+
+
+def new_group(name: str) -> ConsumerGroup:
+    return ConsumerGroup(name, epoch=FIRST_EPOCH, target_epoch=FIRST_EPOCH)
 
 
 def replayed(group: ConsumerGroup, record: ConsumerRecord) -> ConsumerGroup | None:

@@ -96,15 +96,7 @@ def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
     had = known.assigned if known is not None else NOTHING
     epoch = turn.group.epoch
     turn.subscribed(known, _updated(known or ConsumerMember(id=asked.member_id), asked))
-    is_news = turn.group.epoch > epoch
-    turn.look_at_topics()
-    try:
-        turn.assign()
-    except AssignorFailed:
-        if is_news:
-            raise
-        # It only lives: it keeps what it has until the assignor is up to its work.
-        turn.put_off()
+    bring_up_to_date(turn, is_news=turn.group.epoch > epoch)
     turn.reconcile(asked.member_id, asked.owned)
     turn.heard(asked.member_id)
     turn.finish()
@@ -113,6 +105,18 @@ def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
     return HeartbeatReply(
         member.id, member.epoch, _interval_ms(turn), member.assigned if tells else None
     )
+
+
+def bring_up_to_date(turn: ConsumerTurn, *, is_news: bool) -> None:
+    """Notice what changed, and work the target out if it is time."""
+    turn.look_at_topics()
+    try:
+        turn.assign()
+    except AssignorFailed:
+        if is_news:
+            raise
+        # The member only lives: it keeps what it has until the assignor is up to its work.
+        turn.put_off()
 
 
 def _interval_ms(turn: ConsumerTurn) -> int:

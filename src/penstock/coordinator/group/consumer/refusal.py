@@ -39,12 +39,6 @@ class AssignorFailed(KafkaError):
     code = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-class InvalidRegularExpression(KafkaError):
-    """The subscription is no RE2 expression, or RE2 is not installed here."""
-
-    code = ErrorCode.INVALID_REGULAR_EXPRESSION
-
-
 class NotServed(KafkaError):
     """`group.coordinator.rebalance.protocols` does not name this protocol, or the request is of a
     version from before it.

@@ -10,7 +10,13 @@ from penstock.config.group import GroupConfig
 from penstock.coordinator.group.consumer.assignor.assignor import Assignors
 from penstock.coordinator.group.consumer.assignor.subscriber import Subscriber
 from penstock.coordinator.group.consumer.assignor.verdict import worked_out
-from penstock.coordinator.group.consumer.group import ConsumerGroup, GroupState, Topics, replayed
+from penstock.coordinator.group.consumer.group import (
+    NO_HASH,
+    ConsumerGroup,
+    GroupState,
+    Topics,
+    replayed,
+)
 from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember, MemberState
 from penstock.coordinator.group.consumer.reconcile import reconciled
 from penstock.coordinator.group.consumer.records import (
@@ -24,10 +30,10 @@ from penstock.coordinator.group.consumer.records import (
     target_epoch_record,
     target_record,
 )
-from penstock.coordinator.group.consumer.regex import matching
 from penstock.coordinator.group.rebalance_log import Rebalance, also
 from penstock.coordinator.group.turn import Turn
 from penstock.coordinator.outcome import Now
+from penstock.coordinator.regex import matching
 
 
 class World(msgspec.Struct, frozen=True):
@@ -130,8 +136,11 @@ class ConsumerTurn:
         self.group = msgspec.structs.replace(self.group, seen=topics, seen_ms=self.now_ms)
         for regex in self.group.regexes:
             self.resolve(regex)
-        if self.group.hash_of(topics) != self.group.metadata_hash:
-            self.bump("topics changed")
+        known = self.group.metadata_hash
+        if self.group.hash_of(topics) != known:
+            self.bump(
+                "topics changed" if known != NO_HASH else "the last rebalance was not through"
+            )
 
     def resolve(self, regex: str) -> None:
         """Match an expression against the topics that there are now."""

@@ -7,14 +7,12 @@ again, which its heartbeats tell it.
 
 import msgspec
 
-from penstock.coordinator.group.consumer.group import ConsumerGroup, Topics
-from penstock.coordinator.group.consumer.heartbeat import checked_member
+from penstock.coordinator.group.consumer.group import ConsumerGroup
+from penstock.coordinator.group.consumer.heartbeat import bring_up_to_date, checked_member
 from penstock.coordinator.group.consumer.member import (
     ClassicTerms,
     ConsumerMember,
     MemberState,
-    Share,
-    TopicIdPartition,
 )
 from penstock.coordinator.group.consumer.turn import ConsumerTurn
 from penstock.coordinator.group.embedded import CONSUMER, assignment_bytes, read_subscription
@@ -24,9 +22,9 @@ from penstock.coordinator.group.membership import Leaving, Syncing
 from penstock.coordinator.group.migration.downgrade import (
     downgrade,
     may_downgrade,
-    named,
     without,
 )
+from penstock.coordinator.group.migration.share import names_of, owned
 from penstock.coordinator.group.refusal import (
     GroupMaxSizeReached,
     IllegalGeneration,
@@ -54,9 +52,9 @@ def join(turn: ConsumerTurn, asked: Joining) -> Joined:
     told = _subscription(asked)
     replaced = _replaced(turn, asked, member_id)
     known = turn.group.members.get(member_id)
+    epoch = turn.group.epoch
     turn.subscribed(known, _updated(known or ConsumerMember(id=member_id), asked, told))
-    turn.look_at_topics()
-    turn.assign()
+    bring_up_to_date(turn, is_news=turn.group.epoch > epoch)
     turn.reconcile(member_id, owned(told, turn.world.topics))
     turn.heard(member_id)
     turn.keep(member_id, act_by_ms=turn.now_ms + asked.rebalance_timeout_ms)
@@ -73,16 +71,6 @@ def _subscription(asked: Joining) -> ConsumerProtocolSubscription:
         return read_subscription(asked.protocols[0].metadata)
     except ProtocolError as error:
         raise InconsistentGroupProtocol(f"no subscription of a consumer: {error}") from None
-
-
-def owned(told: ConsumerProtocolSubscription, topics: Topics) -> Share:
-    """What a cooperative member still has; an eager one has given everything up to join."""
-    return frozenset(
-        TopicIdPartition(topics[each.topic].id, index)
-        for each in told.owned_partitions
-        if each.topic in topics
-        for index in each.partitions
-    )
 
 
 def _replaced(turn: ConsumerTurn, asked: Joining, member_id: str) -> ConsumerMember | None:
@@ -121,13 +109,14 @@ def sync(turn: ConsumerTurn, asked: Syncing) -> Synced | KafkaError:
         raise InconsistentGroupProtocol(f"{asked.protocol_type} is not {CONSUMER}")
     if asked.protocol not in {None, terms.protocol.name}:
         raise InconsistentGroupProtocol(f"{asked.protocol} is not {terms.protocol.name}")
+    bring_up_to_date(turn, is_news=False)
     revokes = member.state is MemberState.UNREVOKED_PARTITIONS
-    if turn.group.epoch > member.epoch and not revokes:
+    if turn.group.target_epoch > member.epoch and not revokes:
         # One that revokes has joined in this epoch, and comes again when it has revoked.
         return _again(turn, member)
     turn.heard(member.id)
     turn.keep(member.id, act_by_ms=None)
-    share = assignment_bytes(named(member.assigned, turn.world.topics), terms.protocol.metadata)
+    share = assignment_bytes(names_of(member.assigned, turn.world.topics), terms.protocol.metadata)
     return Synced(asked.protocol_type, asked.protocol, share)
 
 
@@ -135,14 +124,14 @@ def heartbeat(turn: ConsumerTurn, who: Leaving, generation: int) -> KafkaError |
     """Keep a session alive; what it returns tells the member to join again."""
     member, _ = _checked(turn.group, who.member_id, who.instance_id, generation)
     turn.heard(member.id)
-    turn.look_at_topics()
+    bring_up_to_date(turn, is_news=False)
     member = turn.group.members[member.id]
     return _again(turn, member) if _must_join(turn.group, member) else None
 
 
 def _must_join(group: ConsumerGroup, member: ConsumerMember) -> bool:
     """There is something new, or something that it waited for is free, or it is to revoke."""
-    if member.epoch < group.epoch:
+    if member.epoch < group.target_epoch:
         return True
     match member.state:
         case MemberState.STABLE:

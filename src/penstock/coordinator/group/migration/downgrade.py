@@ -5,12 +5,11 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from penstock.coordinator.group.classic_group import ClassicGroup
-from penstock.coordinator.group.consumer.group import Topics
-from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember, Share
-from penstock.coordinator.group.consumer.records import by_topic
+from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember
 from penstock.coordinator.group.consumer.turn import ConsumerTurn
 from penstock.coordinator.group.embedded import CONSUMER, assignment_bytes
 from penstock.coordinator.group.member import Member
+from penstock.coordinator.group.migration.share import names_of
 from penstock.coordinator.group.rebalance import rebalance
 from penstock.coordinator.group.state import State
 from penstock.coordinator.group.turn import Turn
@@ -62,7 +61,7 @@ def downgrade(turn: ConsumerTurn, stay: Iterable[ConsumerMember]) -> None:
     )
     for member in members:
         share = group.target.get(member.id, NOTHING)
-        told = assignment_bytes(named(share, world.topics), member.metadata(protocol))
+        told = assignment_bytes(names_of(share, world.topics), member.metadata(protocol))
         turn.downgraded.heard(msgspec.structs.replace(member, assignment=told))
 
 
@@ -77,9 +76,3 @@ def _member(member: ConsumerMember) -> Member:
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         protocols=member.classic.protocols,
     )
-
-
-def named(share: Share, topics: Topics) -> dict[str, list[int]]:
-    """Partitions by the names of their topics; those that are gone have none."""
-    names = {topic.id: name for name, topic in topics.items()}
-    return {names[topic]: indexes for topic, indexes in by_topic(share) if topic in names}

@@ -32,7 +32,7 @@ def delete(shard: GroupShard, ticket: Ticket[Done], group: str) -> Decision:
 
 def _tombstones(shard: GroupShard, group: str) -> Iterable[StoredRecord]:
     """Offsets first: a group record that went alone would leave them to a simple group."""
-    for where in shard.offsets.get(group, {}):
+    for where in sorted(shard.offsets_of(group)):
         yield OffsetRecord(group, *where, None)
     consumer = shard.consumer_groups.get(group)
     yield from [GroupRecord(group, None)] if consumer is None else consumer.tombstones()

@@ -4,7 +4,7 @@ from penstock.coordinator.group import join as joins
 from penstock.coordinator.group import membership
 from penstock.coordinator.group.classic_group import ClassicGroup
 from penstock.coordinator.group.consumer import heartbeat as beats
-from penstock.coordinator.group.consumer.group import ConsumerGroup
+from penstock.coordinator.group.consumer.group import ConsumerGroup, new_group
 from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
 from penstock.coordinator.group.consumer.member import LEFT_FOR_NOW
 from penstock.coordinator.group.consumer.turn import ConsumerTurn
@@ -100,7 +100,7 @@ def consumer_heartbeat(
     shard: GroupShard, now: Now, ticket: Ticket[HeartbeatReply], group: str, asked: Heartbeat
 ) -> Decision:
     known = shard.consumer_groups.get(group)
-    turn = shard.consumer_turn(known or ConsumerGroup(group), now)
+    turn = shard.consumer_turn(known or new_group(group), now)
     beats.check(asked, turn.world)
     if known is None and asked.epoch != beats.JOINS:
         raise GroupIdNotFound(f"there is no consumer group {group}")

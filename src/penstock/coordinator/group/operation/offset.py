@@ -94,21 +94,18 @@ def delete_offsets(
         else None
         for where in wanted
     )
-    offsets = shard.offsets.get(group, {})
+    there = shard.offsets_of(group)
     records = tuple(
         OffsetRecord(group, *where, None)
         for where, no in zip(wanted, refused, strict=True)
-        if no is None and where in offsets
+        if no is None and where in there
     )
     return Outcome(records, (answer(ticket, refused),))
 
 
 def forget(shard: GroupShard, ticket: Ticket[Done], gone: Collection[TopicPartition]) -> Decision:
     """Drop the offsets of partitions that are no more, whatever group they are of."""
-    records = tuple(
-        OffsetRecord(group, *where, None)
-        for group, offsets in shard.offsets.items()
-        for where in gone
-        if where in offsets
-    )
+    there = {(group, where) for group, offsets in shard.offsets.items() for where in offsets}
+    there |= {(group, where) for group, held in shard.held().items() for where in held}
+    records = tuple(OffsetRecord(group, *where, None) for group, where in there if where in gone)
     return Outcome(records, (answer(ticket, Done()),))

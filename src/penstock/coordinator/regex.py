@@ -1,4 +1,4 @@
-"""Subscriptions by regular expression, in RE2's syntax as Kafka's are.
+"""Names by regular expression, in RE2's syntax as Kafka's are.
 
 RE2 takes time in proportion to its input, whatever a client sends; Python's own engine does not,
 and stands still on some expressions. So without the package `google-re2` there are none.
@@ -6,7 +6,7 @@ and stands still on some expressions. So without the package `google-re2` there 
 
 from collections.abc import Iterable
 
-from penstock.coordinator.group.consumer.refusal import InvalidRegularExpression
+from penstock.coordinator.refusal import InvalidRegularExpression
 
 try:
     import re2
@@ -14,8 +14,8 @@ except ImportError:
     re2 = None
 
 
-def matching(expression: str, topics: Iterable[str]) -> frozenset[str]:
-    """The topics whose whole name the expression matches."""
+def matching(expression: str, names: Iterable[str]) -> frozenset[str]:
+    """Those whose whole name the expression matches."""
     if re2 is None:
         raise InvalidRegularExpression("this broker lacks the package google-re2")
     options = re2.Options()
@@ -24,4 +24,4 @@ def matching(expression: str, topics: Iterable[str]) -> frozenset[str]:
         pattern = re2.compile(expression, options=options)
     except re2.error as error:
         raise InvalidRegularExpression(f"{expression!r}: {error}") from None
-    return frozenset(each for each in topics if pattern.fullmatch(each))
+    return frozenset(each for each in names if pattern.fullmatch(each))

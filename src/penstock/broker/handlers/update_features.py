@@ -1,0 +1,39 @@
+"""UpdateFeatures (key 57, v0-v2): levels of `group.version` and `transaction.version` (KIP-584).
+
+All are updated, or none. Refused: features that are not supported, as KRaft's own are; a lower
+level without a request to downgrade, and a higher one with it.
+"""
+
+from penstock.broker.context import Context
+from penstock.controller.features import FeatureUpdate, UpgradeType
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.messages.update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+KINDS = {each.value: each for each in UpgradeType}
+
+
+async def update_features(request: UpdateFeaturesRequest, ctx: Context) -> UpdateFeaturesResponse:
+    updates = [wanted(each, ctx.version) for each in request.feature_updates]
+    try:
+        await ctx.services.controller.update_features(updates, validate_only=request.validate_only)
+    except KafkaError as error:
+        return UpdateFeaturesResponse(error_code=error.code, error_message=str(error))
+    return UpdateFeaturesResponse(
+        error_message=None,
+        results=[
+            UpdatableFeatureResult(each.name, ErrorCode.NONE, error_message=None)
+            for each in updates
+        ],
+    )
+
+
+def wanted(update: FeatureUpdateKey, version: int) -> FeatureUpdate:
+    if version == 0:
+        kind = UpgradeType.SAFE_DOWNGRADE if update.allow_downgrade else UpgradeType.UPGRADE
+        return FeatureUpdate(update.feature, update.max_version_level, kind)
+    return FeatureUpdate(update.feature, update.max_version_level, KINDS.get(update.upgrade_type))

@@ -1,0 +1,168 @@
+"""Members of the classic protocol without a network, eager or cooperative, whoever shares out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+from consumer_members import Cluster
+from group_transcript import GROUP
+from penstock.coordinator.group.consumer.member import NOTHING, Share, TopicIdPartition
+from penstock.coordinator.group.embedded import (
+    assignment_bytes,
+    read_assignment,
+    read_subscription,
+)
+from penstock.coordinator.group.join import Joining
+from penstock.coordinator.group.member import Joined, Member, ProtocolMetadata, Synced
+from penstock.coordinator.group.membership import Leaving, Syncing
+from penstock.coordinator.group.migration.share import names_of, owned, share_by_name
+from penstock.coordinator.outcome import Ticket
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.codec import encode
+from penstock.wire.messages.consumer_protocol_subscription import (
+    ConsumerProtocolSubscription,
+    TopicPartition,
+)
+
+SESSION_MS, REBALANCE_MS = 30_000, 5_000
+
+
+@dataclass
+class ClassicConsumer:
+    """What a client believes: who it is, of which generation, and what it has."""
+
+    cluster: Cluster
+    name: str
+    cooperative: bool
+    topics: frozenset[str] = frozenset({"t"})
+    id: str = ""
+    generation: int = -1
+    has: Share = NOTHING
+    must_join: bool = True
+    must_sync: bool = False
+    joining: Ticket[Joined] | None = None
+    syncing: Ticket[Synced] | None = None
+    _serial: Iterator[int] = field(default_factory=count)
+    _leads: tuple[Member, ...] = ()
+
+    @property
+    def protocol(self) -> str:
+        return "cooperative-sticky" if self.cooperative else "range"
+
+    def join(self) -> None:
+        """An eager member gives up all that it has; a cooperative one says what it has."""
+        if not self.cooperative:
+            self.has = NOTHING
+        said = names_of(self.has, self.cluster.topics)
+        told = ConsumerProtocolSubscription(
+            topics=sorted(self.topics),
+            owned_partitions=[TopicPartition(*each) for each in said.items()],
+        )
+        self.syncing = None
+        self.joining = self.cluster.groups.join(
+            GROUP,
+            Joining(
+                member_id=self.id,
+                new_member_id=f"{self.name}-{next(self._serial)}",
+                session_timeout_ms=SESSION_MS,
+                rebalance_timeout_ms=REBALANCE_MS,
+                protocol_type="consumer",
+                protocols=(ProtocolMetadata(self.protocol, b"\0\1" + encode(told, 1)),),
+            ),
+        )
+        self.hear()
+
+    def sync(self) -> None:
+        if self.generation < 0 or self.must_join or self.joining is not None:
+            return
+        self.syncing = self.cluster.groups.sync(
+            GROUP,
+            Syncing(
+                member_id=self.id,
+                generation=self.generation,
+                protocol_type="consumer",
+                protocol=self.protocol,
+                assignments={
+                    who: assignment_bytes(names_of(share, self.cluster.topics), b"\0\1")
+                    for who, share in self._shared_out().items()
+                },
+            ),
+        )
+        self.hear()
+
+    def beat(self) -> None:
+        if self.generation >= 0 and self.joining is None and self.syncing is None:
+            reply = self.cluster.groups.heartbeat(GROUP, Leaving(self.id), self.generation).reply
+            if isinstance(reply, KafkaError):
+                self._refused(reply)
+
+    def step(self) -> None:
+        """Whatever a client does next by itself."""
+        if self.must_join and self.joining is None:
+            self.join()
+        elif self.must_sync and self.syncing is None:
+            self.sync()
+        else:
+            self.beat()
+
+    def leave(self) -> None:
+        if self.id:
+            self.cluster.groups.leave(GROUP, (Leaving(self.id),))
+        self.forget()
+
+    def forget(self) -> None:
+        """It is nobody, and has nothing."""
+        self.id, self.generation, self.has, self._leads = "", -1, NOTHING, ()
+        self.must_join, self.must_sync, self.joining, self.syncing = True, False, None, None
+
+    def lose_answers(self) -> None:
+        """The coordinator has moved: who waited asks again."""
+        if self.joining is not None or self.syncing is not None:
+            self.must_join, self.joining, self.syncing = True, None, None
+
+    def hear(self) -> None:
+        if self.joining is not None and self.joining.reply is not None:
+            joined, self.joining = self.joining.reply, None
+            if isinstance(joined, KafkaError):
+                self._refused(joined)
+            else:
+                self.id, self.generation = joined.member_id, joined.generation
+                self.must_join, self.must_sync, self._leads = False, True, joined.members
+        if self.syncing is not None and self.syncing.reply is not None:
+            synced, self.syncing = self.syncing.reply, None
+            if isinstance(synced, KafkaError):
+                self._refused(synced)
+            else:
+                self._take(synced.assignment)
+
+    def _take(self, assignment: bytes) -> None:
+        """What is not its own any more it gives up at once, and says so by joining again."""
+        told = read_assignment(assignment).assigned_partitions if assignment else []
+        share = share_by_name(told, self.cluster.topics)
+        self.must_join, self.must_sync = bool(self.has - share), False
+        self.has = share
+
+    def _refused(self, error: KafkaError) -> None:
+        match error.code:
+            case ErrorCode.REBALANCE_IN_PROGRESS:
+                self.must_join = True
+            case ErrorCode.ILLEGAL_GENERATION:
+                known = self.id
+                self.forget()
+                self.id = known
+            case _:
+                self.forget()
+
+    def _shared_out(self) -> dict[str, Share]:
+        """As the leader, in turns; what another has to give up first is nobody's this time."""
+        told = {each.id: read_subscription(each.metadata(self.protocol)) for each in self._leads}
+        has = {who: owned(each, self.cluster.topics) for who, each in told.items()}
+        shares: dict[str, set[TopicIdPartition]] = {who: set() for who in told}
+        for name, topic in sorted(self.cluster.topics.items()):
+            readers = sorted(who for who, each in told.items() if name in each.topics)
+            for index in range(len(topic.partitions)):
+                partition = TopicIdPartition(topic.id, index)
+                owner = next((who for who, share in has.items() if partition in share), None)
+                if readers and owner in {None, wanted := readers[index % len(readers)]}:
+                    shares[wanted].add(partition)
+        return {who: frozenset(share) for who, share in shares.items()}

@@ -1,0 +1,66 @@
+"""What a copying program is told, whatever client it uses: six arguments, and SIGTERM to end.
+
+It reads the source in a group, writes `copy of <value>` to the same partition of the target, and
+commits output and position in one transaction, which it now and then aborts for no reason. Told to
+end, it finishes its transaction and leaves the group.
+"""
+
+import random
+import signal
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+RECORDS = 20
+"""As many go into one transaction at most."""
+SESSION_MS, HEARTBEAT_MS = 3000, 300
+"""A killed member is missed soon."""
+WAIT_S = 20
+
+
+class Job(NamedTuple):
+    bootstrap: str
+    group: str
+    transactional_id: str
+    source: str
+    target: str
+    abort_chance: float
+
+    def aborts(self) -> bool:
+        return random.random() < self.abort_chance
+
+
+def job() -> Job:
+    bootstrap, group, transactional_id, source, target, chance = sys.argv[1:]
+    return Job(bootstrap, group, transactional_id, source, target, float(chance))
+
+
+class Ending:
+    """True once the program was asked to end."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        signal.signal(signal.SIGTERM, self._ask)
+
+    def _ask(self, *_: object) -> None:
+        self._asked = True
+
+    def __bool__(self) -> bool:
+        return self._asked
+
+
+def copied(value: bytes | None) -> bytes:
+    return b"copy of " + (value or b"")
+
+
+class Batch:
+    """Where the records of one transaction lie in each partition: from, and up to but without."""
+
+    def __init__(self, *places: tuple[int, int]) -> None:
+        starts: dict[int, int] = {}
+        nexts: dict[int, int] = {}
+        for partition, offset in places:
+            starts.setdefault(partition, offset)
+            nexts[partition] = offset + 1
+        self.starts: Mapping[int, int] = starts
+        self.nexts: Mapping[int, int] = nexts

@@ -1,0 +1,138 @@
+"""The stories of groups with members of the consumer protocol, alone or beside classic ones.
+
+    topics t=4 u=1            what topics there are from now on, with so many partitions
+    enter a topics=t,u        a member of the consumer protocol joins; also `static=i regex=t.*
+                              assignor=range timeout=5000`
+    live a has=t0,t1          its heartbeat, with what it has; `has=` nothing, left out: untold
+    live a epoch=3            ... of another epoch than it was told last
+    exit a                    it leaves; `exit a for=now` for a while
+    join b topics=t has=t0    a member of the classic protocol joins, as in other stories, but with
+                              a subscription that the coordinator understands
+
+A share is told as partitions behind a member's epoch; without news of it there is none. Members
+of the classic protocol sync, beat and leave as in other stories.
+"""
+
+from collections.abc import Iterable
+
+from consumer_members import topic
+from group_transcript import GROUP, Story
+from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
+from penstock.coordinator.group.consumer.member import LEFT_FOR_NOW, Share, TopicIdPartition
+from penstock.coordinator.group.embedded import assignment_bytes, read_assignment
+from penstock.wire.codec import encode
+from penstock.wire.messages.consumer_protocol_subscription import (
+    ConsumerProtocolSubscription,
+    TopicPartition,
+)
+
+
+class ConsumerStory(Story):
+    """A group that either protocol may own."""
+
+    KNOWS_EPOCHS = True
+
+    def _told_state(self) -> str:
+        group = self.shard.consumer_groups.get(GROUP)
+        if group is None:
+            return super()._told_state()
+        kinds = ["classic" if each.classic else "consumer" for each in group.members.values()]
+        counts = [f"{kinds.count(kind)} {kind}" for kind in ("classic", "consumer")]
+        who = f", {' and '.join(counts)}" if "classic" in kinds else ""
+        return f"consumer {group.state.value} {group.epoch}{who}"
+
+    def _is_known(self, name: str) -> bool:
+        group = self.shard.consumer_groups.get(GROUP)
+        return super()._is_known(name) or (group is not None and name in group.members)
+
+    def _topics(self, **counts: str) -> None:
+        self.topics = {name: topic(name, int(count)) for name, count in counts.items()}
+
+    def _enter(
+        self,
+        name: str,
+        *,
+        topics: str = "",
+        static: str | None = None,
+        regex: str | None = None,
+        assignor: str | None = None,
+        timeout: str = "60000",
+    ) -> None:
+        asked = Heartbeat(
+            member_id=name,
+            epoch=0,
+            instance_id=static,
+            rebalance_timeout_ms=int(timeout),
+            topics=frozenset(filter(None, topics.split(","))),
+            regex=regex,
+            assignor=assignor,
+            owned=frozenset(),
+        )
+        self._heartbeat(f"enter {name}", asked)
+
+    def _live(
+        self,
+        *names: str,
+        has: str | None = None,
+        epoch: str = "",
+        static: str | None = None,
+        topics: str | None = None,
+    ) -> None:
+        for name in names:
+            asked = Heartbeat(
+                member_id=name,
+                epoch=int(epoch or self.generations.get(name, 0)),
+                instance_id=static,
+                topics=None if topics is None else frozenset(topics.split(",")),
+                owned=None if has is None else self._share(has),
+            )
+            self._heartbeat(f"live {name}", asked)
+
+    def _exit(self, name: str, *, static: str | None = None, **how: str) -> None:
+        epoch = LEFT_FOR_NOW if how.get("for") == "now" else -1
+        asked = Heartbeat(member_id=name, epoch=epoch, instance_id=static)
+        self._heartbeat(f"exit {name}", asked)
+
+    def _heartbeat(self, name: str, asked: Heartbeat) -> None:
+        def told(reply: HeartbeatReply) -> str:
+            self.generations[reply.member_id] = reply.epoch
+            if reply.epoch < 0:
+                return "ok"
+            share = "" if reply.share is None else f" {self._named(reply.share) or 'nothing'}"
+            return f"epoch {reply.epoch}{share}"
+
+        self._wait(name, self.groups.consumer_heartbeat(GROUP, asked), told)
+
+    def _metadata(self, text: str, *, topics: str = "", has: str = "") -> bytes:
+        if not topics:
+            return super()._metadata(text)
+        told = ConsumerProtocolSubscription(
+            topics=topics.split(","),
+            owned_partitions=[TopicPartition(*each) for each in self._by_topic(has).items()],
+        )
+        return b"\0\1" + encode(told, 1)
+
+    def _share_bytes(self, text: str) -> bytes:
+        return assignment_bytes(self._by_topic(text), b"\0\1")
+
+    def _share_text(self, share: bytes) -> str:
+        told = read_assignment(share).assigned_partitions if share else []
+        return ",".join(f"{each.topic}{index}" for each in told for index in each.partitions)
+
+    def _by_topic(self, text: str) -> dict[str, list[int]]:
+        """The partitions `t0,t1,u0`; topics have names of one letter."""
+        found: dict[str, list[int]] = {}
+        for word in filter(None, text.split(",")):
+            found.setdefault(word[0], []).append(int(word[1:]))
+        return found
+
+    def _share(self, text: str) -> Share:
+        by_topic = self._by_topic(text).items()
+        return frozenset(
+            TopicIdPartition(topic(name, 0).id, index)
+            for name, indexes in by_topic
+            for index in indexes
+        )
+
+    def _named(self, share: Iterable[TopicIdPartition]) -> str:
+        return ",".join(f"{topic_id.decode()[-1]}{index}" for topic_id, index in sorted(share))

@@ -1,0 +1,183 @@
+"""The examples on delivery, run as their readers would, and hit by what they promise to outlive."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from clients.programs import go_program
+from clients.referee import Referee
+from peers.penstock import PenstockBroker
+from peers.process import PeerError, Process, free_ports, wait_until
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+WAIT_S = 60
+
+
+def python(example: str) -> list[str]:
+    return [sys.executable, str(EXAMPLES / f"{example}.py")]
+
+
+def sarama() -> list[str]:
+    return go_program("per_topic_delivery", EXAMPLES / "per_topic_delivery")
+
+
+PER_TOPIC = [
+    pytest.param(lambda: python("per_topic_delivery"), id="python"),
+    pytest.param(sarama, id="sarama", marks=pytest.mark.peer),
+]
+
+
+def values(bootstrap: str, topic: str) -> list[str]:
+    reader = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "nobody",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
+    reader.assign([TopicPartition(topic, 0, 0)])
+    found: list[str] = []
+    while (message := reader.poll(WAIT_S)) is not None and not message.error():
+        found.append((message.value() or b"").decode())
+    reader.close()
+    assert message is not None
+    return found
+
+
+def has_reached(client: Referee, offset: int) -> bool:
+    try:
+        return client.offset("payments", 0, -1) > offset
+    except PeerError:
+        return False  # it has yet to notice that the broker is back
+
+
+@pytest.mark.parametrize("program", PER_TOPIC)
+def test_readings_may_be_lost_and_payments_are_not_when_the_broker_is_killed(
+    program: Callable[[], list[str]], tmp_path: Path
+) -> None:
+    (port,) = free_ports(1)
+    count = 1000
+    with PenstockBroker("--port", str(port), folder=tmp_path) as broker:
+        referee = Referee(broker.bootstrap)
+        for topic in ("readings", "payments"):
+            referee.create_topic(topic)
+        with subprocess.Popen(
+            [*program(), broker.bootstrap, "readings", "payments", str(count)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as sending:
+            try:
+                for stop_at in (200, 500):
+                    reached = partial(has_reached, referee, stop_at)
+                    wait_until(reached, WAIT_S, f"{stop_at} payments")
+                    broker.kill(0)
+                    broker.start(0)
+                told, complaints = sending.communicate(timeout=WAIT_S)
+            finally:
+                sending.kill()
+        assert complaints == ""
+        assert told == f"{count} readings sent, {count} payments acknowledged\n"
+        wanted = range(count)
+        assert values(broker.bootstrap, "payments") == [f"payment {each}" for each in wanted]
+        readings = values(broker.bootstrap, "readings")
+        assert len(set(readings)) == len(readings)
+        assert set(readings) <= {f"reading {each}" for each in wanted}
+        referee.close()
+
+
+@pytest.mark.parametrize("program", PER_TOPIC)
+def test_the_program_tells_how_it_is_called(program: Callable[[], list[str]]) -> None:
+    done = subprocess.run([*program(), "x"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "BOOTSTRAP READINGS-TOPIC PAYMENTS-TOPIC COUNT" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+PAYMENTS, ACCOUNTS, PARTITIONS = 6000, 7, 3
+
+
+def send_payments(bootstrap: str, topic: str) -> dict[str, int]:
+    """Payments with ids of their own; what each account has at the end."""
+    totals: dict[str, int] = {}
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+    for number in range(PAYMENTS):
+        account = f"account {number % ACCOUNTS}"
+        totals[account] = totals.get(account, 0) + number
+        producer.produce(
+            topic,
+            f"{number}",
+            account,
+            partition=number % PARTITIONS,
+            headers=[("id", f"payment {number}".encode())],
+        )
+        producer.poll(0)
+    assert producer.flush(WAIT_S) == 0
+    return totals
+
+
+def test_results_and_positions_agree_in_the_database_whenever_the_program_is_killed(
+    tmp_path: Path, topic: str
+) -> None:
+    file = tmp_path / "payments.db"
+
+    def stored() -> int:
+        try:
+            return int(database.execute("select count(*) from payments").fetchone()[0])
+        except sqlite3.OperationalError:
+            return 0  # not yet made
+
+    settings = "--set=group.initial.rebalance.delay.ms=0"
+    with PenstockBroker(settings) as broker, closing(sqlite3.connect(file)) as database:
+        referee = Referee(broker.bootstrap)
+        referee.create_topic(topic, partitions=PARTITIONS)
+        totals = send_payments(broker.bootstrap, topic)
+        # A second run of the author's program sends all of it again, as after a crash of its own:
+        # the broker cannot know, for to it that is another producer.
+        assert send_payments(broker.bootstrap, topic) == totals
+        command = [*python("exactly_once_sqlite"), topic, str(file)]
+        storing = Process("storing", [*command, "--bootstrap", broker.bootstrap], tmp_path)
+        for kill_at in (500, 2000, 4500):
+            storing.start()
+            storing.wait_until(lambda: stored() > kill_at, WAIT_S)  # noqa: B023 - called here only
+            storing.kill()
+        ends = [(at, referee.offset(topic, at, -1)) for at in range(PARTITIONS)]
+        assert sum(end for _, end in ends) == 2 * PAYMENTS
+        asked = "select partition, next from positions order by partition"
+        storing.start()
+        storing.wait_until(lambda: database.execute(asked).fetchall() == ends, WAIT_S)
+        storing.stop()
+        assert stored() == PAYMENTS
+        summed = "select account, sum(cents) from payments group by account"
+        assert dict(database.execute(summed)) == totals
+        referee.close()
+
+
+def test_a_record_that_is_no_payment_ends_the_program_with_one_line(
+    tmp_path: Path, topic: str
+) -> None:
+    with PenstockBroker("--set=group.initial.rebalance.delay.ms=0") as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap})
+        producer.produce(topic, "12", "account", partition=0)
+        assert producer.flush(WAIT_S) == 0
+        done = subprocess.run(
+            [
+                *(*python("exactly_once_sqlite"), topic, str(tmp_path / "db")),
+                *("--bootstrap", broker.bootstrap),
+            ],
+            timeout=WAIT_S,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"exactly_once_sqlite: {topic}-0 at 0 is no payment")
+    assert len(done.stderr.splitlines()) == 1

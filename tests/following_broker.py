@@ -1,0 +1,75 @@
+"""Broker 1 as far as replication goes: logs of its own, and fetchers that copy a leader's."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from penstock.client.address import Address
+from penstock.clock import SystemClock
+from penstock.config.replication import ReplicationConfig
+from penstock.config.topic import TopicConfig
+from penstock.log.files import DiskFiles, Files
+from penstock.log.store import LogStore
+from penstock.replication.fetcher import Follower
+from penstock.replication.fetchers import Fetchers
+from penstock.replication.follower import FollowerLogs
+from penstock.replication.partition import Partition
+from penstock.replication.partitions import Partitions
+from penstock.types import BrokerId, TopicPartition, Uuid
+
+QUICK = ReplicationConfig(replica_fetch_backoff_ms=10, replica_fetch_wait_max_ms=50)
+
+
+class FollowingBroker:
+    """Follows broker 0, which is at `address` unless a test says that it is nowhere."""
+
+    def __init__(
+        self,
+        address: Address,
+        folder: Path,
+        config: ReplicationConfig = QUICK,
+        files: Files | None = None,
+        dirs: int = 1,
+    ) -> None:
+        files = files or DiskFiles()
+        if not files.exists(folder):
+            files.make_dir(folder)
+        paths = [folder / f"follower-{number}" for number in range(dirs)]
+        self.store = LogStore(files, paths, lambda _: TopicConfig(), boot_id="boot")
+        self.store.load(0)
+        self.partitions = Partitions(BrokerId(1), self.store)
+        self.cuts: list[tuple[TopicPartition, int]] = []
+        self.address: Address | None = address
+        logs = FollowerLogs(
+            self.store, lambda log, offset: self.cuts.append((log.topic_partition, offset))
+        )
+        follower = Follower(BrokerId(1), lambda: 7, lambda: config, logs, SystemClock())
+        self.fetchers = Fetchers(follower, lambda _: self.address, source="127.0.0.1")
+
+    def partition(self, where: TopicPartition, topic_id: Uuid) -> Partition:
+        return self.partitions.create(*where, topic_id, 0)
+
+    def follow(self, partition: Partition, leader_epoch: int) -> None:
+        partition.follow(0, leader_epoch, (0, 1), partition.partition_epoch + 1)
+        self.fetchers.follow(partition)
+
+    @asynccontextmanager
+    async def copying(self) -> AsyncIterator[None]:
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(self.fetchers.run())
+            try:
+                yield
+            finally:
+                task.cancel()
+
+
+async def until(holds: Callable[[], bool], timeout_s: float = 10) -> None:
+    async with asyncio.timeout(timeout_s):
+        while not holds():
+            await asyncio.sleep(0.005)
+
+
+def log_files(directory: Path) -> dict[str, bytes]:
+    """The records of a partition, as they are on disk."""
+    return {each.name: each.read_bytes() for each in sorted(directory.glob("*.log"))}

@@ -1,0 +1,60 @@
+"""Broker 0, whole and in the test's own loop, as the leader of a topic that broker 1 follows."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from penstock.broker.app import RunningBroker, running
+from penstock.client.address import parse_addresses
+from penstock.client.admin import NewTopic, create_topic
+from penstock.client.cluster import Client
+from penstock.client.produce import Producer
+from penstock.config.sources import resolve
+from penstock.record.batch import read_header
+from penstock.replication.partition import Partition
+from penstock.testing.logs import batch_of
+
+TOPIC = "t"
+
+
+class Leading:
+    """The broker, and its partitions as the test wants them led."""
+
+    def __init__(self, broker: RunningBroker, client: Client) -> None:
+        self.services, self.state, self.client = broker.services, broker.state, client
+        self.address = parse_addresses(broker.state.bootstrap)[0]
+        self.producer = Producer(client)
+
+    def partition(self, index: int = 0) -> Partition:
+        return self.services.partitions.get(TOPIC, index)
+
+    def lead(self, index: int, leader_epoch: int) -> None:
+        partition = self.partition(index)
+        partition.lead(leader_epoch, (0, 1), (0, 1), partition.partition_epoch + 1)
+
+    def append(self, *values: bytes, index: int = 0) -> None:
+        """With acks=1: nobody waits."""
+        batch, partition = batch_of(*values), self.partition(index)
+        partition.append(batch, read_header(batch), 1, 0)
+        self.services.waiters.changed(partition.topic_partition)
+
+
+@asynccontextmanager
+async def leading(
+    folder: Path, partitions: int = 1, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[Leading]:
+    resolved = resolve(
+        defaults={
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "log.dir": str(folder / "leader"),
+            "broker.id": "0",
+            **(settings or {}),
+        },
+        strict=True,
+    )
+    async with (
+        running(resolved, folder) as broker,
+        Client(parse_addresses(broker.state.bootstrap)) as client,
+    ):
+        await create_topic(client, NewTopic(name=TOPIC, partitions=partitions))
+        yield Leading(broker, client)

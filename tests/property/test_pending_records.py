@@ -1,0 +1,61 @@
+"""Records of open transactions beside plain ones: the newest of what counts is what is replayed."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.coordinator.pending import PendingRecords
+from penstock.coordinator.storage import RawRecord
+
+KEYS = st.sampled_from([b"a", b"b"])
+PRODUCERS = st.integers(1, 3)
+PLAIN = st.tuples(st.just("plain"), KEYS)
+TOMBSTONE = st.tuples(st.just("tombstone"), KEYS)
+PENDED = st.tuples(st.just("pended"), PRODUCERS, KEYS)
+ENDED = st.tuples(st.just("ended"), PRODUCERS, st.booleans())
+EVENTS = st.lists(st.one_of(PLAIN, TOMBSTONE, PENDED, PENDED, ENDED), max_size=40)
+
+
+@dataclass
+class Model:
+    """By offset: a record counts if none under its key counts that lies behind it."""
+
+    counting: dict[bytes, int] = field(default_factory=dict)
+    open: dict[int, dict[bytes, int]] = field(default_factory=dict)
+
+    def end(self, producer: int, committed: bool) -> None:
+        for key, offset in self.open.pop(producer, {}).items():
+            if committed and self.counting.get(key, -1) < offset:
+                self.counting[key] = offset
+
+    def tombstone(self, key: bytes) -> None:
+        self.counting.pop(key, None)
+        for pending in self.open.values():
+            pending.pop(key, None)
+
+
+@given(EVENTS)
+def test_what_counts_is_the_newest_whatever_the_order_of_ends(events: list[tuple]) -> None:  # type: ignore[type-arg]
+    pending, counting, model = PendingRecords(), dict[bytes, int](), Model()
+    for offset, event in enumerate(events):
+        match event:
+            case ("plain", key):
+                pending.passed(RawRecord(key, b"%d" % offset))
+                counting[key] = model.counting[key] = offset
+            case ("tombstone", key):
+                pending.passed(RawRecord(key, None))
+                counting.pop(key, None)
+                model.tombstone(key)
+            case ("pended", producer, key):
+                pending.add(producer, RawRecord(key, b"%d" % offset))
+                model.open.setdefault(producer, {})[key] = offset
+            case ("ended", producer, committed):
+                for raw in pending.end(producer, committed=committed):
+                    counting[raw.key] = int(raw.value or b"")
+                model.end(producer, committed)
+            case _:
+                raise AssertionError(event)
+        assert counting == model.counting
+        held = {key for each in model.open.values() for key in each}
+        assert {raw.key for raw in pending} == held

@@ -1,0 +1,58 @@
+"""`group.coordinator.rebalance.protocols`: which protocols of groups a broker serves."""
+
+import pytest
+
+from penstock.config.group import GroupConfig
+from penstock.errors import ConfigError, ErrorCode
+from penstock.testing.broker import Broker
+from penstock.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from penstock.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from wire_link import WireLink
+
+SETTING = "group.coordinator.rebalance.protocols"
+
+
+@pytest.mark.parametrize(
+    ("protocols", "heartbeat", "description"),
+    [
+        ("classic", ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNSUPPORTED_VERSION),
+        ("classic,consumer", ErrorCode.NONE, ErrorCode.NONE),
+    ],
+)
+def test_the_consumer_protocol_can_be_switched_off(
+    protocols: str, heartbeat: ErrorCode, description: ErrorCode
+) -> None:
+    join = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="a",
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=["t"],
+        topic_partitions=[],
+    )
+    settings = {SETTING: protocols, "offsets.topic.num.partitions": "1"}
+    with Broker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
+        find_coordinator(link)
+        told = link.ask(join)
+        assert isinstance(told, ConsumerGroupHeartbeatResponse)
+        assert told.error_code == heartbeat
+        described = link.ask(ConsumerGroupDescribeRequest(["g"]))
+        assert isinstance(described, ConsumerGroupDescribeResponse)
+        assert [each.error_code for each in described.groups] == [description]
+
+
+def find_coordinator(link: WireLink) -> None:
+    """The topic of groups is made when one is looked for."""
+    found = link.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
+    assert isinstance(found, FindCoordinatorResponse)
+
+
+def test_the_classic_protocol_cannot() -> None:
+    with pytest.raises(ConfigError, match=SETTING):
+        GroupConfig(group_coordinator_rebalance_protocols=("consumer",))

@@ -1,0 +1,384 @@
+"""What a leader and a follower answer to clients and to other brokers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from leading_broker import TOPIC, Leading, leading
+from penstock.broker.coordinator_log import PartitionCoordinatorLog
+from penstock.broker.transaction_markers import Round
+from penstock.client.address import parse_addresses
+from penstock.client.connection import Connection, connect
+from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.coordinator.storage import RawRecord
+from penstock.coordinator.transaction.completion import Verdict
+from penstock.errors import ErrorCode
+from penstock.metadata.image import Broker
+from penstock.record.compression import Codec
+from penstock.replication.isr import FollowerFetch
+from penstock.testing.logs import batch_of
+from penstock.types import BrokerId
+from penstock.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from penstock.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+    ReplicaState,
+)
+from penstock.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from penstock.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+FETCH, LIST_OFFSETS = 1, 2
+Test = Callable[[Leading, Connection], Awaitable[None]]
+
+
+def run(folder: Path, test: Test, settings: dict[str, str] | None = None) -> None:
+    async def main() -> None:
+        async with leading(folder, settings=settings) as leader:
+            connection = await connect(leader.address, client_id="test")
+            try:
+                await test(leader, connection)
+            finally:
+                await connection.close()
+
+    asyncio.run(main())
+
+
+def produce(
+    leader: Leading, connection: Connection, timeout_ms: int = 30_000
+) -> asyncio.Future[ProduceResponse]:
+    part = PartitionProduceData(index=0, records=memoryview(batch_of(b"x")))
+    topic = TopicProduceData(
+        name=TOPIC, topic_id=leader.partition().topic_id, partition_data=[part]
+    )
+    request = ProduceRequest(acks=-1, timeout_ms=timeout_ms, topic_data=[topic])
+    return connection.send(request, ProduceResponse)
+
+
+async def code_of(sent: asyncio.Future[ProduceResponse]) -> int:
+    response = await sent
+    return response.responses[0].partition_responses[0].error_code
+
+
+async def appended(leader: Leading, end_offset: int = 1) -> None:
+    async with asyncio.timeout(10):
+        while leader.partition().log.end_offset < end_offset:
+            await asyncio.sleep(0)
+
+
+async def fetched(
+    leader: Leading,
+    connection: Connection,
+    *,
+    offset: int = 0,
+    replica: int = -1,
+    epoch: int = -1,
+    rack: str = "",
+) -> PartitionData:
+    part = FetchPartition(
+        partition=0, fetch_offset=offset, current_leader_epoch=epoch, partition_max_bytes=1 << 20
+    )
+    topic = FetchTopic(topic=TOPIC, topic_id=leader.partition().topic_id, partitions=[part])
+    request = FetchRequest(
+        replica_id=replica,
+        replica_state=ReplicaState(replica_id=replica, replica_epoch=-1),
+        topics=[topic],
+        rack_id=rack,
+    )
+    response = await connection.call(request, FetchResponse, timeout_ms=10_000)
+    return response.responses[0].partitions[0]
+
+
+async def listed(connection: Connection, timestamp: int, replica: int = -1) -> tuple[int, int]:
+    part = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    request = ListOffsetsRequest(
+        replica_id=replica, topics=[ListOffsetsTopic(name=TOPIC, partitions=[part])]
+    )
+    response = await connection.call(request, ListOffsetsResponse, timeout_ms=10_000)
+    (answer,) = response.topics[0].partitions
+    return answer.error_code, answer.offset
+
+
+def test_acks_all_waits_for_the_follower(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        leader.lead(0, 3)
+        sent = produce(leader, connection)
+        await appended(leader)
+        assert not sent.done()
+        leader.partition().fetched(FollowerFetch(1, 1))
+        assert await code_of(sent) == ErrorCode.NONE
+
+    run(tmp_path, test)
+
+
+def test_nobody_waits_longer_than_asked_for(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        leader.lead(0, 3)
+        sent = produce(leader, connection, timeout_ms=20)
+        assert await code_of(sent) == ErrorCode.REQUEST_TIMED_OUT
+        assert leader.partition().log.end_offset == 1
+
+    run(tmp_path, test)
+
+
+def test_too_few_replicas_before_and_after_the_append(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        partition = leader.partition()
+        partition.lead(3, (0, 1), (0, 1), 8)
+        sent = produce(leader, connection)
+        await appended(leader)
+        partition.fetched(FollowerFetch(1, 1))  # committed, and at once the follower is gone
+        partition.lead(4, (0,), (0, 1), 9)
+        assert await code_of(sent) == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        assert await code_of(produce(leader, connection)) == ErrorCode.NOT_ENOUGH_REPLICAS
+        assert partition.log.end_offset == 1
+
+    run(tmp_path, test, {"min.insync.replicas": "2"})
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_leader_that_resigns_leaves_nobody_waiting(tmp_path: Path, comes_back: bool) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        partition = leader.partition()
+        leader.lead(0, 3)
+        sent = produce(leader, connection)
+        await appended(leader)
+        partition.follow(1, 4, (0, 1), 20)
+        if comes_back:  # within one turn of the loop; its log may be another by now
+            partition.lead(5, (0,), (0, 1), 21)
+            assert partition.log.high_watermark == 1
+        assert await code_of(sent) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    run(tmp_path, test)
+
+
+def test_a_follower_reads_to_the_end_and_a_consumer_to_the_high_watermark(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        leader.lead(0, 3)
+        leader.append(b"a")
+        leader.append(b"b")
+        assert len((await fetched(leader, connection)).records or b"") == 0
+        data = await fetched(leader, connection, replica=1, epoch=3)
+        assert len(data.records or b"") == leader.partition().log.size_bytes
+        await fetched(leader, connection, replica=1, epoch=3, offset=1)
+        assert leader.partition().followers[1].end_offset == 1
+        data = await fetched(leader, connection)
+        assert (data.high_watermark, data.error_code) == (1, 0)
+        assert 0 < len(data.records or b"") < leader.partition().log.size_bytes
+        # Between the high watermark and the end there is nothing yet; past the end never was.
+        assert (await fetched(leader, connection, offset=2)).error_code == 0
+        past = await fetched(leader, connection, offset=3)
+        assert past.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+    run(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    ("replica", "epoch", "code"),
+    [
+        (1, 2, ErrorCode.FENCED_LEADER_EPOCH),
+        (1, 4, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (9, 3, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (9, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (-1, 2, ErrorCode.FENCED_LEADER_EPOCH),
+        (-1, 4, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ],
+)
+def test_other_epochs_and_strangers_are_refused(
+    tmp_path: Path, replica: int, epoch: int, code: ErrorCode
+) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        leader.lead(0, 3)
+        leader.append(b"a")
+        data = await fetched(leader, connection, replica=replica, epoch=epoch, offset=1)
+        assert data.error_code == code
+        assert leader.partition().followers[1].end_offset == -1
+
+    run(tmp_path, test)
+
+
+def test_nobody_poses_as_a_broker_on_the_clients_listener(tmp_path: Path) -> None:
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,CLIENT://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CLIENT:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+
+    async def test(leader: Leading, _: Connection) -> None:
+        leader.lead(0, 3)
+        leader.append(b"a")
+        (address,) = parse_addresses(leader.state.listeners["CLIENT"])
+        outside = await connect(address, client_id="test")
+        data = await fetched(leader, outside, replica=1, epoch=3, offset=1)
+        assert data.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        assert leader.partition().log.high_watermark == 0
+        assert await listed(outside, -1, replica=1) != (0, 1)
+        await outside.close()
+
+    run(tmp_path, test, settings)
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [(4, ErrorCode.LEADER_NOT_AVAILABLE), (5, ErrorCode.OFFSET_NOT_AVAILABLE)],
+)
+def test_latest_is_not_told_until_it_is_known(
+    tmp_path: Path, version: int, code: ErrorCode
+) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        leader.lead(0, 3)
+        leader.append(b"a")
+        leader.lead(0, 4)
+        connection.versions[LIST_OFFSETS] = version
+        assert await listed(connection, -1) == (code, -1)
+        assert await listed(connection, 10**15) == (code, -1)
+        assert await listed(connection, -2) == (0, 0)
+        assert await listed(connection, -1, replica=1) == (0, 1)
+        leader.partition().fetched(FollowerFetch(1, 1))
+        assert await listed(connection, -1) == (0, 1)
+
+    run(tmp_path, test)
+
+
+def test_deleted_records_are_gone_from_every_live_replica(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        cluster = leader.services.cluster
+        other = Broker(BrokerId(1), 7, ())
+        cluster.image = replace(cluster.image, brokers={**cluster.image.brokers, other.id: other})
+        leader.lead(0, 3)
+        leader.append(b"a")
+        leader.partition().fetched(FollowerFetch(1, 1, 0, 7))
+        topic = DeleteRecordsTopic(
+            name=TOPIC, partitions=[DeleteRecordsPartition(partition_index=0, offset=1)]
+        )
+        request = DeleteRecordsRequest(topics=[topic], timeout_ms=30_000)
+        sent = connection.send(request, DeleteRecordsResponse)
+        async with asyncio.timeout(10):
+            while leader.partition().log.log_start_offset < 1:
+                await asyncio.sleep(0)
+        assert not sent.done()
+        leader.partition().fetched(FollowerFetch(1, 1, 1, 7))
+        (answer,) = (await sent).topics[0].partitions
+        assert (answer.error_code, answer.low_watermark) == (0, 1)
+        late = DeleteRecordsRequest(
+            topics=[
+                DeleteRecordsTopic(
+                    name=TOPIC, partitions=[DeleteRecordsPartition(partition_index=0, offset=-1)]
+                )
+            ],
+            timeout_ms=10,
+        )
+        leader.append(b"b")
+        leader.partition().fetched(FollowerFetch(1, 2, 1, 7))
+        (answer,) = (await connection.send(late, DeleteRecordsResponse)).topics[0].partitions
+        assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
+
+    run(tmp_path, test)
+
+
+def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path) -> None:
+    async def test(leader: Leading, _: Connection) -> None:
+        leader.lead(0, 3)
+        partition = leader.partition()
+        verdict = Verdict(producer_id=1, producer_epoch=0, committed=True)
+        round_ = Round(leader.services.markers, verdict, [partition.topic_partition], 0)
+        assert not round_.attempt()
+        partition.follow(1, 4, (0, 1), 20)
+        assert not round_.attempt(), "nobody leads here"
+        partition.lead(5, (0, 1), (0, 1), 21)
+        partition.fetched(FollowerFetch(1, 1))
+        assert partition.log.high_watermark == 1
+        assert not round_.attempt(), "the first one may not be what was committed"
+        assert partition.log.end_offset == 2
+        partition.fetched(FollowerFetch(1, 2))
+        assert round_.attempt()
+
+    run(tmp_path, test)
+
+
+def test_a_coordinator_does_not_take_anothers_record_for_its_own(tmp_path: Path) -> None:
+    async def test(leader: Leading, _: Connection) -> None:
+        leader.lead(0, 3)
+        partition, services = leader.partition(), leader.services
+        log = PartitionCoordinatorLog(partition, services.flusher, services.waiters, Codec.NONE)
+        end = log.append([RawRecord(b"key", b"value")], 0)
+        told: list[int] = []
+        log.when_committed(end, lambda: told.append(end))
+        partition.follow(1, 4, (0, 1), 20)
+        partition.heard(end, 0)
+        assert not log.is_committed(end)
+        for _turn in range(5):
+            await asyncio.sleep(0)
+        assert told == []
+
+    run(tmp_path, test)
+
+
+def test_consumers_may_read_a_follower_if_they_know_how(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        partition = leader.partition()
+        leader.append(b"a")
+        leader.append(b"b")
+        partition.follow(1, 3, (0, 1), 20)
+        data = await fetched(leader, connection, epoch=3)
+        assert (data.error_code, data.high_watermark) == (0, 2)
+        assert len(data.records or b"") > 0
+        assert (await fetched(leader, connection, epoch=2)).error_code == (
+            ErrorCode.FENCED_LEADER_EPOCH
+        )
+        refused, _ = await listed(connection, -1)
+        assert refused == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert await listed(connection, -1, replica=-2) == (0, 2)
+        connection.versions[FETCH] = 10
+        data = await fetched(leader, connection)
+        assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    run(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    ("selector", "rack", "preferred"),
+    [
+        ("org.apache.kafka.common.replica.RackAwareReplicaSelector", "b", 1),
+        ("org.apache.kafka.common.replica.RackAwareReplicaSelector", "a", -1),
+        ("org.apache.kafka.common.replica.RackAwareReplicaSelector", "", -1),
+        ("", "b", -1),
+    ],
+)
+def test_a_consumer_is_told_of_the_replica_in_its_rack(
+    tmp_path: Path, selector: str, rack: str, preferred: int
+) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        cluster = leader.services.cluster
+        there = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.2", 9092)
+        other = Broker(BrokerId(1), 7, (there,), "b")
+        cluster.image = replace(cluster.image, brokers={**cluster.image.brokers, other.id: other})
+        leader.lead(0, 3)
+        leader.append(b"a")
+        leader.partition().fetched(FollowerFetch(1, 1, 0))
+        data = await fetched(leader, connection, rack=rack)
+        assert (data.error_code, data.preferred_read_replica) == (0, preferred)
+        assert (len(data.records or b"") == 0) is (preferred == 1)
+
+    settings = {"broker.rack": "a"} | ({"replica.selector.class": selector} if selector else {})
+    run(tmp_path, test, settings)

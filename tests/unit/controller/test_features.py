@@ -1,0 +1,99 @@
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.clock import SystemClock
+from penstock.controller.features import (
+    FeatureUpdate,
+    InvalidUpdateVersion,
+    UpgradeType,
+    updated,
+)
+from penstock.errors import ConfigError
+from penstock.metadata import paths
+from penstock.metadata.features import SUPPORTED, Features
+from penstock.metadata.records import Feature, decode, encode
+from penstock.metadata.tree import Tree
+from penstock.testing.controllers import running_controller
+
+HIGHEST = {"group.version": 1, "transaction.version": 2}
+DOWN = UpgradeType.SAFE_DOWNGRADE
+
+
+@pytest.fixture
+def tree() -> Iterator[Tree]:
+    tree = Tree.in_memory(SystemClock())
+    yield tree
+    tree.close()
+
+
+def test_a_new_cluster_begins_at_the_highest_levels(tree: Tree) -> None:
+    async def run() -> None:
+        async with running_controller(tree) as running:
+            assert running.controller.image.features == Features(HIGHEST, 0)
+            assert decode(Feature, await running.store.get(paths.FEATURE)).levels() == HIGHEST
+
+    asyncio.run(run())
+    assert {name: levels.high for name, levels in SUPPORTED.items()} == HIGHEST
+
+
+def test_levels_outlive_the_controller_and_brokers_hear_of_them(tree: Tree) -> None:
+    lower = HIGHEST | {"transaction.version": 1}
+
+    async def change() -> None:
+        async with running_controller(tree) as running:
+            wanted = [FeatureUpdate("transaction.version", 1, DOWN)]
+            await running.controller.update_features(wanted, validate_only=True)
+            assert running.controller.image.features.levels == HIGHEST
+            await running.controller.update_features(wanted)
+            assert running.last_change.image.features == Features(lower, 1)
+            await running.controller.update_features(wanted)
+            assert running.controller.image.features.epoch == 1, "nothing has changed"
+
+    async def look() -> None:
+        async with running_controller(tree) as running:
+            assert running.controller.image.features == Features(lower, 1)
+
+    asyncio.run(change())
+    asyncio.run(look())
+
+
+def test_a_level_of_the_future_lets_no_controller_start(tree: Tree) -> None:
+    async def change() -> None:
+        async with running_controller(tree) as running:
+            newer = Feature.of(HIGHEST | {"transaction.version": 3})
+            await running.store.set(paths.FEATURE, encode(newer))
+
+    async def start() -> None:
+        async with running_controller(tree):
+            pass
+
+    asyncio.run(change())
+    with pytest.raises(ConfigError, match=r"transaction\.version at level 3"):
+        asyncio.run(start())
+
+
+@pytest.mark.parametrize(
+    ("update", "why"),
+    [
+        (FeatureUpdate("transaction.version", 3), "support 0 to 2"),
+        (FeatureUpdate("transaction.version", -1, DOWN), "support 0 to 2"),
+        (FeatureUpdate("transaction.version", 1), "a downgrade from 2"),
+        (FeatureUpdate("group.version", 1, DOWN), "an upgrade from 0"),
+        (FeatureUpdate("transaction.version", 1, None), "neither an upgrade"),
+        (
+            FeatureUpdate("metadata.version", 25),
+            r"here, but group\.version and transaction\.version",
+        ),
+    ],
+)
+def test_an_update_that_cannot_be_changes_none(update: FeatureUpdate, why: str) -> None:
+    now = Features({"group.version": 0, "transaction.version": 2}, 4)
+    with pytest.raises(InvalidUpdateVersion, match=why):
+        updated(now, [FeatureUpdate("group.version", 1), update])
+
+
+def test_levels_that_are_disabled_do_not_hold() -> None:
+    assert Feature(penstock_features=HIGHEST, status=0).levels() == {}
+    assert Features({}).level("transaction.version") == 0

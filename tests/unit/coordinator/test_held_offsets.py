@@ -1,0 +1,55 @@
+"""Offsets that an open transaction holds, when it is time to forget offsets and groups."""
+
+import pytest
+
+from penstock.config.group import GroupConfig
+from penstock.coordinator.group.offsets import CommittedOffset
+from penstock.coordinator.group.operation.group import delete
+from penstock.coordinator.group.records import GroupRecord, OffsetRecord, StoredRecord
+from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.outcome import Now, Ticket
+
+OLD = CommittedOffset(7, commit_ms=0)
+HELD = OffsetRecord("g", "t", 1, CommittedOffset(9))
+LATE = Now(wall_ms=10**12, steady_ms=10**9)
+
+
+def shard(*held: StoredRecord) -> GroupShard:
+    """A group without members that has old offsets in t-0 and t-1."""
+    made = GroupShard(GroupConfig(), pending=lambda: held)
+    for partition in (0, 1):
+        made.replay(OffsetRecord("g", "t", partition, OLD))
+    for each in held:
+        made.pended(each)
+    return made
+
+
+def test_old_offsets_go_and_their_group_with_them() -> None:
+    assert shard().expire(LATE).records == (
+        OffsetRecord("g", "t", 0, None),
+        OffsetRecord("g", "t", 1, None),
+        GroupRecord("g", None),
+    )
+
+
+def test_what_a_transaction_holds_stays_and_so_does_its_group() -> None:
+    assert shard(HELD).expire(LATE).records == (OffsetRecord("g", "t", 0, None),)
+
+
+def test_a_group_that_has_only_what_a_transaction_holds_stays() -> None:
+    other = OffsetRecord("h", "t", 0, CommittedOffset(1))
+    made = shard(other)
+    assert "h" in made.groups
+    assert GroupRecord("h", None) not in made.expire(LATE).records
+
+
+@pytest.mark.parametrize("held", [(), (HELD,), (OffsetRecord("g", "t", 5, OLD),)])
+def test_a_deleted_group_leaves_a_tombstone_for_each_offset_held_or_not(
+    held: tuple[StoredRecord, ...],
+) -> None:
+    made = shard(*held)
+    partitions = {0, 1} | {each.partition for each in held if isinstance(each, OffsetRecord)}
+    assert delete(made, Ticket(0), "g").records == (
+        *(OffsetRecord("g", "t", each, None) for each in sorted(partitions)),
+        GroupRecord("g", None),
+    )

@@ -1,0 +1,28 @@
+"""Records of `__transaction_state` at each level of `transaction.version`."""
+
+import pytest
+
+from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
+from penstock.coordinator.transaction.state import State
+from penstock.coordinator.transaction.transaction import Transaction
+from penstock.types import TopicPartition
+
+OPEN = Transaction(
+    producer_id=7,
+    producer_epoch=3,
+    timeout_ms=60_000,
+    state=State.ONGOING,
+    partitions=frozenset({TopicPartition("t", 1)}),
+    start_ms=5,
+    updated_ms=6,
+)
+
+
+@pytest.mark.parametrize(("level", "version"), [(0, 0), (1, 1), (2, 1)])
+def test_a_value_has_the_version_that_brokers_at_the_level_read(level: int, version: int) -> None:
+    stored = TransactionFormat(lambda: level)
+    record = TransactionRecord("x", OPEN)
+    raw = stored.encode(record)
+    assert raw.value is not None
+    assert raw.value[:2] == version.to_bytes(2)
+    assert stored.decode(raw) == record

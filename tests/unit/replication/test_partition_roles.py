@@ -1,0 +1,302 @@
+import pytest
+
+from penstock.config.topic import TopicConfig
+from penstock.errors import ErrorCode
+from penstock.record.batch import read_header
+from penstock.replication.environment import Environment
+from penstock.replication.isr import FollowerFetch, Joining, Leaving
+from penstock.replication.partition import Partition
+from penstock.replication.proposal import Accepted, InSyncReplica, IsrProposal, Rejected
+from penstock.replication.refusal import (
+    FencedLeaderEpoch,
+    NotEnoughReplicas,
+    NotLeader,
+    OffsetNotAvailable,
+    StaleState,
+    UnknownLeaderEpoch,
+)
+from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
+from penstock.types import BrokerId, TopicPartition
+
+LAG_MS = 30_000
+
+
+class Desk:
+    """A partition on broker 1, and what it asks of the broker around it."""
+
+    def __init__(self, config: TopicConfig | None = None) -> None:
+        self.rig = LogRig(config or TopicConfig())
+        self.now_ms = 1_000_000
+        self.dead: set[int] = set()
+        self.proposals: list[IsrProposal] = []
+        self.changes: list[TopicPartition] = []
+        environment = Environment(
+            monotonic_ms=lambda: self.now_ms,
+            lag_time_max_ms=lambda: LAG_MS,
+            is_eligible=lambda broker, _: broker not in self.dead,
+            propose=self.proposals.append,
+            changed=self.changes.append,
+        )
+        self.partition = Partition(BrokerId(1), PARTITION, TOPIC_ID, self.rig.log, environment)
+
+    def append(self, value: bytes = b"x", acks: int = -1) -> int:
+        batch = batch_of(value)
+        return self.partition.append(batch, read_header(batch), acks, 0).last_offset
+
+    def fetch(self, replica: int, offset: int, broker_epoch: int = 7) -> None:
+        self.partition.fetched(FollowerFetch(replica, offset, broker_epoch=broker_epoch))
+
+    @property
+    def committed(self) -> int:
+        return self.partition.log.high_watermark
+
+
+def leading(isr: tuple[int, ...] = (1, 2, 3), *, min_isr: int = 1) -> Desk:
+    desk = Desk(TopicConfig(min_insync_replicas=min_isr))
+    desk.partition.lead(5, isr, (1, 2, 3), 10)
+    return desk
+
+
+def test_what_every_replica_in_sync_has_is_committed() -> None:
+    desk = leading()
+    desk.append()
+    desk.append()
+    desk.fetch(2, 2)
+    assert desk.committed == 0
+    desk.fetch(3, 1)
+    assert desk.committed == 1
+    assert desk.changes == [PARTITION]
+    desk.fetch(3, 2)
+    assert desk.committed == 2
+
+
+def test_a_fetch_that_moves_nothing_wakes_nobody() -> None:
+    desk = leading()
+    desk.append()
+    desk.fetch(2, 0)
+    desk.fetch(2, 0)
+    assert desk.changes == []
+
+
+def test_fewer_in_sync_than_needed_refuse_acks_all_and_commit_nothing() -> None:
+    desk = leading((1,), min_isr=2)
+    with pytest.raises(NotEnoughReplicas):
+        desk.append()
+    desk.append(acks=1)
+    assert desk.committed == 0
+    assert not desk.partition.has_enough_replicas()
+
+
+def test_who_is_about_to_join_is_enough_after_the_append() -> None:
+    """Kafka counts the maximal set then: whatever became committed is in all of it."""
+    desk = leading((1,), min_isr=2)
+    desk.append(acks=1)
+    desk.fetch(2, 1)
+    assert desk.partition.in_sync.change == Joining(2)
+    assert desk.partition.has_enough_replicas()
+    assert desk.committed == 0, "the confirmed set is still too small"
+    desk.partition.settle(desk.proposals[0], Accepted(5, 11, (1, 2)))
+    assert desk.committed == 1
+
+
+# Proposals
+
+
+def test_a_late_follower_is_proposed_to_leave_once() -> None:
+    desk = leading()
+    desk.append()
+    desk.fetch(2, 1)
+    desk.now_ms += LAG_MS + 1
+    desk.partition.shrink()
+    desk.partition.shrink()
+    (proposal,) = desk.proposals
+    assert proposal == IsrProposal(
+        PARTITION, TOPIC_ID, 5, 10, (InSyncReplica(1), InSyncReplica(2, 7))
+    )
+    assert desk.partition.in_sync.change == Leaving(frozenset({3}))
+    assert desk.committed == 0
+    desk.partition.settle(proposal, Accepted(5, 11, (1, 2)))
+    assert desk.partition.isr == (1, 2)
+    assert desk.partition.partition_epoch == 11
+    assert desk.committed == 1
+    assert desk.changes == [PARTITION]
+
+
+def test_idle_followers_stay() -> None:
+    desk = leading()
+    desk.append()
+    desk.fetch(2, 1)
+    desk.fetch(3, 1)
+    desk.now_ms += 100 * LAG_MS
+    desk.partition.shrink()
+    assert desk.proposals == []
+
+
+def test_a_dead_follower_is_not_proposed() -> None:
+    desk = leading((1,))
+    desk.dead.add(2)
+    desk.append()
+    desk.fetch(2, 1)
+    assert desk.proposals == []
+
+
+@pytest.mark.parametrize("code", [ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA])
+def test_what_was_surely_not_done_is_dropped(code: ErrorCode) -> None:
+    desk = leading((1, 2))
+    desk.fetch(3, 0)
+    desk.partition.settle(desk.proposals[0], Rejected(code))
+    assert desk.partition.in_sync.change is None
+    desk.fetch(3, 0)
+    assert len(desk.proposals) == 2
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NEW_LEADER_ELECTED,
+    ],
+)
+def test_what_is_outdated_stays_pending_until_the_controllers_next_word(code: ErrorCode) -> None:
+    desk = leading((1, 2))
+    desk.fetch(3, 0)
+    desk.partition.settle(desk.proposals[0], Rejected(code))
+    assert desk.partition.in_sync.maximal == (1, 2, 3)
+    desk.fetch(3, 0)
+    assert len(desk.proposals) == 1
+    desk.partition.lead(6, (1, 2), (1, 2, 3), 12)
+    assert list(desk.partition.in_sync.maximal) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_CONTROLLER, ErrorCode.STALE_BROKER_EPOCH]
+)
+def test_what_may_have_been_done_is_proposed_again(code: ErrorCode) -> None:
+    desk = leading((1, 2))
+    desk.fetch(3, 0)
+    desk.partition.settle(desk.proposals[0], Rejected(code))
+    assert desk.proposals == [desk.proposals[0]] * 2
+    assert desk.partition.in_sync.maximal == (1, 2, 3)
+
+
+def test_an_answer_that_comes_after_the_controllers_next_word_is_ignored() -> None:
+    desk = leading((1, 2))
+    desk.fetch(3, 0)
+    desk.partition.lead(6, (1, 2), (1, 2, 3), 12)
+    desk.partition.settle(desk.proposals[0], Accepted(5, 11, (1, 2, 3)))
+    assert (desk.partition.isr, desk.partition.partition_epoch) == ((1, 2), 12)
+
+
+def test_the_controllers_word_twice_does_not_end_a_proposal() -> None:
+    """Else the leader would never hear that the controller agreed, nor ask again."""
+    desk = leading()
+    desk.append()
+    desk.now_ms += LAG_MS + 1
+    desk.partition.shrink()
+    desk.partition.lead(5, (1, 2, 3), (1, 2, 3), 10)
+    desk.partition.settle(desk.proposals[0], Accepted(5, 11, (1,)))
+    assert desk.partition.isr == (1,)
+
+
+# Roles
+
+
+def test_old_news_are_refused() -> None:
+    desk = leading()
+    with pytest.raises(StaleState):
+        desk.partition.lead(4, (1,), (1, 2, 3), 11)
+    with pytest.raises(StaleState):
+        desk.partition.follow(2, 6, (1, 2, 3), 9)
+    assert desk.partition.isr == (1, 2, 3)
+
+
+def test_a_new_leader_does_not_know_yet_what_is_latest() -> None:
+    desk = Desk()
+    for _ in range(3):
+        desk.rig.append(batch_of(b"x"))
+    desk.partition.lead(5, (1, 2), (1, 2), 10)
+    with pytest.raises(OffsetNotAvailable):
+        desk.partition.check_latest_known(desk.committed)
+    desk.partition.check_latest_known(3)  # a broker asks for the log's end
+    desk.fetch(2, 2)
+    with pytest.raises(OffsetNotAvailable):
+        desk.partition.check_latest_known(desk.committed)
+    desk.fetch(2, 3)
+    desk.partition.check_latest_known(desk.committed)
+
+
+def test_a_follower_forgets_the_others_and_ends_its_tenure() -> None:
+    desk = leading()
+    tenure = desk.partition.tenure
+    assert desk.partition.follow(2, 6, (1, 2, 3), 11)
+    assert not desk.partition.follow(2, 6, (1, 2, 3), 12), "nothing new about its leader"
+    assert (desk.partition.leads, desk.partition.followers) == (False, {})
+    assert desk.partition.tenure == tenure + 1
+    assert PARTITION in desk.changes
+    with pytest.raises(NotLeader):
+        desk.partition.check_leader()
+
+
+def test_a_new_epoch_of_the_same_leader_keeps_what_it_knows() -> None:
+    desk = leading()
+    desk.append()
+    desk.fetch(2, 1)
+    tenure = desk.partition.tenure
+    desk.partition.lead(6, (1, 2), (1, 2, 3), 11)
+    assert desk.committed == 1
+    assert desk.partition.tenure == tenure
+    assert desk.partition.log.epochs.entries == [(5, 0), (6, 1)]
+
+
+def test_epochs_are_looked_at_before_leadership() -> None:
+    desk = leading()
+    with pytest.raises(FencedLeaderEpoch):
+        desk.partition.check_leader(4)
+    with pytest.raises(UnknownLeaderEpoch):
+        desk.partition.check_leader(6)
+    desk.partition.follow(2, 6, (1, 2, 3), 11)
+    with pytest.raises(FencedLeaderEpoch):
+        desk.partition.check_leader(5)
+    with pytest.raises(NotLeader):
+        desk.partition.check_leader(6)
+    desk.partition.check_readable(6)
+    with pytest.raises(UnknownLeaderEpoch):
+        desk.partition.check_readable(7)
+
+
+def test_strangers_and_former_lives_do_not_follow() -> None:
+    desk = leading()
+    with pytest.raises(UnknownLeaderEpoch):
+        desk.partition.check_follower(9, 5, -1)
+    with pytest.raises(NotLeader):
+        desk.partition.check_follower(9, -1, -1)
+    desk.partition.check_follower(2, 5, 7)
+    desk.fetch(2, 0, broker_epoch=7)
+    desk.partition.check_follower(2, 5, 7)
+    desk.partition.check_follower(2, 5, -1)
+    with pytest.raises(NotLeader):
+        desk.partition.check_follower(2, 5, 6)
+
+
+def test_a_followers_high_watermark_is_the_leaders_and_never_goes_back() -> None:
+    desk = Desk()
+    for _ in range(3):
+        desk.rig.append(batch_of(b"x"))
+    desk.partition.follow(2, 5, (1, 2), 10)
+    desk.partition.heard(9, 0)
+    assert desk.committed == 3
+    desk.partition.heard(2, 1)
+    assert desk.committed == 3
+    assert desk.partition.log.log_start_offset == 1
+
+
+def test_followers_in_sync_that_have_an_offset_can_be_read() -> None:
+    desk = leading((1, 2))
+    desk.append()
+    desk.fetch(2, 1)
+    desk.fetch(3, 1)
+    desk.now_ms += 40
+    assert list(desk.partition.readable_followers(1)) == [(2, 1, 40)]
+    assert list(desk.partition.readable_followers(2)) == []
