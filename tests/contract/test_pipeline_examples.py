@@ -19,6 +19,7 @@ from access_lines import lines
 from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import LATEST, Record
 from peers.penstock import SOURCE, PenstockBroker
+from penstock.spark.pipeline.failure import first_lines
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 ROOT = Path(__file__).parents[2]
@@ -100,7 +101,7 @@ def run(bootstrap: str, projects: list[Path]) -> str:
         timeout=280,
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert ended.returncode == 0, first_lines(ended.stderr)
     return ended.stdout
 
 

@@ -37,10 +37,10 @@ from penstock.spark.connector.table import (
 )
 from penstock.spark.options import TAKEN, Options, Use
 
-KNOWN: Final[Mapping[str, Use]] = dict.fromkeys(
-    ("url", "table", "increasing", "key", "deadLetters", "bootstrap", "checkpointLocation", "path"),
-    TAKEN,
-)
+OWN: Final = ("url", "table", "increasing", "key", "deadLetters", "bootstrap")
+FROM_SPARK: Final = ("checkpointLocation", "path", "queryName", "outputMode")
+"""What Spark hands on of a query's own settings."""
+KNOWN: Final[Mapping[str, Use]] = dict.fromkeys((*OWN, *FROM_SPARK), TAKEN)
 ROWS_AT_ONCE: Final = 500
 
 
