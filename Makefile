@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # What constraints.txt pins and development installs.
-EXTRAS := cluster console dev retry sdk spark
+EXTRAS := cluster console database dev retry sdk spark
 PYTEST := $(BIN)/python -m pytest
 
 .PHONY: help setup run test quick soak check format bench lock codegen docs
@@ -20,8 +20,9 @@ $(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard src/pensto
 
 setup: $(VENV)/installed  ## Create .venv with everything that development needs
 
-run: setup  ## Do the main job on the embedded default
-	$(BIN)/python examples/quickstart.py
+run: setup  ## A broker, access logs and their analytics on Spark; ends by Ctrl-C, or by itself (RUN_SECONDS)
+	scripts/ensure-java
+	$(BIN)/python examples/demo.py
 
 test: setup peers check  ## Install what the tests need and run every check and test
 	$(PYTEST) -m "not soak and not peer" -n 2 $(ARGS)

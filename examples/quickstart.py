@@ -1,6 +1,6 @@
 """A broker with a first topic: start it, write to it, read from it, and keep serving.
 
-`make run` runs this. The broker's data is in ./penstock-data; stop it with Ctrl-C.
+Run it as python examples/quickstart.py. The data is in ./penstock-data; stop it with Ctrl-C.
 """
 
 import os

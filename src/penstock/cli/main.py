@@ -20,6 +20,9 @@ COMMANDS = {
     "produce": "Write records to a topic.",
     "consume": "Read records of a topic.",
     "log": "Look into log directories: dump, verify, adopt.",
+    "pipeline": "Run data pipelines on Spark.",
+    "sql": "Ask topics a question in SQL.",
+    "shell": "Open PySpark with topics at hand.",
     "cluster": "Run several brokers and ZooKeeper on this machine.",
     "metadata": "Save and restore a single broker's metadata.",
 }

@@ -1,0 +1,197 @@
+"""`penstock pipeline`: projects of Spark Declarative Pipelines, with Penstock's topics in them."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+import msgspec
+
+from penstock.cli.failure import ExitCode, tell
+from penstock.cli.output import FORMAT, iso_time, print_json
+from penstock.cli.pipeline_view import Display, table
+from penstock.cli.run_file import RunState, read_run, write_run
+from penstock.cli.spark import spark_part
+from penstock.errors import ConfigError
+from penstock.local.process import Started, beginning, end
+from penstock.spark.pipeline.failure import PipelineFailed
+from penstock.spark.pipeline.progress import Progress, row
+from penstock.spark.pipeline.project import load_project
+from penstock.spark.pipeline.settings import pairs
+from penstock.spark.pipeline.template import write_project
+
+PROJECT = click.argument(
+    "project", type=click.Path(path_type=Path), default=Path(), metavar="[PROJECT]"
+)
+
+
+class Stopped(BaseException):
+    """SIGTERM or Ctrl-C: what runs is left in order, from inside out."""
+
+
+def where(command: Callable[..., None]) -> Callable[..., None]:
+    """Options that say where a project runs."""
+    for option in (
+        click.option("-b", "--bootstrap", metavar="HOST:PORT,...", help="Brokers of all topics."),
+        click.option(
+            "--conf", "conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark."
+        ),
+        click.option("--packages", metavar="MAVEN,...", help="Jars that Spark is to fetch."),
+        click.option("--remote", metavar="sc://HOST", help="A Spark Connect server to run on."),
+        click.option(
+            "--master",
+            default="local[*]",
+            show_default=True,
+            help="Where Spark runs: local[N], spark://HOST:PORT, yarn, k8s://...",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def pipeline() -> None:
+    """Run data pipelines on Spark."""
+
+
+@pipeline.command("init")
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+def init(directory: Path) -> None:
+    """Make a project that runs as it is: a spec, a flow, definitions in Python and SQL."""
+    for path in write_project(directory, directory.absolute().name):
+        click.echo(path)
+
+
+@pipeline.command("validate")
+@PROJECT
+@where
+def validate(project: Path, **given: Any) -> None:
+    """Check a project: its files, and by Spark that its definitions fit together."""
+    with told_failures():
+        run = spark_part("pipeline.run")
+        display = Display()
+        run.validate(planned(project, **given), run.Told(display.progress, display.message))
+    click.echo("valid", err=True)
+
+
+@pipeline.command("run")
+@PROJECT
+@where
+@click.option("--follow", is_flag=True, help="Go on with what comes until it is stopped.")
+@click.option(
+    "--interval",
+    "interval_s",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --follow: how often to look for more.",
+)
+@click.option("--full-refresh", multiple=True, metavar="TABLE", help="Compute this table anew.")
+@click.option("--full-refresh-all", is_flag=True, help="Compute all tables anew.")
+def run(project: Path, **given: Any) -> None:
+    """Run a project on what its sources hold now, or with --follow for good.
+
+    On a terminal a table shows how far it is; elsewhere each micro-batch is a JSON object.
+    """
+    spark_run = spark_part("pipeline.run")
+    plan = planned(project, **given)
+    directory = plan.project.directory
+    running = read_run(directory)
+    if running is not None and running.process.is_alive():
+        raise ConfigError(f"{directory}: process {running.process.pid} runs this project already")
+    display = Display()
+    state = RunState(own_process(), plan.remote or plan.master, int(time.time() * 1000))
+    write_run(directory, state)
+
+    def heard(each: Progress) -> None:
+        nonlocal state
+        state = msgspec.structs.replace(state, progress={**state.progress, each.query: each})
+        write_run(directory, state)
+        display.progress(each)
+
+    with told_failures(), stoppable():
+        spark_run.run_project(plan, spark_run.Told(heard, display.message))
+
+
+@pipeline.command("status")
+@PROJECT
+@FORMAT
+def status(project: Path, output: str) -> None:
+    """Show whether a project runs, and how far each of its queries is."""
+    state = read_run(project)
+    if state is None:
+        raise ConfigError(f"{project}: was never run")
+    alive = state.process.is_alive()
+    if output == "json":
+        print_json({**msgspec.to_builtins(state), "running": alive})
+        return
+    word = f"runs as process {state.process.pid}" if alive else "does not run"
+    click.echo(f"{word}; started {iso_time(state.started_ms)} on {state.master}")
+    if state.progress:
+        click.echo("\n".join(table({name: row(each) for name, each in state.progress.items()})))
+
+
+@pipeline.command("stop")
+@PROJECT
+@click.option("--kill", is_flag=True, help="With SIGKILL.")
+@click.option("--timeout", "seconds", default=60.0, show_default=True, help="How long to wait.")
+def stop(project: Path, kill: bool, seconds: float) -> None:
+    """Stop the run of a project; the next one goes on where it was."""
+    state = read_run(project)
+    if state is None or not state.process.is_alive():
+        raise ConfigError(f"{project}: does not run")
+    end(state.process, kill=kill, patience_s=seconds)
+
+
+def planned(project: Path, conf: tuple[str, ...], packages: str | None, **given: Any) -> Any:
+    """What `penstock.spark.pipeline.run` takes."""
+    found = load_project(project)
+    settings = pairs(conf, "--conf")
+    if packages:
+        settings["spark.jars.packages"] = packages
+    if given["remote"] is not None and settings:
+        raise ConfigError("--conf and --packages: with --remote they are the server's to set")
+    bootstrap = found.bootstrap(given.pop("bootstrap"), os.environ)
+    return spark_part("pipeline.run").Run(
+        project=found, bootstrap=bootstrap, conf=settings, **given
+    )
+
+
+def own_process() -> Started:
+    began = beginning(os.getpid())
+    assert began is not None
+    return Started(os.getpid(), began)
+
+
+@contextmanager
+def told_failures() -> Iterator[None]:
+    try:
+        yield
+    except PipelineFailed as error:
+        tell(error, as_json=False)
+        raise SystemExit(ExitCode.FAILED) from None
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """SIGTERM and Ctrl-C end the block in order, and then the command with success."""
+
+    def stopped(number: int, _frame: FrameType | None) -> None:
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, signal.SIG_IGN)  # once is enough
+        raise Stopped(number)
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, stopped)
+    try:
+        yield
+    except Stopped:
+        click.echo("stopped", err=True)
+        sys.stdout.flush()

@@ -1,0 +1,34 @@
+"""`.penstock/run.json` in a project: the process that runs it, and how far it was last."""
+
+from pathlib import Path
+
+import msgspec
+
+from penstock.local.process import Started
+from penstock.spark.pipeline.progress import Progress
+
+FILE = Path(".penstock", "run.json")
+
+
+class RunState(msgspec.Struct, frozen=True):
+    """One run; the file stays when it has ended, with its last figures."""
+
+    process: Started
+    master: str
+    started_ms: int
+    progress: dict[str, Progress] = {}
+
+
+def read_run(project: Path) -> RunState | None:
+    try:
+        return msgspec.json.decode((project / FILE).read_bytes(), type=RunState)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def write_run(project: Path, state: RunState) -> None:
+    path = project / FILE
+    path.parent.mkdir(exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_bytes(msgspec.json.encode(state))
+    new.replace(path)

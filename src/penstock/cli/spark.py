@@ -1,0 +1,19 @@
+"""The commands that run on Spark import it when they are called, and say what is missing."""
+
+from importlib import import_module
+from types import ModuleType
+
+from penstock.errors import ConfigError
+
+
+def spark_part(name: str) -> ModuleType:
+    """`penstock.spark.<name>`."""
+    try:
+        return import_module(f"penstock.spark.{name}")
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in {"", "penstock"}:
+            raise
+        raise ConfigError(
+            f"{package} is not installed, which pipelines need: pip install 'penstock[spark]'"
+        ) from error

@@ -1,0 +1,123 @@
+"""`penstock sql`: questions about topics, answered by Spark."""
+
+import csv
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from penstock.cli.output import print_table
+from penstock.cli.pipeline import stoppable, told_failures
+from penstock.cli.remote import Remote, remote
+from penstock.cli.spark import spark_part
+from penstock.client.cluster import Client
+from penstock.errors import ConfigError
+from penstock.spark.pipeline.flow_spec import FORMATS
+from penstock.spark.pipeline.settings import pairs
+
+
+@click.command()
+@click.argument("query")
+@remote
+@click.option("--follow", is_flag=True, help="Go on with what comes until Ctrl-C.")
+@click.option(
+    "--values",
+    "format_name",
+    type=click.Choice(FORMATS),
+    help="What values are. [JSON if they look like it, else text]",
+)
+@click.option("--schema", help="Of the values: 'id int, name string', or Avro's in JSON.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "json", "csv", "parquet"]),
+    default="table",
+    show_default=True,
+)
+@click.option("--output", "path", metavar="FOLDER", help="Where parquet goes.")
+@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
+@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark.")
+def sql(
+    query: str,
+    remote: Remote,
+    follow: bool,
+    format_name: str | None,
+    schema: str | None,
+    output: str,
+    path: str | None,
+    master: str,
+    conf: tuple[str, ...],
+) -> None:
+    """Ask topics a question in SQL: penstock sql 'select * from `my-topic` limit 10'.
+
+    Columns are the fields of values, then key, value, topic, partition, offset and timestamp of
+    the record, and _error where a value could not be read.
+    """
+    if (output == "parquet") != (path is not None):
+        raise click.UsageError("--format parquet and --output belong together")
+    if output == "parquet" and follow:
+        raise click.UsageError("--follow prints rows: for files, use a pipeline")
+    settings = pairs(conf, "--conf")
+    if schema is not None and format_name is None:
+        raise click.UsageError("--schema needs --values")
+
+    async def names(client: Client) -> list[str]:
+        return [each.name for each in await client.topics(None)]
+
+    known = remote.run(names)
+    question = spark_part("question")
+    topics = spark_part("topic_view").mentioned(query, known)
+    if not topics:
+        raise ConfigError(
+            f"the query names no topic; there are {', '.join(sorted(known)) or 'none'}"
+        )
+    with told_failures(), stoppable():
+        question.answer(
+            question.Question(
+                query=query,
+                topics=topics,
+                bootstrap=remote.bootstrap,
+                master=master,
+                conf=settings,
+                value_format=None if format_name is None else (format_name, schema),
+                follow=follow,
+                parquet=path,
+            ),
+            Printer(output).emit,
+        )
+
+
+class Printer:
+    """An answer on standard output."""
+
+    def __init__(self, output: str) -> None:
+        self._output, self._begun = output, False
+
+    def emit(self, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+        match self._output:
+            case "json":
+                for row in rows:
+                    click.echo(msgspec.json.encode(row, enc_hook=str))
+            case "csv":
+                writer = csv.writer(sys.stdout)
+                if not self._begun:
+                    writer.writerow(columns)
+                writer.writerows([text(row[each]) for each in columns] for row in rows)
+                sys.stdout.flush()
+            case _:
+                print_table(columns, [[text(row[each]) for each in columns] for row in rows])
+        self._begun = True
+
+
+def text(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case dict() | list():
+            return msgspec.json.encode(value, enc_hook=str).decode()
+        case bytes():
+            return value.decode(errors="replace")
+        case _:
+            return str(value)

@@ -1,0 +1,1 @@
+"""Sources and sinks of pipelines beside topics: growing files, tables of databases."""

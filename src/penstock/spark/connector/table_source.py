@@ -1,0 +1,280 @@
+"""`penstock_table`: a table of a database as a stream of new rows, and as a sink that upserts."""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+import sqlalchemy as sa
+from pyspark.sql import Row
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+from sqlalchemy.exc import SQLAlchemyError
+
+from penstock.errors import ConfigError
+from penstock.spark.connector.refused_row import RefusedRow, send
+from penstock.spark.connector.table import (
+    as_spark,
+    columns_ddl,
+    engine_of,
+    kind_of,
+    table_of,
+    upsert,
+)
+from penstock.spark.options import TAKEN, Options, Use
+
+OWN: Final = ("url", "table", "increasing", "key", "deadLetters", "bootstrap")
+FROM_SPARK: Final = ("checkpointLocation", "path", "queryName", "outputMode")
+"""What Spark hands on of a query's own settings."""
+KNOWN: Final[Mapping[str, Use]] = dict.fromkeys((*OWN, *FROM_SPARK), TAKEN)
+ROWS_AT_ONCE: Final = 500
+
+
+class TableSource(DataSource):
+    """Options: url, table; `increasing`, the column that a stream follows; `key` of an upsert."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "penstock_table"
+
+    def schema(self) -> str:
+        options = self._checked()
+        engine = engine_of(options.required("url"))
+        return columns_ddl(table_of(engine, options.required("table")))
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+        options = self._checked()
+        return TableReader(options.required("url"), options.required("table"))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
+        options = self._checked()
+        return TableFollower(
+            options.required("url"), options.required("table"), options.required("increasing")
+        )
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's
+        if overwrite:
+            raise ConfigError(
+                "a table is not overwritten: use mode append, rows of a key replace it"
+            )
+        return TableWriter(self._upsert(schema))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: FBT001, ARG002, N802
+        return TableStreamWriter(self._upsert(schema))
+
+    def _checked(self) -> Options:
+        options = Options(self.options)
+        options.warnings(KNOWN)
+        return options
+
+    def _upsert(self, schema: StructType) -> "Upsert":
+        options = self._checked()
+        key = tuple(each.strip() for each in options.required("key").split(","))
+        for each in key:
+            if each not in schema.names:
+                raise ConfigError(f"option key: the rows have no column {each}")
+        made = Upsert(
+            options.required("url"),
+            options.required("table"),
+            key,
+            tuple(schema.names),
+            options.optional("deadLetters"),
+            options.text("bootstrap"),
+        )
+        made.check()
+        return made
+
+
+@dataclass(frozen=True)
+class TableReader(DataSourceReader):
+    """The whole table, in one task."""
+
+    url: str
+    table: str
+
+    def partitions(self) -> list[InputPartition]:
+        return [InputPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:  # noqa: ARG002
+        engine = engine_of(self.url)
+        table = table_of(engine, self.table)
+        yield from _rows(engine, table, sa.select(table))
+
+
+class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Rows in the order of a column that only grows: a number, a time or a text.
+
+    A row that becomes visible after one with a higher value was read is never seen: the database's
+    transactions must end in the order of that column, or be over before the table is looked at.
+    """
+
+    def __init__(self, url: str, table: str, increasing: str) -> None:
+        self._url, self._table, self._increasing = url, table, increasing
+        self._target: dict[str, Any] | None = None
+        found = table_of(engine_of(url), table)
+        if increasing not in found.columns:
+            names = ", ".join(each.name for each in found.columns)
+            raise ConfigError(f"option increasing: no column {increasing}; there are {names}")
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        return {"after": None}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        self._target = self._highest()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
+        found = self._target if self._target is not None else self._highest()
+        return start if found["after"] is None else found
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        return [InputPartition((start["after"], end["after"]))] if start != end else []
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        after, until = partition.value
+        engine = engine_of(self._url)
+        table = table_of(engine, self._table)
+        column = table.columns[self._increasing]
+        wanted = sa.select(table).where(column <= _value(column, until)).order_by(column)
+        if after is not None:
+            wanted = wanted.where(column > _value(column, after))
+        yield from _rows(engine, table, wanted)
+
+    def _highest(self) -> dict[str, Any]:
+        engine = engine_of(self._url)
+        column = table_of(engine, self._table).columns[self._increasing]
+        with engine.connect() as connection:
+            highest = connection.execute(sa.select(sa.func.max(column))).scalar()
+        return {"after": msgspec.to_builtins(highest)}
+
+
+def _value(column: sa.Column[Any], told: Any) -> Any:
+    """What a checkpoint says, as the column's own type."""
+    kind = {"timestamp": dt.datetime, "date": dt.date}.get(kind_of(column))
+    return told if kind is None else msgspec.convert(told, kind)
+
+
+def _rows(engine: sa.Engine, table: sa.Table, wanted: Any) -> Iterator[tuple[Any, ...]]:
+    kinds = [as_spark(kind_of(each)) for each in table.columns]
+    with engine.connect().execution_options(stream_results=True) as connection:
+        for row in connection.execute(wanted):
+            yield tuple(kind(value) for kind, value in zip(kinds, row, strict=True))
+
+
+@dataclass
+class Upserted(WriterCommitMessage):
+    """How many rows a task wrote, and how many the database refused."""
+
+    rows: int
+    refused: int
+
+
+@dataclass(frozen=True)
+class Upsert:
+    """What a task does with its rows. Written twice they are the same: a retry does no harm."""
+
+    url: str
+    table: str
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    dead_letters: str | None
+    bootstrap: str
+
+    def check(self) -> None:
+        found = table_of(engine_of(self.url), self.table)
+        missing = [each for each in self.columns if each not in found.columns]
+        if missing:
+            raise ConfigError(f"table {self.table} has no column {', '.join(missing)}")
+        if self.dead_letters is not None and not self.bootstrap:
+            raise ConfigError("option bootstrap: needed with deadLetters")
+
+    def write(self, rows: Iterator[Row]) -> Upserted:
+        engine = engine_of(self.url)
+        statement = upsert(engine, table_of(engine, self.table), self.key, self.columns)
+        written, refused = 0, []
+        with engine.connect() as connection:
+            for some in _chunks(rows):
+                bad = self._write(connection, statement, some)
+                written += len(some) - len(bad)
+                refused += bad
+        if refused and self.dead_letters is not None:
+            send(refused, self.bootstrap, self.dead_letters)
+        return Upserted(written, len(refused))
+
+    def _write(
+        self, connection: sa.Connection, statement: Any, rows: list[Any]
+    ) -> list[RefusedRow]:
+        """All in a transaction; if that fails, one by one, to find out which are to blame."""
+        try:
+            with connection.begin():
+                connection.execute(statement, rows)
+        except SQLAlchemyError:
+            refused = []
+            for each in rows:
+                try:
+                    with connection.begin():
+                        connection.execute(statement, [each])
+                except sa.exc.DBAPIError as error:
+                    if error.connection_invalidated or isinstance(error, sa.exc.OperationalError):
+                        raise  # the database, not the row
+                    reason = f"table {self.table} refused the row: {error.orig}"
+                    if self.dead_letters is None:
+                        raise ConfigError(
+                            f"{reason}; deadLetters names a topic for such"
+                        ) from error
+                    refused.append(RefusedRow(each, reason))
+            return refused
+        return []
+
+
+def _chunks(rows: Iterator[Row]) -> Iterator[list[dict[str, Any]]]:
+    some: list[dict[str, Any]] = []
+    for each in rows:
+        some.append(each.asDict())
+        if len(some) == ROWS_AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+@dataclass(frozen=True)
+class TableWriter(DataSourceWriter):
+    """A batch."""
+
+    upsert: Upsert
+
+    def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
+        return self.upsert.write(iterator)
+
+
+@dataclass(frozen=True)
+class TableStreamWriter(DataSourceStreamWriter):
+    """A stream."""
+
+    upsert: Upsert
+
+    def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
+        return self.upsert.write(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Tasks have written."""
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """What is written stays, and is written again."""

@@ -1,0 +1,1 @@
+"""Pipelines: projects of Spark Declarative Pipelines, and what Penstock adds to them."""

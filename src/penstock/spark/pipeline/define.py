@@ -1,0 +1,179 @@
+"""What the Python files of a project import: topics in a line, and expectations of rows.
+
+from pyspark import pipelines as dp
+from penstock.spark.pipeline.define import expect_or_drop, read_topic, topic_sink
+
+@dp.table
+@expect_or_drop("known status", "status between 100 and 599", dead_letters="access-log-dead")
+def requests():
+    return read_topic("access-log", format="access-log")
+"""
+
+import functools
+import os
+import re
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import Final
+
+from pyspark import pipelines as dp
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from penstock.errors import ConfigError
+from penstock.spark.pipeline.dead_letter import dead_records, dead_rows
+from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, kept
+from penstock.spark.pipeline.project import DEFAULT_BOOTSTRAP
+from penstock.spark.pipeline.record import as_records
+from penstock.spark.pipeline.value_format import (
+    ERROR,
+    ValueFormat,
+    all_readable,
+    parsed,
+    unreadable,
+    with_fields,
+)
+
+Query = Callable[[], DataFrame]
+BOOTSTRAP: Final = "kafka.bootstrap.servers"
+_aside: ContextVar[bool] = ContextVar("aside", default=False)
+"""Whether a query is asked for by the flow of its dead letters: that one reads the same source
+again, and two that commit to one group would move it back and forth.
+"""
+
+
+def bootstrap() -> str:
+    """The brokers of this run: `penstock pipeline run --bootstrap`, or PENSTOCK_BOOTSTRAP."""
+    return os.environ.get("PENSTOCK_BOOTSTRAP") or DEFAULT_BOOTSTRAP
+
+
+def topic_source(
+    topic: str,
+    *,
+    format: str | None = None,  # noqa: A002 - Spark's word for it
+    schema: str | None = None,
+    group: str | None = None,
+    dead_letters: str | None = None,
+    **options: str,
+) -> Query:
+    """Declare a topic as a source, outside of any query; calling the result inside one gives its
+    stream of records from the first on or, with a format, of their values' fields.
+
+    Values that the format cannot read go to the topic `dead_letters`; without one they end the
+    run, as nothing may vanish. `group` shows the progress to all of Kafka's tools.
+    """
+    value_format = None if format is None else ValueFormat(format, schema)
+
+    def records() -> DataFrame:
+        reader = _session().readStream.format("penstock").option(BOOTSTRAP, bootstrap())
+        reader = reader.options(**{"subscribe": topic, "startingOffsets": "earliest", **options})
+        if group is not None and not _aside.get():
+            reader = reader.option("groupId", group)
+        return reader.load()
+
+    if value_format is None:
+        return records
+    read = partial(_read, records, value_format)
+    if dead_letters is None:
+        return lambda: with_fields(all_readable(read()))
+    name = re.sub(r"\W", "_", topic)
+    _to_dead_letters(
+        f"{name}_unreadable",
+        dead_letters,
+        lambda: dead_records(unreadable(read()), F.col(ERROR), name),
+    )
+    return lambda: with_fields(read())
+
+
+def _read(records: Query, value_format: ValueFormat) -> DataFrame:
+    return parsed(records(), value_format)
+
+
+def read_batch(topic: str, **options: str) -> DataFrame:
+    """All records that a topic holds now, for materialized views."""
+    reader = _session().read.format("penstock").option(BOOTSTRAP, bootstrap())
+    return reader.options(**{"subscribe": topic, **options}).load()
+
+
+def stream_of(name: str) -> DataFrame:
+    """The rows of a view or a table of this project, as they come."""
+    return _session().readStream.table(name)
+
+
+def topic_sink(name: str, topic: str, **options: str) -> None:
+    """A sink for append flows; it wants a column `value`, and takes `key` and `headers`."""
+    dp.create_sink(name, "penstock", {BOOTSTRAP: bootstrap(), "topic": topic, **options})
+
+
+def to_topic(topic: str, *, key: str | None = None, **options: str) -> Callable[[Query], None]:
+    """Decorate a query whose rows go to a topic, as JSON."""
+
+    def declared(query: Query) -> None:
+        name = f"{query.__name__}_sink"
+        topic_sink(name, topic, **options)
+
+        @dp.append_flow(target=name, name=query.__name__)
+        def flow() -> DataFrame:
+            return as_records(query(), [key] if key else [])
+
+    return declared
+
+
+def expect(name: str, condition: str) -> Callable[[Query], Query]:
+    """Count the rows that break it, and keep them."""
+    return _expected(Expectation(name, condition, Otherwise.KEEP), None)
+
+
+def expect_or_drop(
+    name: str, condition: str, *, dead_letters: str | None = None
+) -> Callable[[Query], Query]:
+    """Drop the rows that break it, into a dead-letter topic if one is named; count them."""
+    return _expected(Expectation(name, condition, Otherwise.DROP), dead_letters)
+
+
+def expect_or_fail(name: str, condition: str) -> Callable[[Query], Query]:
+    """End the run at the first row that breaks it."""
+    return _expected(Expectation(name, condition, Otherwise.FAIL), None)
+
+
+def _expected(expectation: Expectation, dead_letters: str | None) -> Callable[[Query], Query]:
+    def decorated(query: Query) -> Query:
+        if not callable(query):
+            raise ConfigError(
+                f"expectation {expectation.name!r}: put it under @dp.table, next to the function"
+            )
+        if dead_letters is not None:
+            name = f"{query.__name__}_{expectation.slug}"
+            _to_dead_letters(
+                name,
+                dead_letters,
+                lambda: dead_rows(
+                    broken(query(), expectation), F.lit(expectation.reason), query.__name__
+                ),
+            )
+
+        @functools.wraps(query)
+        def checked() -> DataFrame:
+            return kept(query(), expectation)
+
+        return checked
+
+    return decorated
+
+
+def _to_dead_letters(name: str, topic: str, query: Query) -> None:
+    sink = f"{name}_dead_letters"
+    topic_sink(sink, topic)
+
+    @dp.append_flow(target=sink, name=f"{name}_to_dead_letters")
+    def flow() -> DataFrame:
+        token = _aside.set(True)
+        try:
+            return query()
+        finally:
+            _aside.reset(token)
+
+
+def _session() -> SparkSession:
+    return SparkSession.active()

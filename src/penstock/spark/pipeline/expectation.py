@@ -1,0 +1,76 @@
+"""Expectations of data: rows that break one are counted, dropped, or end the run."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from penstock.errors import ConfigError
+
+
+class Otherwise(StrEnum):
+    """What happens to a row that breaks an expectation."""
+
+    KEEP = "keep"
+    DROP = "drop"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A condition in SQL that each row fulfils. One that is null for a row is broken by it."""
+
+    name: str
+    condition: str
+    otherwise: Otherwise = Otherwise.KEEP
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.condition:
+            raise ConfigError("an expectation needs a name and a condition")
+
+    @property
+    def slug(self) -> str:
+        return re.sub(r"\W+", "_", self.name).strip("_").lower() or "expectation"
+
+    @property
+    def broken(self) -> Column:
+        return ~F.coalesce(F.expr(self.condition).cast("boolean"), ~true())
+
+    @property
+    def reason(self) -> str:
+        return f"expectation {self.name!r} is broken: {self.condition}"
+
+
+def true() -> Column:
+    return F.expr("true")
+
+
+def kept(rows: DataFrame, expectation: Expectation) -> DataFrame:
+    """The rows that go on. How many broke it is in the progress, as an observed metric."""
+    match expectation.otherwise:
+        case Otherwise.FAIL:
+            text = F.concat(
+                F.lit(f"{expectation.reason}; the row: "),
+                F.to_json(F.struct("*")),
+            )
+            return rows.where(
+                F.when(expectation.broken, F.raise_error(text).cast("boolean")).otherwise(true())
+            )
+        case Otherwise.DROP:
+            return observed(rows, expectation).where(~expectation.broken)
+        case Otherwise.KEEP:
+            return observed(rows, expectation)
+
+
+def broken(rows: DataFrame, expectation: Expectation) -> DataFrame:
+    return rows.where(expectation.broken)
+
+
+def observed(rows: DataFrame, expectation: Expectation) -> DataFrame:
+    return rows.observe(
+        f"expect:{expectation.slug}",
+        F.count(F.lit(1)).alias("rows"),
+        F.count_if(expectation.broken).alias("broken"),
+    )

@@ -1,0 +1,139 @@
+"""A flow of `penstock.yml` as queries of Structured Streaming: its rows, and its dead letters."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from penstock.errors import ConfigError
+from penstock.spark.pipeline.dead_letter import dead_records, dead_rows
+from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, kept
+from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
+from penstock.spark.pipeline.project import user_path, user_url
+from penstock.spark.pipeline.record import as_records, with_key
+from penstock.spark.pipeline.value_format import (
+    ERROR,
+    RECORD,
+    ValueFormat,
+    all_readable,
+    parsed,
+    unreadable,
+    with_fields,
+)
+
+BOOTSTRAP = "kafka.bootstrap.servers"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What flows of a project share."""
+
+    bootstrap: str
+    directory: Path
+    storage: str
+    trigger: dict[str, Any]
+
+
+def start_flow(spark: SparkSession, flow: FlowSpec, place: Place) -> list[StreamingQuery]:
+    """Start its query, and one more for each kind of row that it turns away."""
+    rows, letters = _checked(flow, _read(spark, flow.source, place))
+    if flow.sql is not None:
+        rows = spark.sql(flow.sql, source=rows)
+    writer = _writer(rows, flow.to, place)
+    if flow.to.table is not None and flow.dead_letters is not None:
+        writer = writer.options(deadLetters=flow.dead_letters, bootstrap=place.bootstrap)
+    queries = [_start(writer, flow.name, place)]
+    for kind, bad in letters.items():
+        name = f"{flow.name}.{kind}"
+        to = To(topic=flow.dead_letters)
+        queries.append(_start(_writer(bad, to, place), name, place))
+    return queries
+
+
+def _read(spark: SparkSession, source: From, place: Place) -> DataFrame:
+    if source.topic is not None:
+        options = {"subscribe": source.topic, "startingOffsets": "earliest"}
+        if source.group is not None:
+            options["groupId"] = source.group
+        reader = spark.readStream.format("penstock").option(BOOTSTRAP, place.bootstrap)
+        return reader.options(**options | source.options).load()
+    if source.files is not None:
+        reader = spark.readStream.format("penstock_files").options(**source.options)
+        return reader.option("path", user_path(place.directory, source.files)).load()
+    assert source.table is not None
+    assert source.url is not None
+    assert source.increasing is not None
+    return (
+        spark.readStream.format("penstock_table")
+        .options(
+            url=user_url(place.directory, source.url),
+            table=source.table,
+            increasing=source.increasing,
+        )
+        .options(**source.options)
+        .load()
+    )
+
+
+def _checked(flow: FlowSpec, rows: DataFrame) -> tuple[DataFrame, dict[str, DataFrame]]:
+    """The rows that go on, and dead letters by kind. A row has one reason: the first."""
+    letters: dict[str, DataFrame] = {}
+    if flow.source.format is not None:
+        read = parsed(rows, ValueFormat(flow.source.format, flow.source.schema))
+        if flow.dead_letters is None:
+            read = all_readable(read)
+        else:
+            letters["unreadable"] = dead_records(unreadable(read), F.col(ERROR), flow.name)
+        rows = with_fields(read, with_record=True)
+    for each in flow.expect:
+        expectation = Expectation(each.name, each.condition, Otherwise(each.otherwise))
+        if expectation.otherwise is Otherwise.DROP and flow.dead_letters is not None:
+            bad, reason = broken(rows, expectation), F.lit(expectation.reason)
+            dead = dead_records if RECORD in rows.columns else dead_rows
+            letters[expectation.slug] = dead(bad, reason, flow.name)
+        rows = kept(rows, expectation)
+    return rows, letters
+
+
+def _writer(rows: DataFrame, to: To, place: Place) -> DataStreamWriter:
+    rows = rows.drop(RECORD)
+    if to.topic is not None:
+        made = with_key if "value" in rows.columns else as_records
+        writer = made(rows, to.keys).writeStream.format("penstock")
+        return writer.options(**{BOOTSTRAP: place.bootstrap, "topic": to.topic} | to.options)
+    files = to.parquet or to.delta
+    if files is not None:
+        _check_columns("partition_by", to.partition_by, rows)
+        writer = rows.writeStream.format("parquet" if to.parquet else "delta")
+        writer = writer.option("path", user_path(place.directory, files)).options(**to.options)
+        return writer.partitionBy(*to.partition_by) if to.partition_by else writer
+    assert to.table is not None
+    assert to.url is not None
+    _check_columns("key", to.keys, rows)
+    writer = rows.writeStream.format("penstock_table").options(**to.options)
+    return writer.options(
+        url=user_url(place.directory, to.url), table=to.table, key=",".join(to.keys)
+    )
+
+
+def _check_columns(setting: str, names: list[str], rows: DataFrame) -> None:
+    missing = [each for each in names if each not in rows.columns]
+    if missing:
+        raise ConfigError(
+            f"to.{setting}: no column {', '.join(missing)}; there are {', '.join(rows.columns)}"
+        )
+
+
+def _start(writer: DataStreamWriter, name: str, place: Place) -> StreamingQuery:
+    checkpoint = f"{place.storage.rstrip('/')}/flows/{name}"
+    return (
+        writer.queryName(name)
+        .option("checkpointLocation", checkpoint)
+        .outputMode("append")
+        .trigger(**place.trigger)
+        .start()
+    )

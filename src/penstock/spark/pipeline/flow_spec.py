@@ -1,0 +1,122 @@
+"""Flows as `penstock.yml` tells them: from somewhere, by some SQL, to somewhere."""
+
+import re
+from typing import Final
+
+import msgspec
+
+from penstock.errors import ConfigError
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+SOURCES: Final = ("topic", "files", "table")
+SINKS: Final = ("topic", "parquet", "delta", "table")
+FORMATS: Final = ("json", "avro", "csv", "text", "access-log")
+NEED_SCHEMA: Final = ("json", "avro", "csv")
+OTHERWISE: Final = ("keep", "drop", "fail")
+
+
+class From(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Exactly one of topic, files and table."""
+
+    topic: str | None = None
+    files: str | None = None
+    table: str | None = None
+    url: str | None = None
+    increasing: str | None = None
+    format: str | None = None
+    schema: str | None = None
+    group: str | None = None
+    options: dict[str, str] = {}
+
+
+class To(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Exactly one of topic, parquet, delta and table."""
+
+    topic: str | None = None
+    parquet: str | None = None
+    delta: str | None = None
+    table: str | None = None
+    url: str | None = None
+    key: str | list[str] | None = None
+    partition_by: list[str] = []
+    options: dict[str, str] = {}
+
+    @property
+    def keys(self) -> list[str]:
+        return [self.key] if isinstance(self.key, str) else list(self.key or [])
+
+
+class Expect(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A condition of each row, and what becomes of those that break it."""
+
+    name: str
+    condition: str
+    otherwise: str = "drop"
+
+
+class FlowSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={"source": "from"}):
+    """One flow."""
+
+    name: str
+    source: From
+    to: To
+    sql: str | None = None
+    expect: list[Expect] = []
+    dead_letters: str | None = None
+
+
+def check_flow(flow: FlowSpec) -> None:
+    """Whatever can be seen to be wrong before Spark starts."""
+    if not _NAME.fullmatch(flow.name):
+        raise ConfigError("its name may have letters, digits, dots, dashes and underscores")
+    source, to = flow.source, flow.to
+    _one_of("from", source, SOURCES)
+    _one_of("to", to, SINKS)
+    _check_format(source)
+    _only_with(source.table, {"url": source.url, "increasing": source.increasing}, "from.table")
+    _only_with(to.table, {"url": to.url}, "to.table")
+    if to.table and not to.key:
+        raise ConfigError("to.key: a table needs the columns that name a row, for the upsert")
+    if to.partition_by and not (to.parquet or to.delta):
+        raise ConfigError("to.partition_by: only files are partitioned; a topic goes by its key")
+    if source.group and not source.topic:
+        raise ConfigError("from.group: only a topic's progress is kept in a group")
+    if flow.sql is not None and "{source}" not in flow.sql:
+        raise ConfigError("sql: must read from {source}, such as: select * from {source}")
+    for each in flow.expect:
+        if each.otherwise not in OTHERWISE:
+            raise ConfigError(
+                f"expect {each.name!r}: otherwise {each.otherwise!r} is none of "
+                f"{', '.join(OTHERWISE)}"
+            )
+
+
+def _one_of(where: str, what: From | To, names: tuple[str, ...]) -> None:
+    given = [name for name in names if getattr(what, name) is not None]
+    if len(given) != 1:
+        said = " and ".join(given) or "none"
+        raise ConfigError(f"{where}: needs one of {', '.join(names)}; {said} is given")
+
+
+def _check_format(source: From) -> None:
+    if source.format is None:
+        if source.schema is not None:
+            raise ConfigError("from.schema: needs a format that it belongs to")
+        return
+    if source.table is not None:
+        raise ConfigError("from.format: a table has columns already")
+    if source.format not in FORMATS:
+        raise ConfigError(f"from.format: {source.format!r} is none of {', '.join(FORMATS)}")
+    if source.format in NEED_SCHEMA and not source.schema:
+        raise ConfigError(f"from.schema: {source.format} needs one, such as 'id int, name string'")
+    if source.format not in NEED_SCHEMA and source.schema:
+        raise ConfigError(f"from.schema: {source.format} has columns of its own")
+
+
+def _only_with(owner: str | None, parts: dict[str, str | None], name: str) -> None:
+    for part, value in parts.items():
+        where = f"{name.partition('.')[0]}.{part}"
+        if owner is None and value is not None:
+            raise ConfigError(f"{where}: belongs to {name}")
+        if owner is not None and value is None:
+            raise ConfigError(f"{where}: {name} needs it")

@@ -1,0 +1,156 @@
+"""A project on disk: Spark's `spark-pipeline.yml`, and beside it `penstock.yml` with flows."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from penstock.errors import ConfigError
+from penstock.spark.pipeline.flow_spec import FlowSpec, check_flow
+
+T = TypeVar("T")
+_TABLE: Final = re.compile(r"\.table\b|materialized.view|streaming.table", re.IGNORECASE)
+SPEC_NAMES: Final = ("spark-pipeline.yml", "spark-pipeline.yaml")
+OWN_NAME: Final = "penstock.yml"
+DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
+
+
+class Glob(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Which files."""
+
+    include: str
+
+
+class Library(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Files with definitions, in Python or SQL."""
+
+    glob: Glob
+
+
+class SparkSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The file as Spark defines it; a relative `storage` is meant from the project's folder."""
+
+    name: str
+    storage: str
+    catalog: str | None = None
+    database: str | None = None
+    schema: str | None = None
+    configuration: dict[str, str] = {}
+    libraries: list[Library] = []
+
+
+class OwnSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What Penstock adds."""
+
+    bootstrap: str | None = None
+    flows: list[FlowSpec] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Both files, read and checked."""
+
+    directory: Path
+    spec_path: Path
+    spec: SparkSpec
+    own: OwnSpec
+
+    @property
+    def storage(self) -> str:
+        """An absolute address, as Spark asks for."""
+        storage = self.spec.storage
+        return storage if "://" in storage else (self.directory / storage).absolute().as_uri()
+
+    def makes_tables(self) -> bool:
+        """Whether any definition looks as if it did; a catalog that is not needed costs seconds."""
+        return any(
+            _TABLE.search(path.read_text(errors="replace"))
+            for library in self.spec.libraries
+            for path in _files(self.directory, library.glob.include)
+        )
+
+    def bootstrap(self, given: str | None, environment: Mapping[str, str]) -> str:
+        return (
+            given
+            or environment.get("PENSTOCK_BOOTSTRAP")
+            or self.own.bootstrap
+            or DEFAULT_BOOTSTRAP
+        )
+
+
+def load_project(directory: Path) -> Project:
+    """Read a project; `directory` may also be its spec file."""
+    if directory.is_file():
+        directory, spec_path = directory.parent, directory
+    else:
+        found = [directory / each for each in SPEC_NAMES if (directory / each).is_file()]
+        if not found:
+            raise ConfigError(
+                f"{directory}: no {SPEC_NAMES[0]} there; `penstock pipeline init` makes a project"
+            )
+        if len(found) > 1:
+            raise ConfigError(f"{directory}: has {' and '.join(SPEC_NAMES)}; keep one of them")
+        (spec_path,) = found
+    spec = _decoded(spec_path, SparkSpec)
+    for each in spec.libraries:
+        _check_glob(spec_path, each.glob.include)
+    own_path = directory / OWN_NAME
+    empty = not own_path.is_file() or not own_path.read_bytes().strip()
+    own = OwnSpec() if empty else _decoded(own_path, OwnSpec)
+    _check_flows(own_path, own.flows)
+    if not spec.libraries and not own.flows:
+        raise ConfigError(f"{spec_path}: nothing to run: no libraries, and no flows in {OWN_NAME}")
+    return Project(directory, spec_path, spec, own)
+
+
+def _decoded(path: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.yaml.decode(path.read_bytes(), type=kind)
+    except ImportError as error:
+        raise ConfigError("YAML is read by PyYAML: pip install 'penstock[spark]'") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        text = str(error).replace("Object", "the file").replace("`$.", "`")
+        raise ConfigError(f"{path}: {text}") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+
+
+def _check_glob(path: Path, include: str) -> None:
+    """The two forms that Spark takes, told before Spark is started."""
+    folder = include.removesuffix("/**")
+    if any(sign in folder for sign in "*?["):
+        raise ConfigError(f"{path}: libraries: {include!r} is neither a file nor FOLDER/**")
+
+
+def _files(directory: Path, include: str) -> list[Path]:
+    pattern = f"{include}/*" if include.endswith("/**") else include
+    return [each for each in directory.glob(pattern) if each.suffix in {".py", ".sql"}]
+
+
+def _check_flows(path: Path, flows: list[FlowSpec]) -> None:
+    seen: set[str] = set()
+    for flow in flows:
+        if flow.name in seen:
+            raise ConfigError(f"{path}: two flows are named {flow.name!r}")
+        seen.add(flow.name)
+        try:
+            check_flow(flow)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: flow {flow.name!r}: {error}") from error
+
+
+def user_path(directory: Path, path: str) -> str:
+    """A path of a flow: an address of any file system as it is, others from the project."""
+    return path if "://" in path else os.path.abspath(directory / path)  # noqa: PTH100 - links stay
+
+
+def user_url(directory: Path, url: str) -> str:
+    """A database: SQLite's file is meant from the project, like all paths of a flow."""
+    scheme, file = "sqlite:///", url.removeprefix("sqlite:///")
+    if not url.startswith(scheme) or file.startswith("/"):
+        return url
+    return scheme + user_path(directory, file)

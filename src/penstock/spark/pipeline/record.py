@@ -1,0 +1,30 @@
+"""Rows as records: what a topic's key and value are made of."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+
+def as_records(rows: DataFrame, key: Sequence[str]) -> DataFrame:
+    """The columns as a JSON object. The key is a column's text; of several, a JSON object of
+    them, so that no two keys look alike.
+    """
+    value = F.to_json(F.struct("*")).alias("value")
+    return rows.select(*_key(key), value)
+
+
+def with_key(rows: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Rows that are records already, under another key if one is named."""
+    if not key:
+        return rows
+    (named,) = _key(key)
+    return rows.withColumn("key", named)
+
+
+def _key(key: Sequence[str]) -> list[Column]:
+    if not key:
+        return []
+    if len(key) == 1:
+        return [F.col(f"`{key[0]}`").cast("string").alias("key")]
+    return [F.to_json(F.struct(*(F.col(f"`{each}`") for each in key))).alias("key")]

@@ -1,0 +1,142 @@
+"""A run of a project: its flows as queries, its definitions by Spark's engine, until it is done
+or stopped.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.spark.pipeline.declared import update
+from penstock.spark.pipeline.engine import Engine, local_engine, remote_engine
+from penstock.spark.pipeline.failure import PipelineFailed, first_lines
+from penstock.spark.pipeline.flow import Place, start_flow
+from penstock.spark.pipeline.progress import Progress, progress
+from penstock.spark.pipeline.project import Project
+from penstock.spark.pipeline.settings import catalog_settings, spark_settings
+
+STEP_S = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """How a project is run."""
+
+    project: Project
+    bootstrap: str
+    master: str = "local[*]"
+    remote: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    follow: bool = False
+    interval_s: float = 5.0
+    full_refresh: tuple[str, ...] = ()
+    full_refresh_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Who hears of a run: each micro-batch, and what else there is to say."""
+
+    progress: Callable[[Progress], None]
+    message: Callable[[str], None]
+
+
+def validate(run: Run, told: Told) -> None:
+    """Have Spark look at the definitions without running them; flows were checked when read."""
+    with _engine(run, told) as engine:
+        if run.project.spec.libraries:
+            update(engine.spark, run.project, told.message, dry=True)
+
+
+def run_project(run: Run, told: Told) -> None:
+    """Run until everything that the sources hold is processed or, following, until it is stopped:
+    that is, until the caller's signal handler raises something.
+    """
+    with _engine(run, told) as engine:
+        told.message(f"Spark {engine.spark.version} is ready at {run.remote or run.master}")
+        queries = _started(engine.spark, run)
+        try:
+            _declared(engine.spark, run, told, queries)
+            while any(each.isActive for each in queries):
+                _check(queries)
+                time.sleep(STEP_S)
+            _check(queries)
+        finally:
+            for each in queries:
+                each.stop()
+            if not engine.is_driver:
+                _tell_last(queries, told)
+
+
+def _engine(run: Run, told: Told) -> AbstractContextManager[Engine]:
+    os.environ["PENSTOCK_BOOTSTRAP"] = run.bootstrap  # where definitions find it
+    if run.remote is not None:
+        return remote_engine(run.remote)
+    spec = run.project.spec
+    own = catalog_settings(run.project.storage, remembers=run.project.makes_tables())
+    settings = spark_settings(spec.name, run.master, own | spec.configuration, run.conf)
+    return local_engine(settings, lambda event: told.progress(progress(event)))
+
+
+def _started(spark: SparkSession, run: Run) -> list[StreamingQuery]:
+    place = Place(run.bootstrap, run.project.directory, run.project.storage, _trigger(run))
+    queries: list[StreamingQuery] = []
+    for flow in run.project.own.flows:
+        try:
+            queries += start_flow(spark, flow, place)
+        except PySparkException as error:
+            raise PipelineFailed(f"flow {flow.name!r}: {first_lines(str(error))}") from error
+    return queries
+
+
+def _trigger(run: Run) -> dict[str, Any]:
+    if not run.follow:
+        return {"availableNow": True}
+    return {"processingTime": f"{round(run.interval_s * 1000)} milliseconds"}
+
+
+def _declared(spark: SparkSession, run: Run, told: Told, queries: list[StreamingQuery]) -> None:
+    """Spark updates what is declared once per call: following means to call again and again."""
+    if not run.project.spec.libraries:
+        return
+    refresh, refresh_all = run.full_refresh, run.full_refresh_all
+    for _ in _rounds(run):
+        update(
+            spark,
+            run.project,
+            told.message,
+            full_refresh=refresh,
+            full_refresh_all=refresh_all,
+        )
+        refresh, refresh_all = (), False
+        _check(queries)
+
+
+def _rounds(run: Run) -> Iterator[None]:
+    while True:
+        began = time.monotonic()
+        yield
+        if not run.follow:
+            return
+        time.sleep(max(0.0, began + run.interval_s - time.monotonic()))
+
+
+def _check(queries: list[StreamingQuery]) -> None:
+    for each in queries:
+        error = each.exception()
+        if error is not None:
+            raise PipelineFailed(f"flow {each.name!r}: {first_lines(str(error))}")
+
+
+def _tell_last(queries: list[StreamingQuery], told: Told) -> None:
+    """Where the driver is another process, at least what the queries ended with."""
+    for each in queries:
+        last: Any = each.lastProgress
+        if last is not None:
+            told.progress(progress(last if isinstance(last, dict) else last.__dict__))

@@ -1,0 +1,71 @@
+"""The settings of a pipeline's Spark: our defaults, the project's, the caller's; the last wins."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+
+from penstock.errors import ConfigError
+
+DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.streaming.stopTimeout": "30000",
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
+LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""For a driver whose executors are on this machine: nobody else needs to reach it."""
+
+
+def spark_settings(
+    name: str, master: str, configuration: Mapping[str, str], given: Mapping[str, str]
+) -> dict[str, str]:
+    here = LOOPBACK if is_local(master) else {}
+    return {
+        **DEFAULTS,
+        **here,
+        "spark.app.name": name,
+        **configuration,
+        **given,
+        "spark.master": master,
+    }
+
+
+def catalog_settings(storage: str, *, remembers: bool) -> dict[str, str]:
+    """Where tables lie; and a catalog that remembers them from run to run, where there are any:
+    Spark's own default forgets them, and would then find their files in the way.
+    """
+    folder = storage.rstrip("/")
+    settings = {"spark.sql.warehouse.dir": f"{folder}/warehouse"}
+    if remembers:
+        settings["spark.sql.catalogImplementation"] = "hive"
+    if remembers and folder.startswith("file://"):
+        database = f"jdbc:derby:;databaseName={folder.removeprefix('file://')}/catalog;create=true"
+        settings["spark.hadoop.javax.jdo.option.ConnectionURL"] = database
+    return settings
+
+
+def is_local(master: str) -> bool:
+    return master.startswith(("local", "spark://127.0.0.1:", "spark://localhost:"))
+
+
+def pairs(given: Iterable[str], option: str) -> dict[str, str]:
+    """What `--conf name=value` said."""
+    found = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"{option} {each}: not NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def worker_environment() -> dict[str, str]:
+    """What Spark's Python workers on this machine need in order to import what we import."""
+    path = [*(each for each in sys.path if each), *os.environ.get("PYTHONPATH", "").split(":")]
+    return {
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable),
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, path))),
+    }

@@ -1,0 +1,94 @@
+"""Value formats: the columns that a record's value means, and why a value means nothing."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
+
+from penstock.errors import ConfigError
+from penstock.spark.pipeline.access_log import access_log_fields
+from penstock.spark.pipeline.expectation import true
+from penstock.spark.pipeline.flow_spec import FORMATS, NEED_SCHEMA
+
+ERROR: Final = "_error"
+"""The column that says why a value could not be read; null where it could."""
+RECORD: Final = "_record"
+"""The column with the record that a row was read from."""
+RECORD_FIELDS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
+FIELDS: Final = "_fields"
+_CORRUPT: Final = "_corrupt"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFormat:
+    """A format by name; JSON and CSV have a schema in Spark's DDL, Avro one in Avro's JSON."""
+
+    name: str
+    schema: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in FORMATS:
+            raise ConfigError(f"format {self.name!r}: use one of {', '.join(FORMATS)}")
+        if self.name in NEED_SCHEMA and not self.schema:
+            raise ConfigError(f"format {self.name}: needs a schema, such as 'id int, at timestamp'")
+        if self.name not in NEED_SCHEMA and self.schema:
+            raise ConfigError(f"format {self.name}: has its own columns, leave the schema out")
+
+
+def parsed(records: DataFrame, value_format: ValueFormat) -> DataFrame:
+    """The record as a struct, its fields as another, and `_error`. Like all here it looks at no
+    schema: Declarative Pipelines forbid that while they collect queries.
+    """
+    fields, error = _fields(value_format)
+    whole = F.struct(*RECORD_FIELDS).alias(RECORD)
+    return records.select(whole, "value", fields.alias(FIELDS)).select(
+        RECORD, error.alias(ERROR), FIELDS
+    )
+
+
+def with_fields(read: DataFrame, *, with_record: bool = False) -> DataFrame:
+    """The readable rows of `parsed`, with fields as columns; the record before them if wanted."""
+    rows = read.where(F.col(ERROR).isNull())
+    return rows.select(*([RECORD] if with_record else []), f"{FIELDS}.*").drop(_CORRUPT)
+
+
+def all_readable(read: DataFrame) -> DataFrame:
+    """The same rows; the first unreadable one ends the query."""
+    fail = F.raise_error(F.col(ERROR)).cast("boolean")
+    return read.where(F.when(F.col(ERROR).isNull(), true()).otherwise(fail))
+
+
+def unreadable(read: DataFrame) -> DataFrame:
+    return read.where(F.col(ERROR).isNotNull())
+
+
+def _fields(value_format: ValueFormat) -> tuple[Column, Column]:
+    """The struct of the fields, and what is wrong with the value."""
+    text = F.col("value").cast("string")
+    name, schema = value_format.name, value_format.schema or ""
+    corrupt = F.col(f"{FIELDS}.{_CORRUPT}").isNotNull()
+    permissive = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    match name:
+        case "json":
+            fields = F.from_json(text, f"{schema}, {_CORRUPT} string", permissive)
+            return fields, _reason(F.col(FIELDS).isNull() | corrupt, name, schema)
+        case "csv":
+            fields = F.from_csv(text, f"{schema}, {_CORRUPT} string", permissive)
+            return fields, _reason(F.col(FIELDS).isNull() | corrupt, name, schema)
+        case "avro":
+            from pyspark.sql.avro.functions import from_avro  # needs Spark's own jar for Avro
+
+            fields = from_avro("value", schema, {"mode": "PERMISSIVE"})
+            return fields, _reason(F.col(FIELDS).isNull(), name, "its schema")
+        case "text":
+            return F.struct(text.alias("line")), _reason(F.col("value").isNull(), name, "a line")
+        case _:
+            fields = access_log_fields(text)
+            return fields, _reason(F.col(f"{FIELDS}.at").isNull(), name, "the combined log format")
+
+
+def _reason(wrong: Column, name: str, wanted: str) -> Column:
+    """A null value is said to be one: it is a tombstone, which has no fields in any format."""
+    said = F.when(F.col("value").isNull(), F.lit(f"no value, where {name} was expected"))
+    return said.when(wrong, F.lit(f"the value is no {name} of {wanted}"))

@@ -1,0 +1,178 @@
+"""Flows without code, and questions in SQL: against a broker, files and a database."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from clients.protocol import LATEST, Record
+from peers.penstock import PenstockBroker
+from penstock.spark.interactive import names
+from penstock.spark.pipeline.flow import Place, start_flow
+from penstock.spark.pipeline.flow_spec import Expect, FlowSpec, From, To, check_flow
+from penstock.spark.topic_view import mentioned
+from spark_rows import Lab, lab_beside
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
+ORDERS = [
+    {"id": 1, "customer": "ann", "total": 10.0, "at": "2026-01-01T10:00:00Z"},
+    {"id": 2, "customer": None, "total": 5.0, "at": "2026-01-01T11:00:00Z"},
+    {"id": 3, "customer": "bob", "total": -1.0, "at": "2026-01-02T10:00:00Z"},
+    {"id": 1, "customer": "eve", "total": 7.0, "at": "2026-01-02T12:00:00Z"},
+]
+SCHEMA = "id bigint, customer string, total double, at timestamp"
+
+
+@pytest.fixture(scope="module")
+def lab(penstock: PenstockBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with lab_beside(penstock, tmp_path_factory.mktemp("spark")) as found:
+        yield found
+
+
+def run(lab: Lab, flow: FlowSpec, folder: Path) -> None:
+    check_flow(flow)
+    storage = (folder / "storage").as_uri()
+    place = Place(lab.penstock.bootstrap, folder, storage, {"availableNow": True})
+    for query in start_flow(lab.spark, flow, place):
+        assert query.awaitTermination(90), "the flow did not end"
+
+
+def records(lab: Lab, topic: str) -> list[Record]:
+    count = lab.rdkafka.offset(topic, 0, LATEST)
+    return lab.rdkafka.fetch(topic, 0, (0, count))[0] if count else []
+
+
+def orders(lab: Lab, topic: str) -> None:
+    lab.rdkafka.create_topic(topic, 1)
+    lab.rdkafka.create_topic(f"{topic}-dead", 1)
+    values = [*(json.dumps(each).encode() for each in ORDERS), b"not json", None]
+    lab.rdkafka.produce(topic, [Record(each, b"k") for each in values])
+
+
+def test_a_topic_becomes_files_by_day_and_bad_rows_dead_letters(
+    lab: Lab, topic: str, tmp_path: Path
+) -> None:
+    orders(lab, topic)
+    flow = FlowSpec(
+        name="lake",
+        source=From(topic=topic, format="json", schema=SCHEMA),
+        expect=[Expect("customer", "customer is not null"), Expect("total", "total >= 0")],
+        sql="select *, date(at) as day from {source}",
+        to=To(parquet="lake", partition_by=["day"]),
+        dead_letters=f"{topic}-dead",
+    )
+    run(lab, flow, tmp_path)
+    run(lab, flow, tmp_path)  # nothing is read twice
+    found = lab.spark.read.parquet(str(tmp_path / "lake")).orderBy("day").collect()
+    assert [(row["id"], row["customer"], str(row["day"])) for row in found] == [
+        (1, "ann", "2026-01-01"),
+        (1, "eve", "2026-01-02"),
+    ]
+    assert "_record" not in found[0]
+    assert sorted(each.name for each in (tmp_path / "lake").glob("day=*")) == [
+        "day=2026-01-01",
+        "day=2026-01-02",
+    ]
+    dead = {each.value: dict(each.headers) for each in records(lab, f"{topic}-dead")}
+    assert len(dead) == 4
+    assert b"'customer' is broken" in dead[json.dumps(ORDERS[1]).encode()]["penstock.reason"]
+    assert b"'total' is broken" in dead[json.dumps(ORDERS[2]).encode()]["penstock.reason"]
+    assert dead[b"not json"]["penstock.reason"].startswith(b"the value is no json")
+    assert dead[b"not json"]["penstock.offset"] == b"4"
+    assert dead[None]["penstock.reason"] == b"no value, where json was expected"
+
+
+def test_without_a_dead_letter_topic_a_bad_value_ends_the_flow(
+    lab: Lab, topic: str, tmp_path: Path
+) -> None:
+    orders(lab, topic)
+    flow = FlowSpec(
+        name="strict",
+        source=From(topic=topic, format="json", schema=SCHEMA),
+        to=To(parquet="lake"),
+    )
+    with pytest.raises(StreamingQueryException, match="the value is no json"):
+        run(lab, flow, tmp_path)
+
+
+def test_an_expectation_can_end_the_flow(lab: Lab, topic: str, tmp_path: Path) -> None:
+    orders(lab, topic)
+    flow = FlowSpec(
+        name="strict",
+        source=From(topic=topic, format="json", schema=SCHEMA),
+        expect=[Expect("customer", "customer is not null", "fail")],
+        to=To(parquet="lake"),
+        dead_letters=f"{topic}-dead",
+    )
+    with pytest.raises(StreamingQueryException, match="'customer' is broken"):
+        run(lab, flow, tmp_path)
+
+
+def test_lines_of_a_rotating_file_become_records_once(lab: Lab, topic: str, tmp_path: Path) -> None:
+    lab.rdkafka.create_topic(topic, 1)
+    log = tmp_path / "access.log"
+    log.write_text("one\ntwo\npart")
+    flow = FlowSpec(name="in", source=From(files="access.log"), to=To(topic=topic, key="file"))
+    run(lab, flow, tmp_path)
+    with log.open("a") as file:
+        file.write("ial\n")
+    log.rename(tmp_path / "access.log.1")
+    log.write_text("three\n")
+    run(lab, flow, tmp_path)
+    found = records(lab, topic)
+    assert sorted(each.value or b"" for each in found) == [b"one", b"partial", b"three", b"two"]
+    assert found[0].key == str(log).encode()
+
+
+def test_a_topic_is_upserted_and_refused_rows_are_dead_letters(
+    lab: Lab, topic: str, tmp_path: Path
+) -> None:
+    orders(lab, topic)
+    connection = sqlite3.connect(tmp_path / "shop.db")
+    connection.execute(
+        "create table o (id integer primary key, customer text not null, total real)"
+    )
+    connection.commit()
+    flow = FlowSpec(
+        name="upsert",
+        source=From(topic=topic, format="json", schema=SCHEMA, group=f"group-{topic}"),
+        sql="select id, customer, total from {source}",
+        to=To(table="o", url="sqlite:///shop.db", key="id"),
+        dead_letters=f"{topic}-dead",
+    )
+    run(lab, flow, tmp_path)
+    rows = connection.execute("select * from o order by id").fetchall()
+    connection.close()
+    assert rows == [(1, "eve", 7.0), (3, "bob", -1.0)]
+    reasons = [dict(each.headers)["penstock.reason"] for each in records(lab, f"{topic}-dead")]
+    assert sum(b"NOT NULL constraint failed" in each for each in reasons) == 1
+    assert len(reasons) == 3
+
+
+def test_topics_are_tables_by_what_their_values_look_like(lab: Lab, topic: str) -> None:
+    lab.rdkafka.create_topic(topic, 1)
+    values = [json.dumps(each).encode() for each in ORDERS]
+    lab.rdkafka.produce(topic, [Record(each, b"k") for each in values])
+    known: dict[str, Any] = names(lab.spark, lab.penstock.bootstrap)
+    table = known["topic"](topic)
+    assert table.columns[:4] == ["at", "customer", "id", "total"]
+    table.createOrReplaceTempView(f"`{topic}`")
+    asked = (
+        f"select id, sum(total) as s, max(offset) as o, max(key) as k from `{topic}` group by id"
+    )
+    found = lab.spark.sql(f"{asked} order by id").collect()
+    assert [tuple(each) for each in found] == [
+        (1, 17.0, 3, "k"),
+        (2, 5.0, 1, "k"),
+        (3, -1.0, 2, "k"),
+    ]
+
+
+def test_a_question_names_its_topics() -> None:
+    topics = ["a", "a-b", "logs.x", "other"]
+    assert mentioned("select * from a", topics) == ["a"]
+    assert mentioned("select * from `a-b` join `logs.x`", topics) == ["a-b", "logs.x"]

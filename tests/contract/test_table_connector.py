@@ -1,0 +1,57 @@
+"""The table connector against a real PostgreSQL, without Spark: its driver and dialect."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from pyspark.sql import Row
+
+from peers.postgres import Postgres
+from penstock.errors import ConfigError
+from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
+
+pytestmark = pytest.mark.peer
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with Postgres() as postgres:
+        with psycopg.connect(postgres.url, autocommit=True) as connection:
+            connection.execute("create schema shop")
+            connection.execute(
+                "create table shop.t (id bigint primary key, name text not null, "
+                "at timestamptz, amount numeric(9, 2), tags jsonb, code uuid)"
+            )
+        yield postgres.url
+
+
+def test_rows_are_upserted_and_followed(url: str) -> None:
+    upsert = Upsert(url, "shop.t", ("id",), ("id", "name"), None, "")
+    upsert.check()
+    upsert.write(iter([Row(id=1, name="a"), Row(id=2, name="b"), Row(id=1, name="c")]))
+    follower = TableFollower(url, "shop.t", "id")
+    start = follower.initialOffset()
+    end = follower.latestOffset(start, follower.getDefaultReadLimit())
+    (part,) = follower.partitions(start, end)
+    assert [row[:2] for row in follower.read(part)][:2] == [(1, "c"), (2, "b")]
+
+
+def test_columns_get_types_that_spark_has(url: str) -> None:
+    assert TableSource({"url": url, "table": "shop.t"}).schema() == (
+        "`id` bigint, `name` string, `at` timestamp, `amount` decimal(9, 2), `tags` string, "
+        "`code` string"
+    )
+
+
+def test_one_refused_row_does_not_take_others_with_it(url: str) -> None:
+    upsert = Upsert(url, "shop.t", ("id",), ("id", "name"), None, "")
+    with pytest.raises(ConfigError, match="refused the row: null value in column"):
+        upsert.write(iter([Row(id=7, name="kept"), Row(id=8, name=None)]))
+    with psycopg.connect(url) as connection:
+        found = connection.execute("select name from shop.t where id = 7").fetchall()
+    assert found == [("kept",)]
+
+
+def test_a_database_that_is_not_there_is_told() -> None:
+    with pytest.raises(ConfigError, match="option url"):
+        TableSource({"url": "postgresql://x@127.0.0.1:1/x", "table": "t"}).schema()

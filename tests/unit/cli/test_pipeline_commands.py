@@ -1,0 +1,114 @@
+"""`penstock pipeline` and `penstock sql`, as far as they go without Spark."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from penstock.cli.main import main
+from penstock.cli.pipeline_view import Display
+from penstock.cli.run_file import RunState, write_run
+from penstock.cli.sql import Printer, text
+from penstock.local.process import Started, beginning
+from penstock.spark.pipeline.progress import Progress
+
+STEP = Progress("q", 1, "2026-01-01T00:00:00.000Z", 10, 5.0, 20, 3, None, {"known": 2})
+
+
+def penstock(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, list(words))
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_init_makes_a_project_and_status_says_that_it_never_ran(tmp_path: Path) -> None:
+    code, out, _ = penstock("pipeline", "init", str(tmp_path / "shop"))
+    assert code == 0
+    assert str(tmp_path / "shop" / "spark-pipeline.yml") in out.splitlines()
+    code, _, said = penstock("pipeline", "status", str(tmp_path / "shop"))
+    assert (code, said) == (2, f"penstock: {tmp_path / 'shop'}: was never run\n")
+
+
+def test_a_run_that_was_killed_does_not_run(tmp_path: Path) -> None:
+    write_run(tmp_path, RunState(Started(os.getpid(), "another"), "local[1]", 0, {"q": STEP}))
+    code, out, _ = penstock("pipeline", "status", str(tmp_path))
+    assert code == 0
+    assert "does not run; started 1970-01-01T00:00:00.000Z on local[1]" in out
+    assert "known: 2" in out
+    code, _, said = penstock("pipeline", "stop", str(tmp_path))
+    assert (code, said) == (2, f"penstock: {tmp_path}: does not run\n")
+
+
+def test_a_project_runs_once_at_a_time(tmp_path: Path) -> None:
+    assert penstock("pipeline", "init", str(tmp_path / "p"))[0] == 0
+    began = beginning(os.getpid())
+    assert began is not None
+    write_run(tmp_path / "p", RunState(Started(os.getpid(), began), "local[1]", 0))
+    code, _, said = penstock("pipeline", "run", str(tmp_path / "p"))
+    assert code == 2
+    assert f"process {os.getpid()} runs this project already" in said
+
+
+@pytest.mark.parametrize("command", [["pipeline", "run"], ["pipeline", "validate"]])
+def test_without_pyspark_it_says_what_to_install(tmp_path: Path, command: list[str]) -> None:
+    assert penstock("pipeline", "init", str(tmp_path / "p"))[0] == 0
+    script = (
+        "import sys; sys.modules['pyspark'] = None\n"
+        "from penstock.cli.main import main; main(sys.argv[1:])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script, *command, str(tmp_path / "p")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "penstock: pyspark is not installed, which pipelines need: pip install 'penstock[spark]'\n"
+    )
+
+
+def test_progress_is_a_json_object_per_line_away_from_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    display = Display()
+    display.progress(STEP)
+    display.message("hello")
+    out, err = capsys.readouterr()
+    assert msgspec.json.decode(out)["lag"] == 3
+    assert err == "hello\n"
+
+
+def test_progress_is_a_table_that_is_drawn_anew_on_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    display = Display(as_json=False)
+    display.progress(STEP)
+    display.progress(msgspec.structs.replace(STEP, batch=2))
+    out = capsys.readouterr().out
+    assert out.count("QUERY") == 2
+    assert "\x1b[2A\x1b[J" in out
+
+
+def test_answers_are_printed_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+    rows: list[dict[str, object]] = [{"a": 1, "b": None}, {"a": 2, "b": [1, {"x": "y"}]}]
+    for form in ("csv", "json", "table"):
+        Printer(form).emit(["a", "b"], rows)
+    out = capsys.readouterr().out.replace("\r\n", "\n")
+    assert out.startswith('a,b\n1,\n2,"[1,{""x"":""y""}]"\n{"a":1,"b":null}\n')
+    assert out.endswith('a  b\n1\n2  [1,{"x":"y"}]\n')
+    assert text(b"\xff") == "\ufffd"
+
+
+def test_wrong_calls_of_sql_are_told_before_anything_starts() -> None:
+    for words, said in (
+        (["--format", "parquet"], "belong together"),
+        (["--schema", "a int"], "--schema needs --values"),
+        (["--conf", "a"], "not NAME=VALUE"),
+    ):
+        code, _, err = penstock("sql", "select 1", *words)
+        assert code == 2
+        assert said in err

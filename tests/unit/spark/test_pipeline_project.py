@@ -1,0 +1,102 @@
+"""Projects and their flows: what is read, and what is told of mistakes before Spark starts."""
+
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import ConfigError
+from penstock.spark.pipeline.project import load_project
+from penstock.spark.pipeline.settings import pairs, spark_settings
+from penstock.spark.pipeline.template import write_project
+
+SPEC = "name: p\nstorage: st\n"
+FLOW = "flows:\n  - name: f\n    from: {topic: a}\n    to: {topic: b}\n"
+
+
+def project(folder: Path, spec: str = SPEC, own: str = FLOW) -> Path:
+    (folder / "spark-pipeline.yml").write_text(spec)
+    (folder / "penstock.yml").write_text(own)
+    return folder
+
+
+def test_what_init_writes_is_a_project(tmp_path: Path) -> None:
+    write_project(tmp_path / "new", "new")
+    found = load_project(tmp_path / "new")
+    assert found.spec.name == "new"
+    assert [each.name for each in found.own.flows] == ["events-to-lake"]
+    assert found.storage == (tmp_path / "new" / "pipeline-storage").as_uri()
+    with pytest.raises(ConfigError, match="is not empty"):
+        write_project(tmp_path / "new", "new")
+
+
+def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path: Path) -> None:
+    found = load_project(project(tmp_path, own="bootstrap: c:3\n" + FLOW))
+    assert found.bootstrap("a:1", {"PENSTOCK_BOOTSTRAP": "b:2"}) == "a:1"
+    assert found.bootstrap(None, {"PENSTOCK_BOOTSTRAP": "b:2"}) == "b:2"
+    assert found.bootstrap(None, {}) == "c:3"
+
+
+@pytest.mark.parametrize(
+    ("flow", "words"),
+    [
+        ("{name: f, from: {}, to: {topic: b}}", "from: needs one of topic, files, table; none"),
+        ("{name: f, from: {topic: a, files: x}, to: {topic: b}}", "topic and files is given"),
+        ("{name: f, from: {topic: a, format: xml}, to: {topic: b}}", "from.format: 'xml' is none"),
+        ("{name: f, from: {topic: a, format: json}, to: {topic: b}}", "from.schema: json needs"),
+        ("{name: f, from: {topic: a, format: text, schema: i int}, to: {topic: b}}", "of its own"),
+        ("{name: f, from: {topic: a}, to: {table: t, key: id}}", "to.url: to.table needs it"),
+        ("{name: f, from: {topic: a}, to: {table: t, url: u}}", "to.key: a table needs"),
+        ("{name: f, from: {table: t, url: u}, to: {topic: b}}", "from.increasing: from.table"),
+        ("{name: f, from: {topic: a}, to: {topic: b, partition_by: [d]}}", "to.partition_by"),
+        ("{name: f, from: {topic: a}, to: {topic: b}, sql: select 1}", "must read from {source}"),
+        ("{name: f g, from: {topic: a}, to: {topic: b}}", "its name may have"),
+        ("{name: f, from: {topic: a}, to: {topc: b}}", "unknown field `topc`"),
+        (
+            "{name: f, from: {topic: a}, to: {topic: b}, expect: [{name: n, condition: c, otherwise: x}]}",  # noqa: E501
+            "otherwise 'x' is none of keep, drop, fail",
+        ),
+    ],
+)
+def test_a_mistake_in_a_flow_is_told_with_its_field(tmp_path: Path, flow: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_project(project(tmp_path, own=f"flows: [{flow}]"))
+    assert words in str(caught.value)
+    assert "penstock.yml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "own", "words"),
+    [
+        ("name: p\n", FLOW, "missing required field `storage`"),
+        (SPEC + "color: red\n", FLOW, "unknown field `color`"),
+        (SPEC, "", "nothing to run"),
+        (SPEC + "libraries: [{glob: {include: 'a/*/b.py'}}]\n", "", "neither a file nor FOLDER"),
+        (SPEC, FLOW + FLOW.partition("\n")[2], "two flows are named 'f'"),
+        (SPEC, "flows: [", "penstock.yml"),
+    ],
+)
+def test_a_mistake_in_a_project_is_told(tmp_path: Path, spec: str, own: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_project(project(tmp_path, spec, own))
+    assert words in str(caught.value)
+
+
+def test_a_folder_without_a_project_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="penstock pipeline init"):
+        load_project(tmp_path)
+
+
+def test_a_catalog_is_kept_only_for_tables(tmp_path: Path) -> None:
+    write_project(tmp_path / "new", "new")
+    assert load_project(tmp_path / "new").makes_tables()
+    examples = Path(__file__).parents[3] / "examples"
+    assert not load_project(examples / "access_log").makes_tables()
+
+
+def test_settings_of_the_caller_win() -> None:
+    made = spark_settings("n", "local[2]", {"a": "project", "b": "project"}, {"a": "caller"})
+    assert (made["a"], made["b"], made["spark.master"]) == ("caller", "project", "local[2]")
+    assert made["spark.driver.host"] == "127.0.0.1"
+    assert "spark.driver.host" not in spark_settings("n", "yarn", {}, {})
+    with pytest.raises(ConfigError, match="not NAME=VALUE"):
+        pairs(["a"], "--conf")
