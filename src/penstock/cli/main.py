@@ -20,7 +20,7 @@ COMMANDS = {
     "produce": "Write records to a topic.",
     "consume": "Read records of a topic.",
     "log": "Look into log directories: dump, verify, adopt.",
-    "cluster": "Run several brokers and ZooKeeper on this machine.",
+    "cluster": "Run brokers and ZooKeeper on this machine; rebalance a cluster.",
     "metadata": "Save and restore a single broker's metadata.",
 }
 """Name and what `penstock --help` says of it; its code is `penstock.cli.<name>`."""

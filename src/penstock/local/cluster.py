@@ -5,6 +5,7 @@
 
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -83,6 +84,20 @@ class LocalCluster:
     @property
     def plan(self) -> Plan:
         return self._file.plan
+
+    def change(self, *, brokers: int | None = None, settings: Mapping[str, str] = {}) -> None:
+        """More brokers than before, or other settings for those that start from now on."""
+        plan = self.plan
+        if brokers is not None and brokers < plan.brokers:
+            raise ConfigError(
+                f"--brokers {brokers}: the cluster in {self.directory} has {plan.brokers} brokers; "
+                "it can only grow"
+            )
+        plan = msgspec.structs.replace(
+            plan, brokers=brokers or plan.brokers, settings={**plan.settings, **settings}
+        )
+        self._file = msgspec.structs.replace(self._file, plan=plan)
+        self._save()
 
     def start(self) -> None:
         """Start whatever does not run, and wait until all of it answers."""
