@@ -14,7 +14,8 @@ from peers.servers import Servers
 class PenstockCluster(Servers):
     """`with PenstockCluster(zookeeper.connect, 3) as cluster: cluster.bootstrap`; from 0.
 
-    With `apart`, each broker has a loopback address of its own: 127.0.0.11, .12 and so on.
+    With `apart`, each broker has a loopback address of its own: 127.0.0.11, .12 and so on. The
+    numbers go up from `first`, where other brokers have those below.
     """
 
     def __init__(
@@ -24,6 +25,7 @@ class PenstockCluster(Servers):
         *,
         settings: Mapping[str, object] | None = None,
         apart: bool = False,
+        first: int = 0,
         folder: Path | None = None,
         timeout_s: float = 30,
     ) -> None:
@@ -32,6 +34,7 @@ class PenstockCluster(Servers):
         ports = free_ports(brokers)
         hosts = [f"127.0.0.{11 + each}" if apart else "127.0.0.1" for each in range(brokers)]
         self.addresses = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
+        self._first = first
         self._starts: dict[int, int] = {}
 
     @property
@@ -58,7 +61,8 @@ class PenstockCluster(Servers):
         return len(re.findall(r"^ready \S+:\d+$", printed, re.MULTILINE))
 
     def _prepared(self) -> dict[int, Process]:
-        return {broker: self._process(broker) for broker in range(len(self.addresses))}
+        count = len(self.addresses)
+        return {broker: self._process(broker) for broker in range(self._first, self._first + count)}
 
     def _process(self, broker: int) -> Process:
         folder = self.directory(broker).parent
@@ -66,7 +70,7 @@ class PenstockCluster(Servers):
         settings = {
             "broker.id": broker,
             "zookeeper.connect": self._zookeeper,
-            "listeners": f"PLAINTEXT://{self.addresses[broker]}",
+            "listeners": f"PLAINTEXT://{self.addresses[broker - self._first]}",
             **self._settings,
         }
         serve = [sys.executable, "-m", "penstock", "serve", "--dir", str(self.directory(broker))]

@@ -73,7 +73,7 @@ async def prepare(office: Office) -> None:
     features = office.image.features
     if features.epoch < 0:
         highest = {name: supported.high for name, supported in SUPPORTED.items()}
-        created = Create(paths.FEATURE, encode(Feature(features=highest)))
+        created = Create(paths.FEATURE, encode(Feature.of(highest)))
         office.image = office.image.apply(await _written(office, highest, created))
         return
     for name, level in features.levels.items():
@@ -85,7 +85,7 @@ async def prepare(office: Office) -> None:
 
 
 async def write(office: Office, levels: Mapping[str, int]) -> None:
-    data = encode(Feature(features=dict(levels)))
+    data = encode(Feature.of(levels))
     operation = Set(paths.FEATURE, data, office.image.features.epoch)
     await office.announce(await _written(office, levels, operation))
 

@@ -1,7 +1,8 @@
 """What each broker is told of a change: LeaderAndIsr, UpdateMetadata, StopReplica. Pure.
 
 In this order, as Kafka 3.9 sends them: a replica is there before clients hear of it, and it is
-still known while it stops. Nothing is implied about what a request does not name.
+still known while it stops. One who has just joined hears first of all who there is: Kafka follows
+nobody whom it does not know. Nothing is implied about what a request does not name.
 """
 
 from collections.abc import Iterable
@@ -49,11 +50,10 @@ def orders(change: StateChange, broker: Broker, listener: str) -> list[Order]:
         led, told = list(change.partitions), list(_named(change))
     replicas = [each for each in led if broker.id in each.state.replicas]
     stopped = [each for each in change.stopped if broker.id in each.replicas]
-    return [
-        *_leader_and_isr(image, broker, replicas, listener),
-        *_update_metadata(image, broker, told),
-        *_stop_replica(image, broker, stopped),
-    ]
+    leads = _leader_and_isr(image, broker, replicas, listener)
+    metadata = _update_metadata(image, broker, told)
+    first, then = (metadata, leads) if broker.id in change.joined else (leads, metadata)
+    return [*first, *then, *_stop_replica(image, broker, stopped)]
 
 
 def _everything(image: ClusterImage) -> Iterable[PartitionChange]:

@@ -63,14 +63,24 @@ class Controller(Struct, frozen=True, kw_only=True):
 
 
 class Feature(Struct, frozen=True, kw_only=True):
-    """`/feature`: the levels of features; without the status 1 there are none."""
+    """`/feature`: the levels of features; without the status 1 there are none.
+
+    Kafka 3.9 knows no feature on ZooKeeper, and does not start where it finds one. The levels are
+    therefore in a field of their own, which it passes over.
+    """
 
     features: dict[str, int] = field(default_factory=dict)
     version: int = 2
     status: int = 1
+    penstock_features: dict[str, int] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, levels: Mapping[str, int]) -> "Feature":
+        return cls(penstock_features=dict(levels))
 
     def levels(self) -> dict[str, int]:
-        return self.features if self.status == 1 else {}
+        found = self.penstock_features
+        return {} if isinstance(found, UnsetType) or self.status != 1 else found
 
 
 class TopicAssignment(Struct, frozen=True, kw_only=True):

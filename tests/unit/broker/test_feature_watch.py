@@ -19,9 +19,9 @@ def test_a_broker_hears_of_each_level_that_the_controller_writes() -> None:
         async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as tasks:
             watching = tasks.create_task(FeatureWatch(store, heard.put_nowait).run())
             assert await heard.get() == Features()
-            await store.create(paths.FEATURE, encode(Feature(features={"group.version": 1})))
+            await store.create(paths.FEATURE, encode(Feature.of({"group.version": 1})))
             assert await heard.get() == Features({"group.version": 1}, 0)
-            await store.set(paths.FEATURE, encode(Feature(features={"group.version": 0})))
+            await store.set(paths.FEATURE, encode(Feature.of({"group.version": 0})))
             assert await heard.get() == Features({"group.version": 0}, 1)
             watching.cancel()
         await store.close()

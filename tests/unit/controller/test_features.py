@@ -62,7 +62,7 @@ def test_levels_outlive_the_controller_and_brokers_hear_of_them(tree: Tree) -> N
 def test_a_level_of_the_future_lets_no_controller_start(tree: Tree) -> None:
     async def change() -> None:
         async with running_controller(tree) as running:
-            newer = Feature(features=HIGHEST | {"transaction.version": 3})
+            newer = Feature.of(HIGHEST | {"transaction.version": 3})
             await running.store.set(paths.FEATURE, encode(newer))
 
     async def start() -> None:
@@ -95,5 +95,5 @@ def test_an_update_that_cannot_be_changes_none(update: FeatureUpdate, why: str) 
 
 
 def test_levels_that_are_disabled_do_not_hold() -> None:
-    assert Feature(features=HIGHEST, status=0).levels() == {}
+    assert Feature(penstock_features=HIGHEST, status=0).levels() == {}
     assert Features({}).level("transaction.version") == 0

@@ -56,6 +56,10 @@ SEEN = [
     ),
     (Feature(), b'{"features":{},"version":2,"status":1}'),
     (
+        Feature.of({"group.version": 1}),
+        b'{"features":{},"version":2,"status":1,"penstock_features":{"group.version":1}}',
+    ),
+    (
         TopicAssignment.of(TOPIC_ID, {0: (B2, B1, B0), 1: (B1, B0, B2)}),
         (
             b'{"partitions":{"0":[2,1,0],"1":[1,0,2]},"topic_id":"2TjEEIxXQEqTSneHmIscYQ",'

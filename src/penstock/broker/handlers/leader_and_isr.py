@@ -6,7 +6,7 @@ Left out: versions below 5, whose requests name no topic ids, are refused as a w
 """
 
 from penstock.broker.context import Context
-from penstock.errors import ErrorCode, KafkaError
+from penstock.broker.translate.orders import check_version
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrRequest,
@@ -15,15 +15,8 @@ from penstock.wire.messages.leader_and_isr import (
 )
 
 
-class TooOldForIds(KafkaError):
-    """Without the topic's id a log could not be told from that of a topic made anew."""
-
-    code = ErrorCode.UNSUPPORTED_VERSION
-
-
 async def leader_and_isr(request: LeaderAndIsrRequest, ctx: Context) -> LeaderAndIsrResponse:
-    if ctx.version < 5:
-        raise TooOldForIds(f"LeaderAndIsr v{ctx.version} names no topic ids")
+    check_version(ctx, 5)
     answers = await ctx.services.orders.lead_and_follow(request)
     return LeaderAndIsrResponse(
         topics=[

@@ -6,7 +6,7 @@ Left out: versions below 3, whose requests name no leader epochs, are refused as
 """
 
 from penstock.broker.context import Context
-from penstock.errors import ErrorCode, KafkaError
+from penstock.broker.translate.orders import check_version
 from penstock.wire.messages.stop_replica import (
     StopReplicaPartitionError,
     StopReplicaRequest,
@@ -14,15 +14,8 @@ from penstock.wire.messages.stop_replica import (
 )
 
 
-class TooOldForEpochs(KafkaError):
-    """A late request could stop a replica that was started anew."""
-
-    code = ErrorCode.UNSUPPORTED_VERSION
-
-
 async def stop_replica(request: StopReplicaRequest, ctx: Context) -> StopReplicaResponse:
-    if ctx.version < 3:
-        raise TooOldForEpochs(f"StopReplica v{ctx.version} names no leader epochs")
+    check_version(ctx, 3)
     answers = await ctx.services.orders.stop_replicas(request)
     return StopReplicaResponse(
         partition_errors=[

@@ -5,18 +5,11 @@ Left out: versions below 7, whose requests name no topic ids, are refused as a w
 """
 
 from penstock.broker.context import Context
-from penstock.errors import ErrorCode, KafkaError
+from penstock.broker.translate.orders import check_version
 from penstock.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 
-class TooOldForIds(KafkaError):
-    """Without the topic's id it could not be told from one made anew."""
-
-    code = ErrorCode.UNSUPPORTED_VERSION
-
-
 async def update_metadata(request: UpdateMetadataRequest, ctx: Context) -> UpdateMetadataResponse:
-    if ctx.version < 7:
-        raise TooOldForIds(f"UpdateMetadata v{ctx.version} names no topic ids")
+    check_version(ctx, 7)
     await ctx.services.orders.update_metadata(request)
     return UpdateMetadataResponse()

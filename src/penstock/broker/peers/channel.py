@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 
 from penstock.broker.peers.connection import PeerConnection
-from penstock.client.refusal import ConnectionFailed, ConnectionRefused, NoAnswer
+from penstock.client.refusal import ConnectionRefused
 from penstock.controller.orders import Order
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.apis import api_of
@@ -76,11 +76,8 @@ class Channel:
         """
         try:
             connection = await self._connection.opened()
-        except ConnectionRefused:
-            self._refused()
-            await asyncio.sleep(RETRY_S)
-            return
-        except KafkaError:
+        except KafkaError as error:
+            self._heard_nothing(error)
             await asyncio.sleep(RETRY_S)
             return
         async with asyncio.TaskGroup() as either:
@@ -98,11 +95,8 @@ class Channel:
             answer = await self._connection.call(
                 order, ANSWERS[type(order)], timeout_ms=self._timeout_ms
             )
-        except ConnectionRefused:
-            self._refused()
-            return False
-        except (ConnectionFailed, NoAnswer) as error:
-            logger.debug("%s was not delivered: %s", api_of(type(order)).name, error)
+        except KafkaError as error:
+            self._heard_nothing(error)
             return False
         self._orders.popleft()
         code = getattr(answer, "error_code", ErrorCode.NONE)
@@ -111,3 +105,8 @@ class Channel:
             logger.info("%s was refused: %s", api_of(type(order)).name, ErrorCode(code).name)
         self._answered(order, answer)
         return True
+
+    def _heard_nothing(self, error: KafkaError) -> None:
+        logger.debug("a broker is not reached: %s", error)
+        if isinstance(error, ConnectionRefused) and self._connection.was_open:
+            self._refused()

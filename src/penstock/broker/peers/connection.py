@@ -27,6 +27,9 @@ class PeerConnection:
         self._address, self._client_id, self._source = address, client_id, source
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
+        self.was_open = False
+        """Somebody has listened there. Before that, a refusal may be that of a broker which has
+        registered and does not listen yet, as Kafka does."""
 
     async def call(
         self, request: Message, answer: type[R], *, timeout_ms: int, version: int | None = None
@@ -50,6 +53,7 @@ class PeerConnection:
             source=self._source,
             timeout_ms=CONNECT_TIMEOUT_MS,
         )
+        self.was_open = True
         return self._connection
 
     def drop(self) -> None:

@@ -31,33 +31,37 @@ class ControllerWatch:
         self,
         broker_id: BrokerId,
         store: MetadataStore,
-        connection: PeerConnection,
+        connect: Callable[[], PeerConnection],
         image: Callable[[], ClusterImage],
     ) -> None:
         self._broker_id, self._store = broker_id, store
-        self._connection, self._image = connection, image
+        self._connect, self._image = connect, image
 
     async def run(self) -> None:
-        try:
-            while True:
-                controller = self._image().controller
-                if controller not in {-1, self._broker_id}:
-                    await self._hold(controller)
-                await asyncio.sleep(RETRY_S)
-        finally:
-            self._connection.drop()
+        while True:
+            controller = self._image().controller
+            if controller not in {-1, self._broker_id}:
+                await self._hold(controller)
+            await asyncio.sleep(RETRY_S)
 
     async def _hold(self, controller: BrokerId) -> None:
+        """For as long as this broker is the controller."""
+        held = self._connect()
         try:
-            connection = await self._connection.opened()
-        except ConnectionRefused:
-            logger.warning("nobody listens where broker %s, the controller, should", controller)
-            with suppress(StoreError):
-                await depose(self._store, controller)
-        except KafkaError as error:
-            logger.debug("broker %s, the controller, is not reached: %s", controller, error)
-        else:
-            await connection.wait_closed()
+            while self._image().controller == controller:
+                try:
+                    connection = await held.opened()
+                except KafkaError as error:
+                    logger.debug("broker %s, the controller, is not reached: %s", controller, error)
+                    if isinstance(error, ConnectionRefused) and held.was_open:
+                        logger.warning("broker %s, the controller, listens no more", controller)
+                        with suppress(StoreError):
+                            await depose(self._store, controller)
+                    await asyncio.sleep(RETRY_S)
+                else:
+                    await connection.wait_closed()
+        finally:
+            held.drop()
 
 
 async def depose(store: MetadataStore, controller: BrokerId) -> None:

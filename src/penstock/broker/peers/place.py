@@ -118,7 +118,9 @@ class Place:
         self._watch = ControllerWatch(
             broker_id,
             store,
-            PeerConnection(self.link.address, client_id=f"{broker_id}", source=self._source),
+            lambda: PeerConnection(
+                self.link.address, client_id=f"{broker_id}", source=self._source
+            ),
             lambda: cluster.image,
         )
 
