@@ -4,6 +4,7 @@ Clients ask the controller that Metadata names; old ones, and those that have no
 election yet, ask another. The answer is the controller's own, in the client's version.
 """
 
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -13,16 +14,23 @@ from penstock.controller.term import NotController
 from penstock.wire.schema import Message
 
 
-def at_controller(handler: Handler) -> Handler:
-    """The handler here, or at the broker that is the controller."""
+def at_controller(handler: Handler, *, is_ours: Callable[[Any], bool] | None = None) -> Handler:
+    """The handler here, or at the broker that is the controller; `is_ours` finds requests that
+    are about the broker that got them alone.
+    """
 
     @wraps(handler)
     def here_or_there(request: Message, ctx: Context) -> Any:
-        if ctx.services.controller.in_office:
+        if ctx.services.controller.in_office or (is_ours is not None and is_ours(request)):
             return handler(request, ctx)
-        if ctx.header.client_id == FORWARDED:
+        if is_forwarded(ctx):
             # Two brokers may each take the other for the controller until both have heard.
             raise NotController(f"broker {ctx.services.broker_id} is not the controller")
         return ctx.services.link.call(request, ctx.header.api.response, version=ctx.version)
 
     return here_or_there
+
+
+def is_forwarded(ctx: Context) -> bool:
+    """Whether another broker got the request first."""
+    return ctx.header.client_id == FORWARDED

@@ -25,7 +25,7 @@ async def alter_configs(request: AlterConfigsRequest, ctx: Context) -> AlterConf
             if (asked.resource_type, asked.resource_name) in twice:
                 raise InvalidRequest("the resource is named twice")
             await ctx.services.controller.replace_config(
-                resource(asked.resource_type, asked.resource_name, ctx.services),
+                resource(asked.resource_type, asked.resource_name, ctx),
                 given(asked),
                 validate_only=request.validate_only,
             )

@@ -26,6 +26,11 @@ from penstock.wire.messages.incremental_alter_configs import (
 OPERATIONS = frozenset(AlterOperation)
 
 
+def names_loggers_alone(request: IncrementalAlterConfigsRequest) -> bool:
+    """Such a request is for the broker that got it, whoever is the controller."""
+    return all(each.resource_type == ResourceType.BROKER_LOGGER for each in request.resources)
+
+
 async def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, ctx: Context
 ) -> IncrementalAlterConfigsResponse:
@@ -54,7 +59,7 @@ async def alter(asked: AlterConfigsResource, ctx: Context, *, validate_only: boo
     alterations = [alteration(each) for each in asked.configs]
     if asked.resource_type != ResourceType.BROKER_LOGGER:
         await ctx.services.controller.alter_config(
-            resource(asked.resource_type, asked.resource_name, ctx.services),
+            resource(asked.resource_type, asked.resource_name, ctx),
             alterations,
             validate_only=validate_only,
         )

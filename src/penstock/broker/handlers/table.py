@@ -32,7 +32,10 @@ from penstock.broker.handlers.end_txn import end_txn
 from penstock.broker.handlers.fetch import fetch
 from penstock.broker.handlers.find_coordinator import find_coordinator
 from penstock.broker.handlers.heartbeat import heartbeat
-from penstock.broker.handlers.incremental_alter_configs import incremental_alter_configs
+from penstock.broker.handlers.incremental_alter_configs import (
+    incremental_alter_configs,
+    names_loggers_alone,
+)
 from penstock.broker.handlers.init_producer_id import init_producer_id
 from penstock.broker.handlers.join_group import join_group
 from penstock.broker.handlers.leader_and_isr import leader_and_isr
@@ -91,7 +94,7 @@ HANDLERS: Mapping[int, Handler] = {
     37: at_controller(create_partitions),
     42: delete_groups,
     43: at_controller(elect_leaders),
-    44: at_controller(incremental_alter_configs),
+    44: at_controller(incremental_alter_configs, is_ours=names_loggers_alone),
     45: at_controller(alter_partition_reassignments),
     46: at_controller(list_partition_reassignments),
     47: offset_delete,

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from enum import IntEnum
 
-from penstock.broker.context import Services
+from penstock.broker.context import Context, Services
+from penstock.broker.forwarding import is_forwarded
 from penstock.controller.configs import BrokerResource, ConfigResource, GroupResource, TopicResource
 from penstock.controller.topic_rules import InvalidRequest
 from penstock.types import BrokerId
@@ -20,13 +21,18 @@ class ResourceType(IntEnum):
     GROUP = 32
 
 
-def resource(kind: int, name: str, services: Services) -> ConfigResource:
-    """A topic, a group, this broker, or with an empty name all brokers."""
+def resource(kind: int, name: str, ctx: Context) -> ConfigResource:
+    """A topic, a group, this broker, or with an empty name all brokers.
+
+    What another broker has passed on is about that one: its clients sent it there.
+    """
     match kind:
         case ResourceType.TOPIC:
             return TopicResource(name)
         case ResourceType.BROKER:
-            return BrokerResource(own_id(name, services) if name else None)
+            if is_forwarded(ctx) and name.isdecimal():
+                return BrokerResource(BrokerId(int(name)))
+            return BrokerResource(own_id(name, ctx.services) if name else None)
         case ResourceType.GROUP:
             return GroupResource(name)
         case _:
