@@ -9,7 +9,8 @@ from penstock.cli.output import FORMAT, print_json
 from penstock.cli.rebalance import rebalance
 from penstock.config.connect_string import ConnectString
 from penstock.errors import ConfigError
-from penstock.local.cluster import LocalCluster, Plan, free_port
+from penstock.local.cluster import LocalCluster, Plan
+from penstock.local.ports import free_ports
 
 DIRECTORY = click.option(
     "--dir",
@@ -119,7 +120,7 @@ def planned(
             raise ConfigError("--chroot: --zookeeper names one already")
         address, own_port, chroot = where.addresses, None, chroot or where.chroot
     else:
-        own_port = free_port()
+        own_port = free_ports()
         address = f"127.0.0.1:{own_port}"
         chroot = ConnectString.parse(f"{address}{chroot}").chroot
     return Plan(

@@ -21,6 +21,7 @@ COMMANDS = {
     "consume": "Read records of a topic.",
     "log": "Look into log directories: dump, verify, adopt.",
     "cluster": "Run brokers and ZooKeeper on this machine; rebalance a cluster.",
+    "lab": "Run scenarios of replication: high watermark, ISR, epochs, truncation.",
     "metadata": "Save and restore a single broker's metadata.",
 }
 """Name and what `penstock --help` says of it; its code is `penstock.cli.<name>`."""

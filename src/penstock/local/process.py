@@ -1,6 +1,7 @@
 """A process that outlives the command that started it: known by its pid and the moment it began."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -25,9 +26,14 @@ class Started(msgspec.Struct, frozen=True):
         return beginning(self.pid) == self.began
 
 
-def start(command: Sequence[str], output: Path) -> Started:
-    """Start it in a session of its own; what it prints is added to `output`."""
+def start(command: Sequence[str], output: Path, *, tied: bool = False) -> Started:
+    """Start it in a session of its own; what it prints is added to `output`.
+
+    Tied to us it ends when we do, even if we are killed; where the system cannot, it goes on.
+    """
     output.parent.mkdir(parents=True, exist_ok=True)
+    if tied and (setpriv := shutil.which("setpriv")):
+        command = [setpriv, "--pdeathsig", "KILL", *command]
     with output.open("ab") as log:
         process = subprocess.Popen(
             command,
