@@ -1,7 +1,7 @@
-"""The one extension, built where that is possible; everything else is in pyproject.toml.
+"""The extensions, built where that is possible; everything else is in pyproject.toml.
 
-A missing compiler or missing headers must not stop an installation: `record/walk.py` has a twin.
-PENSTOCK_PURE=1 leaves the extension out on purpose.
+A missing compiler or missing headers must not stop an installation: each has a twin in Python.
+PENSTOCK_PURE=1 leaves them out on purpose.
 """
 
 import os
@@ -10,12 +10,16 @@ import sys
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-WALK = Extension(
-    "penstock.record._walk",
-    ["src/penstock/record/_walk.c"],
-    py_limited_api=True,
-    optional=True,  # so that nobody looks for its file afterwards
-)
+EXTENSIONS = [
+    Extension(
+        name,
+        [f"src/{name.replace('.', '/')}.c"],
+        depends=["src/penstock/spark/decode/_crc32c.h"],
+        py_limited_api=True,
+        optional=True,  # so that nobody looks for its file afterwards
+    )
+    for name in ("penstock.record._walk", "penstock.spark.decode._fill")
+]
 
 
 class BuildIfPossible(build_ext):
@@ -35,10 +39,10 @@ class BuildIfPossible(build_ext):
 
 
 def without_extension(error: Exception) -> None:
-    print(f"penstock: records will be walked in Python, not in C: {error}", file=sys.stderr)  # noqa: T201 - where an installer looks
+    print(f"penstock: records will be read in Python, not in C: {error}", file=sys.stderr)  # noqa: T201 - where an installer looks
 
 
 setup(
-    ext_modules=[] if os.environ.get("PENSTOCK_PURE") == "1" else [WALK],
+    ext_modules=[] if os.environ.get("PENSTOCK_PURE") == "1" else EXTENSIONS,
     cmdclass={"build_ext": BuildIfPossible},
 )

@@ -8,13 +8,13 @@ from importlib import import_module
 from pathlib import Path
 
 PURE = ("wire", "record", "log", "compaction")
-BESIDE_KAFKA = ("broker", "groups", "transactions")
+BESIDE_OTHERS = ("broker", "groups", "spark", "transactions")
 
 
 def main(argv: list[str]) -> int:
     name, *rest = argv or ["all"]
-    if name in BESIDE_KAFKA:
-        # The real Kafka beside it is started as the tests start it.
+    if name in BESIDE_OTHERS:
+        # The real Kafka, or Spark, beside it is started as the tests start it.
         sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
         import_module(f"bench.{name}").main(rest)
     elif name == "all" or (name in PURE and not rest):
@@ -22,7 +22,7 @@ def main(argv: list[str]) -> int:
             print(f"-- {each}")
             import_module(f"bench.{each}").main()
     else:
-        print(f"usage: python -m bench [{'|'.join((*PURE, *BESIDE_KAFKA))}] [options]")
+        print(f"usage: python -m bench [{'|'.join((*PURE, *BESIDE_OTHERS))}] [options]")
         return 2
     return 0
 

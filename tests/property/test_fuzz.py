@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuzz.decode_target import fuzz_decode
 from fuzz.record_target import fuzz_record
 from fuzz.wire_target import fuzz_wire
 from penstock.wire.apis import APIS
@@ -38,10 +39,11 @@ def test_changed_bytes_of_a_request_never_crash_the_reader(
 def test_any_bytes_never_crash_the_readers(data: bytes) -> None:
     fuzz_wire(data)
     fuzz_record(data)
+    fuzz_decode(data)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("target", ["wire_target", "record_target"])
+@pytest.mark.parametrize("target", ["wire_target", "record_target", "decode_target"])
 def test_atheris_finds_nothing(target: str, tmp_path: Path) -> None:
     seeds = tmp_path / "seeds"
     seeds.mkdir()

@@ -11,7 +11,7 @@ from penstock.client.offsets import by_topic
 from penstock.client.refusal import BrokerRefused, VersionsApart, check
 from penstock.client.route import ToBroker, ToCoordinator
 from penstock.errors import ErrorCode, ProtocolError
-from penstock.types import BrokerId, LeaderEpoch, Offset, TopicPartition
+from penstock.types import BrokerId, LeaderEpoch, Offset, TopicPartition, Uuid
 from penstock.wire.codec import decode
 from penstock.wire.messages.consumer_group_describe import (
     Assignment,
@@ -265,24 +265,41 @@ async def alter_committed(
     client: Client, group: str, offsets: Mapping[TopicPartition, Offset]
 ) -> None:
     """Commit in the group's name; refused with UNKNOWN_MEMBER_ID while it has members."""
+    ids = {
+        name: (await client.retrying(partial(client.topic, name))).id for name in by_topic(offsets)
+    }
+    await client.call(
+        commit_request(group, offsets, ids),
+        OffsetCommitResponse,
+        to=ToCoordinator(group),
+        check=lambda response: check_committed(group, response),
+    )
 
-    def raise_refusal(response: OffsetCommitResponse) -> None:
-        for topic in response.topics:
-            for each in topic.partitions:
-                check(each.error_code, f"offsets of group {group}")
 
-    topics = []
-    for name, partitions in by_topic(offsets).items():
-        committed = [
-            OffsetCommitRequestPartition(
-                partition_index=each.partition, committed_offset=offsets[each]
-            )
-            for each in partitions
-        ]
-        topic = await client.retrying(partial(client.topic, name))
-        topics.append(OffsetCommitRequestTopic(name=name, topic_id=topic.id, partitions=committed))
-    request = OffsetCommitRequest(group_id=group, topics=topics)
-    await client.call(request, OffsetCommitResponse, to=ToCoordinator(group), check=raise_refusal)
+def commit_request(
+    group: str, offsets: Mapping[TopicPartition, Offset], topic_ids: Mapping[str, Uuid]
+) -> OffsetCommitRequest:
+    """A commit by nobody in particular, which a group without members takes."""
+    topics = [
+        OffsetCommitRequestTopic(
+            name=name,
+            topic_id=topic_ids[name],
+            partitions=[
+                OffsetCommitRequestPartition(
+                    partition_index=each.partition, committed_offset=offsets[each]
+                )
+                for each in partitions
+            ],
+        )
+        for name, partitions in by_topic(offsets).items()
+    ]
+    return OffsetCommitRequest(group_id=group, topics=topics)
+
+
+def check_committed(group: str, response: OffsetCommitResponse) -> None:
+    for topic in response.topics:
+        for each in topic.partitions:
+            check(each.error_code, f"offsets of group {group}")
 
 
 async def delete_group(client: Client, group: str) -> None:

@@ -17,22 +17,35 @@ def visible(
     A batch without any is in it too: it moves the reader's position. `aborted` is what the
     broker answers to a reader of committed records; each is over at its producer's marker.
     """
+    for header, batch in visible_batches(fetched, aborted, limit_bytes):
+        yield header, iter(()) if batch is None else records(batch, header, limit_bytes)
+
+
+def visible_batches(
+    fetched: Buffer,
+    aborted: Iterable[AbortedTransaction] | None,
+    limit_bytes: int,
+    *,
+    check_crcs: bool = True,
+) -> Iterator[tuple[BatchHeader, memoryview | None]]:
+    """The same before its records are made: the batch's bytes, or None where all is hidden."""
     ahead = sorted(aborted or (), key=lambda each: each.first_offset, reverse=True)
     undone: set[int] = set()
-    for at, header in batches(fetched):
-        if not crc_matches(fetched, header, at):
+    whole = memoryview(fetched)
+    for at, header in batches(whole):
+        if check_crcs and not crc_matches(whole, header, at):
             raise CorruptBatch(f"the CRC of the batch at offset {header.base_offset} is wrong")
-        batch = memoryview(fetched)[at : at + header.size_bytes]
+        batch = whole[at : at + header.size_bytes]
         while ahead and ahead[-1].first_offset <= header.last_offset:
             undone.add(ahead.pop().producer_id)
         if header.is_control:
-            if _is_abort(batch, header, limit_bytes):
+            if header.producer_id in undone and _is_abort(batch, header, limit_bytes):
                 undone.discard(header.producer_id)
-            yield header, iter(())
+            yield header, None
         elif header.is_transactional and header.producer_id in undone:
-            yield header, iter(())
+            yield header, None
         else:
-            yield header, records(batch, header, limit_bytes)
+            yield header, batch
 
 
 def _is_abort(batch: Buffer, header: BatchHeader, limit_bytes: int) -> bool:

@@ -70,7 +70,19 @@ async def list_offsets(
 async def _listed(
     client: Client, leader: BrokerId, asked: Mapping[TopicPartition, int], isolation: Isolation
 ) -> dict[TopicPartition, ListedOffset]:
-    request = ListOffsetsRequest(
+    request = list_offsets_request(asked, isolation, client.request_timeout_ms)
+    connection = await client.connection(ToBroker(leader))
+    response = await connection.call(
+        request, ListOffsetsResponse, timeout_ms=client.request_timeout_ms
+    )
+    return listed_offsets(response)
+
+
+def list_offsets_request(
+    asked: Mapping[TopicPartition, int], isolation: Isolation, timeout_ms: int
+) -> ListOffsetsRequest:
+    """The question about partitions that one broker leads."""
+    return ListOffsetsRequest(
         replica_id=NOT_A_REPLICA,
         isolation_level=isolation,
         topics=[
@@ -83,12 +95,12 @@ async def _listed(
             )
             for topic, partitions in by_topic(asked).items()
         ],
-        timeout_ms=client.request_timeout_ms,
+        timeout_ms=timeout_ms,
     )
-    connection = await client.connection(ToBroker(leader))
-    response = await connection.call(
-        request, ListOffsetsResponse, timeout_ms=client.request_timeout_ms
-    )
+
+
+def listed_offsets(response: ListOffsetsResponse) -> dict[TopicPartition, ListedOffset]:
+    """Its answer; a refusal of one partition is raised."""
     found = {}
     for topic in response.topics:
         for each in topic.partitions:

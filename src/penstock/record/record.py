@@ -27,7 +27,11 @@ class Record(msgspec.Struct):
 
 def records(batch: Buffer, header: BatchHeader, limit_bytes: int) -> Iterator[Record]:
     """Each record of the batch, decompressed within `limit_bytes`."""
-    data = payload(batch, header, limit_bytes)
+    return records_of_payload(payload(batch, header, limit_bytes), header)
+
+
+def records_of_payload(data: bytes, header: BatchHeader) -> Iterator[Record]:
+    """Each record in the payload of a batch that has this header."""
     at = 0
     try:
         for _ in range(declared_count(header)):

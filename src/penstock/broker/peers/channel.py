@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable
 
 from penstock.broker.peers.connection import PeerConnection
-from penstock.client.refusal import ConnectionRefused
 from penstock.controller.orders import Order
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.apis import api_of
@@ -50,6 +49,10 @@ class Channel:
     def is_idle(self) -> bool:
         """Everything so far has been answered."""
         return not self._orders
+
+    def forget(self) -> None:
+        """The broker is gone; whoever listens there next has yet to be heard."""
+        self._connection.forget()
 
     def send(self, orders: list[Order]) -> None:
         self._orders += orders
@@ -108,5 +111,5 @@ class Channel:
 
     def _heard_nothing(self, error: KafkaError) -> None:
         logger.debug("a broker is not reached: %s", error)
-        if isinstance(error, ConnectionRefused) and self._connection.was_open:
+        if self._connection.is_dead(error):
             self._refused()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from penstock.broker.local import LocalBroker
 from penstock.broker.peers.channel import Channel
 from penstock.broker.peers.connection import PeerConnection
+from penstock.broker.supervision import supervised
 from penstock.client.address import Address
 from penstock.controller.change import StateChange
 from penstock.controller.controller import Controller
@@ -31,10 +32,12 @@ class ClusterBrokers:
         *,
         listener: str,
         source: str | None,
+        heard: set[Address],
         timeout_ms: int,
     ) -> None:
         self._broker_id, self._local, self._tasks = broker_id, local, tasks
-        self._listener, self._source, self._timeout_ms = listener, source, timeout_ms
+        self._listener, self._source, self._heard = listener, source, heard
+        self._timeout_ms = timeout_ms
         self._channels: dict[tuple[BrokerId, int], tuple[Channel, asyncio.Task[None]]] = {}
         self.controller: Controller
         """Hears what the brokers answer."""
@@ -42,7 +45,9 @@ class ClusterBrokers:
     async def apply(self, change: StateChange) -> None:
         alive = {(each.id, each.epoch) for each in change.image.brokers.values()}
         for gone in self._channels.keys() - alive:
-            self._channels.pop(gone)[1].cancel()
+            channel, task = self._channels.pop(gone)
+            task.cancel()
+            channel.forget()
         for broker in change.image.brokers.values():
             if broker.id != self._broker_id:
                 wanted = orders(change, broker, self._listener)
@@ -69,7 +74,10 @@ class ClusterBrokers:
             endpoint = broker.endpoint(self._listener)
             address = None if endpoint is None else Address(endpoint.host, endpoint.port)
             connection = PeerConnection(
-                lambda: address, client_id=str(self._broker_id), source=self._source
+                lambda: address,
+                client_id=str(self._broker_id),
+                source=self._source,
+                heard=self._heard,
             )
             channel = Channel(
                 connection,
@@ -77,7 +85,8 @@ class ClusterBrokers:
                 lambda: self.controller.broker_refused(*key),
                 self._timeout_ms,
             )
-            self._channels[key] = channel, self._tasks.create_task(channel.run())
+            sending = supervised(f"speaking to broker {broker.id}", channel.run)
+            self._channels[key] = channel, self._tasks.create_task(sending)
         return self._channels[key][0]
 
     def _answered(self, broker: BrokerId, order: Order, answer: Message) -> None:

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from penstock.client.address import Address
 from penstock.client.connection import Connection, connect
-from penstock.client.refusal import ConnectionFailed
+from penstock.client.refusal import ConnectionFailed, ConnectionRefused
+from penstock.errors import KafkaError
 from penstock.wire.schema import Message
 
 R = TypeVar("R", bound=Message)
@@ -18,18 +19,22 @@ class PeerConnection:
     """To whichever address holds at the time. One request at a time. Belongs to the event loop.
 
     `source` is the address that this broker speaks from: that of its own listener, so that what
-    cuts a broker off by its address cuts off both directions.
+    cuts a broker off by its address cuts off both directions. `heard` are the addresses at which
+    somebody has listened, shared by all connections of this broker.
     """
 
     def __init__(
-        self, address: Callable[[], Address | None], *, client_id: str, source: str | None
+        self,
+        address: Callable[[], Address | None],
+        *,
+        client_id: str,
+        source: str | None,
+        heard: set[Address],
     ) -> None:
         self._address, self._client_id, self._source = address, client_id, source
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
-        self.was_open = False
-        """Somebody has listened there. Before that, a refusal may be that of a broker which has
-        registered and does not listen yet, as Kafka does."""
+        self._heard = heard
 
     async def call(
         self, request: Message, answer: type[R], *, timeout_ms: int, version: int | None = None
@@ -53,8 +58,21 @@ class PeerConnection:
             source=self._source,
             timeout_ms=CONNECT_TIMEOUT_MS,
         )
-        self.was_open = True
+        self._heard.add(address)
         return self._connection
+
+    def is_dead(self, error: KafkaError) -> bool:
+        """Nobody listens where somebody has: the process is gone.
+
+        Where nobody ever has, a broker may have registered and not listen yet, as Kafka does.
+        """
+        return isinstance(error, ConnectionRefused) and self._address() in self._heard
+
+    def forget(self) -> None:
+        """Whoever listens there from now on has not been heard yet."""
+        address = self._address()
+        if address is not None:
+            self._heard.discard(address)
 
     def drop(self) -> None:
         if self._connection is not None:

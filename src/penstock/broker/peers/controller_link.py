@@ -50,11 +50,14 @@ class ControllerLink:
         *,
         listener: str,
         source: str | None,
+        heard: set[Address],
         broker_epoch: Callable[[], int],
     ) -> None:
         self._broker_id, self._controller = broker_id, controller
         self._image, self._listener, self._broker_epoch = image, listener, broker_epoch
-        self._connection = PeerConnection(self.address, client_id=FORWARDED, source=source)
+        self._connection = PeerConnection(
+            self.address, client_id=FORWARDED, source=source, heard=heard
+        )
 
     def address(self) -> Address | None:
         """Where the controller listens, as far as this broker knows."""

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from penstock.broker.peers.connection import PeerConnection
-from penstock.client.refusal import ConnectionRefused
 from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import ClusterImage
@@ -53,7 +52,7 @@ class ControllerWatch:
                     connection = await held.opened()
                 except KafkaError as error:
                     logger.debug("broker %s, the controller, is not reached: %s", controller, error)
-                    if isinstance(error, ConnectionRefused) and held.was_open:
+                    if held.is_dead(error):
                         logger.warning("broker %s, the controller, listens no more", controller)
                         with suppress(StoreError):
                             await depose(self._store, controller)

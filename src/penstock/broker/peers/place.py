@@ -23,6 +23,7 @@ from penstock.broker.peers.membership import Membership
 from penstock.broker.peers.orders import Orders
 from penstock.broker.replication import fetchers, shrinking, source_of
 from penstock.broker.supervision import supervised
+from penstock.client.address import Address
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
 from penstock.controller.candidacy import Candidacy
@@ -71,6 +72,7 @@ class Place:
         self._is_alone = config.zookeeper.zookeeper_connect is None
         self._listener = config.listener.inter_broker()
         self._source = source_of(config.listener)
+        self._heard: set[Address] = set()
 
         def epoch() -> int:
             return self.membership.epoch
@@ -98,6 +100,7 @@ class Place:
             tasks,
             listener=self._listener,
             source=self._source,
+            heard=self._heard,
             timeout_ms=config.controller.controller_socket_timeout_ms,
         )
         self.controller = Controller(
@@ -119,7 +122,10 @@ class Place:
             broker_id,
             store,
             lambda: PeerConnection(
-                self.link.address, client_id=f"{broker_id}", source=self._source
+                self.link.address,
+                client_id=f"{broker_id}",
+                source=self._source,
+                heard=self._heard,
             ),
             lambda: cluster.image,
         )
@@ -131,6 +137,7 @@ class Place:
             lambda: self._cluster.image,
             listener=self._listener,
             source=self._source,
+            heard=self._heard,
             broker_epoch=epoch,
         )
 

@@ -1,0 +1,177 @@
+"""Reading with Spark, beside Spark's own connector: python -m bench spark [--rounds N] [--rows N]
+
+One warm session, rounds interleaved, medians. The connector is tuned (large partition fetches, no
+check of CRCs); our source is as it comes. Both read from the same Penstock broker.
+"""
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.report import Report
+from bench.spark_topic import Topic, batch_of, fill
+from bench.subject import Penstock
+from bench.timing import best_s
+from pyspark.sql import DataFrame, SparkSession
+
+from peers.spark_session import spark_session
+from penstock.client.address import Address
+from penstock.spark.client_settings import ClientSettings
+from penstock.spark.decode.columns import PartitionColumns, Wanted
+from penstock.spark.decode.decoder import NATIVE
+from penstock.spark.decode.vectorised import VectorisedDecoder
+from penstock.spark.decode.visible import Batches
+
+FORMATS = {
+    "Penstock": ("penstock", {}),
+    "Kafka": (
+        "kafka",
+        {"kafka.max.partition.fetch.bytes": str(8 << 20), "kafka.check.crcs": "false"},
+    ),
+}
+"""By the names of the report's columns: our source, and Spark's connector for Kafka."""
+MEMORY_MB = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    name: str
+    topic: Topic
+    run: Callable[["Bench", str, Topic], None]
+    aim: str
+
+
+class Bench:
+    """A session and a broker; every read is of all that a topic holds."""
+
+    def __init__(self, spark: SparkSession, bootstrap: str, folder: Path) -> None:
+        self.spark, self._bootstrap, self._folder = spark, bootstrap, folder
+
+    def batch(self, subject: str, topic: Topic) -> DataFrame:
+        source, options = FORMATS[subject]
+        given = {"kafka.bootstrap.servers": self._bootstrap, "subscribe": topic.name, **options}
+        return self.spark.read.format(source).options(**given).load()
+
+    def stream(self, subject: str, topic: Topic, sink: str) -> None:
+        source, options = FORMATS[subject]
+        given = {"kafka.bootstrap.servers": self._bootstrap, "subscribe": topic.name, **options}
+        frame = self.spark.readStream.format(source).options(**given, startingOffsets="earliest")
+        folder = Path(tempfile.mkdtemp(dir=self._folder))
+        query = (
+            frame.load()
+            .writeStream.format(sink)
+            .option("checkpointLocation", str(folder / "checkpoint"))
+            .option("path", str(folder / "out"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        shutil.rmtree(folder)
+
+
+def to_nowhere(bench: Bench, subject: str, topic: Topic) -> None:
+    bench.batch(subject, topic).write.format("noop").mode("overwrite").save()
+
+
+def aggregated(bench: Bench, subject: str, topic: Topic) -> None:
+    frame = bench.batch(subject, topic).selectExpr("key", "length(value) as size", "offset")
+    frame.groupBy("key").agg({"size": "sum", "offset": "max"}).collect()
+
+
+def streamed_to_nowhere(bench: Bench, subject: str, topic: Topic) -> None:
+    bench.stream(subject, topic, "noop")
+
+
+def streamed_to_parquet(bench: Bench, subject: str, topic: Topic) -> None:
+    bench.stream(subject, topic, "parquet")
+
+
+def workloads(rows: int) -> Iterator[Workload]:
+    small = Topic("bench-100", 100, rows)
+    large = Topic("bench-1000", 1000, rows // 4)
+    yield Workload("batch to noop, 100 B", small, to_nowhere, ">= 1.5")
+    yield Workload("batch to noop, 1 KB", large, to_nowhere, ">= 1.25")
+    yield Workload("batch with aggregation, 100 B", small, aggregated, ">= 1.5")
+    yield Workload("availableNow to noop, 100 B", small, streamed_to_nowhere, ">= 1.3")
+    yield Workload("availableNow to Parquet, 100 B", small, streamed_to_parquet, ">= 1.3")
+
+
+def measure(bench: Bench, settings: ClientSettings, rows: int, rounds: int) -> Report:
+    report = Report()
+    held = {}
+    planned = list(workloads(rows))
+    for workload in planned:
+        if workload.topic not in held:
+            held[workload.topic] = fill(settings, workload.topic)
+    # The first round warms the JVM, the workers and the page cache.
+    for round_ in range(rounds + 1):
+        for workload in planned:
+            for subject in FORMATS:
+                began_s = time.monotonic()
+                workload.run(bench, subject, workload.topic)
+                rate = held[workload.topic] / (time.monotonic() - began_s)
+                if round_:
+                    report.add(workload.name, subject, {"rows/s": rate}, {"rows/s": workload.aim})
+    return report
+
+
+def decoders() -> None:
+    """Microseconds per record of all that is done between a fetched answer and Arrow."""
+    kinds: dict[str, type] = {"numpy": VectorisedDecoder}
+    if NATIVE:
+        from penstock.spark.decode.native import NativeDecoder
+
+        kinds["C"] = NativeDecoder
+    for record_bytes in (100, 1000):
+        batch, count = batch_of(record_bytes)
+        fetched = batch * ((4 << 20) // len(batch))
+        records = len(fetched) // len(batch) * count
+        for name, kind in kinds.items():
+
+            def decode(kind: type = kind, fetched: bytes = fetched) -> None:
+                decoder = kind(Wanted(), with_headers=False)
+                columns = PartitionColumns("topic", 0, with_headers=False)
+                batches = Batches(Wanted(), [], check_crcs=True, scratch=None)
+                found = decoder.decode(memoryview(fetched), batches, plain=True)
+                for decoded in (*found, *decoder.rest()):
+                    columns.completed(decoded)
+
+            took_us = best_s(decode) / records * 1e6
+            print(f"decoder, {name}, {record_bytes} B: {took_us:.3f} us per record")
+
+
+def worker_memory_mb() -> float:
+    """The most that any Python worker of Spark has ever held."""
+    most = 0.0
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            command = (status.parent / "cmdline").read_bytes()
+            if b"pyspark.daemon" in command:
+                lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+                most = max(most, int(lines["VmHWM"].split()[0]) / 1024)
+        except (OSError, KeyError):
+            continue  # it ended meanwhile, or is the kernel's
+    return most
+
+
+def main(argv: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench spark")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--rows", type=int, default=2_000_000, help="of 100 bytes; a quarter of 1 KB"
+    )
+    options = parser.parse_args(argv)
+    decoders()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
+        broker = Penstock(stack)
+        spark = stack.enter_context(spark_session(folder, settings={"spark.driver.memory": "3g"}))
+        settings = ClientSettings((Address("127.0.0.1", broker.port),))
+        bench = Bench(spark, f"127.0.0.1:{broker.port}", folder)
+        print(measure(bench, settings, options.rows, options.rounds).text())
+        print(f"largest Python worker: {worker_memory_mb():.0f} MB (at most {MEMORY_MB})")

@@ -1,0 +1,87 @@
+"""The client's half of SASL exchanges: PLAIN (RFC 4616) and SCRAM (RFC 5802), without I/O.
+
+An exchange is a generator: it yields what to send and is sent what the server answered. It ends
+when the server is done, and raises `AuthenticationFailed` when the server is not who it must be.
+"""
+
+import hashlib
+import hmac
+from base64 import b64decode, b64encode
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from penstock.errors import ErrorCode, KafkaError
+
+Exchange: TypeAlias = Generator[bytes, bytes, None]
+
+_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+MECHANISMS: Final = ("PLAIN", *_HASHES)
+MAX_ITERATIONS: Final = 1 << 20
+"""The server names how often to hash; more than this only costs time."""
+
+
+class AuthenticationFailed(KafkaError):
+    """The server refused us, or could not show that it knows our secret."""
+
+    code = ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Who we say we are, and by which mechanism we show it."""
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+
+
+def exchange(login: Login, nonce: str) -> Exchange:
+    """What to say to the server; `nonce` is fresh, printable and without a comma."""
+    if login.mechanism == "PLAIN":
+        return _plain(login)
+    return _scram(login, nonce, _HASHES[login.mechanism])
+
+
+def _plain(login: Login) -> Exchange:
+    yield f"\0{login.username}\0{login.password}".encode()
+
+
+def _scram(login: Login, nonce: str, digest: str) -> Exchange:
+    name = login.username.replace("=", "=3D").replace(",", "=2C")
+    first_bare = f"n={name},r={nonce}"
+    server_first = (yield f"n,,{first_bare}".encode()).decode("utf-8", "replace")
+    fields = _fields(server_first)
+    combined, salt, iterations = fields.get("r", ""), fields.get("s", ""), fields.get("i", "")
+    if not combined.startswith(nonce) or combined == nonce:
+        raise AuthenticationFailed("SCRAM: the server's nonce does not continue ours")
+    if not iterations.isascii() or not iterations.isdigit():
+        raise AuthenticationFailed(f"SCRAM: {iterations!r} is no number of iterations")
+    if not 0 < int(iterations) <= MAX_ITERATIONS:
+        raise AuthenticationFailed(f"SCRAM: the server asks for {iterations} iterations")
+    salted = hashlib.pbkdf2_hmac(
+        digest, login.password.encode(), _decoded("salt", salt), int(iterations)
+    )
+    final_bare = f"c=biws,r={combined}"
+    signed = f"{first_bare},{server_first},{final_bare}".encode()
+    client_key = hmac.digest(salted, b"Client Key", digest)
+    signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
+    proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+    answer = yield f"{final_bare},p={b64encode(proof).decode()}".encode()
+    server_final = _fields(answer.decode("utf-8", "replace"))
+    if "e" in server_final:
+        raise AuthenticationFailed(f"SCRAM: {server_final['e']}")
+    expected = hmac.digest(hmac.digest(salted, b"Server Key", digest), signed, digest)
+    if not hmac.compare_digest(_decoded("signature", server_final.get("v", "")), expected):
+        raise AuthenticationFailed("SCRAM: the server does not know the password")
+
+
+def _fields(message: str) -> dict[str, str]:
+    return {each[:1]: each[2:] for each in message.split(",") if each[1:2] == "="}
+
+
+def _decoded(what: str, text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        raise AuthenticationFailed(f"SCRAM: the server's {what} is no base64") from None

@@ -1,0 +1,47 @@
+"""How much a micro-batch takes: at most so many offsets, or none until there are enough."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.types import Offset, TopicPartition
+
+Positions = Mapping[TopicPartition, Offset]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """`maxOffsetsPerTrigger`, `minOffsetsPerTrigger` and `maxTriggerDelay`; None: no such wish."""
+
+    at_most: int | None = None
+    at_least: int | None = None
+    delay_ms: int = 15 * 60 * 1000
+    """After this time a batch runs, however little there is."""
+
+
+def available(start: Positions, latest: Positions) -> int:
+    return sum(max(end - start.get(each, end), 0) for each, end in latest.items())
+
+
+def waits(pace: Pace, start: Positions, latest: Positions, waited_ms: float) -> bool:
+    """Whether there is too little for a batch; never longer than the delay allows."""
+    if pace.at_least is None or waited_ms >= pace.delay_ms:
+        return False
+    return available(start, latest) < pace.at_least
+
+
+def limited(at_most: int, start: Positions, latest: Positions) -> dict[TopicPartition, Offset]:
+    """The end of a batch of about `at_most` offsets, shared by how much each partition has.
+
+    A small share is rounded up to one, else a small partition beside large ones would starve.
+    """
+    total = available(start, latest)
+    if total <= at_most:
+        return dict(latest)
+    ends = {}
+    for each, end in latest.items():
+        begin = start.get(each, end)
+        share = at_most * max(end - begin, 0) / total
+        taken = math.ceil(share) if share < 1 else math.floor(share)
+        ends[each] = Offset(min(begin + taken, end)) if end > begin else end
+    return ends

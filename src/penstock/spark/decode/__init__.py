@@ -1,0 +1,1 @@
+"""Record batches into Arrow columns, many records at a time."""

@@ -1,0 +1,188 @@
+"""The decoder on the C extension: records are copied once, from the fetched bytes into Arrow's."""
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.record.batch import BatchHeader, read_header
+from penstock.record.record import declared_count
+from penstock.spark.decode._fill import fill, fill_plain
+from penstock.spark.decode.columns import HEADER, TIMESTAMP, Decoded, Wanted, readable_names
+from penstock.spark.decode.visible import Batches
+from penstock.types import Buffer
+
+ROWS: Final = 1 << 16
+HEADERS: Final = 1 << 18
+DATA_BYTES: Final = 8 << 20
+"""At most so many rows, headers and bytes of values leave at once; one record may have more."""
+_COUNTERS: Final = 10
+_START: Final = (0, 0, -1)
+"""The first batch, nothing of it taken yet."""
+
+
+class Pause(IntEnum):
+    """Why `fill_plain` came back, as `_fill.c` numbers it."""
+
+    ALL_READ = 0
+    CHUNK_FULL = 1
+    FOR_PYTHON = 2
+
+
+class NativeDecoder:
+    """Gathers records of any number of batches and gives them away when a chunk is full.
+
+    What it was fed may be reused at once. A chunk is never written to again: Arrow owns it.
+    """
+
+    def __init__(self, wanted: Wanted, *, with_headers: bool) -> None:
+        self.wanted, self._with_headers = wanted, with_headers
+        self._chunk: _Chunk | None = None
+
+    def decode(self, fetched: memoryview, batches: Batches, *, plain: bool) -> Iterator[Decoded]:
+        """Records of fetched bytes; `plain` tells that no batch is hidden but control batches.
+
+        Then most batches never come to Python. Those that do are judged by `batches`.
+        """
+        if not plain:
+            yield from self.decode_batches(batches(fetched))
+            return
+        place = _START
+        while True:
+            chunk = self._chunk or self._new(HEADERS, DATA_BYTES)
+            place, pause = fill_plain(
+                fetched, place, batches.check_crcs, self.wanted, self._with_headers,
+                chunk.room, chunk.buffers,
+            )  # fmt: skip
+            match Pause(pause):
+                case Pause.ALL_READ:
+                    return
+                case Pause.CHUNK_FULL:
+                    yield from self._emptied(len(fetched) - place[0])
+                case Pause.FOR_PYTHON:
+                    at = place[0]
+                    end = at + read_header(fetched, at).size_bytes
+                    yield from self.decode_batches(batches(fetched[at:end]))
+                    place = (end, 0, -1)
+
+    def decode_batches(self, batches: Iterable[tuple[BatchHeader, Buffer]]) -> Iterator[Decoded]:
+        """Records of payloads that Python has decompressed."""
+        for header, payload in batches:
+            at, left = 0, declared_count(header)
+            append_time = header.is_log_append_time
+            time = header.max_timestamp if append_time else header.base_timestamp
+            batch = (header.base_offset, time, append_time)
+            while True:
+                chunk = self._chunk or self._new(HEADERS, DATA_BYTES)
+                at, left = fill(
+                    payload, at, left, batch, self.wanted, self._with_headers,
+                    chunk.room, chunk.buffers,
+                )  # fmt: skip
+                if not left:
+                    break
+                yield from self._emptied(len(payload) - at)
+
+    def rest(self) -> Iterator[Decoded]:
+        """What was decoded and not given away yet."""
+        chunk, self._chunk = self._chunk, None
+        if chunk is not None and chunk.rows:
+            yield chunk.decoded()
+
+    def _emptied(self, bytes_left: int) -> Iterator[Decoded]:
+        """Room for the next record: what is full leaves, and what is too small becomes larger."""
+        if self._chunk is not None and self._chunk.rows:
+            yield from self.rest()
+        else:
+            # A record that fits no usual chunk: one for everything that is left surely holds it.
+            self._new(bytes_left, bytes_left)
+
+    def _new(self, headers: int, data_bytes: int) -> "_Chunk":
+        self._chunk = _Chunk(headers if self._with_headers else 0, data_bytes)
+        return self._chunk
+
+
+class _Chunk:
+    """Buffers in Arrow's layout, as `_fill.c` lists them. Memory is taken when it is written."""
+
+    def __init__(self, headers: int, data_bytes: int) -> None:
+        rows, header_bytes = ROWS, data_bytes if headers else 0
+        self.room = (rows, headers)
+        self.counts = np.zeros(_COUNTERS, np.int64)
+        self.buffers = (
+            np.empty(rows, np.int64),
+            np.empty(rows, np.int64),
+            np.empty(rows, np.int32),
+            *_column(rows, data_bytes),
+            *_column(rows, data_bytes),
+            *_column(rows, 0)[:2],
+            _ends(headers),
+            np.empty(header_bytes, np.uint8),
+            *_column(headers, header_bytes),
+            self.counts,
+        )
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts[0])
+
+    def decoded(self) -> Decoded:
+        offsets, timestamps, kinds, *columns = self.buffers
+        key_ends, key_valid, key_data, value_ends, value_valid, value_data, *headers = columns
+        rows, key_bytes, value_bytes, *header_counts = map(int, self.counts)
+        _, _, _, null_keys, null_values, _, _ = header_counts
+        return Decoded(
+            _array(pa.binary(), rows, null_keys, key_valid, key_ends, key_data[:key_bytes]),
+            _array(
+                pa.binary(), rows, null_values, value_valid, value_ends, value_data[:value_bytes]
+            ),
+            _array(pa.int64(), rows, 0, None, offsets),
+            _array(TIMESTAMP, rows, 0, None, timestamps),
+            _array(pa.int32(), rows, 0, None, kinds),
+            self._headers(rows, *headers) if self.room[1] else None,
+        )
+
+    def _headers(
+        self,
+        rows: int,
+        ends: np.ndarray,
+        valid: np.ndarray,
+        name_ends: np.ndarray,
+        name_data: np.ndarray,
+        content_ends: np.ndarray,
+        content_valid: np.ndarray,
+        content_data: np.ndarray,
+        _counts: np.ndarray,
+    ) -> pa.Array:
+        headers, name_bytes, content_bytes, _, _, nulls, bare = map(int, self.counts[3:])
+        used = name_data[:name_bytes]
+        names = _array(pa.string(), headers, 0, None, name_ends, used)
+        contents = _array(
+            pa.binary(), headers, nulls, content_valid, content_ends, content_data[:content_bytes]
+        )
+        pairs = pa.StructArray.from_arrays(
+            [readable_names(names, used), contents], fields=list(HEADER)
+        )
+        layout = [pa.py_buffer(valid) if bare else None, pa.py_buffer(ends)]
+        return pa.Array.from_buffers(
+            pa.list_(HEADER), rows, layout, null_count=bare, children=[pairs]
+        )
+
+
+def _column(rows: int, data_bytes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    valid = np.full((rows + 7) // 8, 0xFF, np.uint8)
+    return _ends(rows), valid, np.empty(data_bytes, np.uint8)
+
+
+def _ends(rows: int) -> np.ndarray:
+    ends = np.empty(rows + 1, np.int32)
+    ends[0] = 0
+    return ends
+
+
+def _array(
+    kind: pa.DataType, rows: int, nulls: int, valid: np.ndarray | None, *buffers: np.ndarray
+) -> pa.Array:
+    mask = pa.py_buffer(valid) if nulls and valid is not None else None
+    return pa.Array.from_buffers(kind, rows, [mask, *map(pa.py_buffer, buffers)], null_count=nulls)

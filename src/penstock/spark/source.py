@@ -1,0 +1,68 @@
+"""The data source `penstock`, as Spark finds it; what it does is imported when it is used."""
+
+import logging
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from penstock.errors import ConfigError
+from penstock.spark.options import Options
+
+_COLUMNS = {
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestampType": "int",
+}
+_HEADERS = {"headers": "array<struct<key: string, value: binary>>"}
+
+logger = logging.getLogger("penstock.spark")
+
+
+class PenstockSource(DataSource):
+    """`spark.read.format("penstock")`: columns and options of the `kafka` format."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "penstock"
+
+    def schema(self) -> str:
+        return ", ".join(f"{name} {kind}" for name, kind in self._columns().items())
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        from penstock.spark.batch_reader import batch_reader
+        from penstock.spark.source_settings import batch_settings
+
+        self._check(schema)
+        settings, warnings = batch_settings(Options(self.options))
+        _tell(warnings)
+        return batch_reader(settings)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        from penstock.spark.source_settings import stream_settings
+        from penstock.spark.stream_reader import StreamReader
+
+        self._check(schema)
+        settings, warnings = stream_settings(Options(self.options))
+        _tell(warnings)
+        return StreamReader(settings)
+
+    def _columns(self) -> dict[str, str]:
+        from penstock.spark.source_settings import wants_headers
+
+        return _COLUMNS | (_HEADERS if wants_headers(Options(self.options)) else {})
+
+    def _check(self, schema: StructType) -> None:
+        if schema.names != list(self._columns()):
+            raise ConfigError(
+                "a schema cannot be given: the columns are those of the kafka format; "
+                "cast or parse key and value in the DataFrame"
+            )
+
+
+def _tell(warnings: list[str]) -> None:
+    for each in warnings:
+        logger.warning("penstock: %s", each)

@@ -1,0 +1,113 @@
+"""Which partitions a source reads: by topics' names, by a pattern, or one by one."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from penstock.client.metadata import Topic
+from penstock.errors import ConfigError
+from penstock.spark.options import Options
+from penstock.types import TopicPartition
+
+_WAYS: Final = ("subscribe", "subscribePattern", "assign")
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """All partitions of these topics, those included that are added later."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """All partitions of the topics whose whole name matches; internal ones never do."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """These partitions and no other."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+Subscription: TypeAlias = Topics | Pattern | Assigned
+
+
+def read_subscription(options: Options) -> Subscription:
+    given = [way for way in _WAYS if way in options]
+    if len(given) != 1:
+        found = "none" if not given else " and ".join(given)
+        raise ConfigError(f"exactly one of {', '.join(_WAYS)} is needed, and {found} is given")
+    text = options.required(given[0])
+    if given[0] == "subscribe":
+        names = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
+        if not names:
+            raise ConfigError("option subscribe names no topic")
+        return Topics(names)
+    if given[0] == "assign":
+        return Assigned(_partitions(text))
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ConfigError(f"option subscribePattern: {text!r}: {error}") from None
+    return Pattern(text)
+
+
+def wanted_names(subscription: Subscription) -> list[str] | None:
+    """The topics to ask the cluster about; None: all."""
+    match subscription:
+        case Topics(names):
+            return list(names)
+        case Assigned(partitions):
+            return list(dict.fromkeys(each.topic for each in partitions))
+        case Pattern():
+            return None
+
+
+def subscribed(
+    subscription: Subscription, topics: Mapping[str, Topic]
+) -> tuple[list[TopicPartition], list[str]]:
+    """The partitions that there are, in order; and what was named and is missing."""
+    match subscription:
+        case Topics(names):
+            found = [name for name in names if name in topics]
+            missing = [f"topic {name}" for name in names if name not in topics]
+            return _all(found, topics), missing
+        case Pattern(text):
+            matching = re.compile(text).fullmatch
+            names_ = [n for n in sorted(topics) if not topics[n].is_internal and matching(n)]
+            return _all(names_, topics), []
+        case Assigned(partitions):
+            there = [
+                each
+                for each in partitions
+                if each.topic in topics and each.partition in topics[each.topic].partitions
+            ]
+            return there, [f"partition {each}" for each in partitions if each not in there]
+
+
+def _all(names: list[str], topics: Mapping[str, Topic]) -> list[TopicPartition]:
+    return [TopicPartition(name, index) for name in names for index in topics[name].partitions]
+
+
+def _partitions(text: str) -> tuple[TopicPartition, ...]:
+    """From `{"topic": [0, 1]}`."""
+    example = 'option assign must be JSON like {"topic": [0, 1]}'
+    try:
+        parsed = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"{example}: {error}") from None
+    if not isinstance(parsed, dict) or not all(isinstance(each, list) for each in parsed.values()):
+        raise ConfigError(example)
+    found = [TopicPartition(topic, index) for topic, each in parsed.items() for index in each]
+    for each in found:
+        if type(each.partition) is not int or each.partition < 0:
+            raise ConfigError(f"{example}: {each.partition!r} is no partition")
+    if not found:
+        raise ConfigError("option assign names no partition")
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,59 @@
+"""A task of Spark goes on when the broker that it reads from dies."""
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from peers.kafka import KafkaCluster
+from penstock.client.address import parse_addresses
+from penstock.client.offsets import Isolation
+from penstock.spark.client_settings import ClientSettings
+from penstock.spark.cluster import Client
+from penstock.spark.decode.columns import Wanted
+from penstock.spark.decode.vectorised import VectorisedDecoder
+from penstock.spark.decode.visible import Batches
+from penstock.spark.fetch import Fetched, RangeFetch
+from penstock.spark.lookup import latest
+from penstock.spark.ranges import OffsetRange
+from penstock.spark.source_settings import FetchSettings
+from penstock.types import TopicPartition
+
+pytestmark = pytest.mark.peer
+PLACE = TopicPartition("failover", 0)
+RECORDS = 3_000
+
+
+def written(kafka: KafkaCluster) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    for future in admin.create_topics([NewTopic(PLACE.topic, 1, 3)]).values():
+        future.result(30)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "batch.num.messages": 50})
+    for n in range(RECORDS):
+        producer.produce(PLACE.topic, b"%d" % n * 20)
+    assert producer.flush(30) == 0
+
+
+def offsets_of(fetched: Fetched) -> list[int]:
+    decoder = VectorisedDecoder(Wanted(first=fetched.start), with_headers=False)
+    batches = Batches(decoder.wanted, fetched.aborted, check_crcs=True, scratch=None)
+    found = decoder.decode(fetched.records, batches, plain=True)
+    return [offset for each in found for offset in each.offset.to_pylist()]
+
+
+def test_a_read_goes_on_at_the_next_leader() -> None:
+    # Answers of a few batches each, so that many are still to come when the leader dies.
+    small = FetchSettings(partition_bytes=5_000, max_wait_ms=50)
+    with KafkaCluster(3) as kafka:
+        written(kafka)
+        bootstrap = tuple(parse_addresses(kafka.bootstrap))
+        with Client(ClientSettings(bootstrap, request_timeout_ms=5_000)) as client:
+            leader = client.topic(PLACE.topic).leader(0)
+            answers = iter(RangeFetch(client, OffsetRange(PLACE, 0, RECORDS), small, fail=True))
+            offsets = offsets_of(next(answers))
+            assert len(offsets) < RECORDS // 10
+            kafka.kill(leader)
+            for fetched in answers:
+                offsets += offsets_of(fetched)
+            assert offsets == list(range(RECORDS))
+            assert client.topic(PLACE.topic).leader(0) != leader
+            assert latest(client, [PLACE], Isolation.READ_UNCOMMITTED) == {PLACE: RECORDS}

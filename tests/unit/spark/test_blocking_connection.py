@@ -1,0 +1,227 @@
+"""The blocking connection against brokers that answer by a script, and against ours."""
+
+import pickle
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+import pytest
+
+from penstock.client.address import Address, parse_addresses
+from penstock.client.refusal import BrokerRefused, ConnectionFailed, NoAnswer, VersionsApart
+from penstock.client.route import CONTROLLER, ToCoordinator, ToLeader
+from penstock.errors import ErrorCode
+from penstock.spark.client_settings import ClientSettings
+from penstock.spark.cluster import Client
+from penstock.spark.connection import Connection, connect
+from penstock.testing.broker import Broker
+from penstock.types import TopicPartition
+from penstock.wire.frame import response_frame
+from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
+from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from penstock.wire.messages.fetch import FetchRequest, FetchResponse
+from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+from penstock.wire.schema import Message
+
+Script: TypeAlias = Callable[[RequestHeader], bytes | None]
+"""What goes back for a request; None hangs up."""
+SPOKEN = [
+    ApiVersion(api_key=18, min_version=0, max_version=4),
+    ApiVersion(api_key=3, min_version=2, max_version=12),
+]
+
+
+def answer(header: RequestHeader, response: Message) -> bytes:
+    frame, _ = response_frame(header.api, header.version, header.correlation_id, response)
+    return bytes(frame)
+
+
+def modern(header: RequestHeader) -> bytes:
+    if header.api.key == API_VERSIONS:
+        return answer(header, ApiVersionsResponse(api_keys=SPOKEN))
+    return answer(header, MetadataResponse(cluster_id=f"asked {header.correlation_id}"))
+
+
+def after_versions(then: Script) -> Script:
+    return lambda header: modern(header) if header.api.key == API_VERSIONS else then(header)
+
+
+@contextmanager
+def scripted(script: Script) -> Iterator[Address]:
+    def serve() -> None:
+        while True:
+            try:
+                link, _ = server.accept()
+            except OSError:
+                return
+            with link, link.makefile("rb") as stream:
+                while size := stream.read(4):
+                    header, _ = read_request_header(stream.read(int.from_bytes(size, "big")))
+                    back = script(header)
+                    if back is None:
+                        break
+                    link.sendall(back)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield Address(*server.getsockname())
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+@contextmanager
+def connected(script: Script, **limits: int) -> Iterator[Connection]:
+    with scripted(script) as address:
+        connection = connect(address, ClientSettings((address,), **limits))  # type: ignore[arg-type]
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+def test_answers_come_in_order_whoever_is_asked_for_first() -> None:
+    with connected(modern) as connection:
+        tickets = [connection.send(MetadataRequest(), MetadataResponse) for _ in range(3)]
+        assert connection.unanswered == 3
+        last, first = connection.receive(tickets[2]), connection.receive(tickets[0])
+        assert (first.cluster_id, last.cluster_id) == ("asked 2", "asked 4")
+        assert connection.unanswered == 0
+
+
+def test_an_answer_is_received_into_the_callers_buffer() -> None:
+    buffer = bytearray(4096)
+    with connected(modern) as connection:
+        ticket = connection.send(MetadataRequest(), MetadataResponse)
+        connection.receive(ticket, into=buffer)
+        assert b"asked 2" in buffer
+
+
+def test_an_api_that_the_broker_does_not_speak_is_told() -> None:
+    with connected(modern) as connection, pytest.raises(VersionsApart, match="ListGroups"):
+        connection.call(ListGroupsRequest(), ListGroupsResponse)
+
+
+@pytest.mark.parametrize(
+    ("back", "words"),
+    [
+        (None, "was lost: (closed by the broker|Connection reset)"),
+        (b"\x7f\xff\xff\xff", "an answer of 2147483647 bytes"),
+        (b"\x00\x00\x00\x01", "an answer of 1 bytes"),
+        (b"\x00\x00\x00\x05\x00\x00\x00\x63\x00", "answer 99 instead of 2"),
+        (b"\x00\x00\x00\x05\x00\x00\x00\x02\x00", "broke the protocol"),
+    ],
+)
+def test_a_broken_broker_fails_all_that_is_under_way(back: bytes | None, words: str) -> None:
+    with connected(after_versions(lambda _: back)) as connection:
+        first, second = (connection.send(MetadataRequest(), MetadataResponse) for _ in range(2))
+        with pytest.raises(ConnectionFailed, match=words):
+            connection.receive(first)
+        assert not connection.is_open
+        with pytest.raises(ConnectionFailed, match=words):
+            connection.receive(second)
+        with pytest.raises(ConnectionFailed, match=words):
+            connection.send(MetadataRequest(), MetadataResponse)
+
+
+def test_a_broker_that_is_silent_is_taken_for_lost() -> None:
+    with connected(after_versions(lambda _: b"\x00"), request_timeout_ms=30) as connection:
+        with pytest.raises(NoAnswer, match="did not answer Metadata within 30 ms"):
+            connection.call(MetadataRequest(), MetadataResponse)
+        assert not connection.is_open
+
+
+def test_closing_wakes_who_waits() -> None:
+    asked = threading.Event()
+
+    def silent(_: RequestHeader) -> bytes:
+        asked.set()
+        return b""
+
+    with connected(after_versions(silent)) as connection:
+        errors: list[Exception] = []
+
+        def wait() -> None:
+            try:
+                connection.call(MetadataRequest(), MetadataResponse)
+            except ConnectionFailed as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        assert asked.wait(10)
+        connection.close()
+        thread.join(10)
+        assert "was closed" in str(errors[0])
+
+
+def test_nobody_there_is_told_with_the_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = Address(*server.getsockname())
+    with pytest.raises(ConnectionFailed, match=f"cannot connect to {address}: Connection refused"):
+        connect(address, ClientSettings((address,)))
+
+
+def client(broker: Broker) -> Client:
+    return Client(ClientSettings(tuple(parse_addresses(broker.bootstrap)), timeout_ms=20_000))
+
+
+def test_a_client_finds_leader_coordinator_and_controller(shared_broker: Broker) -> None:
+    with client(shared_broker) as mine:
+        topic = mine.retrying(lambda: mine.topic("blocking", create=True))
+        place = TopicPartition(topic.name, 0)
+        assert list(mine.retrying(lambda: mine.by_leader([place])).values()) == [[place]]
+        routes = (ToLeader(place), CONTROLLER, ToCoordinator("a-group"))
+        found = {
+            mine.retrying(lambda route=route: mine.connection(route)).address  # type: ignore[misc]
+            for route in routes
+        }
+        assert [str(each) for each in found] == [shared_broker.bootstrap]
+        answer = mine.call(FetchRequest(), FetchResponse, to=ToLeader(place))
+        assert answer.error_code == ErrorCode.NONE
+
+
+def test_a_topic_that_is_missing_is_left_out_or_refused(shared_broker: Broker) -> None:
+    with client(shared_broker) as mine:
+        assert mine.existing(["no-such-topic"]) == {}
+        with pytest.raises(BrokerRefused, match="no-such-topic"):
+            mine.topics(["no-such-topic"])
+
+
+def test_a_client_goes_on_when_its_connection_broke(shared_broker: Broker) -> None:
+    with client(shared_broker) as mine:
+        mine.cluster()
+        mine.connection(CONTROLLER).close()
+        assert mine.call(MetadataRequest(topics=[]), MetadataResponse).brokers
+
+
+def test_retriable_errors_are_asked_again_and_others_are_not(shared_broker: Broker) -> None:
+    with client(shared_broker) as mine:
+        codes = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE]
+
+        def attempt() -> str:
+            code = codes.pop(0)
+            if code:
+                raise BrokerRefused(code, "here")
+            return "done"
+
+        assert mine.retrying(attempt) == "done"
+        codes[:] = [ErrorCode.INVALID_REQUEST]
+        with pytest.raises(BrokerRefused, match="INVALID_REQUEST"):
+            mine.retrying(attempt)
+
+
+def test_when_time_is_up_the_last_error_tells_why(shared_broker: Broker) -> None:
+    def attempt() -> None:
+        raise BrokerRefused(ErrorCode.LEADER_NOT_AVAILABLE, "partition 7")
+
+    with client(shared_broker) as mine, pytest.raises(BrokerRefused, match="partition 7"):
+        mine.retrying(attempt, timeout_ms=1)
+
+
+def test_settings_travel_to_executors() -> None:
+    settings = ClientSettings((Address("a", 1),))
+    assert pickle.loads(pickle.dumps(settings)) == settings
