@@ -15,6 +15,9 @@ from penstock.errors import ConfigError
 
 POLL_S = 0.02
 
+_children: dict[int, subprocess.Popen[bytes]] = {}
+"""Those that were started here and not yet seen to end. Dropped earlier, each would complain."""
+
 
 class Started(msgspec.Struct, frozen=True):
     """A pid alone is not enough: the system hands it out again after the process has gone."""
@@ -42,6 +45,7 @@ def start(command: Sequence[str], output: Path, *, tied: bool = False) -> Starte
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    _children[process.pid] = process
     began = beginning(process.pid)
     if began is None:
         raise ConfigError(f"{command[0]} ended at once: {last_line(output)}")
@@ -62,8 +66,9 @@ def beginning(pid: int) -> str | None:
 
 def _reap(pid: int) -> None:
     """A child of ours that has ended stays a zombie until it is waited for."""
-    with suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
+    child = _children.get(pid)
+    if child is not None and child.poll() is not None:
+        del _children[pid]
 
 
 def _by_ps(pid: int) -> str | None:

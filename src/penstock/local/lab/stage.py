@@ -139,6 +139,10 @@ class Stage:
                 found.append(Replica(broker, role, known, None, in_sync))
         return found
 
+    def leaders(self, topic: str) -> set[int]:
+        """Who leads, as the brokers that answer have heard; -1 for nobody."""
+        return {each.leader for each in self._pages(topic)}
+
     def ends(self, topic: str) -> dict[int, int | None]:
         return {each.broker: each.log_end_offset for each in self.replicas(topic)}
 

@@ -12,6 +12,8 @@ def unclean(teller: Teller) -> None:
     with stage({"replica.lag.time.max.ms": str(LAG_MS)}) as on:
         teller.title("unclean.leader.election.enable=false: the partition waits")
         alone_with_it(teller, on, "safe", "false")
+        on.until("the election to fail", lambda: on.leaders("safe") == {-1})
+        teller.show("nobody leads: broker 1 lacks a committed record", on.replicas("safe"))
         on.start(0)
         on.until("broker 0 to lead again", lambda: led_by(0, on.replicas("safe")))
         on.copied("safe", 2)
