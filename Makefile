@@ -11,8 +11,8 @@ PYTEST := $(BIN)/python -m pytest
 help:  ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-# The extension is built if there is a C compiler: see setup.py.
-$(VENV)/installed: pyproject.toml setup.py constraints.txt src/penstock/record/_walk.c src/penstock/spark/decode/_fill.c src/penstock/spark/decode/_crc32c.h
+# The extensions are built if there is a C compiler: see setup.py.
+$(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard src/penstock/*/_*.c src/penstock/*/*/_*.[ch])
 	scripts/ensure-python $(PYTHON) $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r constraints.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .

@@ -18,7 +18,11 @@ EXTENSIONS = [
         py_limited_api=True,
         optional=True,  # so that nobody looks for its file afterwards
     )
-    for name in ("penstock.record._walk", "penstock.spark.decode._fill")
+    for name in (
+        "penstock.record._walk",
+        "penstock.spark._encode",
+        "penstock.spark.decode._fill",
+    )
 ]
 
 
@@ -39,7 +43,7 @@ class BuildIfPossible(build_ext):
 
 
 def without_extension(error: Exception) -> None:
-    print(f"penstock: records will be read in Python, not in C: {error}", file=sys.stderr)  # noqa: T201 - where an installer looks
+    print(f"penstock: records will be handled in Python, not in C: {error}", file=sys.stderr)  # noqa: T201 - where an installer looks
 
 
 setup(

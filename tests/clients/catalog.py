@@ -42,6 +42,7 @@ Need = Literal[
     "configs",
     "create",
     "delete records",
+    "members in turn",
     "murmur2",
     "replace configs",
     "reset",
@@ -56,7 +57,10 @@ _OLD_ALTER_ONLY = "has only the older AlterConfigs"
 _END_FOR_NONE = "answers with the end of the log"
 
 CANNOT: dict[Name, dict[Need, str]] = {
-    "kafka-python": {"replace configs": "fills in what is not named"},
+    "kafka-python": {
+        "members in turn": "two that one thread polls may rebalance for ever, also with Kafka",
+        "replace configs": "fills in what is not named",
+    },
     "aiokafka": {"alter configs": _OLD_ALTER_ONLY},
     "java": {"replace configs": "was removed in 4.0"},
     "kcat": {

@@ -62,7 +62,7 @@ def scaled(client: Client, referee: Client, topic: str, most: int) -> None:
     leave(members)
 
 
-@over()
+@over("members in turn")
 def test_a_group_grows_to_three_members_and_back(
     client: Client, referee: Client, topic: str
 ) -> None:
@@ -70,12 +70,12 @@ def test_a_group_grows_to_three_members_and_back(
 
 
 @pytest.mark.soak
-@over()
+@over("members in turn")
 def test_a_group_grows_to_ten_members_and_back(client: Client, referee: Client, topic: str) -> None:
     scaled(client, referee, topic, 10)
 
 
-@over()
+@over("members in turn")
 def test_members_without_a_partition_stand_idle_and_take_over(
     client: Client, referee: Client, topic: str
 ) -> None:
@@ -88,7 +88,7 @@ def test_members_without_a_partition_stand_idle_and_take_over(
     leave(members)
 
 
-@over()
+@over("members in turn")
 def test_a_group_reads_each_record_once_between_its_members(
     client: Client, referee: Client, topic: str
 ) -> None:

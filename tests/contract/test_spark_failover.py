@@ -6,7 +6,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from peers.kafka import KafkaCluster
 from penstock.client.address import parse_addresses
-from penstock.client.offsets import Isolation
+from penstock.client.listing import Isolation
 from penstock.spark.client_settings import ClientSettings
 from penstock.spark.cluster import Client
 from penstock.spark.decode.columns import Wanted

@@ -14,7 +14,7 @@ from clients.brokers import Target
 from clients.protocol import CODECS, Codec, Record
 from clients.referee import Referee
 from penstock.client.address import parse_addresses
-from penstock.client.offsets import Isolation
+from penstock.client.listing import Isolation
 from penstock.client.refusal import BrokerRefused, NoAnswer
 from penstock.spark.batch_reader import batch_reader
 from penstock.spark.bounds import FROM_EARLIEST, Offsets, Times

@@ -66,7 +66,8 @@ class Secured:
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     folder = tmp_path_factory.mktemp("secured")
     certified(folder)
-    settings: dict[str, object] = {}
+    # Completed below, when the cluster has chosen its ports.
+    settings: dict[str, object] = {"auto.create.topics.enable": "true"}
     cluster = KafkaCluster(settings=settings, folder=folder / "kafka")
     ports = dict(zip(LISTENERS[1:], free_ports(3), strict=True))
     ports["PLAINTEXT"] = cluster.port(0)
@@ -147,7 +148,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(secured: Secured) -> N
 
 
 def test_a_broker_that_wants_a_certificate_refuses_who_has_none(secured: Secured) -> None:
-    with pytest.raises(KafkaError, match=r"certificate|lost|closed"):
+    with pytest.raises(KafkaError, match="CERTIFICATE"):
         secured.values("SSL", ssl_truststore_certificates=secured.certificate)
 
 

@@ -25,8 +25,6 @@ SETTINGS = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions
 EXPECTED = {
     "kafka-topics --describe --topics-with-overrides --exclude-internal": "with eligible leader "
     "replicas every topic of a KRaft cluster has min.insync.replicas of its own",
-    "kafka-consumer-groups --describe --group k --state --verbose": "a new group's first epoch is "
-    "1, and 2 in Kafka",
 }
 """Calls whose answers differ, and why."""
 

@@ -24,7 +24,7 @@ class Process:
 
     def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
         self.name, self.output = name, folder / "output"
-        self._command, self._folder = [*_tied_to_us(), *command], folder
+        self._command, self._folder = [*tied_to_us(), *command], folder
         self._popen: subprocess.Popen[bytes] | None = None
 
     @property
@@ -84,7 +84,8 @@ class Process:
             self._popen.wait()
 
 
-def _tied_to_us() -> list[str]:
+def tied_to_us() -> list[str]:
+    """What to put before a command, so that the kernel ends it together with us."""
     setpriv = shutil.which("setpriv")  # Linux; elsewhere a killed run leaves its servers behind
     return [setpriv, "--pdeathsig", signal.SIGKILL.name.removeprefix("SIG")] if setpriv else []
 

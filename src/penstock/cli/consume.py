@@ -13,7 +13,7 @@ from penstock.cli.remote import Remote, remote
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.consume import Consumed, Reader
-from penstock.client.offsets import Isolation
+from penstock.client.listing import Isolation
 from penstock.types import TopicPartition
 
 

@@ -24,7 +24,7 @@ from penstock.client.groups import (
     describe_group,
     list_groups,
 )
-from penstock.client.offsets import Isolation
+from penstock.client.listing import Isolation
 from penstock.types import Offset, TopicPartition
 
 NAME = click.argument("name", metavar="GROUP")

@@ -8,7 +8,8 @@ import click
 from penstock.cli.output import print_table
 from penstock.client.cluster import Client
 from penstock.client.groups import DescribedGroup, GroupMember, committed_offsets
-from penstock.client.offsets import LATEST, list_offsets
+from penstock.client.listing import LATEST
+from penstock.client.offsets import list_offsets
 from penstock.types import Offset, TopicPartition
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from penstock.client.cluster import Client
-from penstock.client.offsets import EARLIEST, LATEST, Isolation, list_offsets
+from penstock.client.listing import EARLIEST, LATEST, Isolation
+from penstock.client.offsets import list_offsets
 from penstock.clock import SystemClock
 from penstock.types import Offset, TopicPartition
 

@@ -8,8 +8,9 @@ from penstock.cli.output import print_table
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.configs import ConfigEntry, Resource, ResourceType, Source, describe_configs
+from penstock.client.listing import EARLIEST, LATEST
 from penstock.client.metadata import NO_LEADER, Topic
-from penstock.client.offsets import EARLIEST, LATEST, list_offsets
+from penstock.client.offsets import list_offsets
 from penstock.types import Offset, TopicPartition, uuid_text
 
 

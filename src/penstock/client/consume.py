@@ -8,7 +8,7 @@ from typing import Self
 
 from penstock.client.cluster import Client
 from penstock.client.isolation import visible
-from penstock.client.offsets import Isolation, by_topic
+from penstock.client.listing import Isolation, by_topic
 from penstock.client.refusal import RETRIABLE, NoAnswer, check
 from penstock.client.route import ToBroker
 from penstock.errors import ErrorCode

@@ -6,12 +6,13 @@ from functools import partial
 
 from penstock.client.address import Address
 from penstock.client.cluster import Client
+from penstock.client.commit import check_committed, commit_request
+from penstock.client.listing import by_topic
 from penstock.client.metadata import Broker
-from penstock.client.offsets import by_topic
 from penstock.client.refusal import BrokerRefused, VersionsApart, check
 from penstock.client.route import ToBroker, ToCoordinator
 from penstock.errors import ErrorCode, ProtocolError
-from penstock.types import BrokerId, LeaderEpoch, Offset, TopicPartition, Uuid
+from penstock.types import BrokerId, LeaderEpoch, Offset, TopicPartition
 from penstock.wire.codec import decode
 from penstock.wire.messages.consumer_group_describe import (
     Assignment,
@@ -26,12 +27,7 @@ from penstock.wire.messages.describe_groups import (
 )
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from penstock.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
+from penstock.wire.messages.offset_commit import OffsetCommitResponse
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -274,32 +270,6 @@ async def alter_committed(
         to=ToCoordinator(group),
         check=lambda response: check_committed(group, response),
     )
-
-
-def commit_request(
-    group: str, offsets: Mapping[TopicPartition, Offset], topic_ids: Mapping[str, Uuid]
-) -> OffsetCommitRequest:
-    """A commit by nobody in particular, which a group without members takes."""
-    topics = [
-        OffsetCommitRequestTopic(
-            name=name,
-            topic_id=topic_ids[name],
-            partitions=[
-                OffsetCommitRequestPartition(
-                    partition_index=each.partition, committed_offset=offsets[each]
-                )
-                for each in partitions
-            ],
-        )
-        for name, partitions in by_topic(offsets).items()
-    ]
-    return OffsetCommitRequest(group_id=group, topics=topics)
-
-
-def check_committed(group: str, response: OffsetCommitResponse) -> None:
-    for topic in response.topics:
-        for each in topic.partitions:
-            check(each.error_code, f"offsets of group {group}")
 
 
 async def delete_group(client: Client, group: str) -> None:

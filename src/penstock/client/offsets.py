@@ -1,52 +1,25 @@
 """Offsets of partitions: the first, the last, the one at a time; and records deleted up to one."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import Final
+from collections.abc import Mapping
 
 from penstock.client.cluster import Client
+from penstock.client.listing import (
+    Isolation,
+    ListedOffset,
+    by_topic,
+    list_offsets_request,
+    listed_offsets,
+)
 from penstock.client.refusal import check
 from penstock.client.route import ToBroker
-from penstock.types import BrokerId, LeaderEpoch, Offset, TopicPartition
+from penstock.types import BrokerId, Offset, TopicPartition
 from penstock.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
-from penstock.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
-
-LATEST: Final = -1
-EARLIEST: Final = -2
-MAX_TIMESTAMP: Final = -3
-"""What ListOffsets takes in place of a time."""
-NOT_A_REPLICA: Final = -1
-
-
-class Isolation(IntEnum):
-    """How much of open and aborted transactions a reader sees."""
-
-    READ_UNCOMMITTED = 0
-    READ_COMMITTED = 1
-
-
-@dataclass(frozen=True, slots=True)
-class ListedOffset:
-    """An offset with the time and epoch of its record, -1 where there is none.
-
-    The offset is -1 where no record is as new as the time asked for.
-    """
-
-    offset: Offset
-    timestamp: int
-    leader_epoch: LeaderEpoch
+from penstock.wire.messages.list_offsets import ListOffsetsResponse
 
 
 async def list_offsets(
@@ -76,40 +49,6 @@ async def _listed(
         request, ListOffsetsResponse, timeout_ms=client.request_timeout_ms
     )
     return listed_offsets(response)
-
-
-def list_offsets_request(
-    asked: Mapping[TopicPartition, int], isolation: Isolation, timeout_ms: int
-) -> ListOffsetsRequest:
-    """The question about partitions that one broker leads."""
-    return ListOffsetsRequest(
-        replica_id=NOT_A_REPLICA,
-        isolation_level=isolation,
-        topics=[
-            ListOffsetsTopic(
-                name=topic,
-                partitions=[
-                    ListOffsetsPartition(partition_index=each.partition, timestamp=asked[each])
-                    for each in partitions
-                ],
-            )
-            for topic, partitions in by_topic(asked).items()
-        ],
-        timeout_ms=timeout_ms,
-    )
-
-
-def listed_offsets(response: ListOffsetsResponse) -> dict[TopicPartition, ListedOffset]:
-    """Its answer; a refusal of one partition is raised."""
-    found = {}
-    for topic in response.topics:
-        for each in topic.partitions:
-            partition = TopicPartition(topic.name, each.partition_index)
-            check(each.error_code, f"offset of {partition}")
-            found[partition] = ListedOffset(
-                Offset(each.offset), each.timestamp, LeaderEpoch(each.leader_epoch)
-            )
-    return found
 
 
 async def delete_records(
@@ -154,10 +93,3 @@ async def _deleted(
             check(each.error_code, f"records of {partition}")
             starts[partition] = Offset(each.low_watermark)
     return starts
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    grouped = defaultdict(list)
-    for each in partitions:
-        grouped[each.topic].append(each)
-    return dict(grouped)

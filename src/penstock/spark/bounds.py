@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from penstock.client.offsets import EARLIEST, LATEST
+from penstock.client.listing import EARLIEST, LATEST
 from penstock.errors import ConfigError
 from penstock.spark.options import Options
 from penstock.spark.positions import parse_numbers

@@ -11,7 +11,7 @@ from collections import deque
 from contextlib import suppress
 from struct import Struct
 from time import monotonic
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from penstock import __version__
 from penstock.client import versions
@@ -35,6 +35,7 @@ from penstock.wire.schema import Message
 R = TypeVar("R", bound=Message)
 
 MAX_RESPONSE_BYTES = 1 << 30
+Writable: TypeAlias = bytearray | memoryview
 _SIZE = Struct(">i")
 _SASL_HANDSHAKE = 17
 
@@ -121,7 +122,7 @@ class Connection:
         return ticket
 
     def receive(
-        self, ticket: Ticket[R], *, timeout_ms: int | None = None, into: bytearray | None = None
+        self, ticket: Ticket[R], *, timeout_ms: int | None = None, into: Writable | None = None
     ) -> R:
         """The answer; those that come before it are kept for whoever asks for them.
 
@@ -187,7 +188,7 @@ class Connection:
     def close(self) -> None:
         self._break(ConnectionFailed(f"the connection to {self.address} was closed"))
 
-    def _frame(self, deadline: float, into: bytearray | None) -> memoryview:
+    def _frame(self, deadline: float, into: Writable | None) -> memoryview:
         """The next answer. Memory for what its size declares is only taken when it is filled."""
         head = memoryview(bytearray(4))
         self._fill(head, deadline)

@@ -6,7 +6,9 @@ from struct import Struct
 from time import monotonic
 from typing import NamedTuple
 
-from penstock.client.offsets import EARLIEST, LATEST, Isolation
+import numpy as np
+
+from penstock.client.listing import EARLIEST, LATEST, Isolation
 from penstock.client.refusal import RETRIABLE, BrokerRefused, NoAnswer, check
 from penstock.client.route import ToLeader
 from penstock.errors import ErrorCode
@@ -59,7 +61,8 @@ class RangeFetch:
         self._position = wanted.start
         self._asked: tuple[Connection, Ticket[FetchResponse]] | None = None
         size = settings.partition_bytes + _SLACK_BYTES
-        self._buffers = cycle([bytearray(size) for _ in range(READ_AHEAD + 2)])
+        # Of numpy, whose memory is taken when it is written to: most ranges are small.
+        self._buffers = cycle([np.empty(size, np.uint8).data for _ in range(READ_AHEAD + 2)])
         self._deadline = 0.0
 
     def __iter__(self) -> Iterator[Fetched]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from penstock.client.groups import check_committed, commit_request
-from penstock.client.metadata import Topic
-from penstock.client.offsets import (
+from penstock.client.commit import check_committed, commit_request
+from penstock.client.listing import (
     EARLIEST,
     LATEST,
     Isolation,
@@ -13,6 +12,7 @@ from penstock.client.offsets import (
     list_offsets_request,
     listed_offsets,
 )
+from penstock.client.metadata import Topic
 from penstock.client.route import ToBroker, ToCoordinator
 from penstock.spark.bounds import NOT_FOUND, Bound, Times, asked, settled
 from penstock.spark.cluster import Client

@@ -7,7 +7,6 @@ a declared name may be taken, may have no effect here (a warning, so that a job 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from penstock.errors import ConfigError
@@ -113,6 +112,8 @@ class Options:
 
 def unknown(name: str, known: Iterable[str]) -> str:
     """One line about a name that nobody declares, with the nearest that somebody does."""
+    from difflib import get_close_matches  # late: only a mistake needs it
+
     names = {each.lower(): each for each in known}
     nearest = get_close_matches(name.lower(), names, n=1, cutoff=0.7)
     return f"unknown option {name}" + (f"; did you mean {names[nearest[0]]}?" if nearest else "")

@@ -2,7 +2,13 @@
 
 import logging
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigError
@@ -50,10 +56,19 @@ class PenstockSource(DataSource):
         _tell(warnings)
         return StreamReader(settings)
 
-    def _columns(self) -> dict[str, str]:
-        from penstock.spark.source_settings import wants_headers
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's
+        from penstock.spark.writer import batch_writer
 
-        return _COLUMNS | (_HEADERS if wants_headers(Options(self.options)) else {})
+        return batch_writer(self.options, schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: FBT001, ARG002, N802
+        from penstock.spark.writer import stream_writer
+
+        return stream_writer(self.options, schema)
+
+    def _columns(self) -> dict[str, str]:
+        with_headers = Options(self.options).flag("includeHeaders", default=False)
+        return _COLUMNS | (_HEADERS if with_headers else {})
 
     def _check(self, schema: StructType) -> None:
         if schema.names != list(self._columns()):

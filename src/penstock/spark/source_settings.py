@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from penstock.client.offsets import Isolation
+from penstock.client.listing import Isolation
 from penstock.errors import ConfigError
 from penstock.spark.admission import Pace
 from penstock.spark.bounds import (
@@ -140,10 +140,6 @@ def stream_settings(options: Options) -> tuple[SourceSettings, list[str]]:
     return _read(options, read_start(options, FROM_LATEST)), warnings
 
 
-def wants_headers(options: Options) -> bool:
-    return options.flag("includeHeaders", default=False)
-
-
 def _read(options: Options, start: Bound) -> SourceSettings:
     isolation = options.one_of(
         "kafka.isolation.level", ("read_uncommitted", "read_committed"), "read_uncommitted"
@@ -163,7 +159,7 @@ def _read(options: Options, start: Bound) -> SourceSettings:
         start=start,
         end=read_end(options),
         fail_on_data_loss=options.flag("failOnDataLoss", default=True),
-        with_headers=wants_headers(options),
+        with_headers=options.flag("includeHeaders", default=False),
         min_partitions=options.integer("minPartitions", 0, low=1),
         max_records_per_partition=options.integer("maxRecordsPerPartition", 0, low=1),
         pace=_pace(options),

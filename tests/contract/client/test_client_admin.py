@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as RdTopicPartition
 
-from client_runs import has_partitions, refusal, run
+from client_runs import eventually, has_partitions, refusal, run
 from peers.kafka import KafkaCluster
 from penstock.client.admin import (
     NewTopic,
@@ -28,7 +28,8 @@ from penstock.client.groups import (
     delete_group,
     list_groups,
 )
-from penstock.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, delete_records, list_offsets
+from penstock.client.listing import EARLIEST, LATEST, MAX_TIMESTAMP
+from penstock.client.offsets import delete_records, list_offsets
 from penstock.client.produce import NewRecord, Producer
 from penstock.client.refusal import BrokerRefused, check
 from penstock.client.route import ToCoordinator, ToLeader
@@ -106,13 +107,16 @@ def test_a_setting_is_changed_and_taken_back(kafka: KafkaCluster, topic: str) ->
     resource = Resource(ResourceType.TOPIC, topic)
 
     async def scenario(client: Client) -> None:
+        async def is_set(value: str, source: Source) -> bool:
+            found = await describe_configs(client, resource, names=["segment.bytes"])
+            entry = found["segment.bytes"]
+            assert entry.synonyms[-1].source is Source.DEFAULT_CONFIG
+            return (entry.value, entry.source) == (value, source)
+
         await alter_configs(client, resource, {"segment.bytes": "1048576"})
-        entry = (await describe_configs(client, resource, names=["segment.bytes"]))["segment.bytes"]
-        assert (entry.value, entry.source) == ("1048576", Source.DYNAMIC_TOPIC_CONFIG)
-        assert entry.synonyms[-1].source is Source.DEFAULT_CONFIG
+        await eventually(lambda: is_set("1048576", Source.DYNAMIC_TOPIC_CONFIG))
         await alter_configs(client, resource, {"segment.bytes": None})
-        entry = (await describe_configs(client, resource))["segment.bytes"]
-        assert (entry.value, entry.source) == ("1073741824", Source.DEFAULT_CONFIG)
+        await eventually(lambda: is_set("1073741824", Source.DEFAULT_CONFIG))
         broker = await describe_configs(
             client, Resource(ResourceType.BROKER, "0"), documentation=True
         )

@@ -9,7 +9,8 @@ from penstock.client.address import parse_addresses
 from penstock.client.admin import NewTopic, create_topic, describe_topics
 from penstock.client.cluster import Client
 from penstock.client.consume import Reader
-from penstock.client.offsets import LATEST, list_offsets
+from penstock.client.listing import LATEST
+from penstock.client.offsets import list_offsets
 from penstock.client.produce import NewRecord, Producer
 from penstock.client.refusal import RETRIABLE
 from penstock.types import Offset, TopicPartition

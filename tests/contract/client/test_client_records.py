@@ -15,7 +15,8 @@ from penstock.client.address import parse_addresses
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.consume import Consumed, Reader
-from penstock.client.offsets import LATEST, Isolation, list_offsets
+from penstock.client.listing import LATEST, Isolation
+from penstock.client.offsets import list_offsets
 from penstock.client.produce import Delivered, NewRecord, Producer
 from penstock.client.refusal import BrokerRefused, ConnectionFailed, NoAnswer
 from penstock.errors import ErrorCode

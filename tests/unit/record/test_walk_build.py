@@ -18,7 +18,7 @@ def test_an_installation_goes_on_without_a_compiler(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert "records will be read in Python" in done.stderr
+    assert "records will be handled in Python" in done.stderr
     assert not list(tmp_path.rglob("*.so"))
 
 

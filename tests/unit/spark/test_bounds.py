@@ -2,8 +2,8 @@
 
 import pytest
 
+from penstock.client.listing import EARLIEST, LATEST
 from penstock.client.metadata import Partition, Topic
-from penstock.client.offsets import EARLIEST, LATEST
 from penstock.errors import ConfigError
 from penstock.spark.bounds import (
     FROM_EARLIEST,

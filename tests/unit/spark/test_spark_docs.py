@@ -1,9 +1,14 @@
 from pathlib import Path
 
 from penstock.spark.options import NoEffect, Refused, Taken
+from penstock.spark.sink_settings import PRODUCER, SINK
 from penstock.spark.source_settings import SOURCE
 
-PAGE = (Path(__file__).parents[3] / "docs" / "spark.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "spark.md").read_text(encoding="utf-8")
+SINK_PAGE = (DOCS / "spark-sink.md").read_text(encoding="utf-8")
+OF_SPARK = {"queryName"}
+"""Handed to every sink by Spark itself."""
 
 
 def test_every_option_that_is_read_is_documented() -> None:
@@ -11,8 +16,15 @@ def test_every_option_that_is_read_is_documented() -> None:
     assert [name for name in taken if f"`{name}`" not in PAGE] == []
 
 
+def test_every_option_of_the_sink_that_is_read_is_documented() -> None:
+    own = {name: use for name, use in SINK.items() if not name.startswith("kafka.")}
+    own |= {f"kafka.{name}": use for name, use in PRODUCER.items()}
+    taken = {name for name, use in own.items() if isinstance(use, Taken)} - OF_SPARK
+    assert sorted(name for name in taken if f"`{name}`" not in SINK_PAGE) == []
+
+
 def test_words_about_options_say_why() -> None:
-    for name, use in SOURCE.items():
+    for name, use in (SOURCE | SINK).items():
         if isinstance(use, NoEffect):
             assert use.why, name
         if isinstance(use, Refused):

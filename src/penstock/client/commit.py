@@ -1,0 +1,39 @@
+"""OffsetCommit as a request and its answer, for whoever is no member of the group."""
+
+from collections.abc import Mapping
+
+from penstock.client.listing import by_topic
+from penstock.client.refusal import check
+from penstock.types import Offset, TopicPartition, Uuid
+from penstock.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+
+
+def commit_request(
+    group: str, offsets: Mapping[TopicPartition, Offset], topic_ids: Mapping[str, Uuid]
+) -> OffsetCommitRequest:
+    """A commit by nobody in particular, which a group without members takes."""
+    topics = [
+        OffsetCommitRequestTopic(
+            name=name,
+            topic_id=topic_ids[name],
+            partitions=[
+                OffsetCommitRequestPartition(
+                    partition_index=each.partition, committed_offset=offsets[each]
+                )
+                for each in partitions
+            ],
+        )
+        for name, partitions in by_topic(offsets).items()
+    ]
+    return OffsetCommitRequest(group_id=group, topics=topics)
+
+
+def check_committed(group: str, response: OffsetCommitResponse) -> None:
+    for topic in response.topics:
+        for each in topic.partitions:
+            check(each.error_code, f"offsets of group {group}")

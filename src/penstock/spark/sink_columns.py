@@ -1,0 +1,78 @@
+"""The columns that a sink reads, as Spark's `kafka` format names and types them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.errors import ConfigError
+
+_BYTES: Final = ("binary", "string")
+_TYPES: Final[dict[str, tuple[str, ...]]] = {
+    "key": _BYTES,
+    "value": _BYTES,
+    "headers": ("array<struct<key:string,value:binary>>",),
+    "topic": ("string",),
+    "partition": ("int",),
+    "timestamp": ("timestamp",),
+}
+"""Of columns that have a meaning; others are passed over, as the `kafka` format does."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkColumns:
+    """Which columns make the records, by position; None where there is none."""
+
+    value: int
+    key: int | None = None
+    headers: int | None = None
+    topic: int | None = None
+    partition: int | None = None
+    timestamp: int | None = None
+    order: tuple[int, ...] = ()
+    """Rows of a task are put in the order of these; empty: as they come."""
+
+
+def sink_columns(
+    types: Mapping[str, str],
+    *,
+    topic: str | None,
+    with_timestamps: bool = False,
+    order_by: tuple[str, ...] | None = None,
+) -> SinkColumns:
+    """The columns of a schema (simple type by name, in order); `ConfigError` where that fails.
+
+    `topic` is the option of that name, which goes before the column. `order_by` are the names that
+    a user gave; None means source partition and offset, where the rows still carry them.
+    """
+    at = {name: position for position, name in enumerate(types)}
+    if "value" not in at:
+        raise ConfigError("the rows have no column value: name what is to be written so")
+    if topic is None and "topic" not in at:
+        raise ConfigError("option topic is missing, and the rows have no column topic")
+    wanted = {"key", "value", "headers", "partition"}
+    if topic is None:
+        wanted.add("topic")
+    if with_timestamps:
+        wanted.add("timestamp")
+        if "timestamp" not in at:
+            raise ConfigError("option includeTimestamp: the rows have no column timestamp")
+    for name in sorted(wanted & at.keys()):
+        if types[name] not in _TYPES[name]:
+            raise ConfigError(
+                f"column {name} is {types[name]}: it must be {' or '.join(_TYPES[name])}"
+            )
+    return SinkColumns(
+        **{name: position for name, position in at.items() if name in wanted},
+        order=_order(at, order_by),
+    )
+
+
+def _order(at: Mapping[str, int], order_by: tuple[str, ...] | None) -> tuple[int, ...]:
+    if order_by is None:
+        if "offset" not in at:
+            return ()
+        order_by = ("partition", "offset") if "partition" in at else ("offset",)
+    for name in order_by:
+        if name not in at:
+            raise ConfigError(f"option orderBy: the rows have no column {name}")
+    return tuple(at[name] for name in order_by)

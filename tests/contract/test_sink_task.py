@@ -1,0 +1,368 @@
+"""Tasks of the sink against brokers, without Spark: what is written when things go wrong."""
+
+import random
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from peers.kafka import KafkaCluster
+from peers.penstock import PenstockBroker
+from peers.process import free_ports, wait_until
+from penstock.errors import KafkaError
+from penstock.spark.cluster import Client
+from penstock.spark.delivery import NotWritten
+from penstock.spark.epoch import (
+    Commit,
+    EpochFailed,
+    Marker,
+    Nothing,
+    Report,
+    Transaction,
+    to_commit,
+)
+from penstock.spark.sink_rows import BadRow
+from penstock.spark.sink_settings import SinkSettings, read_sink_settings
+from penstock.spark.sink_task import write, write_in_transaction
+from penstock.spark.transaction import (
+    abort,
+    commit,
+    committed_markers,
+    open_transaction,
+    participants,
+)
+from penstock.types import TopicPartition
+from spark_query import committed
+
+TYPES = {"key": "string", "value": "string", "partition": "int"}
+PARTITIONS = 4
+QUERY = "a-query"
+
+
+@pytest.fixture(scope="module")
+def penstock() -> Iterator[str]:
+    with PenstockBroker() as broker:
+        yield broker.bootstrap
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[str]:
+    with KafkaCluster() as cluster:
+        yield cluster.bootstrap
+
+
+@pytest.fixture(params=["penstock", pytest.param("kafka", marks=pytest.mark.peer)])
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+def topic(bootstrap: str, request: pytest.FixtureRequest) -> str:
+    name = f"{request.node.originalname}-{random.randrange(1 << 30)}"
+    return make_topic(bootstrap, name)
+
+
+def make_topic(bootstrap: str, name: str, config: dict[str, str] | None = None) -> str:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    made = NewTopic(name, PARTITIONS, config=config or {})
+    admin.create_topics([made])[name].result(30)
+    return name
+
+
+def settings(bootstrap: str, topic: str, **given: str) -> SinkSettings:
+    options = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
+    options |= {name.replace("_", "."): value for name, value in given.items()}
+    types = {name: TYPES[name] for name in ("key", "value", "partition")}
+    return read_sink_settings(options, types, streaming=True)[0]
+
+
+def exactly_once(bootstrap: str, topic: str, **given: str) -> SinkSettings:
+    more = {"transactional": "true", "transactionalId": f"sink-{topic}", "kafka_batch_size": "400"}
+    return settings(bootstrap, topic, **(more | given))
+
+
+def rows(values: list[int], partition: int | None = None) -> pa.RecordBatch:
+    placed = [value % PARTITIONS if partition is None else partition for value in values]
+    return pa.record_batch(
+        {
+            "key": pa.array([f"{value:06}" for value in values]),
+            "value": pa.array([f"{value:06}" for value in values]),
+            "partition": pa.array(placed, pa.int32()),
+        }
+    )
+
+
+def opened(of: SinkSettings) -> Transaction:
+    assert of.transactional_id is not None
+    with Client(of.client) as client:
+        return open_transaction(client, of.transactional_id, of.transaction_timeout_ms)
+
+
+def task(
+    of: SinkSettings, transaction: Transaction, *batches: pa.RecordBatch, batch_id: int = 0
+) -> Report:
+    return write_in_transaction(
+        iter(batches), of, transaction, query=QUERY, batch_id=batch_id, task=0
+    )
+
+
+def end(of: SinkSettings, *reports: Report, batch_id: int = 0) -> None:
+    decided = to_commit(reports, batch_id)
+    assert isinstance(decided, Commit)
+    with Client(of.client) as client:
+        commit(client, decided)
+
+
+def seen(bootstrap: str, topic: str) -> list[list[int]]:
+    return [[int(value) for value in each] for each in committed(bootstrap, topic, PARTITIONS)]
+
+
+def flat(found: list[list[int]]) -> list[int]:
+    return [each for partition in found for each in partition]
+
+
+def test_rows_come_in_order_and_once_while_the_broker_is_killed(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    count, kills = 60_000, 4
+    ready = [threading.Event() for _ in range(kills)]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for index, start in enumerate(range(0, count, 1000)):
+            if index % 12 == 6 and index // 12 < kills:
+                ready[index // 12].set()
+            yield rows(list(range(start, start + 1000)))
+
+    with PenstockBroker("--port", str(port), folder=tmp_path) as broker:
+        make_topic(broker.bootstrap, "kept")
+        of = settings(broker.bootstrap, "kept", kafka_batch_size="4000")
+        # The broker dies with the thread that started it, so it is the writer that has its own.
+        with ThreadPoolExecutor() as threads:
+            writing: Future[int] = threads.submit(write, batches(), of)
+            for event in ready:
+                assert event.wait(60)
+                broker.kill(0)
+                broker.start(0)
+            assert writing.result(60) == count
+        found = seen(broker.bootstrap, "kept")
+    assert found == [list(range(each, count, PARTITIONS)) for each in range(PARTITIONS)]
+
+
+def test_an_epoch_is_seen_when_it_is_committed(bootstrap: str, topic: str) -> None:
+    of = exactly_once(bootstrap, topic)
+    transaction = opened(of)
+    report = task(of, transaction, rows(list(range(100))), rows(list(range(100, 150))))
+    assert sum(report.rows.values()) == 150
+    assert seen(bootstrap, topic) == [[], [], [], []]
+    end(of, report)
+    assert seen(bootstrap, topic) == [list(range(each, 150, 4)) for each in range(4)]
+    with Client(of.client) as client:
+        assert committed_markers(client, transaction.id) == (Marker(QUERY, 1),)
+
+
+def test_a_commit_may_be_asked_again(bootstrap: str, topic: str) -> None:
+    of = exactly_once(bootstrap, topic)
+    transaction = opened(of)
+    decided = to_commit([task(of, transaction, rows([1, 2, 3]))], 0)
+    assert isinstance(decided, Commit)
+    with Client(of.client) as client:
+        commit(client, decided)
+        with pytest.raises(EpochFailed):
+            commit(client, decided)
+    assert sorted(flat(seen(bootstrap, topic))) == [1, 2, 3]
+    again = task(of, opened(of), rows([1, 2, 3]))
+    assert again.skipped
+    assert to_commit([again], 0) == Nothing()
+
+
+def test_a_retried_task_goes_on_behind_its_rows(bootstrap: str, topic: str) -> None:
+    of = exactly_once(bootstrap, topic)
+    transaction = opened(of)
+    task(of, transaction, rows(list(range(90))))
+    report = task(of, transaction, rows(list(range(60))), rows(list(range(60, 200))))
+    end(of, report)
+    assert seen(bootstrap, topic) == [list(range(each, 200, 4)) for each in range(4)]
+
+
+def test_a_retry_with_other_rows_fails_and_the_next_run_is_exact(
+    bootstrap: str, topic: str
+) -> None:
+    of = exactly_once(bootstrap, topic)
+    transaction = opened(of)
+    task(of, transaction, rows(list(range(50))))
+    with pytest.raises(EpochFailed, match="row 0 of this attempt is not the one"):
+        task(of, transaction, rows(list(range(50, 100))))
+    with pytest.raises(EpochFailed, match="this attempt has 5 rows, but 13 are written"):
+        task(of, transaction, rows(list(range(20))))
+    end(of, task(of, opened(of), rows(list(range(20)))))
+    assert seen(bootstrap, topic) == [list(range(each, 20, 4)) for each in range(4)]
+
+
+def test_rows_of_a_lost_attempt_elsewhere_fail_the_commit(bootstrap: str, topic: str) -> None:
+    of = exactly_once(bootstrap, topic)
+    transaction = opened(of)
+    task(of, transaction, rows([1, 2], partition=3))
+    with pytest.raises(EpochFailed, match="-3 has 2 rows of the epoch that no task reported"):
+        end(of, task(of, transaction, rows([1, 2], partition=0)))
+
+
+def test_two_tasks_on_one_partition_fail_with_what_to_do(bootstrap: str, topic: str) -> None:
+    of = exactly_once(bootstrap, topic)
+    transaction = opened(of)
+    task(of, transaction, rows([1, 2], partition=0))
+    with pytest.raises(EpochFailed, match=r"another task writes .*repartitionById"):
+        task(of, transaction, rows([3, 4, 5], partition=0))
+
+
+def test_an_older_run_is_fenced(bootstrap: str, topic: str) -> None:
+    of = exactly_once(bootstrap, topic)
+    old = opened(of)
+    report = task(of, old, rows([1, 2, 3]))
+    new = opened(of)
+    with pytest.raises(KafkaError, match="newer run of this query"):
+        task(of, old, rows([1, 2, 3, 4]))
+    with pytest.raises(KafkaError):
+        end(of, report)
+    end(of, task(of, new, rows([1, 2, 3])))
+    assert sorted(flat(seen(bootstrap, topic))) == [1, 2, 3]
+
+
+def test_an_aborted_epoch_is_never_seen(bootstrap: str, topic: str) -> None:
+    of = exactly_once(bootstrap, topic)
+    transaction = opened(of)
+    report = task(of, transaction, rows([1, 2, 3]))
+    with Client(of.client) as client:
+        abort(client, transaction)
+        abort(client, transaction)
+    with pytest.raises(KafkaError):
+        end(of, report)
+    assert seen(bootstrap, topic) == [[], [], [], []]
+
+
+def test_another_checkpoint_is_another_query(bootstrap: str, topic: str) -> None:
+    of = exactly_once(bootstrap, topic)
+    end(of, task(of, opened(of), rows([1]), batch_id=7), batch_id=7)
+    assert task(of, opened(of), rows([1]), batch_id=7).skipped
+    other = write_in_transaction(
+        iter([rows([2])]), of, opened(of), query="another", batch_id=0, task=0
+    )
+    assert not other.skipped
+    end(of, other)
+    assert sorted(flat(seen(bootstrap, topic))) == [1, 2]
+    again = write_in_transaction(
+        iter([rows([2])]), of, opened(of), query="another", batch_id=0, task=0
+    )
+    assert again.skipped, "the marker of the first query, elsewhere, hides no other"
+
+
+@pytest.mark.parametrize("alike", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_attempts_that_run_side_by_side_never_mix(
+    bootstrap: str, topic: str, seed: int, alike: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have the same rows in another order: who ends well must find its own in the log.
+
+    Even where both cut their rows alike, so that a leader takes one's batches for the other's.
+    """
+    if alike:
+        monkeypatch.setattr("penstock.spark.sink_task.varied", lambda size: lambda: size)
+    of = exactly_once(bootstrap, topic, kafka_batch_size="3000")
+    transaction = opened(of)
+    dice = random.Random(seed)
+    orders = [dice.sample(range(2000), 2000) for _ in range(2)]
+    start = threading.Barrier(2)
+
+    def attempt(order: list[int]) -> Report:
+        start.wait(30)
+        return task(of, transaction, *(rows(order[at : at + 200]) for at in range(0, 2000, 200)))
+
+    with ThreadPoolExecutor() as threads:
+        futures = [threads.submit(attempt, order) for order in orders]
+        failures = [future.exception(60) for future in futures]
+    assert all(isinstance(each, KafkaError | None) for each in failures), failures
+    ended = [index for index, failure in enumerate(failures) if failure is None]
+    assert len(ended) <= 1
+    for index in ended:
+        end(of, futures[index].result())
+        expected = [[each for each in orders[index] if each % 4 == part] for part in range(4)]
+        assert seen(bootstrap, topic) == expected
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_rows_of_every_codec_are_read_by_others(bootstrap: str, topic: str, codec: str) -> None:
+    of = settings(bootstrap, topic, kafka_compression_type=codec)
+    assert write(iter([rows(list(range(1000)))]), of) == 1000
+    assert seen(bootstrap, topic) == [list(range(each, 1000, 4)) for each in range(4)]
+
+
+def test_acks_of_the_leader_alone_need_no_producer_id(bootstrap: str, topic: str) -> None:
+    assert write(iter([rows([5])]), settings(bootstrap, topic, kafka_acks="1")) == 1
+    assert seen(bootstrap, topic) == [[], [5], [], []]
+
+
+def test_a_row_that_is_too_large_names_its_topic(bootstrap: str) -> None:
+    name = make_topic(bootstrap, f"small-{random.randrange(1 << 30)}", {"max.message.bytes": "500"})
+    with pytest.raises(NotWritten, match=f"rows to {name}-0: MESSAGE_TOO_LARGE .*kafka.batch.size"):
+        write(iter([rows(list(range(0, 400, 4)))]), settings(bootstrap, name))
+
+
+def test_a_partition_that_is_not_there_names_topic_and_partition(
+    bootstrap: str, topic: str
+) -> None:
+    with pytest.raises(BadRow, match=f"partition has 9, but topic {topic} has partitions 0 to 3"):
+        write(iter([rows([1], partition=9)]), settings(bootstrap, topic))
+
+
+def test_a_header_without_key_names_the_topic(bootstrap: str, topic: str) -> None:
+    options = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
+    types = {"value": "string", "headers": "array<struct<key:string,value:binary>>"}
+    of, _ = read_sink_settings(options, types, streaming=False)
+    entry = pa.struct([("key", pa.string()), ("value", pa.binary())])
+    headers = pa.array([[{"key": None, "value": b""}]], pa.list_(entry))
+    with pytest.raises(BadRow, match=f"a row to {topic}-.: a header's key is null"):
+        write(iter([pa.record_batch({"value": ["x"], "headers": headers})]), of)
+
+
+def test_a_timeout_above_the_brokers_names_the_option(bootstrap: str, topic: str) -> None:
+    of = exactly_once(bootstrap, topic, kafka_transaction_timeout_ms="99999999")
+    with pytest.raises(KafkaError, match=r"kafka.transaction.timeout.ms = 99999999 is above"):
+        opened(of)
+
+
+def test_an_epoch_that_takes_too_long_says_which_option_to_raise() -> None:
+    soon = "transaction.abort.timed.out.transaction.cleanup.interval.ms=100"
+    with PenstockBroker("--set", soon) as broker:
+        topic = make_topic(broker.bootstrap, "late")
+        of = exactly_once(broker.bootstrap, topic, kafka_transaction_timeout_ms="300")
+        transaction = opened(of)
+        report = task(of, transaction, rows([1, 2, 3]))
+        with Client(of.client) as client:
+            wait_until(lambda: not participants(client, transaction), 20, "the transaction's end")
+        for late in (lambda: task(of, transaction, rows([1, 2, 3, 4])), lambda: end(of, report)):
+            with pytest.raises(KafkaError, match=r"kafka\.transaction\.timeout\.ms|newer run"):
+                late()
+        assert seen(broker.bootstrap, topic) == [[], [], [], []]
+
+
+def test_no_rows_are_nothing_to_commit(bootstrap: str, topic: str) -> None:
+    of = exactly_once(bootstrap, topic)
+    report = task(of, opened(of))
+    assert to_commit([report], 0) == Nothing()
+    end(of, task(of, opened(of), rows([1]), batch_id=1), batch_id=1)
+    assert flat(seen(bootstrap, topic)) == [1]
+
+
+def test_partitions_are_added_by_request_where_writes_do_not(bootstrap: str, topic: str) -> None:
+    """As on a cluster whose transaction.version is still 1."""
+    of = exactly_once(bootstrap, topic)
+    new = opened(of)
+    old = Transaction(new.id, new.producer_id, new.producer_epoch, implicit=False)
+    assert new.implicit
+    task(of, old, rows(list(range(50))))
+    report = task(of, old, rows(list(range(100))))
+    end(of, report)
+    assert seen(bootstrap, topic) == [list(range(each, 100, 4)) for each in range(4)]
+    assert set(report.rows) == {TopicPartition(topic, each) for each in range(4)}

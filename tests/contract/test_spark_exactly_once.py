@@ -1,0 +1,148 @@
+"""The exactly-once sink under faults: each row is there once, whatever is killed, and whenever.
+
+A job in a process of its own writes files of ids to a topic, an epoch a file. What a reader that
+is not ours sees in the end is compared by content.
+"""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from peers.kafka import KafkaCluster
+from peers.penstock import PenstockBroker
+from peers.process import free_ports
+from peers.spark import SparkCluster
+from spark_faults import ACTIONS, POINTS, Fault, Folder
+from spark_query import PYTHON_PATH, committed, run, write_input
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+PARTITIONS = 4
+LOCAL = "local[2,4]"
+
+
+def make_topic(bootstrap: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic("out", PARTITIONS)])["out"].result(30)
+
+
+def ids(found: list[list[str]]) -> list[list[int]]:
+    return [[int(value.split(" ")[0]) for value in partition] for partition in found]
+
+
+def check_exact(found: list[list[int]], expected: set[int]) -> None:
+    """Every id once, in its partition, in its order."""
+    for partition, values in enumerate(found):
+        assert values == sorted(each for each in expected if each % PARTITIONS == partition)
+
+
+def check_on_penstock(folder: Path, faults: list[Fault], *options: str, epochs: int = 6) -> str:
+    """Run the job with the faults, all of which must happen; what its failed queries said."""
+    expected = write_input(folder, epochs=epochs, rows=400, partitions=PARTITIONS)
+    (port,) = free_ports(1)
+    with PenstockBroker("--port", str(port), folder=folder / "broker") as broker:
+        make_topic(broker.bootstrap)
+
+        def restart() -> None:
+            broker.kill(0)
+            broker.start(0)
+
+        run(LOCAL, broker.bootstrap, folder, faults, *options, restart_broker=restart)
+        found = ids(committed(broker.bootstrap, "out", PARTITIONS))
+    check_exact(found, expected)
+    assert Folder(folder / "faults").happened() == set(faults)
+    failures = folder / "failures"
+    return failures.read_text() if failures.exists() else ""
+
+
+def test_tasks_go_on_where_they_were_when_they_or_the_broker_die(tmp_path: Path) -> None:
+    faults = [
+        Fault("task.begin", 1, "fail"),
+        Fault("task.heard", 5, "fail"),
+        Fault("task.part", 50, "kill"),
+        Fault("task.heard", 90, "kill"),
+        Fault("task.sent", 9, "fail"),
+        Fault("task.sent", 15, "kill"),
+        Fault("task.heard", 130, "broker"),
+        Fault("commit.begin", 4, "broker"),
+        Fault("commit.marked", 5, "broker"),
+    ]
+    assert not check_on_penstock(tmp_path, faults), "the query itself went on"
+
+
+def test_a_commit_is_whole_when_its_process_or_the_driver_is_killed(tmp_path: Path) -> None:
+    faults = [
+        Fault("open.begin", 1, "kill"),
+        Fault("open.done", 2, "kill"),
+        Fault("commit.begin", 1, "kill"),
+        Fault("commit.marked", 1, "kill"),
+        Fault("commit.ended", 1, "kill"),
+        Fault("commit.ended", 2, "fail"),
+        Fault("commit.marked", 4, "jvm"),
+        Fault("commit.ended", 5, "jvm"),
+    ]
+    check_on_penstock(tmp_path, faults)
+
+
+def test_rows_that_differ_in_a_retry_fail_the_query_and_nothing_is_seen_twice(
+    tmp_path: Path,
+) -> None:
+    faults = [Fault("task.heard", 30, "kill")]
+    said = check_on_penstock(tmp_path, faults, "repeatable=false", epochs=2)
+    assert "of this attempt is not the one that an earlier attempt wrote" in said
+    assert "a retried task must see the same rows: leave out functions" in said
+
+
+def test_against_kafka(tmp_path: Path) -> None:
+    faults = [
+        Fault("task.heard", 20, "kill"),
+        Fault("task.sent", 5, "fail"),
+        Fault("commit.marked", 1, "kill"),
+        Fault("commit.ended", 2, "kill"),
+        Fault("task.heard", 100, "jvm"),
+    ]
+    expected = write_input(tmp_path, epochs=5, rows=400, partitions=PARTITIONS)
+    with KafkaCluster(folder=tmp_path / "kafka") as kafka:
+        make_topic(kafka.bootstrap)
+        run(LOCAL, kafka.bootstrap, tmp_path, faults)
+        found = ids(committed(kafka.bootstrap, "out", PARTITIONS))
+    check_exact(found, expected)
+    assert Folder(tmp_path / "faults").happened() == set(faults)
+
+
+def test_an_executor_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    faults = [Fault("task.heard", 20, "jvm"), Fault("task.sent", 9, "jvm")]
+    expected = write_input(tmp_path, epochs=4, rows=400, partitions=PARTITIONS)
+    with (
+        PenstockBroker(folder=tmp_path / "broker") as broker,
+        SparkCluster(2, python_path=PYTHON_PATH, folder=tmp_path / "spark") as spark,
+    ):
+        make_topic(broker.bootstrap)
+        run(spark.master, broker.bootstrap, tmp_path, faults)
+        found = ids(committed(broker.bootstrap, "out", PARTITIONS))
+    check_exact(found, expected)
+    assert Folder(tmp_path / "faults").happened() == set(faults)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(20) if "PENSTOCK_SOAK" in os.environ else [0])
+def test_faults_by_chance(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    reached = {point: 200 if point in {"task.part", "task.heard"} else 8 for point in POINTS}
+    chosen = {(point, dice.randrange(reached[point])) for point in dice.choices(POINTS, k=10)}
+    faults = [Fault(*each, dice.choice(ACTIONS)) for each in sorted(chosen)]
+    expected = write_input(tmp_path, epochs=8, rows=400, partitions=PARTITIONS)
+    (port,) = free_ports(1)
+    with PenstockBroker("--port", str(port), folder=tmp_path / "broker") as broker:
+        make_topic(broker.bootstrap)
+
+        def restart() -> None:
+            broker.kill(0)
+            broker.start(0)
+
+        run(LOCAL, broker.bootstrap, tmp_path, faults, restart_broker=restart, wait_s=500)
+        check_exact(ids(committed(broker.bootstrap, "out", PARTITIONS)), expected)
+    assert Folder(tmp_path / "faults").happened(), "nothing was tried"

@@ -1,0 +1,108 @@
+"""Runs `spark_job` with faults, looks after the broker meanwhile, and reads what came out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
+
+from peers.process import last_lines, tied_to_us, wait_until
+from spark_faults import Fault, Folder
+
+ROOT = Path(__file__).parents[1]
+PYTHON_PATH = f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"
+WAIT_S = 240
+STARTS = 12
+
+
+def write_input(folder: Path, epochs: int, rows: int, partitions: int) -> set[int]:
+    """One file for each epoch, whose names and times give their order; all ids."""
+    into = folder / "input"
+    into.mkdir(parents=True)
+    for epoch in range(epochs):
+        ids = range(epoch * rows, (epoch + 1) * rows)
+        lines = [json.dumps({"id": each, "part": each % partitions}) for each in ids]
+        file = into / f"{epoch:05}.json"
+        file.write_text("\n".join(lines))
+        os.utime(file, (1_700_000_000 + epoch, 1_700_000_000 + epoch))
+    return set(range(epochs * rows))
+
+
+def run(
+    master: str,
+    bootstrap: str,
+    folder: Path,
+    faults: list[Fault],
+    *options: str,
+    restart_broker: Callable[[], None] | None = None,
+    wait_s: float = WAIT_S,
+) -> None:
+    """Until the job says that it is done; a driver that is killed starts again."""
+    told = Folder(folder / "faults")
+    told.write_plan(faults)
+    deadline = time.monotonic() + wait_s
+    asked = told.path / "kill-broker"
+    command = [sys.executable, "-m", "spark_job", master, bootstrap, str(folder), *options]
+
+    def ended(job: subprocess.Popen[bytes]) -> bool:
+        if restart_broker is not None and asked.exists():
+            restart_broker()
+            asked.unlink()
+        return job.poll() is not None
+
+    for start in range(STARTS):
+        output = folder / f"output-{start}"
+        with output.open("wb") as out:
+            job = subprocess.Popen(
+                [*tied_to_us(), *command],
+                stdout=out,
+                stderr=out,
+                env=os.environ | {"PYTHONPATH": PYTHON_PATH, "SPARK_LOCAL_IP": "127.0.0.1"},
+                start_new_session=True,
+            )
+        try:
+            wait_until(partial(ended, job), deadline - time.monotonic(), "the job to end")
+        except TimeoutError as late:
+            raise AssertionError(f"{late}\n{last_lines(output)}") from late
+        finally:
+            # The driver's JVM and its Python workers are in the session that we started.
+            with suppress(ProcessLookupError):
+                os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+        if job.returncode == 0:
+            return
+        if "jvm" not in {fault.action for fault in faults}:
+            raise AssertionError(f"the job failed\n{last_lines(output)}")
+    raise AssertionError("the driver was started too often")
+
+
+def committed(bootstrap: str, topic: str, partitions: int) -> list[list[str]]:
+    """The values of each partition that a read_committed reader sees."""
+    reader = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "nobody",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    found: list[list[str]] = [[] for _ in range(partitions)]
+    reader.assign([TopicPartition(topic, each, 0) for each in range(partitions)])
+    ended, deadline = 0, time.monotonic() + 30
+    while ended < partitions and time.monotonic() < deadline:
+        message = reader.poll(1)
+        if message is not None and message.error():
+            ended += 1
+        elif message is not None:
+            found[message.partition() or 0].append((message.value() or b"").decode())
+    reader.close()
+    assert ended == partitions
+    return found

@@ -1,0 +1,90 @@
+"""Which batches go again, and what a user reads when one cannot."""
+
+import pytest
+
+from penstock.errors import ErrorCode
+from penstock.spark.batching import Sealed
+from penstock.spark.delivery import Answered, NotWritten, firsts, unwritten
+from penstock.spark.producer import REQUEST_BYTES, answered, requests
+from penstock.types import TopicPartition, Uuid
+from penstock.wire.messages.produce import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+P0, P1 = TopicPartition("out", 0), TopicPartition("out", 1)
+A0, A1, A2 = (Sealed(P0, b"a", sequence, 10) for sequence in (0, 10, 20))
+B0 = Sealed(P1, b"b", 0, 3)
+
+OK = ErrorCode.NONE
+MOVED = ErrorCode.NOT_LEADER_OR_FOLLOWER
+BEHIND = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+KNOWN = ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([(A0, OK), (A1, OK)], []),
+        ([(A0, KNOWN), (B0, OK)], []),
+        ([(A0, MOVED), (B0, OK)], [A0]),
+        ([(A0, OK), (A1, MOVED), (A2, BEHIND)], [A1, A2]),
+        ([(A0, ErrorCode.NETWORK_EXCEPTION), (A1, OK)], [A0]),
+        ([(A0, ErrorCode.NOT_ENOUGH_REPLICAS), (B0, ErrorCode.CONCURRENT_TRANSACTIONS)], [A0, B0]),
+    ],
+)
+def test_what_was_put_off_goes_again_and_so_does_what_followed(
+    answers: list[tuple[Sealed, ErrorCode]], expected: list[Sealed]
+) -> None:
+    assert unwritten(Answered(batch, code) for batch, code in answers) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (ErrorCode.MESSAGE_TOO_LARGE, "10 rows to out-0: MESSAGE_TOO_LARGE .*kafka.batch.size"),
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "out-0: TOPIC_AUTHORIZATION_FAILED .*WRITE"),
+        (ErrorCode.INVALID_PRODUCER_EPOCH, "newer run of this query"),
+        (BEHIND, "another task writes to this partition .*repartitionById"),
+    ],
+)
+def test_a_refusal_names_topic_and_cause(code: ErrorCode, words: str) -> None:
+    with pytest.raises(NotWritten, match=words):
+        unwritten([Answered(B0, OK), Answered(A0, code)])
+
+
+def test_the_order_of_another_partition_excuses_nothing() -> None:
+    with pytest.raises(NotWritten):
+        unwritten([Answered(B0, MOVED), Answered(A1, BEHIND)])
+
+
+def test_one_batch_of_each_partition_goes_at_a_time() -> None:
+    assert firsts([A0, B0, A1, A2]) == [A0, B0]
+
+
+def test_a_request_holds_so_much_and_no_more() -> None:
+    large = [Sealed(TopicPartition("out", n), bytes(REQUEST_BYTES // 2), 0, 1) for n in range(5)]
+    assert [len(each) for each in requests(large)] == [2, 2, 1]
+    alone = Sealed(P0, bytes(REQUEST_BYTES + 1), 0, 1)
+    assert list(requests([alone, B0])) == [[alone], [B0]]
+    assert list(requests([])) == []
+
+
+@pytest.mark.parametrize("by_id", [False, True])
+def test_answers_find_their_batches(by_id: bool) -> None:
+    said = [
+        PartitionProduceResponse(index=1, error_code=MOVED, error_message="moved"),
+        PartitionProduceResponse(index=0),
+    ]
+    topic_id = Uuid(bytes(15) + b"\1")
+    topic = TopicProduceResponse(
+        name="" if by_id else "out", topic_id=topic_id, partition_responses=said
+    )
+    found = answered(ProduceResponse(responses=[topic]), [A0, B0], {topic_id: "out"})
+    assert found == [Answered(A0, OK, None), Answered(B0, MOVED, "moved")]
+
+
+def test_a_batch_that_the_answer_passes_over_goes_again() -> None:
+    (found,) = answered(ProduceResponse(), [A0], {})
+    assert unwritten([found]) == [A0]

@@ -1,0 +1,252 @@
+"""What tasks and driver of the exactly-once sink may do, from what they see."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from penstock.client.refusal import RETRIABLE
+from penstock.errors import ErrorCode
+from penstock.spark.epoch import (
+    Batch,
+    Commit,
+    Ending,
+    EpochFailed,
+    Fresh,
+    Marker,
+    Nothing,
+    Progress,
+    Report,
+    Resumed,
+    Transaction,
+    check_batches,
+    check_counts,
+    ending,
+    is_committed,
+    progress,
+    read_marker,
+    to_commit,
+    transactional_id,
+)
+from penstock.types import TopicPartition
+from penstock.wire.messages.describe_producers import ProducerState
+
+P0, P1 = TopicPartition("out", 0), TopicPartition("out", 1)
+OURS = Transaction("sink", 7, 3)
+
+
+def report(
+    task: int = 0, rows: Mapping[TopicPartition, int] | None = None, **other: object
+) -> Report:
+    values = {"transaction": OURS, "query": "q", "task": task, "rows": rows or {}} | other
+    return Report(**values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "checkpoint", "expected"),
+    [
+        ("mine", "file:/a", "mine"),
+        ("mine", None, "mine"),
+        (None, None, None),
+        ("", "", None),
+    ],
+)
+def test_a_given_transactional_id_is_taken(
+    given: str | None, checkpoint: str | None, expected: str | None
+) -> None:
+    assert transactional_id(given, checkpoint) == expected
+
+
+def test_a_checkpoint_names_its_query() -> None:
+    found = transactional_id(None, "file:/data/checkpoint")
+    assert found == transactional_id(None, " file:/data/checkpoint/ ")
+    assert found != transactional_id(None, "file:/data/checkpoint2")
+    assert found is not None
+    assert found.startswith("penstock-sink-")
+
+
+def test_a_marker_is_read_as_it_was_written() -> None:
+    marker = Marker("9c5f", 12)
+    assert read_marker(12, marker.metadata) == marker
+
+
+@pytest.mark.parametrize("metadata", [None, "", "someone's own", "penstock-sink 1", "a b c"])
+def test_other_offsets_are_no_marker(metadata: str | None) -> None:
+    assert read_marker(5, metadata) is None
+
+
+def test_no_offset_is_no_marker() -> None:
+    assert read_marker(-1, Marker("q", 1).metadata) is None
+
+
+def test_a_marker_from_the_future_is_refused() -> None:
+    with pytest.raises(EpochFailed, match="version 2: a newer penstock"):
+        read_marker(5, "penstock-sink 2 q")
+
+
+@pytest.mark.parametrize(
+    ("markers", "batch_id", "expected"),
+    [
+        ([], 0, False),
+        ([Marker("q", 5)], 4, True),
+        ([Marker("q", 5)], 3, True),
+        ([Marker("q", 5)], 5, False),
+        ([Marker("q", 4), Marker("q", 5), Marker("q", 2)], 4, True),
+        ([Marker("another checkpoint", 5)], 4, False),
+        ([Marker("another checkpoint", 500), Marker("q", 5)], 4, True),
+    ],
+)
+def test_a_committed_epoch_is_known_by_its_marker(
+    markers: list[Marker], batch_id: int, expected: bool
+) -> None:
+    assert is_committed(markers, "q", batch_id) is expected
+
+
+def state(epoch: int, last_sequence: int, start: int, producer: int = 7) -> ProducerState:
+    return ProducerState(
+        producer_id=producer,
+        producer_epoch=epoch,
+        last_sequence=last_sequence,
+        current_txn_start_offset=start,
+    )
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ([], Fresh()),
+        ([state(3, 99, 40, producer=8)], Fresh()),
+        ([state(2, 99, -1)], Fresh()),
+        ([state(2, 99, 40)], Fresh()),  # its abort is on the way; the leader will tell
+        ([state(3, -1, -1)], Fresh()),  # no more than a marker
+        ([state(3, 0, 40)], Resumed(40, 1)),
+        ([state(9, 0, 0, producer=8), state(3, 99, 40)], Resumed(40, 100)),
+    ],
+)
+def test_a_leader_tells_how_far_the_transaction_is(
+    states: list[ProducerState], expected: Progress
+) -> None:
+    assert progress(P0, states, OURS) == expected
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        ([state(4, -1, -1)], "out-0: a newer run of this query has taken over"),
+        ([state(3, 5, -1)], "out-0: the transaction was ended .* kafka.transaction.timeout.ms"),
+    ],
+)
+def test_a_transaction_that_is_over_fails_the_task(states: list[ProducerState], words: str) -> None:
+    with pytest.raises(EpochFailed, match=words):
+        progress(P0, states, OURS)
+
+
+def test_reports_of_one_transaction_are_committed_with_the_next_batch_as_marker() -> None:
+    reports = [report(0, {P0: 5}), report(1, {P1: 2}), report(2)]
+    assert to_commit(reports, 8) == Commit(OURS, Marker("q", 9), {P0: 5, P1: 2})
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [[], [report(0), report(1)], [report(0, skipped=True), report(1, skipped=True)]],
+    ids=["no tasks", "no rows", "committed before"],
+)
+def test_nothing_is_committed_where_nothing_was_written(reports: list[Report]) -> None:
+    assert to_commit(reports, 8) == Nothing()
+
+
+OTHER_EPOCH = Transaction("sink", 7, 4)
+
+
+@pytest.mark.parametrize(
+    ("reports", "words"),
+    [
+        ([report(0, {P0: 1}), None], "1 tasks reported nothing"),
+        ([report(0, {P0: 1}), report(1, skipped=True)], "some tasks wrote it, others found"),
+        ([report(0, {P0: 1}), report(1, {P1: 1}, transaction=OTHER_EPOCH)], "different transact"),
+        ([report(0, {P0: 1}), report(1, {P1: 1}, query="r")], "different transactions"),
+        ([report(0, {P0: 1}), report(3, {P0: 1})], "tasks 0 and 3 both wrote to out-0; .*ById"),
+    ],
+)
+def test_reports_that_do_not_fit_together_fail_the_epoch(
+    reports: list[Report | None], words: str
+) -> None:
+    with pytest.raises(EpochFailed, match=words):
+        to_commit(reports, 8)
+
+
+COMMIT = Commit(OURS, Marker("q", 9), {P0: 5, P1: 2})
+
+
+def test_counts_of_the_leaders_allow_the_commit() -> None:
+    check_counts(COMMIT, {P0: Resumed(10, 5), P1: Resumed(0, 2), TopicPartition("x", 0): Fresh()})
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({P0: Resumed(10, 5)}, "out-1 has none of the 2 rows"),
+        ({P0: Resumed(10, 5), P1: Fresh()}, "out-1 has none of the 2 rows"),
+        ({P0: Resumed(10, 5), P1: Resumed(0, 3)}, "out-1 has 3 rows .* reported 2; .*ById"),
+        (
+            {P0: Resumed(10, 5), P1: Resumed(0, 2), TopicPartition("x", 0): Resumed(0, 1)},
+            "x-0 has 1 rows of the epoch that no task reported",
+        ),
+    ],
+)
+def test_counts_that_differ_fail_the_epoch(
+    found: dict[TopicPartition, Progress], words: str
+) -> None:
+    with pytest.raises(EpochFailed, match=words):
+        check_counts(COMMIT, found)
+
+
+@pytest.mark.parametrize(
+    ("code", "asked_before", "expected"),
+    [
+        (ErrorCode.NONE, False, Ending.DONE),
+        (ErrorCode.NONE, True, Ending.DONE),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, False, Ending.AGAIN),
+        (ErrorCode.NOT_COORDINATOR, True, Ending.AGAIN),
+        (ErrorCode.INVALID_TXN_STATE, False, Ending.REFUSED),
+        (ErrorCode.INVALID_TXN_STATE, True, Ending.UNKNOWN),
+        (ErrorCode.PRODUCER_FENCED, False, Ending.REFUSED),
+        (ErrorCode.PRODUCER_FENCED, True, Ending.UNKNOWN),
+        (ErrorCode.INVALID_PRODUCER_EPOCH, True, Ending.UNKNOWN),
+        (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, True, Ending.REFUSED),
+    ],
+)
+def test_an_answer_to_the_commit_is_judged_by_what_was_asked_before(
+    code: ErrorCode, asked_before: bool, expected: Ending
+) -> None:
+    assert ending(code, asked_before=asked_before, retriable=RETRIABLE) is expected
+
+
+MINE = [Batch(10, 5, 1), Batch(15, 5, 2)]
+
+
+@pytest.mark.parametrize(
+    ("sent", "found"),
+    [
+        ([], [Batch(0, 10, 9)]),
+        (MINE, MINE),
+        (MINE, [Batch(0, 4, 9), Batch(4, 6, 9), *MINE]),
+    ],
+    ids=["all resumed", "all mine", "behind what was resumed"],
+)
+def test_a_task_finds_its_own_batches(sent: list[Batch], found: list[Batch]) -> None:
+    check_batches(P0, sent, found if sent else [])
+
+
+@pytest.mark.parametrize(
+    ("found", "row"),
+    [
+        ([Batch(10, 5, 1)], 15),
+        ([Batch(10, 5, 7), Batch(15, 5, 2)], 10),
+        ([Batch(10, 4, 1), Batch(14, 6, 2)], 10),
+        ([*MINE, Batch(20, 1, 1)], 20),
+        ([], 10),
+    ],
+)
+def test_batches_of_another_attempt_fail_the_task(found: list[Batch], row: int) -> None:
+    with pytest.raises(EpochFailed, match=f"out-0: row {row} of this attempt is not the one"):
+        check_batches(P0, MINE, found)
