@@ -140,6 +140,7 @@ def test_an_unclean_leader_where_the_topic_allows_it(tree: Tree) -> None:
         await come(running, 2)
         partition = state(running)
         assert (partition.leader, partition.isr, partition.recovering) == (2, (2,), True)
+        assert running.controller.counts.unclean == 1
 
     configs: dict[str, str | None] = {"unclean.leader.election.enable": "true"}
     with_topic(tree, work, replicas=((1, 2),), configs=configs)
