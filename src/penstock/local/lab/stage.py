@@ -14,7 +14,8 @@ from penstock.client.address import parse_addresses
 from penstock.client.admin import NewTopic, create_topic
 from penstock.client.cluster import Client
 from penstock.client.consume import Reader
-from penstock.client.offsets import EARLIEST, LATEST, list_offsets
+from penstock.client.listing import EARLIEST, LATEST
+from penstock.client.offsets import list_offsets
 from penstock.client.refusal import NoAnswer, check
 from penstock.client.route import ToLeader
 from penstock.local.cluster import LocalCluster
