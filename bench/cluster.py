@@ -33,6 +33,8 @@ CLIENT: dict[str, Any] = {
     "reconnect.backoff.max.ms": 100,
     "retry.backoff.ms": 20,
     "topic.metadata.refresh.fast.interval.ms": 50,
+    # By default a request to a leader that stands still is waited for longer than its session.
+    "socket.timeout.ms": 2000,
 }
 AIMS = {
     "MB/s": ">= 1",
@@ -91,9 +93,9 @@ class Subject:
         return name
 
     def producer(self, **settings: object) -> Producer:
-        return Producer(
-            {"bootstrap.servers": self.brokers.bootstrap, "acks": "all", **CLIENT, **settings}
-        )
+        waits = {"acks": "all", "request.timeout.ms": 2000}
+        bootstrap = {"bootstrap.servers": self.brokers.bootstrap}
+        return Producer({**bootstrap, **waits, **CLIENT, **settings})
 
     def leader(self, topic: str) -> int:
         return self._metadata(lambda found: found.topics[topic].partitions[0].leader)
