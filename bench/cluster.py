@@ -33,8 +33,6 @@ CLIENT: dict[str, Any] = {
     "reconnect.backoff.max.ms": 100,
     "retry.backoff.ms": 20,
     "topic.metadata.refresh.fast.interval.ms": 50,
-    # By default a request to a leader that stands still is waited for longer than its session.
-    "socket.timeout.ms": 2000,
 }
 AIMS = {
     "MB/s": ">= 1",
@@ -93,7 +91,8 @@ class Subject:
         return name
 
     def producer(self, **settings: object) -> Producer:
-        waits = {"acks": "all", "request.timeout.ms": 2000}
+        # By default a request to a leader that stands still is waited for longer than its session.
+        waits = {"acks": "all", "request.timeout.ms": 2000, "socket.timeout.ms": 2000}
         bootstrap = {"bootstrap.servers": self.brokers.bootstrap}
         return Producer({**bootstrap, **waits, **CLIENT, **settings})
 
