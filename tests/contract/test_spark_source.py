@@ -264,13 +264,13 @@ def test_a_topic_deleted_while_it_is_read_ends_the_stream_or_is_left_out(
         lab.rdkafka.create_topic(name)
         lab.numbers(name, 5)
     queries = {}
-    for fails in ("true", "false"):
-        options = {"subscribe": ",".join(names), "startingOffsets": "earliest"}
-        frame = lab.stream("penstock", {**options, "failOnDataLoss": fails})
-        queries[fails] = into_table(frame, tmp_path, f"deleted_{fails}")
-        # One after the other: on a busy machine Spark gives up on workers that start together.
-        lab.wait_for_rows(f"deleted_{fails}", 10)
     try:
+        for fails in ("true", "false"):
+            options = {"subscribe": ",".join(names), "startingOffsets": "earliest"}
+            frame = lab.stream("penstock", {**options, "failOnDataLoss": fails})
+            queries[fails] = into_table(frame, tmp_path, f"deleted_{fails}")
+            # One after the other: on a busy machine Spark gives up on workers that start together.
+            lab.wait_for_rows(f"deleted_{fails}", 10)
         lab.rdkafka.delete_topic(names[0])
         with pytest.raises(
             StreamingQueryException, match=f"topic {names[0]} does not exist any more"

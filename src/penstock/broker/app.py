@@ -27,20 +27,24 @@ from penstock.broker.coordinators import (
 )
 from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
-from penstock.broker.group_metrics import group_metrics
+from penstock.broker.group_metrics import group_metrics, places_elsewhere
 from penstock.broker.group_pages import rebalances
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
 from penstock.broker.metadata_store import metadata_store
 from penstock.broker.metrics import table as metrics_table
+from penstock.broker.open_questions import OpenQuestions
 from penstock.broker.partition_pages import replicas
+from penstock.broker.peers.log_ends import LogEnds
 from penstock.broker.peers.place import Place
 from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.replication import environment
 from penstock.broker.server import Server, bind
 from penstock.broker.state_file import BrokerState
 from penstock.broker.supervision import supervised
-from penstock.broker.transaction_markers import MarkerLogs
+from penstock.broker.throttles import LeaderThrottle
+from penstock.broker.transaction_markers import ClusterMarkers, MarkerLogs
+from penstock.broker.transactions import Participants
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock, SystemClock
 from penstock.config.broker import BrokerConfig
@@ -137,9 +141,30 @@ async def running(
             partitions, flusher, clock, on_replaced=lambda log: compactor.truncated(log, 0)
         )
         groups = group_coordinator(config.group, cluster, loop, clock, waiters)
-        markers = MarkerLogs(cluster, partitions, groups, waiters, flusher, clock)
+        open_questions = OpenQuestions()
+        markers = MarkerLogs(partitions, groups, waiters, flusher, clock, open_questions)
         transactions = transaction_coordinator(
-            config.transaction, cluster, loop, clock, waiters, markers
+            config.transaction,
+            cluster,
+            loop,
+            clock,
+            waiters,
+            ClusterMarkers(
+                broker_id,
+                cluster,
+                partitions,
+                markers,
+                waiters,
+                lambda broker, marker: place.marker_posts.post(broker, marker),  # noqa: PLW0108
+            ),
+        )
+        participants = Participants(
+            broker_id,
+            cluster,
+            partitions,
+            transactions,
+            waiters,
+            lambda broker, question: place.participation_posts.post(broker, question),  # noqa: PLW0108
         )
         codecs = {CONSUMER_OFFSETS: Codec(config.group.offsets_topic_compression_codec)}
         coordinators = Coordinators(
@@ -160,11 +185,19 @@ async def running(
             partitions,
             tasks,
             addresses=addresses,
-            make_local=lambda copying: LocalBroker(
-                broker_id, cluster, partitions, copying, waiters, compactor, coordinators, clock
+            make_local=lambda copying, alive: LocalBroker(
+                broker_id,
+                cluster,
+                partitions,
+                copying,
+                waiters,
+                compactor,
+                coordinators,
+                clock,
+                alive,
             ),
             before_cut=compactor.truncated,
-            page_cache_lost=any(each.page_cache_lost for each in logs.online),
+            page_cache_lost=any(each.may_lack_records for each in logs.online),
             clock=clock,
         )
         logs.on_offline = lambda log_dir, _: place.directory_failed(log_dir.path)
@@ -182,6 +215,8 @@ async def running(
                 producer_ids=ProducerIdPool(place.link.next_producer_id_block),
                 groups=groups,
                 transactions=transactions,
+                participants=participants,
+                open_questions=open_questions,
                 markers=markers,
                 partitions=partitions,
                 log_dir_moves=moves,
@@ -191,6 +226,7 @@ async def running(
                     config.network.max_incremental_fetch_session_cache_slots,
                     lambda: random.SystemRandom().randrange(1, 2**31),
                 ),
+                leader_throttle=LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
                 encoded_topics={},
                 scratch=bytearray(SCRATCH_BYTES),
             )
@@ -213,13 +249,17 @@ async def running(
             http = None
             if config.metrics.penstock_http_listen:
                 host, _, port = config.metrics.penstock_http_listen.rpartition(":")
+                ends = LogEnds(tasks, place.connection_to, lambda: places_elsewhere(services))
+                if services.clustered:
+                    background.append(tasks.create_task(supervised("log ends", ends.run)))
                 web = {
                     ("GET", "/healthz"): healthz,
                     ("GET", "/readyz"): readyz({"log directories": lambda: bool(logs.online)}),
                     ("GET", "/groups/rebalances"): rebalances(groups),
                     ("GET", "/replicas"): replicas(broker_id, partitions),
                     ("GET", "/metrics"): metrics(
-                        metrics_table(services, server, routes) | group_metrics(services, clock)
+                        metrics_table(services, server, routes)
+                        | group_metrics(services, clock, ends.get)
                     ),
                 }
                 bound = await stack.enter_async_context(serving(tasks, web, host, int(port)))

@@ -7,10 +7,13 @@ import msgspec
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.open_questions import OpenQuestions
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.peers.orders import Orders
 from penstock.broker.producer_ids import ProducerIdPool
+from penstock.broker.throttles import LeaderThrottle
 from penstock.broker.transaction_markers import MarkerLogs
+from penstock.broker.transactions import Participants
 from penstock.broker.waiters import Waiters
 from penstock.config.broker import BrokerConfig
 from penstock.controller.controller import Controller
@@ -57,12 +60,16 @@ class Services(msgspec.Struct, frozen=True):
     producer_ids: ProducerIdPool
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    participants: Participants
+    """What writers ask the coordinators of transactions, here and elsewhere."""
+    open_questions: OpenQuestions
     markers: MarkerLogs
     partitions: Partitions
     log_dir_moves: LogDirMoves
     waiters: Waiters
     flusher: Flusher
     fetch_sessions: FetchSessions
+    leader_throttle: LeaderThrottle
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Parts of Metadata responses by topic, version and operations."""
     scratch: bytearray

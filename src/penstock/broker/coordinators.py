@@ -35,7 +35,9 @@ class Coordinator(Protocol):
 
 
 class Coordinators:
-    """The coordinators by their topics. A new leader epoch means a new start."""
+    """The coordinators by their topics. Who has led all the time goes on, whatever the epoch: all
+    that it knows is in its log.
+    """
 
     def __init__(
         self,
@@ -44,17 +46,17 @@ class Coordinators:
         deleted: Callable[[Collection[TopicPartition]], object],
     ) -> None:
         self._by_topic, self._open_log, self.deleted = by_topic, open_log, deleted
-        self._epochs: dict[TopicPartition, int] = {}
+        self._tenures: dict[TopicPartition, int] = {}
 
     def led(self, partition: Partition) -> None:
         where = partition.topic_partition
         coordinator = self._by_topic.get(where.topic)
-        if coordinator is not None and self._epochs.get(where) != partition.leader_epoch:
-            self._epochs[where] = partition.leader_epoch
+        if coordinator is not None and self._tenures.get(where) != partition.tenure:
+            self._tenures[where] = partition.tenure
             coordinator.lead(where.partition, self._open_log(partition))
 
     def not_led(self, where: TopicPartition) -> None:
-        if self._epochs.pop(where, None) is not None:
+        if self._tenures.pop(where, None) is not None:
             self._by_topic[where.topic].resign(where.partition)
 
 
@@ -92,7 +94,8 @@ def transaction_coordinator(
         clock=clock,
         told=waiters.changed,
     )
-    runtime.changed = Completion(runtime, markers, loop).changed
+    completion = Completion(runtime, markers, loop)
+    runtime.changed, runtime.resigned = completion.changed, completion.resigned
     count = partition_count(cluster, TRANSACTION_STATE, config.transaction_state_log_num_partitions)
     return TransactionCoordinator(runtime, count)
 

@@ -1,7 +1,8 @@
 """How far the groups are that this broker coordinates, under the names of kafka_exporter.
 
-Ends are known of partitions that this broker leads; age is that of the batch which a group reads
-next, and only that batch's header is read for it.
+Ends of partitions that other brokers lead are some seconds old. Age is that of the batch which a
+group reads next, and only that batch's header is read for it: it is told of partitions led here,
+and where nothing is left to read.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,9 +12,10 @@ from penstock.broker.context import Services
 from penstock.clock import Clock
 from penstock.http.prometheus import Kind, Metric, Sample
 from penstock.log.append import OffsetOutOfRange
+from penstock.metadata.records import NO_LEADER
 from penstock.record.batch import HEADER_BYTES, read_header
 from penstock.replication.partition import Partition
-from penstock.types import TopicPartition
+from penstock.types import BrokerId, TopicPartition
 
 
 class Place(NamedTuple):
@@ -23,6 +25,8 @@ class Place(NamedTuple):
     where: TopicPartition
     offset: int
     partition: Partition | None
+    end: int | None
+    """Where the partition ends, as far as it is known."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -30,7 +34,9 @@ class Place(NamedTuple):
         return {"consumergroup": self.group, "topic": topic, "partition": str(index)}
 
 
-def group_metrics(services: Services, clock: Clock) -> dict[str, Metric]:
+def group_metrics(
+    services: Services, clock: Clock, end_elsewhere: Callable[[TopicPartition], int | None]
+) -> dict[str, Metric]:
     shards = services.groups.runtime.loaded_shards
 
     def places() -> Iterator[Place]:
@@ -39,7 +45,8 @@ def group_metrics(services: Services, clock: Clock) -> dict[str, Metric]:
                 for where, committed in list(offsets.items()):
                     found = services.partitions.find(*where)
                     led = found if found is not None and found.leads else None
-                    yield Place(group, where, committed.offset, led)
+                    end = end_elsewhere(where) if led is None else led.log.high_watermark
+                    yield Place(group, where, committed.offset, led, end)
 
     def each(read: Callable[[Place], float | None]) -> Callable[[], Iterator[Sample]]:
         def samples() -> Iterator[Sample]:
@@ -94,15 +101,15 @@ def group_metrics(services: Services, clock: Clock) -> dict[str, Metric]:
 
 
 def lag(place: Place) -> int | None:
-    if place.partition is None:
-        return None
-    return max(place.partition.log.high_watermark - place.offset, 0)
+    return None if place.end is None else max(place.end - place.offset, 0)
 
 
 def lag_seconds(place: Place, now_ms: int) -> float | None:
     behind = lag(place)
-    if place.partition is None or not behind:
+    if not behind:
         return behind
+    if place.partition is None:
+        return None
     log = place.partition.log
     try:
         found = log.read(max(place.offset, log.log_start_offset), 1, up_to=log.high_watermark)
@@ -112,3 +119,15 @@ def lag_seconds(place: Place, now_ms: int) -> float | None:
         return 0
     header = read_header(found.file.read(found.position, HEADER_BYTES))
     return max(now_ms - header.base_timestamp, 0) / 1000
+
+
+def places_elsewhere(services: Services) -> dict[BrokerId, set[TopicPartition]]:
+    """The partitions that groups of this broker read and other brokers lead, by their leaders."""
+    found: dict[BrokerId, set[TopicPartition]] = {}
+    for shard in services.groups.runtime.loaded_shards():
+        for offsets in list(shard.offsets.values()):
+            for where in list(offsets):
+                known = services.cluster.image.partition(where)
+                if known is not None and known.leader not in {NO_LEADER, services.broker_id}:
+                    found.setdefault(known.leader, set()).add(where)
+    return found

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.coordinators import Coordinators
@@ -37,16 +37,20 @@ class LocalBroker:
         compactor: Compactor,
         coordinators: Coordinators,
         clock: Clock,
+        alive: Callable[[Collection[BrokerId]], object],
     ) -> None:
         self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
         self._fetchers, self._waiters, self._clock = fetchers, waiters, clock
         self._compactor, self._coordinators = compactor, coordinators
+        self._alive = alive
+        """Hears which brokers there are."""
 
     async def apply(self, change: StateChange) -> list[TopicPartition]:
         """Carry it out; the replicas come back whose log directory has failed."""
         # First the image: settings of new topics are read from it. Whoever meets a partition there
         # that has no log yet is told to try again.
         self._cluster.image = change.image
+        self._alive(change.image.brokers)
         failed = []
         for count, each in enumerate(change.partitions, 1):
             if self._broker_id in each.state.replicas and not self._take(each):
@@ -89,6 +93,7 @@ class LocalBroker:
             logger.info("%s", error)
         except (KafkaError, StorageError) as error:
             logger.error("%s has no log here: %s", where, error)
+            self._coordinators.not_led(where)
             self._fetchers.stop(where)
             return False
         self._waiters.changed(where)

@@ -147,6 +147,13 @@ def _replicas(services: Services) -> dict[str, Metric]:
         topics = services.cluster.image.topics.values()
         return sum(p.leader < 0 for topic in topics for p in topic.partitions.values())
 
+    def lags() -> Iterator[Sample]:
+        for partition in list(services.partitions):
+            if not partition.leads:
+                topic, index = partition.topic_partition
+                yield Sample(partition.lag, {"topic": topic, "partition": str(index)})
+
+    isr = services.partitions.isr_counts
     prefix = "kafka_server_replicamanager"
     return {
         f"{prefix}_leadercount": gauge("Partitions led here.", count(lambda p: p.leads)),
@@ -158,6 +165,30 @@ def _replicas(services: Services) -> dict[str, Metric]:
         f"{prefix}_underreplicatedpartitions": gauge(
             "Partitions led here of which a replica is not in sync.",
             count(lambda p: p.leads and is_under_replicated(p)),
+        ),
+        f"{prefix}_atminisrpartitioncount": gauge(
+            "Partitions led here that refuse acks=all once one more replica falls out of sync.",
+            count(lambda p: p.leads and len(p.isr) == p.min_isr),
+        ),
+        f"{prefix}_isrshrinks_total": counter(
+            "Times that a replica fell out of sync with a leader here.", lambda: isr.shrinks
+        ),
+        f"{prefix}_isrexpands_total": counter(
+            "Times that a replica caught up with a leader here.", lambda: isr.expands
+        ),
+        f"{prefix}_failedisrupdates_total": counter(
+            "Changes of in-sync sets that the controller did not take.", lambda: isr.failed
+        ),
+        "kafka_server_replicafetchermanager_maxlag": gauge(
+            "Committed records that the slowest replica here has not copied yet.",
+            lambda: max((p.lag for p in list(services.partitions)), default=0),
+        ),
+        "kafka_server_fetcherlagmetrics_consumerlag": gauge(
+            "Committed records that a replica here has not copied yet.", lags
+        ),
+        "kafka_controller_controllerstats_uncleanleaderelections_total": counter(
+            "Leaders that this broker made as the controller although they were not in sync.",
+            lambda: services.controller.counts.unclean,
         ),
         "kafka_controller_kafkacontroller_activecontrollercount": gauge(
             "1 where this broker is the controller.",

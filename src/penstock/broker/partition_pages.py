@@ -28,6 +28,8 @@ class Replica(Struct, frozen=True):
     log_start_offset: int
     high_watermark: int
     log_end_offset: int
+    follower_ends: dict[int, int] = {}
+    """Where the others' logs end, as a leader knows it by their fetches; -1: not yet."""
 
 
 def replicas(broker_id: BrokerId, partitions: Partitions) -> Handler:
@@ -59,4 +61,5 @@ def _replica(broker_id: BrokerId, partition: Partition) -> Replica:
         log.log_start_offset,
         log.high_watermark,
         log.end_offset,
+        {broker: state.end_offset for broker, state in partition.followers.items()},
     )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from penstock.broker.cluster import Cluster
+from penstock.broker.throttles import FollowerThrottle
 from penstock.broker.waiters import Waiters
 from penstock.client.address import Address
 from penstock.clock import Clock
@@ -55,7 +56,14 @@ def fetchers(
         found = None if broker is None else broker.endpoint(between_brokers)
         return None if found is None else Address(found.host, found.port)
 
-    follower = Follower(broker_id, broker_epoch, lambda: cluster.config.replication, logs, clock)
+    follower = Follower(
+        broker_id,
+        broker_epoch,
+        lambda: cluster.config.replication,
+        logs,
+        clock,
+        FollowerThrottle(broker_id, cluster, clock.monotonic_ms),
+    )
     return Fetchers(follower, address_of, source_of(listeners))
 
 

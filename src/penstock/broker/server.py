@@ -15,7 +15,7 @@ from penstock.broker.waiters import Parked, Waiter
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
 from penstock.config.network import NetworkConfig
-from penstock.errors import ConfigError, KafkaError
+from penstock.errors import ConfigError, KafkaError, ProtocolError
 from penstock.wire.schema import Message
 
 logger = logging.getLogger(__name__)
@@ -138,6 +138,8 @@ class Server:
             session.carry_out(await work)
         except KafkaError as error:
             session.refuse(error)
+        except ProtocolError as error:
+            session.close(str(error))
         except Exception:  # the boundary around one client, as in Session.pump
             logger.exception("a request failed")
             session.close("internal error")

@@ -1,8 +1,10 @@
-"""One client connection: bytes in, requests one at a time, replies out in order.
+"""One client connection: bytes in, requests one after the other, replies out in order.
 
 The socket is non-blocking and driven by the loop's readiness callbacks; a request is handled
 where its last byte arrived, without a task. While a request waits, or its reply does not fit into
-the socket, nothing further is read beyond one buffer: that is the back-pressure.
+the socket, nothing further is read beyond one buffer: that is the back-pressure. Only what was
+produced and waits for its replicas lets the next produce request pass: else a producer with many
+requests on their way would have each of them wait for a round of replication of its own.
 """
 
 import asyncio
@@ -11,9 +13,10 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from types import CoroutineType
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from penstock.broker.dispatch import Dispatch, Outcome, Request
 from penstock.broker.waiters import Parked, Waiter
@@ -25,8 +28,14 @@ from penstock.wire.schema import Message, Splice
 logger = logging.getLogger(__name__)
 
 READ_AHEAD_BYTES = 1 << 16
+PRODUCE = 0
+MAX_IN_LINE = 256
+"""Produce requests of one connection that wait for their replicas at a time."""
 MAX_GATHERED = 64
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # absent on macOS: the header leaves on its own
+
+
+Pieces: TypeAlias = "Sequence[memoryview | LogSlice]"
 
 
 class Owner(Protocol):
@@ -37,6 +46,16 @@ class Owner(Protocol):
     def park(self, parked: Parked[Message], done: Callable[[Message], object]) -> Waiter: ...
 
     def run(self, work: Coroutine[None, None, Message | None], session: "Session") -> None: ...
+
+
+class InLine:
+    """A handled request in the line of replies; `reply` is None until it is known."""
+
+    __slots__ = ("reply", "request", "waiter")
+
+    def __init__(self, request: Request, reply: "Pieces | None" = None) -> None:
+        self.request, self.reply = request, reply
+        self.waiter: Waiter | None = None
 
 
 class Session:
@@ -56,6 +75,7 @@ class Session:
         self._out: deque[memoryview | LogSlice] = deque()
         self._request: Request | None = None
         self._waiter: Waiter | None = None
+        self._line: deque[InLine] = deque()
         self._reading = self._pumping = self._writing = False
         self.active_at = loop.time()
         self.resume_reading()
@@ -73,7 +93,11 @@ class Session:
     @property
     def is_busy(self) -> bool:
         """A request waits for its response, or responses wait for the socket."""
-        return self._request is not None or self._writing
+        return self._request is not None or self._writing or bool(self._line)
+
+    def _may_pass(self) -> bool:
+        """Whether the next request may be handled while those in line wait."""
+        return len(self._line) < MAX_IN_LINE and self._buffer.next_api_key == PRODUCE
 
     def on_readable(self) -> None:
         try:
@@ -87,9 +111,13 @@ class Session:
             self.close("closed by the client")
             return
         self._buffer.received(count)
-        if not self.is_busy:
+        if self._request is None and not self._writing:
             self.pump()
-        elif self._buffer.pending_bytes > READ_AHEAD_BYTES:
+        if self._request is not None or self._writing or self._line:
+            self._pause_if_ahead()
+
+    def _pause_if_ahead(self) -> None:
+        if self._buffer.pending_bytes > READ_AHEAD_BYTES:
             self.pause_reading()
 
     def pump(self) -> None:
@@ -99,14 +127,18 @@ class Session:
         self._pumping = True
         self.active_at = self._loop.time()
         try:
-            while not self.is_busy and self._fd >= 0:
+            while self._request is None and not self._writing and self._fd >= 0:
+                if self._line and not self._may_pass():
+                    break
                 frame = self._buffer.next()
                 if frame is None:
                     break
                 self._handle(frame)
             if self._out and not self._writing:
                 self.on_writable()
-            if not self.is_busy:
+            if not self._reading and (
+                not self.is_busy or self._buffer.pending_bytes <= READ_AHEAD_BYTES
+            ):
                 self.resume_reading()
         except ProtocolError as error:
             self.close(str(error))
@@ -122,7 +154,12 @@ class Session:
 
     def carry_out(self, outcome: Outcome) -> None:
         """Reply, or wait for what the handler waits for."""
-        if isinstance(outcome, Parked):
+        request = self._request
+        if isinstance(outcome, Parked) and outcome.has_acted and request is not None:
+            place, self._request = InLine(request), None
+            self._line.append(place)
+            place.waiter = self._owner.park(outcome, partial(self._reply_in_line, place))
+        elif isinstance(outcome, Parked):
             self._waiter = self._owner.park(outcome, self.reply)
         elif isinstance(outcome, CoroutineType):
             self._owner.run(outcome, self)
@@ -134,20 +171,40 @@ class Session:
         request, self._request, self._waiter = self._request, None, None
         if request is None or self._fd < 0:
             return
-        if isinstance(response, bytearray):
-            self._out.append(memoryview(response))
+        if self._line:
+            self._line.append(InLine(request, self._pieces(request, response)))
         elif response is not None:
-            frame, splices = self._dispatch.encode(request, response)
-            if splices:
-                self._out.extend(interleaved(frame, splices))
-            else:
-                self._out.append(memoryview(frame))
+            self._out.extend(self._pieces(request, response))
+        self.pump()
+
+    def _pieces(self, request: Request, response: Message | bytearray | None) -> Pieces:
+        if response is None:
+            return ()
+        if isinstance(response, bytearray):
+            return (memoryview(response),)
+        frame, splices = self._dispatch.encode(request, response)
+        return interleaved(frame, splices) if splices else (memoryview(frame),)
+
+    def _reply_in_line(self, place: InLine, response: Message) -> None:
+        """What came of a request; it leaves when all those before it do."""
+        if self._fd < 0:
+            return
+        line = self._line
+        place.reply = self._pieces(place.request, response)
+        while line and line[0].reply is not None:
+            self._out.extend(line.popleft().reply or ())
         self.pump()
 
     def refuse(self, error: KafkaError) -> None:
         """Answer a request that was refused while it was awaited."""
-        if self._request is not None:
-            self.reply(self._dispatch.refused(self._request, error))
+        if self._request is None:
+            return
+        try:
+            refusal = self._dispatch.refused(self._request, error)
+        except ProtocolError as unanswerable:
+            self.close(str(unanswerable))
+            return
+        self.reply(refusal)
 
     def on_writable(self) -> None:
         """Send as much as the socket takes; the rest when it is ready again."""
@@ -211,6 +268,10 @@ class Session:
         self._request = None
         if self._waiter is not None:
             self._waiter.cancel()
+        for place in self._line:
+            if place.waiter is not None and place.reply is None:
+                place.waiter.cancel()
+        self._line.clear()
         self._sock.close()
         self._owner.closed(self)
 

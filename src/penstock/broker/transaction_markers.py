@@ -1,25 +1,29 @@
-"""Writes the markers that end transactions into the partitions that this broker leads."""
+"""Writes the markers that end transactions: here, or where their partitions are led."""
 
 from collections.abc import Callable, Collection
 from functools import lru_cache
 
 from penstock.broker.cluster import Cluster
+from penstock.broker.open_questions import OpenQuestions
+from penstock.broker.peers.marker_posts import RemoteMarker
 from penstock.broker.waiters import Parked, Waiters
 from penstock.clock import Clock
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.transaction.completion import Verdict
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
-from penstock.errors import KafkaError, StorageError
+from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.log.flush import Flusher
 from penstock.log.producer_state import InvalidProducerEpoch
+from penstock.metadata.records import NO_LEADER
 from penstock.record.batch import read_header
 from penstock.record.control import build_marker
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
-from penstock.types import TopicPartition
+from penstock.types import BrokerId, TopicPartition
 
-RETRY_MS = 500
+RETRY_MS = 100
+"""A leader that dies is replaced within a second or so."""
 
 
 @lru_cache(maxsize=1)
@@ -41,45 +45,38 @@ class Written:
     def __init__(self, partition: Partition, end: int, *, needs_flush: bool) -> None:
         self._partition, self._end, self._needs_flush = partition, end, needs_flush
         self._tenure = partition.tenure
-        self.was_committed = False
-
-    @property
-    def where(self) -> TopicPartition:
-        return self._partition.topic_partition
+        self._was_committed = False
 
     @property
     def is_lost(self) -> bool:
-        """Another broker leads now, and may not have it."""
-        return not self._partition.is_in_tenure(self._tenure)
+        """Another broker leads, or has led meanwhile, and may not have it."""
+        return not self._was_committed and not self._partition.is_in_tenure(self._tenure)
 
     def is_committed(self) -> bool:
+        """Nobody can lose it any more."""
         log = self._partition.log
-        self.was_committed = self.was_committed or (
+        self._was_committed = self._was_committed or (
             not self.is_lost
             and log.high_watermark >= self._end
             and (not self._needs_flush or log.recovery_point >= self._end)
         )
-        return self.was_committed
+        return self._was_committed
 
 
 class MarkerLogs:
-    """The logs as those see them who end transactions. Belongs to the event loop."""
+    """The logs of this broker as those see them who end transactions. Belongs to the event loop."""
 
     def __init__(
         self,
-        cluster: Cluster,
         partitions: Partitions,
         groups: GroupCoordinator,
         waiters: Waiters,
         flusher: Flusher,
         clock: Clock,
+        questions: OpenQuestions,
     ) -> None:
-        self._cluster, self._partitions, self._groups = cluster, partitions, groups
-        self.waiters, self._flusher, self._clock = waiters, flusher, clock
-
-    def exists(self, where: TopicPartition) -> bool:
-        """Whether it is in the cluster, though perhaps not on this broker yet."""
-        return self._cluster.image.partition(where) is not None
+        self._partitions, self._groups, self._questions = partitions, groups, questions
+        self._waiters, self._flusher, self._clock = waiters, flusher, clock
 
     def append(self, where: TopicPartition, verdict: Verdict, coordinator_epoch: int) -> Written:
         """Refused as an append is, and if the producer or the coordinator has been replaced."""
@@ -90,15 +87,32 @@ class MarkerLogs:
         now_ms = self._clock.now_ms()
         batch = bytearray(marker(verdict, coordinator_epoch, now_ms))
         appended = partition.append(batch, read_header(batch), -1, now_ms, from_client=False)
+        self._questions.ended(where, verdict.producer_id)
         if where.topic == CONSUMER_OFFSETS:
             self._groups.runtime.end_transaction(
                 where.partition, verdict.producer_id, committed=verdict.committed
             )
-        self.waiters.changed(where)
+        self._waiters.changed(where)
         if appended.flush_due:
             flushed = self._flusher.request(partition.log)
-            flushed.add_done_callback(lambda _: self.waiters.changed(where))
+            flushed.add_done_callback(lambda _: self._waiters.changed(where))
         return Written(partition, appended.last_offset + 1, needs_flush=appended.flush_due)
+
+
+class ClusterMarkers:
+    """Markers to wherever the participants are led. Belongs to the event loop."""
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        cluster: Cluster,
+        partitions: Partitions,
+        logs: MarkerLogs,
+        waiters: Waiters,
+        post: Callable[[BrokerId, RemoteMarker], object],
+    ) -> None:
+        self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
+        self.logs, self.waiters, self.post = logs, waiters, post
 
     def write(
         self,
@@ -110,22 +124,36 @@ class MarkerLogs:
         state = self._partitions.find(TRANSACTION_STATE, coordinator)
         if state is None or not state.leads:
             return  # whoever leads now will see to it
-        round_ = Round(self, verdict, participants, state.leader_epoch)
+        round_ = Round(self, verdict, participants, state)
         if round_.attempt():
             done()
         else:
-            self._wait(round_, state, done)
+            self._wait(round_, done)
 
-    def _wait(self, round_: "Round", state: Partition, done: Callable[[], object]) -> None:
-        epoch = state.leader_epoch
-
+    def _wait(self, round_: "Round", done: Callable[[], object]) -> None:
         def ended(finished: bool) -> None:  # noqa: FBT001  what a waiter ends with
             if finished:
                 done()
-            elif state.leads and state.leader_epoch == epoch:
-                self._wait(round_, state, done)
+            elif not round_.is_over():
+                self._wait(round_, done)
 
-        self.waiters.park(Parked(round_.participants, RETRY_MS, round_.attempt, bool), ended)
+        def expire() -> bool:
+            return not round_.is_over() and round_.attempt() is True
+
+        keys = (*round_.participants, round_)
+        self.waiters.park(Parked(keys, RETRY_MS, round_.attempt, expire), ended)
+
+    def exists(self, where: TopicPartition) -> bool:
+        """Whether it is in the cluster, though perhaps not on this broker yet."""
+        return self._cluster.image.partition(where) is not None
+
+    def leader_of(self, where: TopicPartition) -> BrokerId | None:
+        """Another broker to send it to; None: here, or nowhere now."""
+        here = self._partitions.find(*where)
+        known = self._cluster.image.partition(where)
+        if (here is not None and here.leads) or known is None:
+            return None
+        return None if known.leader in {NO_LEADER, self._broker_id} else known.leader
 
 
 class Round:
@@ -133,30 +161,64 @@ class Round:
 
     def __init__(
         self,
-        logs: MarkerLogs,
+        markers: ClusterMarkers,
         verdict: Verdict,
         participants: Collection[TopicPartition],
-        coordinator_epoch: int,
+        state: Partition,
     ) -> None:
-        self._logs, self._verdict, self._epoch = logs, verdict, coordinator_epoch
+        self._markers, self._verdict = markers, verdict
+        self._state, self._tenure = state, state.tenure
         self.participants = participants
         self._missing = set(participants)
-        self._written: list[Written] = []
+        self._under_way: set[TopicPartition] = set()
+        """Missing, and sent to a broker that has not answered yet."""
+        self._written: dict[TopicPartition, Written] = {}
+
+    def is_over(self) -> bool:
+        """Another broker coordinates the transaction, or has done so since, and sends its own."""
+        return not self._state.is_in_tenure(self._tenure)
 
     def attempt(self) -> bool | None:
         """True once all have it for good; None: not yet."""
-        lost = [each for each in self._written if each.is_lost and not each.was_committed]
-        self._missing.update(each.where for each in lost)
-        self._written = [each for each in self._written if each not in lost]
-        for where in sorted(self._missing):
-            try:
-                self._written.append(self._logs.append(where, self._verdict, self._epoch))
-            except InvalidProducerEpoch:
-                pass  # a newer producer has ended this transaction there
-            except (KafkaError, StorageError):
-                if self._logs.exists(where):
-                    continue  # it has no leader, too few replicas or no disk now: try again
-            self._missing.discard(where)
-        if self._missing or not all(each.is_committed() for each in self._written):
+        if self.is_over():
+            return None
+        for where in [each for each, written in self._written.items() if written.is_lost]:
+            del self._written[where]
+            self._missing.add(where)
+        elsewhere: dict[BrokerId, list[TopicPartition]] = {}
+        for where in sorted(self._missing - self._under_way):
+            leader = self._markers.leader_of(where)
+            if leader is None:
+                self._write_here(where)
+            else:
+                elsewhere.setdefault(leader, []).append(where)
+        for leader, wheres in elsewhere.items():
+            self._send(leader, tuple(wheres))
+        if self._missing or not all(each.is_committed() for each in self._written.values()):
             return None
         return True
+
+    def _write_here(self, where: TopicPartition) -> None:
+        try:
+            self._written[where] = self._markers.logs.append(
+                where, self._verdict, self._state.leader_epoch
+            )
+        except InvalidProducerEpoch:
+            pass  # a newer producer has ended this transaction there
+        except (KafkaError, StorageError):
+            if self._markers.exists(where):
+                return  # it has no leader, too few replicas or no disk now: try again
+        self._missing.discard(where)
+
+    def _send(self, leader: BrokerId, wheres: tuple[TopicPartition, ...]) -> None:
+        self._under_way.update(wheres)
+        self._markers.post(
+            leader, RemoteMarker(self._verdict, self._state.leader_epoch, wheres, self._answered)
+        )
+
+    def _answered(self, where: TopicPartition, code: int) -> None:
+        """Whoever refused it for now is asked again when the time comes: it may not lead."""
+        self._under_way.discard(where)
+        if code in {ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH}:
+            self._missing.discard(where)
+            self._markers.waiters.changed(self)

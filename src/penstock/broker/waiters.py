@@ -5,6 +5,7 @@ something under a key says `changed(key)`, and the request tries again in the lo
 that many changes of one turn cost one attempt. At its deadline it answers with what there is.
 """
 
+import asyncio
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
@@ -17,9 +18,11 @@ class Parked(Generic[R]):
     """A request that waits for a change under one of `keys`, at most for `wait_ms`.
 
     `attempt` gives the response once it is ready, and None before; `expire` gives it at the end.
+    `notice` hears, before an attempt, each key under which something has changed. A request that
+    `has_acted` only waits to hear what came of it: those of its kind behind it may act too.
     """
 
-    __slots__ = ("attempt", "expire", "keys", "wait_ms")
+    __slots__ = ("attempt", "expire", "has_acted", "keys", "notice", "wait_ms")
 
     def __init__(
         self,
@@ -27,11 +30,16 @@ class Parked(Generic[R]):
         wait_ms: int,
         attempt: Callable[[], R | None],
         expire: Callable[[], R],
+        notice: Callable[[Hashable], object] | None = None,
+        *,
+        has_acted: bool = False,
     ) -> None:
         self.keys = tuple(keys)
         self.wait_ms = wait_ms
         self.attempt = attempt
         self.expire = expire
+        self.notice = notice
+        self.has_acted = has_acted
 
 
 class Waiter:
@@ -42,6 +50,10 @@ class Waiter:
     def __init__(self, waiters: "Waiters", parked: Parked[R], done: Callable[[R], object]) -> None:
         self._waiters, self._parked, self._done = waiters, parked, done
         self.timer: Handle | None = None
+
+    def notice(self, key: Hashable) -> None:
+        if self._parked.notice is not None:
+            self._parked.notice(key)
 
     def attempt(self) -> None:
         response = self._parked.attempt()
@@ -74,6 +86,18 @@ class Waiters:
             self._by_key.setdefault(key, {})[waiter] = None
         return waiter
 
+    def future(self, parked: Parked[R]) -> asyncio.Future[R]:
+        """Park, for a coroutine that awaits the response."""
+        answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+
+        def done(response: R) -> None:
+            if not answer.done():
+                answer.set_result(response)
+
+        waiter = self.park(parked, done)
+        answer.add_done_callback(lambda _: waiter.cancel())
+        return answer
+
     def forget(self, waiter: Waiter, keys: Iterable[Hashable]) -> None:
         for key in keys:
             waiting = self._by_key.get(key)
@@ -91,7 +115,11 @@ class Waiters:
 
     def _attempt(self) -> None:
         keys, self._changed = self._changed, {}
-        due = dict.fromkeys(waiter for key in keys for waiter in self._by_key.get(key, ()))
+        due: dict[Waiter, None] = {}
+        for key in keys:
+            for waiter in self._by_key.get(key, ()):
+                waiter.notice(key)
+                due[waiter] = None
         for waiter in due:
             waiter.attempt()
 

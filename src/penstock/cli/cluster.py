@@ -1,13 +1,16 @@
-"""`penstock cluster`: several brokers and a ZooKeeper on this machine."""
+"""`penstock cluster`: several brokers and a ZooKeeper on this machine; balance in any cluster."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
-import msgspec
 
+from penstock.cli.output import FORMAT, print_json
+from penstock.cli.rebalance import rebalance
 from penstock.config.connect_string import ConnectString
 from penstock.errors import ConfigError
-from penstock.local.cluster import LocalCluster, Plan, free_port
+from penstock.local.cluster import LocalCluster, Plan
+from penstock.local.ports import free_ports
 
 DIRECTORY = click.option(
     "--dir",
@@ -21,7 +24,10 @@ DIRECTORY = click.option(
 
 @click.group()
 def cluster() -> None:
-    """Run a cluster on this machine, for development and tests."""
+    """Run a cluster on this machine; spread the load of any cluster."""
+
+
+cluster.add_command(rebalance)
 
 
 @cluster.command("start")
@@ -53,22 +59,47 @@ def start(
 ) -> None:
     """Start a cluster, or what is down of one that was started in DIR before.
 
-    When all brokers are ready it prints one JSON object: bootstrap, zookeeper, pids.
+    There, more --brokers make it grow, and --set holds for brokers that start from now on. When
+    all brokers are ready it prints one JSON object: bootstrap, zookeeper, pids.
     """
     found = LocalCluster.find(directory)
     if found is None:
         plan = planned(brokers, port, chroot, given, own_addresses=own_addresses, pairs=pairs)
         found = LocalCluster.create(directory, plan)
+    else:
+        settings = dict(setting(pair) for pair in pairs)
+        refuse_what_is_settled(found, {"port": port, "chroot": chroot, "given": given})
+        found.change(brokers=brokers if is_given("brokers") else None, settings=settings)
     found.start()
-    print(
-        msgspec.json.encode(
-            {
-                "bootstrap": found.plan.bootstrap,
-                "zookeeper": found.plan.connect,
-                "pids": {str(broker): pid for broker, pid in found.pids().items()},
-            }
-        ).decode()
+    print_json(
+        {
+            "bootstrap": found.plan.bootstrap,
+            "zookeeper": found.plan.connect,
+            "pids": {str(broker): pid for broker, pid in found.pids().items()},
+        }
     )
+
+
+def is_given(parameter: str) -> bool:
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is not click.core.ParameterSource.DEFAULT
+
+
+def refuse_what_is_settled(found: LocalCluster, asked: Mapping[str, object]) -> None:
+    """Where a cluster is was decided when it was made: silence would pass for agreement."""
+    plan = found.plan
+    known: dict[str, tuple[object, ...]] = {
+        "port": (plan.port,),
+        "chroot": (plan.chroot,),
+        "given": (plan.connect, plan.zookeeper),
+    }
+    for name, value in asked.items():
+        if is_given(name) and value not in known[name]:
+            option = "zookeeper" if name == "given" else name
+            raise ConfigError(
+                f"--{option} {value}: the cluster in {found.directory} was made with "
+                f"{known[name][0] or 'none'}"
+            )
 
 
 def planned(
@@ -89,7 +120,7 @@ def planned(
             raise ConfigError("--chroot: --zookeeper names one already")
         address, own_port, chroot = where.addresses, None, chroot or where.chroot
     else:
-        own_port = free_port()
+        own_port = free_ports()
         address = f"127.0.0.1:{own_port}"
         chroot = ConnectString.parse(f"{address}{chroot}").chroot
     return Plan(
@@ -121,7 +152,7 @@ def stop(directory: Path, broker: int | None, kill: bool) -> None:
 
 @cluster.command("status")
 @DIRECTORY
-@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table")
+@FORMAT
 def status(directory: Path, output: str) -> None:
     """Show which processes of a cluster run."""
     found = there(directory)
@@ -134,7 +165,7 @@ def status(directory: Path, output: str) -> None:
             "pids": {str(broker): pid for broker, pid in pids.items()},
             "down": [each for each in range(found.plan.brokers) if each not in pids],
         }
-        print(msgspec.json.encode(told).decode())
+        print_json(told)
         return
     kept = "another's" if found.plan.zookeeper_port is None else (found.zookeeper_pid or "down")
     print(f"ZooKeeper  {found.plan.connect:<24} {kept}")

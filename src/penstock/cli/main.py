@@ -23,7 +23,8 @@ COMMANDS = {
     "pipeline": "Run data pipelines on Spark.",
     "sql": "Ask topics a question in SQL.",
     "shell": "Open PySpark with topics at hand.",
-    "cluster": "Run several brokers and ZooKeeper on this machine.",
+    "cluster": "Run brokers and ZooKeeper on this machine; rebalance a cluster.",
+    "lab": "Run scenarios of replication: high watermark, ISR, epochs, truncation.",
     "metadata": "Save and restore a single broker's metadata.",
 }
 """Name and what `penstock --help` says of it; its code is `penstock.cli.<name>`."""

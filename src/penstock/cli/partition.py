@@ -1,7 +1,8 @@
 """`penstock partition`: every replica of a partition, as its own broker sees it."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
@@ -12,11 +13,14 @@ from penstock.cli.remote import Remote, remote
 from penstock.client.address import Address
 from penstock.client.cluster import Client
 from penstock.client.metadata import Partition, Topic
-from penstock.errors import KafkaError
+from penstock.errors import ConfigError, KafkaError
 
 COLUMNS = (
     "PARTITION", "BROKER", "ROLE", "EPOCH", "LOG-START", "HW", "LEO", "LAG"
 )  # fmt: skip
+
+
+UNKNOWN = -1
 
 
 @click.group()
@@ -27,7 +31,12 @@ def partition() -> None:
 @partition.command("describe")
 @click.argument("topic")
 @click.argument("index", metavar="[PARTITION]", type=int, required=False)
-@click.option("--watch", type=float, metavar="SECONDS", help="Show it again every so often.")
+@click.option(
+    "--watch",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Show it again every so often.",
+)
 @FORMAT
 @remote
 def describe(
@@ -35,7 +44,8 @@ def describe(
 ) -> None:
     """Show leader, epoch, AR, ISR and OSR of each partition, and LEO and HW of each replica.
 
-    What each broker says of its replicas comes from its HTTP server (penstock.http.listen).
+    What each broker says of its replicas comes from its HTTP server (penstock.http.listen); of one
+    that does not answer, LEO is what the leader remembers.
     """
     while True:
         show(*looked_up(remote, topic), index, output)
@@ -46,26 +56,42 @@ def describe(
 
 
 def looked_up(remote: Remote, topic: str) -> tuple[Topic, list[Replica]]:
+    """The topic, and its replicas on every broker that answers."""
+
     async def brokers(client: Client) -> tuple[Topic, list[Address]]:
         found = await client.topic(topic)
         holders = {each for part in found.partitions.values() for each in part.replicas}
         cluster = await client.cluster()
-        live = [broker for broker in cluster.brokers.values() if broker.id in holders]
-        return found, [await http_address(client, broker) for broker in live]
+        addresses: list[Address] = []
+        for broker in cluster.brokers.values():
+            if broker.id in holders:
+                with warned():
+                    addresses.append(await http_address(client, broker))
+        return found, addresses
 
     found, addresses = remote.run(brokers)
     replicas: list[Replica] = []
     for where in addresses:
-        try:
+        with warned():
             replicas += read_page(
                 where, "/replicas", {"topic": topic}, list[Replica], timeout_ms=remote.timeout_ms
             )
-        except KafkaError as error:  # one that has just gone; the others have something to tell
-            click.echo(f"penstock: warning: {error}", err=True)
     return found, replicas
 
 
+@contextmanager
+def warned() -> Iterator[None]:
+    """One broker that hangs or has just gone does not keep the others from telling."""
+    try:
+        yield
+    except (ConfigError, KafkaError) as error:
+        click.echo(f"penstock: warning: {error}", err=True)
+
+
 def show(topic: Topic, replicas: list[Replica], index: int | None, output: str) -> None:
+    if index is not None and index not in topic.partitions:
+        count = len(topic.partitions)
+        raise ConfigError(f"PARTITION {index}: {topic.name} has partitions 0 to {count - 1}")
     for number, state in sorted(topic.partitions.items()):
         if index not in {None, number}:
             continue
@@ -103,7 +129,12 @@ def rows(number: int, state: Partition, replicas: list[Replica]) -> Iterable[Seq
         role = "leader" if broker == state.leader else "follower"
         told = known.get(broker)
         if told is None:
-            yield (number, broker, role, "-", "-", "-", "-", "no answer")
+            end = UNKNOWN if leader is None else leader.follower_ends.get(broker, UNKNOWN)
+            if leader is None or end == UNKNOWN:
+                yield (number, broker, role, "-", "-", "-", "-", "no answer")
+            else:  # its leader remembers where it was
+                lag = f"{leader.log_end_offset - end} (no answer)"
+                yield (number, broker, role, "-", "-", "-", end, lag)
             continue
         lag = "-" if leader is None else str(leader.log_end_offset - told.log_end_offset)
         yield (

@@ -32,7 +32,7 @@ from penstock.controller.configs import BrokerResource, ConfigAlteration, Config
 from penstock.controller.elections import ElectionType
 from penstock.controller.features import FeatureUpdate
 from penstock.controller.isr_changes import WantedIsr
-from penstock.controller.office import Office
+from penstock.controller.office import ElectionCounts, Office
 from penstock.controller.operations import Operations
 from penstock.controller.partition_states import bring_online, write_elected
 from penstock.controller.producer_ids import ProducerIds
@@ -95,6 +95,7 @@ class Controller:
         self._chance = chance or SystemRandom()
         self._operations = Operations(self._failed)
         self._holder: Office | None = None
+        self.counts = ElectionCounts()
         self._watches: Subscription
         self.resigned: Callable[[], object] = lambda: None
         """Called after the office was given up."""
@@ -111,7 +112,7 @@ class Controller:
         )
         try:
             image = await read_image(self._store)
-            office = Office(self._store, term, image, self._broker, self._brokers)
+            office = Office(self._store, term, image, self._broker, self._brokers, self.counts)
             await features.prepare(office)
             await self._take_over(office)
         except BaseException:

@@ -48,8 +48,8 @@ def elected(
 ) -> Elected:
     """The leader and the ISR of a partition, now that these brokers are alive and no others.
 
-    A doubtful broker, whose machine went down under it, may lack what another in-sync replica has:
-    it leads only once all of them are back, and none is better.
+    A doubtful broker, whose machine went down under it or whose log was found damaged, may lack
+    what another in-sync replica has: it leads only once all of them are back, and none is better.
     """
     alive = [each for each in partition.replicas if each in live]
     isr = tuple(each for each in partition.isr if each in live)

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from penstock.controller.change import Brokers, PartitionChange, StateChange, StoppedReplicas
 from penstock.controller.term import Term
 from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
@@ -18,6 +20,13 @@ class Deletion(NamedTuple):
     """Replicas that have not said yet that their logs are gone."""
 
 
+class ElectionCounts(Struct):
+    """What a broker has decided as the controller, in all its terms since it started."""
+
+    unclean: int = 0
+    """Leaders that were made although others may have had more."""
+
+
 class Office:
     """What the controller's parts share. Used by one operation at a time."""
 
@@ -28,9 +37,10 @@ class Office:
         image: ClusterImage,
         broker: BrokerId,
         brokers: Brokers,
+        counts: ElectionCounts,
     ) -> None:
         self.store, self.term, self.image = store, term, image
-        self.broker, self._brokers = broker, brokers
+        self.broker, self._brokers, self.counts = broker, brokers, counts
         self.leaving: dict[BrokerId, int] = {}
         """Brokers that are about to stop, with their epochs: they are given nothing to lead."""
         self.failed: set[tuple[BrokerId, TopicPartition]] = set()

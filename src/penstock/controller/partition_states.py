@@ -91,6 +91,7 @@ async def write_elected(
             (node,) = answer
             assert isinstance(node, Node)
             state = msgspec.structs.replace(state, partition_epoch=node.version)
+            office.counts.unclean += outcomes[where].unclean
             written[where] = PartitionChange(where, topic.id, state)
     return written
 

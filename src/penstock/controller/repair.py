@@ -28,11 +28,17 @@ def repairs(office: Office, unclean: Unclean) -> dict[TopicPartition, Elected]:
     outcomes, doubtful = {}, office.doubtful
     for where, partition in _decided_partitions(office):
         live = office.live(where, partition.replicas)
-        if partition.leader in live and all(each in live for each in partition.isr):
+        # Who came back with less than it had, while there was no controller to see it go.
+        is_in_doubt = (
+            partition.leader in doubtful and partition.controller_epoch < office.term.epoch
+        )
+        is_whole = partition.leader in live and all(each in live for each in partition.isr)
+        if is_whole and not is_in_doubt:
             continue
-        outcome = elected(partition, live, unclean=unclean(where.topic), doubtful=doubtful)
+        before = replace(partition, leader=NO_LEADER) if is_in_doubt else partition
+        outcome = elected(before, live, unclean=unclean(where.topic), doubtful=doubtful)
         if outcome.leader in doubtful and outcome.leader != partition.leader:
-            logger.warning("%s: broker %s leads, whose machine went down", where, outcome.leader)
+            logger.warning("%s: broker %s leads, which may lack records", where, outcome.leader)
         # One that is about to stop leads until it is gone, rather than nobody.
         stays = partition.leader in office.leaving and partition.leader in office.image.brokers
         if outcome.leader == NO_LEADER and stays:

@@ -41,7 +41,8 @@ class Led(Generic[S]):
         self.ended: list[tuple[int, bool]] = []
         """Transactions that ended behind what is being loaded."""
         self.tickets: WeakSet[Ticket[Any]] = WeakSet()
-        """Clients that went away while they waited drop out by themselves."""
+        """Those that somebody holds: what was told, and clients that went away, drop out by
+        themselves."""
         self.timer: Handle | None = None
         self.timer_ms: int | None = None
 
@@ -83,6 +84,8 @@ class Runtime(Generic[S, Rec]):
         self._led: dict[int, Led[S]] = {}
         self.changed: Callable[[int, S], object] = _nobody_cares
         """Hears of each shard that is loaded, and of each change of its state."""
+        self.resigned: Callable[[int], object] = _nobody_minds
+        """Hears of each partition that is led no more."""
 
     def lead(self, partition: int, log: CoordinatorLog) -> None:
         """Become the coordinator of what belongs to this partition, once its log is read."""
@@ -116,7 +119,10 @@ class Runtime(Generic[S, Rec]):
             if led.timer is not None:
                 led.timer.cancel()
             for ticket in list(led.tickets):
-                self._fill(led, ticket, NotCoordinator(f"{self.name}-{partition} has moved"))
+                # What was appended and not committed may be lost: another broker knows.
+                if ticket.reply is None or not self._is_committed(led, ticket):
+                    self._fill(ticket, NotCoordinator(f"{self.name}-{partition} has moved"))
+            self.resigned(partition)
 
     def now(self) -> Now:
         return Now(self._clock.now_ms(), self._clock.monotonic_ms())
@@ -179,11 +185,11 @@ class Runtime(Generic[S, Rec]):
     def is_ready(self, ticket: Ticket[Any]) -> bool:
         """The reply is there, and nothing that it rests on can be lost any more."""
         led = self._led.get(ticket.partition)
-        return ticket.reply is not None and (
-            isinstance(ticket.reply, KafkaError)
-            or led is None
-            or led.log.is_committed(ticket.offset)
-        )
+        return ticket.reply is not None and (led is None or self._is_committed(led, ticket))
+
+    @staticmethod
+    def _is_committed(led: Led[S], ticket: Ticket[Any]) -> bool:
+        return isinstance(ticket.reply, KafkaError) or led.log.is_committed(ticket.offset)
 
     def _loaded(self, partition: int) -> Led[S]:
         led = self._led.get(partition)
@@ -209,13 +215,12 @@ class Runtime(Generic[S, Rec]):
             led.shard.keep(outcome.soft)
         for ticket, reply in outcome.answers:
             ticket.offset = offset
-            self._fill(led, ticket, reply)
+            self._fill(ticket, reply)
         self._arm(led)
         if outcome.records:
             self.changed(led.partition, led.shard)
 
-    def _fill(self, led: Led[S], ticket: Ticket[Any], reply: object) -> None:
-        led.tickets.discard(ticket)
+    def _fill(self, ticket: Ticket[Any], reply: object) -> None:
         ticket.reply = reply
         self._told(ticket)
 
@@ -249,3 +254,7 @@ class Runtime(Generic[S, Rec]):
 
 def _nobody_cares(partition: int, shard: object) -> None:
     """What `changed` is until somebody wants to hear."""
+
+
+def _nobody_minds(partition: int) -> None:
+    """What `resigned` is until then."""

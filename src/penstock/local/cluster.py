@@ -3,8 +3,10 @@
 `cluster.json` holds both. Starting again brings back what is down, with the data it had.
 """
 
-import socket
+import os
+import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -57,11 +59,11 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 class LocalCluster:
     """The cluster of a directory. One command at a time works on it."""
 
-    def __init__(self, directory: Path, file: _File) -> None:
-        self.directory, self._file = directory, file
+    def __init__(self, directory: Path, file: _File, *, tied: bool = False) -> None:
+        self.directory, self._file, self._tied = directory, file, tied
 
     @classmethod
-    def find(cls, directory: Path) -> "LocalCluster | None":
+    def find(cls, directory: Path, *, tied: bool = False) -> "LocalCluster | None":
         path = directory / FILE_NAME
         if not path.exists():
             return None
@@ -71,12 +73,13 @@ class LocalCluster:
             raise ConfigError(f"{path}: {error}") from None
         if file.plan.version > Plan.__struct_defaults__[0]:
             raise ConfigError(f"{path} was written by a newer version of penstock")
-        return cls(directory, file)
+        return cls(directory, file, tied=tied)
 
     @classmethod
-    def create(cls, directory: Path, plan: Plan) -> "LocalCluster":
+    def create(cls, directory: Path, plan: Plan, *, tied: bool = False) -> "LocalCluster":
+        """A new one; what is `tied` ends with the process that started it."""
         directory.mkdir(parents=True, exist_ok=True)
-        cluster = cls(directory, _File(plan=plan))
+        cluster = cls(directory, _File(plan=plan), tied=tied)
         cluster._save()
         return cluster
 
@@ -84,21 +87,39 @@ class LocalCluster:
     def plan(self) -> Plan:
         return self._file.plan
 
-    def start(self) -> None:
-        """Start whatever does not run, and wait until all of it answers."""
+    def change(self, *, brokers: int | None = None, settings: Mapping[str, str] = {}) -> None:
+        """More brokers than before, or other settings for those that start from now on."""
         plan = self.plan
+        if brokers is not None and brokers < plan.brokers:
+            raise ConfigError(
+                f"--brokers {brokers}: the cluster in {self.directory} has {plan.brokers} brokers; "
+                "it can only grow"
+            )
+        plan = msgspec.structs.replace(
+            plan, brokers=brokers or plan.brokers, settings={**plan.settings, **settings}
+        )
+        self._file = msgspec.structs.replace(self._file, plan=plan)
+        self._save()
+
+    def start(self, only: int | None = None) -> None:
+        """Start whatever does not run, or one broker of it, and wait until all of it answers."""
+        plan = self.plan
+        if only is not None:
+            self._check(only)
         if plan.zookeeper_port is not None:
             self._start_zookeeper(plan.zookeeper_port)
-        starting = [broker for broker in range(plan.brokers) if not self.is_running(broker)]
+        wanted = range(plan.brokers) if only is None else [only]
+        starting = [broker for broker in wanted if not self.is_running(broker)]
         for broker in starting:
-            self._keep(broker, start(self._serve(broker), self._output(broker)))
+            self._keep(broker, start(self._serve(broker), self._output(broker), tied=self._tied))
         for broker in starting:
             self._wait_until_ready(broker)
 
     def _start_zookeeper(self, port: int) -> None:
         if self._file.zookeeper is None or not self._file.zookeeper.is_alive():
             folder = self.directory / "zookeeper"
-            started = start(zookeeper.command(folder, port), folder / "output")
+            command = zookeeper.command(folder, port)
+            started = start(command, folder / "output", tied=self._tied)
             self._file = msgspec.structs.replace(self._file, zookeeper=started)
             self._save()
         for _ in turns(START_S):
@@ -134,14 +155,38 @@ class LocalCluster:
 
     def stop(self, broker: int | None = None, *, kill: bool = False) -> None:
         """End one broker, or all of them and then ZooKeeper."""
-        if broker is not None and not 0 <= broker < self.plan.brokers:
-            raise ConfigError(f"--broker {broker}: there are brokers 0 to {self.plan.brokers - 1}")
+        if broker is not None:
+            self._check(broker)
         for number, started in self._file.brokers.items():
             if broker in {None, number}:
                 end(started, kill=kill, patience_s=STOP_S)
                 (self.folder(number) / BROKER_FILE).unlink(missing_ok=True)
         if broker is None and self._file.zookeeper is not None:
             end(self._file.zookeeper, kill=kill, patience_s=STOP_S)
+
+    def pause(self, broker: int) -> None:
+        """SIGSTOP: it holds its connections and says nothing, as a machine that hangs."""
+        os.kill(self._pid(broker), signal.SIGSTOP)
+
+    def resume(self, broker: int) -> None:
+        os.kill(self._pid(broker), signal.SIGCONT)
+
+    def _pid(self, broker: int) -> int:
+        self._check(broker)
+        if not self.is_running(broker):
+            raise ConfigError(f"broker {broker} is down")
+        return self._file.brokers[broker].pid
+
+    def _check(self, broker: int) -> None:
+        if not 0 <= broker < self.plan.brokers:
+            raise ConfigError(f"--broker {broker}: there are brokers 0 to {self.plan.brokers - 1}")
+
+    def http(self, broker: int) -> str:
+        """host:port of the broker's HTTP server."""
+        state = read_state(self.folder(broker))
+        if state is None or state.http is None:
+            raise ConfigError(f"broker {broker} serves no HTTP: it is down, or is told not to")
+        return state.http
 
     def is_running(self, broker: int) -> bool:
         started = self._file.brokers.get(broker)
@@ -172,9 +217,3 @@ class LocalCluster:
         new = self.directory / f"{FILE_NAME}.new"
         new.write_bytes(msgspec.json.format(msgspec.json.encode(self._file)))
         new.replace(self.directory / FILE_NAME)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port

@@ -1,6 +1,7 @@
 """A process that outlives the command that started it: known by its pid and the moment it began."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -14,6 +15,9 @@ from penstock.errors import ConfigError
 
 POLL_S = 0.02
 
+_children: dict[int, subprocess.Popen[bytes]] = {}
+"""Those that were started here and not yet seen to end. Dropped earlier, each would complain."""
+
 
 class Started(msgspec.Struct, frozen=True):
     """A pid alone is not enough: the system hands it out again after the process has gone."""
@@ -25,9 +29,14 @@ class Started(msgspec.Struct, frozen=True):
         return beginning(self.pid) == self.began
 
 
-def start(command: Sequence[str], output: Path) -> Started:
-    """Start it in a session of its own; what it prints is added to `output`."""
+def start(command: Sequence[str], output: Path, *, tied: bool = False) -> Started:
+    """Start it in a session of its own; what it prints is added to `output`.
+
+    Tied to us it ends when we do, even if we are killed; where the system cannot, it goes on.
+    """
     output.parent.mkdir(parents=True, exist_ok=True)
+    if tied and (setpriv := shutil.which("setpriv")):
+        command = [setpriv, "--pdeathsig", "KILL", *command]
     with output.open("ab") as log:
         process = subprocess.Popen(
             command,
@@ -36,6 +45,7 @@ def start(command: Sequence[str], output: Path) -> Started:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    _children[process.pid] = process
     began = beginning(process.pid)
     if began is None:
         raise ConfigError(f"{command[0]} ended at once: {last_line(output)}")
@@ -56,8 +66,9 @@ def beginning(pid: int) -> str | None:
 
 def _reap(pid: int) -> None:
     """A child of ours that has ended stays a zombie until it is waited for."""
-    with suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
+    child = _children.get(pid)
+    if child is not None and child.poll() is not None:
+        del _children[pid]
 
 
 def _by_ps(pid: int) -> str | None:

@@ -48,6 +48,8 @@ class LogDir:
         self.clean = False
         """The last broker stopped in order: nothing needs to be checked."""
         self.page_cache_lost = False
+        self.was_cut = False
+        """A log in it ended earlier at start-up than what was written of it: see `load_log`."""
         """The last broker did not stop in order, and the machine has started anew since."""
         self._on_failure = on_failure
         self._release: Callable[[], None] | None = None
@@ -78,6 +80,11 @@ class LogDir:
     def check(self) -> None:
         if self.failure is not None:
             raise LogDirOffline(f"log directory {self.path} is offline: {self.failure}")
+
+    @property
+    def may_lack_records(self) -> bool:
+        """Whether something may be gone that this broker has acknowledged."""
+        return self.page_cache_lost or self.was_cut
 
     def acquire(self, boot_id: str) -> None:
         """Take possession: lock it, and find out how the last broker left it.

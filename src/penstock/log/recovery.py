@@ -60,7 +60,12 @@ def load_log(
     if end_offset is None:
         checked_from = segments.since(recovery_point)[0].base_offset
         compacted = "compact" in config.cleanup_policy
+        size_bytes = segments.size_bytes
         end_offset = _recover(segments, epochs, checked_from, gaps_allowed=compacted)
+        if segments.size_bytes < size_bytes:
+            # Mostly a batch in whose middle the broker died, and which nobody was told of. But
+            # nothing tells that from one that a disk has changed since it was acknowledged.
+            log_dir.was_cut = True
         # What was made anew is not synced, though the batches may have been.
         recovery_point = min(recovery_point, checked_from)
     if end_offset < log_start_offset:

@@ -132,6 +132,12 @@ class LogStore:
                     clean=log_dir.clean,
                     now_ms=now_ms,
                 )
+                known_end = max(
+                    high_watermarks.get(partition, 0), recovery_points.get(partition, 0)
+                )
+                if log.end_offset < known_end:
+                    logger.warning("%s ends at %d, before %d", path, log.end_offset, known_end)
+                    log_dir.was_cut = True
                 log.set_high_watermark(high_watermarks.get(partition, 0))
                 logs[partition] = log
                 self._read_topic_id(partition, path)
@@ -195,6 +201,8 @@ class LogStore:
         online = self.online
         if not online:
             raise PartitionOffline("every log directory is offline")
+        if len(online) == 1:
+            return online[0]  # counting is slow where there are thousands
         return min(online, key=lambda log_dir: len(self.logs_in(log_dir)))
 
     def _dir(self, path: Path) -> LogDir:

@@ -1,8 +1,8 @@
 """What a partition's leader asks of the broker around it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from penstock.clock import SystemClock
 from penstock.replication.proposal import IsrProposal
@@ -19,6 +19,23 @@ def _nobody(proposal: IsrProposal) -> None:
     raise NoController(str(proposal))
 
 
+class IsrCounts(Struct):
+    """How often in-sync sets of partitions led here have changed, since the broker's start."""
+
+    shrinks: int = 0
+    expands: int = 0
+    failed: int = 0
+    """Proposals that the controller did not take."""
+
+    def changed(
+        self, before: Container[int], after: Container[int], replicas: Iterable[int]
+    ) -> None:
+        """Count a change that the controller has confirmed; a set may lose one and gain another."""
+        moved = [(each in before, each in after) for each in replicas]
+        self.shrinks += (True, False) in moved
+        self.expands += (False, True) in moved
+
+
 class Environment(Struct, frozen=True):
     """Handed in by the composition root; the defaults are those of a broker alone."""
 
@@ -32,6 +49,7 @@ class Environment(Struct, frozen=True):
     """Send it to the controller; `Partition.settle` hears what came of it. Paces retries."""
     changed: Callable[[TopicPartition], object] = lambda _where: None
     """Something that requests may wait for has moved."""
+    isr_counts: IsrCounts = field(default_factory=IsrCounts)
 
 
 ALONE = Environment()

@@ -53,7 +53,11 @@ class FollowerSession:
             for where, asked in known.items()
             if where not in wanted or wanted[where].topic_id != asked.topic_id
         ]
-        news = [(where, asked) for where, asked in wanted.items() if known.get(where) != asked]
+        news = [
+            (where, asked)
+            for where, asked in wanted.items()
+            if (before := known.get(where)) is not asked and before != asked
+        ]
         self._known = dict(wanted)
         return Told(self._id, self._epoch, _topics(news), _forgotten(gone))
 

@@ -17,7 +17,14 @@ from penstock.clock import Clock
 from penstock.config.replication import ReplicationConfig
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.replication.fetch_session import LOST, Asked, FollowerSession
-from penstock.replication.follower import FollowerLogs, Next, move_within, next_fetch, take
+from penstock.replication.follower import (
+    FollowerLogs,
+    Next,
+    is_next_fetch,
+    move_within,
+    next_fetch,
+    take,
+)
 from penstock.replication.partition import Partition
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
@@ -31,12 +38,34 @@ from penstock.wire.messages.list_offsets import (
 logger = logging.getLogger(__name__)
 
 LATEST, EARLIEST = -1, -2
+HELD_BACK_MS = 100
+"""When to look again whether a throttled replica may go on."""
 
 
 class Connect(Protocol):
     """Opens a connection to the leader, wherever it is now."""
 
     async def __call__(self) -> Connection: ...
+
+
+class Pace(Protocol):
+    """How fast replicas may be copied that have to catch up."""
+
+    def holds_back(self, partition: Partition) -> bool:
+        """Not now: too much has come lately."""
+
+    def passed(self, partition: Partition, size_bytes: int) -> None:
+        """So much has come."""
+
+
+class Unlimited:
+    """As fast as it goes."""
+
+    def holds_back(self, partition: Partition) -> bool:  # noqa: ARG002
+        return False
+
+    def passed(self, partition: Partition, size_bytes: int) -> None:
+        pass
 
 
 class Follower(Struct, frozen=True):
@@ -47,6 +76,7 @@ class Follower(Struct, frozen=True):
     config: Callable[[], ReplicationConfig]
     logs: FollowerLogs
     clock: Clock
+    pace: Pace = Unlimited()
 
 
 class Copied(Struct):
@@ -54,6 +84,8 @@ class Copied(Struct):
 
     partition: Partition
     ready_ms: int = 0
+    asked: Asked | None = None
+    """As it was last asked for: the same value as long as nothing has moved."""
 
 
 class Fetcher:
@@ -99,9 +131,15 @@ class Fetcher:
         wanted: dict[TopicPartition, Asked] = {}
         soonest: int | None = None
         for where, copied in self._copied.items():
+            partition = copied.partition
+            if copied.ready_ms <= now_ms and self._follower.pace.holds_back(partition):
+                copied.ready_ms = now_ms + HELD_BACK_MS
             if copied.ready_ms <= now_ms:
-                partition = copied.partition
-                wanted[where] = Asked(partition.topic_id, next_fetch(partition, max_bytes))
+                asked = copied.asked
+                if asked is None or not is_next_fetch(asked.fetch, partition, max_bytes):
+                    fetch = next_fetch(partition, max_bytes)
+                    asked = copied.asked = Asked(partition.topic_id, fetch)
+                wanted[where] = asked
             elif soonest is None or copied.ready_ms < soonest:
                 soonest = copied.ready_ms
         return wanted, None if soonest is None else soonest - now_ms
@@ -191,6 +229,8 @@ class Fetcher:
         except KafkaError as error:
             logger.error("%s: what broker %d sent is unusable: %s", where, self.leader, error)
             then = Next.LATER
+        if data.records:
+            follower.pace.passed(copied.partition, len(data.records))
         self._go_on(where, copied, then)
         return then
 

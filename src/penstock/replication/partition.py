@@ -79,6 +79,8 @@ class Partition:
         have been cut off in the next."""
         self.epoch_start_offset = -1
         """Of a leader: where its epoch begins."""
+        self.leader_high_watermark = -1
+        """Of a follower: what its leader told last; -1 where it has told nothing."""
         self._proposal: IsrProposal | None = None
         self.records_in = self.bytes_in = self.bytes_out = 0
         self.configure(log.config)
@@ -177,6 +179,8 @@ class Partition:
         self.in_sync, self._proposal = Isr(()), None
         self.followers.clear()
         self.epoch_start_offset = -1
+        if is_new:
+            self.leader_high_watermark = -1
         self._environment.changed(self.topic_partition)
         return is_new
 
@@ -186,6 +190,7 @@ class Partition:
         What was committed stays so: a new leader that does not know it yet takes nothing back.
         """
         log = self.log
+        self.leader_high_watermark = high_watermark
         if high_watermark > log.high_watermark:
             before = log.high_watermark
             log.set_high_watermark(high_watermark)
@@ -327,6 +332,11 @@ class Partition:
         if advanced or state.log_start_offset != before.log_start_offset:
             environment.changed(self.topic_partition)
 
+    @property
+    def lag(self) -> int:
+        """Of a follower: how many committed records it does not have, as far as it knows."""
+        return 0 if self.leads else max(0, self.leader_high_watermark - self.log.end_offset)
+
     def visible_end(self, *, read_committed: bool) -> int:
         """The offset before which a consumer may read."""
         return self.log.last_stable_offset if read_committed else self.log.high_watermark
@@ -402,14 +412,17 @@ class Partition:
             case Accepted(leader_epoch, partition_epoch, isr):
                 if leader_epoch != self.leader_epoch or partition_epoch < self.partition_epoch:
                     return
+                self._environment.isr_counts.changed(self.isr, isr, self.replicas)
                 self.in_sync, self.partition_epoch = Isr(isr), partition_epoch
                 self._proposal = None
                 logger.info("%s: in sync are %s", self.topic_partition, isr)
                 if self.advance():
                     self._environment.changed(self.topic_partition)
             case _ if settlement.code in NOT_DONE:
+                self._environment.isr_counts.failed += 1
                 self.in_sync, self._proposal = Isr(self.in_sync.committed), None
             case _ if settlement.code in OUTDATED:
+                self._environment.isr_counts.failed += 1
                 logger.info("%s: %s", self.topic_partition, settlement.code.name)
             case _:
                 self._environment.propose(proposal)

@@ -26,6 +26,7 @@ class Partitions:
         self, broker_id: BrokerId, store: LogStore, environment: Environment = ALONE
     ) -> None:
         self._broker_id, self.store, self._environment = broker_id, store, environment
+        self.isr_counts = environment.isr_counts
         self._partitions: dict[tuple[str, int], Partition] = {}
 
     def __iter__(self) -> Iterator[Partition]:

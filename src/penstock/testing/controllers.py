@@ -1,7 +1,7 @@
 """A controller on a tree of the test's own, with brokers that only remember what they were told."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -86,8 +86,11 @@ async def running_controller(
     clock: Clock | None = None,
     seed: int = 0,
     writes: int | None = None,
+    doubtful: Container[int] = (),
 ) -> AsyncIterator[RunningController]:
     """Broker 0 is the controller; others are registered in the same session and die with it.
+
+    Those that are `doubtful` may have lost records since they last ran.
 
     With `writes`, the store crashes after so many transactions, those of the start included.
     """
@@ -103,7 +106,9 @@ async def running_controller(
         await cluster_id(store, None, Uuid(chance.randbytes(16)))
         for broker, rack in racks.items():
             address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9092 + broker)
-            registration = BrokerRegistration.of([address], clock.now_ms(), rack)
+            registration = BrokerRegistration.of(
+                [address], clock.now_ms(), rack, page_cache_lost=broker in doubtful
+            )
             await register(store, BrokerId(broker), registration)
         told = RecordingBrokers()
         controller = Controller(

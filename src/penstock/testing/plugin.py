@@ -7,6 +7,9 @@
 `broker` is new for each test; `shared_broker` is one for the whole session. Both take the
 settings of a fixture `broker_settings`, if there is one of that name, such as
 `{"auto.create.topics.enable": "false"}`.
+
+`cluster` and `shared_cluster` are three brokers with ZooKeeper, or as many as a fixture
+`cluster_size` says, with the settings of `broker_settings` too.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,6 +19,7 @@ import pytest
 
 if TYPE_CHECKING:
     from penstock.testing.broker import Broker
+    from penstock.testing.cluster import Cluster
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +46,28 @@ def _started(settings: Mapping[str, str]) -> "Iterator[Broker]":
 
     with Broker(settings=settings) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def cluster_size() -> int:
+    """Override it to start clusters of another size."""
+    return 3
+
+
+@pytest.fixture
+def cluster(cluster_size: int, broker_settings: Mapping[str, str]) -> "Iterator[Cluster]":
+    """A cluster for this test alone, which may kill its brokers; `cluster.bootstrap`."""
+    yield from _formed(cluster_size, broker_settings)
+
+
+@pytest.fixture(scope="session")
+def shared_cluster(cluster_size: int, broker_settings: Mapping[str, str]) -> "Iterator[Cluster]":
+    """A cluster for the whole session: give each test topics of its own, and kill nobody."""
+    yield from _formed(cluster_size, broker_settings)
+
+
+def _formed(size: int, settings: Mapping[str, str]) -> "Iterator[Cluster]":
+    from penstock.testing.cluster import Cluster
+
+    with Cluster(size, settings=settings) as cluster:
+        yield cluster

@@ -11,6 +11,7 @@ from penstock.wire.header import write_request_header, write_response_header
 from penstock.wire.schema import Message, Splice
 
 _SIZE = Struct(">i")
+_API_KEY = Struct(">h")
 SMALL_BYTES = 4096
 GROWTH_BYTES = 65536
 
@@ -55,6 +56,13 @@ class FrameBuffer:
     def pending_bytes(self) -> int:
         """Received and not yet taken."""
         return self._end - self._start
+
+    @property
+    def next_api_key(self) -> int | None:
+        """What the next frame asks for; None until it is whole."""
+        if self.pending_bytes < max(6, self._needed()):
+            return None
+        return cast("int", _API_KEY.unpack_from(self._buffer, self._start + 4)[0])
 
     def next(self) -> memoryview | None:
         """The next whole frame without its size, or None until more is received."""

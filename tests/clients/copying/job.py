@@ -5,6 +5,7 @@ commits output and position in one transaction, which it now and then aborts for
 end, it finishes its transaction and leaves the group.
 """
 
+import faulthandler
 import random
 import signal
 import sys
@@ -41,6 +42,8 @@ class Ending:
     def __init__(self) -> None:
         self._asked = False
         signal.signal(signal.SIGTERM, self._ask)
+        # Where it is just then, at once: in a call of the client the handler above has to wait.
+        faulthandler.register(signal.SIGTERM, chain=True)
 
     def _ask(self, *_: object) -> None:
         self._asked = True

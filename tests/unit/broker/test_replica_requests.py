@@ -9,7 +9,7 @@ import pytest
 
 from leading_broker import TOPIC, Leading, leading
 from penstock.broker.coordinator_log import PartitionCoordinatorLog
-from penstock.broker.transaction_markers import Round
+from penstock.broker.transaction_markers import ClusterMarkers, Round
 from penstock.client.address import parse_addresses
 from penstock.client.connection import Connection, connect
 from penstock.config.listener import Endpoint, SecurityProtocol
@@ -301,7 +301,18 @@ def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path)
         leader.lead(0, 3)
         partition = leader.partition()
         verdict = Verdict(producer_id=1, producer_epoch=0, committed=True)
-        round_ = Round(leader.services.markers, verdict, [partition.topic_partition], 0)
+        services = leader.services
+        state = services.partitions.create("state", 0, partition.topic_id, 0, is_new=True)
+        state.lead(0, (0,))
+        markers = ClusterMarkers(
+            services.broker_id,
+            services.cluster,
+            services.partitions,
+            services.markers,
+            services.waiters,
+            lambda broker, marker: pytest.fail(f"{marker} goes to {broker}"),
+        )
+        round_ = Round(markers, verdict, [partition.topic_partition], state)
         assert not round_.attempt()
         partition.follow(1, 4, (0, 1), 20)
         assert not round_.attempt(), "nobody leads here"

@@ -16,7 +16,9 @@ from penstock.wire.apis import APIS
 from penstock.wire.codec import decode
 from penstock.wire.frame import request_frame
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
 from penstock.wire.schema import Message
 
 
@@ -34,7 +36,10 @@ class Owner:
 
     def run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
         async def reply() -> None:
-            session.reply(await work)
+            try:
+                session.reply(await work)
+            except KafkaError as error:
+                session.refuse(error)
 
         self._tasks.create_task(reply())
 
@@ -127,6 +132,57 @@ async def test_a_request_that_waits_holds_back_those_behind_it() -> None:
         ready.append(MetadataResponse())
         client.owner.waiters.changed("key")
         assert [(await client.answer())[0] for _ in range(3)] == [0, 1, 2]
+
+
+@served
+async def test_produce_requests_wait_for_their_replicas_side_by_side() -> None:
+    replicated, handled = set[int](), list[int]()
+
+    def produce(_request: Any, ctx: Context) -> ProduceResponse | Parked[ProduceResponse]:
+        number = ctx.header.correlation_id
+        handled.append(number)
+        if number == 3:
+            return ProduceResponse()  # refused, say: it is not answered before those ahead of it
+
+        def attempt() -> ProduceResponse | None:
+            return ProduceResponse() if number in replicated else None
+
+        return Parked([number], 60_000, attempt, ProduceResponse, has_acted=True)
+
+    def metadata(_request: Any, ctx: Context) -> MetadataResponse:
+        handled.append(ctx.header.correlation_id)
+        return MetadataResponse()
+
+    async with connected({0: produce, 3: metadata}) as client:
+        for number in range(4):
+            request = ProduceRequest(acks=-1)
+            await client.send(request_frame(APIS[0], 9, number, None, request))
+        await client.ask(4)
+        while len(handled) < 4:
+            await asyncio.sleep(0)
+        for number in (1, 0, 2):
+            assert handled == [0, 1, 2, 3]  # other requests wait for those before them
+            replicated.add(number)
+            client.owner.waiters.changed(number)
+            await asyncio.sleep(0)
+        assert [(await client.answer())[0] for _ in range(5)] == [0, 1, 2, 3, 4]
+        assert handled == [0, 1, 2, 3, 4]
+        assert not client.session.is_busy
+
+
+@served
+async def test_a_closed_connection_leaves_no_produce_request_waiting() -> None:
+    def produce(_request: Any, _ctx: Context) -> Parked[ProduceResponse]:
+        return Parked(["key"], 60_000, lambda: None, ProduceResponse, has_acted=True)
+
+    async with connected({0: produce}) as client:
+        for number in range(3):
+            request = ProduceRequest(acks=-1)
+            await client.send(request_frame(APIS[0], 9, number, None, request))
+        while len(client.owner.waiters) < 3:
+            await asyncio.sleep(0)
+        client.session.close("by the test")
+        assert len(client.owner.waiters) == 0
 
 
 @served
@@ -229,6 +285,20 @@ async def test_a_refusal_is_answered_with_its_code() -> None:
         number, body = await client.answer()
         assert number == 7
         assert decode(ApiVersionsResponse, 0, body).error_code == ErrorCode.INVALID_REQUEST
+
+
+@served
+async def test_a_refusal_that_cannot_be_told_ends_the_connection_alone() -> None:
+    class Busy(KafkaError):
+        code = ErrorCode.REQUEST_TIMED_OUT
+
+    async def refuse(_request: Any, _ctx: Context) -> CreateTopicsResponse:
+        raise Busy("no controller has answered")
+
+    async with connected({19: refuse}) as client:
+        await client.send(request_frame(APIS[19], 5, 1, None, CreateTopicsRequest()))
+        assert await client.answer() == (-1, b"")
+        assert client.owner.ended.is_set()
 
 
 @served

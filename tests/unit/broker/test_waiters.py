@@ -89,3 +89,13 @@ def test_an_answer_may_park_again_and_cause_changes() -> None:
     waiters.changed("a")
     loop.advance()
     assert second.answers == ["done"]
+
+
+def test_a_request_hears_before_it_tries_again_what_has_changed() -> None:
+    loop, noticed = ManualLoop(), list[object]()
+    waiters = Waiters(loop)
+    waiters.park(Parked("abc", 500, lambda: None, lambda: "", noticed.append), lambda _: None)
+    for key in "aba":
+        waiters.changed(key)
+    loop.advance()
+    assert noticed == ["a", "b"]

@@ -140,6 +140,7 @@ def test_an_unclean_leader_where_the_topic_allows_it(tree: Tree) -> None:
         await come(running, 2)
         partition = state(running)
         assert (partition.leader, partition.isr, partition.recovering) == (2, (2,), True)
+        assert running.controller.counts.unclean == 1
 
     configs: dict[str, str | None] = {"unclean.leader.election.enable": "true"}
     with_topic(tree, work, replicas=((1, 2),), configs=configs)
@@ -155,6 +156,23 @@ def test_a_broker_whose_machine_went_down_waits_for_those_who_have_more(tree: Tr
         assert state(running).leader == 2
 
     with_topic(tree, work, replicas=((1, 2),))
+
+
+def test_a_leader_that_lost_records_while_nobody_watched_does_not_stay(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        assert state(running).leader == 1
+
+    with_topic(tree, work, replicas=((1, 2, 0),))
+
+    async def next_start(doubtful: tuple[int, ...]) -> int:
+        """All went down, and are back before there is a controller again."""
+        async with running_controller(tree, brokers=(0, 1, 2), doubtful=doubtful) as running:
+            await running.settled()
+            return state(running).leader
+
+    assert asyncio.run(next_start(())) == 1
+    assert asyncio.run(next_start((0, 1, 2))) == 1
+    assert asyncio.run(next_start((1,))) == 2
 
 
 def test_after_a_power_cut_of_all_somebody_leads_once_all_are_back(tree: Tree) -> None:

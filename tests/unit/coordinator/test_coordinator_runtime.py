@@ -208,3 +208,32 @@ def test_offsets_of_deleted_topics_are_forgotten(stage: Stage) -> None:
     stage.groups = stage.started()
     stage.loop.advance()
     assert stage.groups.fetch(GROUP, None).reply == {}
+
+
+def test_what_was_not_committed_when_leadership_went_is_refused(stage: Stage) -> None:
+    before = stage.commit(4)
+    stage.log.commits = False
+    committed, joining = stage.commit(5), stage.join()
+    stage.groups.runtime.resign(0)
+    assert before.reply == (None,)
+    assert code(committed) is ErrorCode.NOT_COORDINATOR
+    assert code(joining) is ErrorCode.NOT_COORDINATOR
+    assert stage.is_ready(committed)
+    assert code(stage.commit(6)) is ErrorCode.NOT_COORDINATOR
+
+
+def test_whoever_leads_again_does_not_confirm_what_was_refused(stage: Stage) -> None:
+    stage.log.commits = False
+    ticket = stage.commit(5)
+    stage.groups.runtime.resign(0)
+    stage.groups.runtime.lead(0, stage.log)
+    stage.log.commit()
+    assert code(ticket) is ErrorCode.NOT_COORDINATOR
+
+
+def test_nothing_is_decided_while_the_log_is_read(stage: Stage) -> None:
+    stage.commit(5)
+    stage.groups.runtime.lead(0, stage.log)
+    assert code(stage.commit(6)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    stage.loop.advance(1)
+    assert stage.commit(6).reply == (None,)

@@ -65,6 +65,34 @@ def test_only_another_boot_without_a_clean_stop_loses_the_page_cache() -> None:
     assert lost == [False, True, False]
 
 
+def test_a_log_that_was_cut_at_the_start_may_lack_records() -> None:
+    rig = LogRig()
+    rig.append(batch_of(b"x"))
+    rig.append(batch_of(b"y"))
+    rig.flush()
+    rig.crash()
+    assert not rig.store.dirs[0].may_lack_records
+    file = rig.log.path / f"{0:020d}.log"
+    rig.crash(damage=lambda: rig.fake.flip_bit(file, 8 * rig.files.size(file) - 1))
+    assert rig.log.end_offset == 1
+    assert rig.store.dirs[0].may_lack_records
+
+
+def test_a_log_that_ends_before_what_was_committed_lacks_records() -> None:
+    rig = LogRig()
+    rig.append(batch_of(b"x"))
+    rig.log.advance_high_watermark(1)
+    rig.flush()
+
+    def emptied() -> None:
+        file = rig.files.open(rig.log.path / f"{0:020d}.log")
+        file.truncate(0)
+        file.sync()
+
+    rig.crash(damage=emptied)
+    assert rig.store.dirs[0].may_lack_records
+
+
 def test_partition_directory_and_topic_id_are_found_again() -> None:
     rig = LogRig()
     rig.restart()

@@ -14,6 +14,7 @@ from penstock.broker.translate.tickets import answered, code_for
 from penstock.broker.waiters import Parked
 from penstock.coordinator.outcome import Ticket
 from penstock.coordinator.storage import Producer
+from penstock.coordinator.transaction.transaction import EPOCH_BUMPS
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.add_partitions_to_txn import (
@@ -91,7 +92,10 @@ def ticket(asked: Asked, ctx: Context) -> Ticket[Any]:
     producer = Producer(one.producer_id, one.producer_epoch)
     if one.verify_only:
         return transactions.verify(one.transactional_id, producer, asked.partitions)
-    return transactions.add(one.transactional_id, producer, frozenset(asked.partitions))
+    # Brokers ask for clients that leave it to them, which are those of the newer generation.
+    client_version = EPOCH_BUMPS if ctx.version >= 4 else 0
+    added = frozenset(asked.partitions)
+    return transactions.add(one.transactional_id, producer, added, client_version)
 
 
 def result(asked: Asked, reply: object, ctx: Context) -> AddPartitionsToTxnResult:

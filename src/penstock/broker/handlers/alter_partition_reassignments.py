@@ -1,7 +1,7 @@
 """AlterPartitionReassignments (key 45, v0-v1): other replicas for partitions (KIP-455).
 
-Done at once: another order, fewer replicas. Refused: unknown brokers; brokers that would have to
-copy the partition; cancelling a move where there is none.
+Done at once: another order, fewer replicas. New replicas copy the partition first, and then those
+leave that are not wanted any more. Refused: unknown brokers; cancelling a move where there is none.
 """
 
 from penstock.broker.context import Context

@@ -7,7 +7,7 @@ read followers, and are told which one is in their rack (KIP-392).
 Refused: fetches in the name of a broker, but on the listener that brokers use.
 """
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from penstock.broker.context import Context
 from penstock.broker.fetch_sessions import FetchSession, Wanted
@@ -23,7 +23,7 @@ from penstock.replication.partition import Partition
 from penstock.replication.partitions import UnknownPartition
 from penstock.replication.refusal import FencedLeaderEpoch, NotLeader
 from penstock.replication.selector import Readable, in_same_rack, is_rack_aware
-from penstock.types import BrokerId, TopicPartition
+from penstock.types import BrokerId
 from penstock.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -49,33 +49,35 @@ def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchRe
     session = ctx.services.fetch_sessions.begin(
         request, uses_ids=ctx.version >= 13, now_ms=ctx.now_ms
     )
-    reading = Reading(request, session, ctx, arrives=True)
+    reading = Reading(request, session, ctx)
+    reading.read_all(arrives=True)
     if reading.is_ready(request.max_wait_ms) or not session.wanted:
         return reading.response()
 
     def attempt() -> FetchResponse | None:
-        again = Reading(request, session, ctx)
-        return again.response() if again.is_ready(request.max_wait_ms) else None
+        reading.read_changed()
+        return reading.response() if reading.is_ready(request.max_wait_ms) else None
 
     def expire() -> FetchResponse:
-        return Reading(request, session, ctx).response()
+        reading.read_all()
+        return reading.response()
 
-    return Parked(reading.keys, request.max_wait_ms, attempt, expire)
+    return Parked(reading.keys, request.max_wait_ms, attempt, expire, reading.notice)
 
 
 class Reading:
-    """One pass over the partitions of a session.
+    """What a request finds in the partitions of its session, now and while it waits.
 
     Only when a request arrives does it tell where a follower is: looking again later, when it
     may have died, must not make it look alive.
     """
 
-    def __init__(
-        self, request: FetchRequest, session: FetchSession, ctx: Context, *, arrives: bool = False
-    ) -> None:
-        self._session, self._arrives = session, arrives
+    def __init__(self, request: FetchRequest, session: FetchSession, ctx: Context) -> None:
+        self._session, self._arrives = session, False
         self._partitions = ctx.services.partitions
-        self._image = ctx.services.cluster.image
+        self._cluster = ctx.services.cluster
+        self._image = self._cluster.image
+        self._throttle = ctx.services.leader_throttle
         self._listener = ctx.peer.listener
         self._from_followers = ctx.version >= 11
         self._rack = request.rack_id
@@ -90,16 +92,52 @@ class Reading:
             selector = ctx.services.config.replication.replica_selector_class
             self._rack = request.rack_id if is_rack_aware(selector) else ""
         self._min_bytes = request.min_bytes
-        self._left = min(request.max_bytes, ctx.services.config.network.fetch_max_bytes)
+        self._max_bytes = min(request.max_bytes, ctx.services.config.network.fetch_max_bytes)
+        self._found: list[tuple[Wanted, PartitionData | None]] = []
+        self._at: dict[Hashable, int] = {}
+        """Where in `_found` a partition is."""
+        self._changed: set[Hashable] = set()
+
+    def read_all(self, *, arrives: bool = False) -> None:
+        self._arrives = arrives
+        self._image = self._cluster.image
+        self._left = self._max_bytes
         self.size_bytes = 0
         self.has_errors = False
-        self.keys: list[TopicPartition] = []
-        self._found = [(wanted, self._read(wanted)) for wanted in session.wanted.values()]
+        self._at.clear()
+        self._changed.clear()
+        found = self._found = []
+        for wanted in self._session.wanted.values():
+            found.append((wanted, self._read(wanted, len(found))))
+        self._arrives = False
+
+    def notice(self, key: Hashable) -> None:
+        """The next reading has to look at this partition again."""
+        self._changed.add(key)
+
+    def read_changed(self) -> None:
+        """As if all were read anew. A session may have thousands of partitions, of which one has
+        changed; but what was found to send before may be gone, and the limits are for all.
+        """
+        if self.size_bytes:
+            self.read_all()
+            return
+        self._image = self._cluster.image
+        for key in self._changed:
+            at = self._at[key]
+            wanted, _ = self._found[at]
+            self._found[at] = (wanted, self._read(wanted, at))
+        self._changed.clear()
+
+    @property
+    def keys(self) -> Iterable[Hashable]:
+        return self._at
 
     def is_ready(self, max_wait_ms: int) -> bool:
         return max_wait_ms <= 0 or self.has_errors or self.size_bytes >= self._min_bytes
 
-    def _read(self, wanted: Wanted) -> PartitionData:
+    def _read(self, wanted: Wanted, at: int) -> PartitionData | None:
+        """What there is to tell; None: neither records nor news."""
         try:
             if not self._is_valid or wanted.max_bytes < 0:
                 raise InvalidRequest("a negative limit, or an isolation level that there is not")
@@ -107,7 +145,7 @@ class Reading:
                 wanted.topic, wanted.topic_id, self._image, by_id=self._session.uses_ids
             )
             partition = self._partitions.get(name, wanted.index)
-            self.keys.append(partition.topic_partition)
+            self._at[partition.topic_partition] = at
             if self._replica >= 0:
                 return self._read_for_follower(partition, wanted)
             if self._from_followers:
@@ -139,22 +177,37 @@ class Reading:
                 return LeaderIdAndEpoch(leader_id=found.leader, leader_epoch=found.leader_epoch)
         return LeaderIdAndEpoch()
 
-    def _read_for_follower(self, partition: Partition, wanted: Wanted) -> PartitionData:
+    def _read_for_follower(self, partition: Partition, wanted: Wanted) -> PartitionData | None:
         if not self._is_broker:
             raise NoBroker(f"{self._listener} is not the listener that brokers use")
         partition.check_leader(max(wanted.leader_epoch, -1))
         partition.check_follower(self._replica, wanted.leader_epoch, self._broker_epoch)
-        diverged = self._diverged(partition, wanted)
-        if diverged is not None:
-            return diverged
-        records = self._slice(partition, wanted, partition.log.end_offset)
+        at_the_end = has_everything(partition.log, wanted)
+        records = None
+        if not at_the_end:
+            diverged = self._diverged(partition, wanted)
+            if diverged is not None:
+                return diverged
+            records = self._slice_for_follower(partition, wanted)
         if self._arrives:
             partition.fetched(
                 FollowerFetch(
                     self._replica, wanted.fetch_offset, wanted.log_start_offset, self._broker_epoch
                 )
             )
+        if at_the_end and self._session.is_incremental and not is_moved(partition.log, wanted):
+            return None
         return self._told(partition, wanted, records=records)
+
+    def _slice_for_follower(self, partition: Partition, wanted: Wanted) -> LogSlice | None:
+        """What it asks for, unless an operator holds it back: then nothing for now."""
+        throttled = self._throttle.concerns(partition, self._replica)
+        if throttled and self._throttle.is_exceeded():
+            return None
+        records = self._slice(partition, wanted, partition.log.end_offset)
+        if throttled and records is not None:
+            self._throttle.passed(records.size_bytes)
+        return records
 
     def _read_from(self, partition: Partition, wanted: Wanted) -> PartitionData:
         diverged = self._diverged(partition, wanted)
@@ -228,9 +281,11 @@ class Reading:
 
     def response(self) -> FetchResponse:
         session = self._session
-        chosen = self._found
-        if session.is_incremental:
-            chosen = [pair for pair in chosen if is_news(*pair)]
+        chosen = [
+            (wanted, data)
+            for wanted, data in self._found
+            if data is not None and (not session.is_incremental or is_news(wanted, data))
+        ]
         for wanted, data in chosen:
             wanted.told_high_watermark = data.high_watermark
             wanted.told_log_start = data.log_start_offset
@@ -243,6 +298,24 @@ class Reading:
 def is_unknown(error: Exception) -> bool:
     """Nothing was looked for in a log; Kafka then tells an empty list, not none."""
     return isinstance(error, (UnknownPartition, UnknownTopicId, InvalidRequest))
+
+
+def has_everything(log: PartitionLog, wanted: Wanted) -> bool:
+    """The reader's log ends where this one does, and in the same epoch: the usual case by far."""
+    return (
+        wanted.fetch_offset == log.end_offset
+        and wanted.last_fetched_epoch in {-1, log.epochs.latest}
+        and wanted.fetch_offset >= log.log_start_offset
+    )
+
+
+def is_moved(log: PartitionLog, wanted: Wanted) -> bool:
+    """Whether the client was last told anything else than what holds now."""
+    return (
+        wanted.told_error
+        or log.high_watermark != wanted.told_high_watermark
+        or log.log_start_offset != wanted.told_log_start
+    )
 
 
 def is_news(wanted: Wanted, data: PartitionData) -> bool:

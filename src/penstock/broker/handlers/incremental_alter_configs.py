@@ -1,11 +1,14 @@
 """IncrementalAlterConfigs (key 44, v0-v1): set, delete, and add to or take from lists (KIP-339):
-settings of topics, of groups, of this broker, of all brokers, and the levels of its loggers.
+settings of topics, of groups, of brokers, and the levels of this broker's loggers.
 
 Refused: settings or resources that are named twice, lists that are none, values that cannot be.
 """
 
+import msgspec
+
 from penstock.broker import log_levels
 from penstock.broker.context import Context
+from penstock.broker.forwarding import at_controller
 from penstock.broker.translate.config_resources import (
     ResourceType,
     named_twice,
@@ -27,6 +30,27 @@ OPERATIONS = frozenset(AlterOperation)
 
 
 async def incremental_alter_configs(
+    request: IncrementalAlterConfigsRequest, ctx: Context
+) -> IncrementalAlterConfigsResponse:
+    """Loggers are this broker's own; all else is for the controller, wherever it is."""
+    loggers = [each for each in request.resources if is_logger(each)]
+    others = [each for each in request.resources if not is_logger(each)]
+    if not loggers or not others or ctx.services.controller.in_office:
+        alter_all = altered if len(loggers) == len(request.resources) else at_controller(altered)
+        response: IncrementalAlterConfigsResponse = await alter_all(request, ctx)
+        return response
+    here = await altered(msgspec.structs.replace(request, resources=loggers), ctx)
+    there: IncrementalAlterConfigsResponse = await at_controller(altered)(
+        msgspec.structs.replace(request, resources=others), ctx
+    )
+    return IncrementalAlterConfigsResponse(responses=[*there.responses, *here.responses])
+
+
+def is_logger(asked: AlterConfigsResource) -> bool:
+    return asked.resource_type == ResourceType.BROKER_LOGGER
+
+
+async def altered(
     request: IncrementalAlterConfigsRequest, ctx: Context
 ) -> IncrementalAlterConfigsResponse:
     twice = named_twice((each.resource_type, each.resource_name) for each in request.resources)

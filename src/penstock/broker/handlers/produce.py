@@ -6,6 +6,8 @@ closes the connection, since there is no other way to tell.
 Left out: errors per record (v8), and the new leader in an error (v10).
 """
 
+from collections.abc import Coroutine
+
 import msgspec
 
 from penstock.broker.context import Context
@@ -102,10 +104,48 @@ class Pending(msgspec.Struct, frozen=True):
         return ErrorCode.NONE
 
 
-def produce(
-    request: ProduceRequest, ctx: Context
-) -> ProduceResponse | Parked[ProduceResponse] | None:
-    appending = Appending(request, ctx)
+Answer = ProduceResponse | Parked[ProduceResponse] | None
+
+
+def produce(request: ProduceRequest, ctx: Context) -> Answer | Coroutine[None, None, Answer]:
+    participation = Participation(request, ctx)
+    if participation.waits:
+        return asked_first(kept(request), ctx, participation)
+    return append(request, ctx, participation)
+
+
+async def asked_first(
+    request: ProduceRequest, ctx: Context, participation: Participation
+) -> Answer:
+    """The transaction's coordinator is on another broker, or its record not committed yet."""
+    try:
+        await participation.wait()
+        return append(request, ctx, participation)
+    finally:
+        participation.close()
+
+
+def kept(request: ProduceRequest) -> ProduceRequest:
+    """A copy, since records are views of a buffer that is used again while the request waits."""
+    replace = msgspec.structs.replace
+
+    def copied(part: PartitionProduceData) -> PartitionProduceData:
+        data = part.records
+        if not isinstance(data, memoryview):
+            return part
+        return replace(part, records=memoryview(bytearray(data)))
+
+    return replace(
+        request,
+        topic_data=[
+            replace(topic, partition_data=[copied(each) for each in topic.partition_data])
+            for topic in request.topic_data
+        ],
+    )
+
+
+def append(request: ProduceRequest, ctx: Context, participation: Participation) -> Answer:
+    appending = Appending(request, ctx, participation)
     topics = [appending.topic(each) for each in request.topic_data if each.partition_data]
     response = ProduceResponse(responses=topics)
     if request.acks == 0:
@@ -120,10 +160,9 @@ def produce(
 class Appending:
     """One pass over the partitions of a request."""
 
-    def __init__(self, request: ProduceRequest, ctx: Context) -> None:
+    def __init__(self, request: ProduceRequest, ctx: Context, participation: Participation) -> None:
         self._acks, self._transactional_id = request.acks, request.transactional_id
-        self._ctx = ctx
-        self._participation = Participation(request, ctx)
+        self._ctx, self._participation = ctx, participation
         self.pending: list[Pending] = []
         self.refused: Exception | None = None
 
@@ -180,7 +219,7 @@ class Appending:
         if header.is_transactional:
             if self._transactional_id is None:
                 raise TransactionalIdMissing("a transactional batch in a request without its id")
-            self._participation.check(header, partition, self._transactional_id)
+            self._participation.check(header, partition)
         if header.codec is Codec.ZSTD and self._ctx.version < 7:
             raise UnsupportedCodec("zstd needs Produce v7")
         timestamps = check_records(
@@ -240,21 +279,22 @@ def parked(
     request: ProduceRequest, response: ProduceResponse, pending: list[Pending]
 ) -> Parked[ProduceResponse]:
     """Answer once every append is replicated and flushed as far as it must be."""
+    acks = request.acks  # and no more of the request, whose bytes are gone by then
 
     def attempt() -> ProduceResponse | None:
-        waiting = any(each.outcome(request.acks) is None for each in pending)
+        waiting = any(each.outcome(acks) is None for each in pending)
         return None if waiting else finished()
 
     def finished() -> ProduceResponse:
         late = ErrorCode.REQUEST_TIMED_OUT
-        outcomes = [(each, each.outcome(request.acks)) for each in pending]
+        outcomes = [(each, each.outcome(acks)) for each in pending]
         return with_errors(
             response,
             {id(each.answer): late if code is None else code for each, code in outcomes},
         )
 
     keys = [each.partition.topic_partition for each in pending]
-    return Parked(keys, request.timeout_ms, attempt, finished)
+    return Parked(keys, request.timeout_ms, attempt, finished, has_acted=True)
 
 
 def with_errors(response: ProduceResponse, errors: dict[int, ErrorCode]) -> ProduceResponse:

@@ -91,7 +91,7 @@ HANDLERS: Mapping[int, Handler] = {
     37: at_controller(create_partitions),
     42: delete_groups,
     43: at_controller(elect_leaders),
-    44: at_controller(incremental_alter_configs),
+    44: incremental_alter_configs,
     45: at_controller(alter_partition_reassignments),
     46: at_controller(list_partition_reassignments),
     47: offset_delete,

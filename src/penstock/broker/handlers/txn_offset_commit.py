@@ -4,8 +4,11 @@ Refused: offsets of groups that are not part of the transaction (from v5 on they
 members of another generation; partitions that do not exist; metadata that is too long.
 """
 
+import asyncio
+from collections.abc import Coroutine
+
 from penstock.broker.context import Context
-from penstock.broker.transactions import as_producers_know_it, take_part
+from penstock.broker.transactions import Answers, as_producers_know_it
 from penstock.broker.translate.commits import Place, codes, places
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
@@ -13,9 +16,12 @@ from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.decision import Refused
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.refusal import GroupIdNotFound
-from penstock.coordinator.refusal import CoordinatorNotAvailable
+from penstock.coordinator.refusal import (
+    CoordinatorLoading,
+    CoordinatorNotAvailable,
+    NotCoordinator,
+)
 from penstock.coordinator.storage import Producer
-from penstock.coordinator.transaction.refusal import ConcurrentTransactions
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.txn_offset_commit import (
@@ -29,12 +35,23 @@ from penstock.wire.messages.txn_offset_commit import (
 
 Places = list[tuple[TxnOffsetCommitRequestTopic, list[Place]]]
 
+BETWEEN_BROKERS = {
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+}
+"""What one broker hears of another, and clients do not know."""
+
 KNOWN_AS: dict[type[KafkaError], ErrorCode] = {GroupIdNotFound: ErrorCode.ILLEGAL_GENERATION}
+
+
+Offsets = tuple[tuple[TopicPartition, CommittedOffset], ...]
+Answer = TxnOffsetCommitResponse | Parked[TxnOffsetCommitResponse]
 
 
 def txn_offset_commit(
     request: TxnOffsetCommitRequest, ctx: Context
-) -> TxnOffsetCommitResponse | Parked[TxnOffsetCommitResponse]:
+) -> Answer | Coroutine[None, None, Answer]:
     image, by_id = ctx.services.cluster.image, ctx.version >= 6
     named: Places = [(topic, places(topic, image, by_id=by_id)) for topic in request.topics]
     offsets = tuple(
@@ -45,10 +62,50 @@ def txn_offset_commit(
     )
     if not offsets:
         return respond(named, ())
-    producer = Producer(request.producer_id, request.producer_epoch)
-    refused = outside_of_transaction(request, producer, ctx)
-    if refused is not None:
+    index = ctx.services.groups.partition_of(request.group_id)
+    answers = ctx.services.participants.ask(
+        request.transactional_id,
+        Producer(request.producer_id, request.producer_epoch),
+        (TopicPartition(CONSUMER_OFFSETS, index),),
+        adds=ctx.version >= 5,
+    )
+    if isinstance(answers, tuple):
+        return commit(request, named, offsets, answers, ctx)
+    return asked_first(request, named, offsets, answers, ctx)
+
+
+async def asked_first(
+    request: TxnOffsetCommitRequest,
+    named: Places,
+    offsets: Offsets,
+    answers: asyncio.Future[Answers],
+    ctx: Context,
+) -> Answer:
+    """The transaction's coordinator is on another broker, or its record not committed yet."""
+    services = ctx.services
+    index = services.groups.partition_of(request.group_id)
+    partition = services.partitions.find(CONSUMER_OFFSETS, index)
+    if partition is None:
+        refused = NotCoordinator(f"{CONSUMER_OFFSETS}-{index} is not here")
         return respond(named, (refused,) * len(offsets))
+    question = services.open_questions.begin(partition, request.producer_id)
+    try:
+        found = await answers
+        if not question.holds():
+            found = (CoordinatorNotAvailable("a marker has come, or the group has moved"),)
+        return commit(request, named, offsets, found, ctx)
+    finally:
+        services.open_questions.close(question)
+
+
+def commit(
+    request: TxnOffsetCommitRequest, named: Places, offsets: Offsets, answers: Answers, ctx: Context
+) -> Answer:
+    (refused,) = answers
+    if refused is not None:
+        told = as_committers_know_it(refused, ctx.version)
+        return respond(named, (told,) * len(offsets))
+    producer = Producer(request.producer_id, request.producer_epoch)
     ticket = ctx.services.groups.commit(
         request.group_id,
         Committer(
@@ -68,21 +125,15 @@ def txn_offset_commit(
     return answered([ticket], finish, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
 
 
-def outside_of_transaction(
-    request: TxnOffsetCommitRequest, producer: Producer, ctx: Context
-) -> KafkaError | None:
-    """Why these offsets cannot be part of the producer's transaction, if they cannot."""
-    partition = ctx.services.groups.partition_of(request.group_id)
-    where = TopicPartition(CONSUMER_OFFSETS, partition)
-    adds = ctx.version >= 5
-    try:
-        take_part(request.transactional_id, producer, where, ctx.services, adds=adds)
-    except ConcurrentTransactions as error:
+def as_committers_know_it(error: KafkaError, version: int) -> KafkaError:
+    """Why these offsets are not part of the transaction, as clients of groups hear it."""
+    if error.code is ErrorCode.CONCURRENT_TRANSACTIONS:
         # Only clients that add implicitly know that they may try this again.
-        return error if adds else CoordinatorNotAvailable(str(error))
-    except KafkaError as error:
-        return as_producers_know_it(error, knows_abortable=ctx.version >= 4)
-    return None
+        return error if version >= 5 else CoordinatorNotAvailable(str(error))
+    if error.code is ErrorCode.NOT_COORDINATOR or error.code in BETWEEN_BROKERS:
+        # It is not the group that has moved: the client is to try again here.
+        return CoordinatorLoading(str(error))
+    return as_producers_know_it(error, knows_abortable=version >= 4)
 
 
 def committed(

@@ -67,7 +67,9 @@ def code(result: Written | ErrorCode) -> ErrorCode | None:
     """None while replicas are waited for."""
     if isinstance(result, ErrorCode):
         return result
-    return ErrorCode.NONE if result.is_committed() else None
+    if result.is_committed():
+        return ErrorCode.NONE
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER if result.is_lost else None
 
 
 def result(marker: WritableTxnMarker, results: Results) -> WritableTxnMarkerResult:

@@ -5,7 +5,7 @@ On a broker alone everything is the same, but there is nobody to speak to.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,8 +19,10 @@ from penstock.broker.peers.controller_watch import ControllerWatch
 from penstock.broker.peers.departure import leave
 from penstock.broker.peers.feature_watch import FeatureWatch
 from penstock.broker.peers.isr_proposals import IsrProposals
+from penstock.broker.peers.marker_posts import marker_posts
 from penstock.broker.peers.membership import Membership
 from penstock.broker.peers.orders import Orders
+from penstock.broker.peers.participation_posts import participation_posts
 from penstock.broker.replication import fetchers, shrinking, source_of
 from penstock.broker.supervision import supervised
 from penstock.client.address import Address
@@ -45,8 +47,12 @@ from penstock.types import BrokerId
 
 logger = logging.getLogger(__name__)
 
+Alive = Callable[[Collection[BrokerId]], object]
+
 RESTART_S = 1.0
 DELIVERY_S = 1.0
+WELCOME_S = 10.0
+WELCOME_CHECK_S = 0.01
 
 
 class Place:
@@ -61,7 +67,7 @@ class Place:
         tasks: asyncio.TaskGroup,
         *,
         addresses: Sequence[Endpoint],
-        make_local: Callable[[Fetchers], LocalBroker],
+        make_local: Callable[[Fetchers, Alive], LocalBroker],
         before_cut: Callable[[PartitionLog, int], object],
         page_cache_lost: bool,
         clock: Clock,
@@ -73,6 +79,8 @@ class Place:
         self._listener = config.listener.inter_broker()
         self._source = source_of(config.listener)
         self._heard: set[Address] = set()
+        self.marker_posts = marker_posts(tasks, self.connection_to)
+        self.participation_posts = participation_posts(tasks, self.connection_to)
 
         def epoch() -> int:
             return self.membership.epoch
@@ -93,7 +101,7 @@ class Place:
         self._fetchers = fetchers(
             broker_id, cluster, FollowerLogs(partitions.store, before_cut), epoch, clock
         )
-        local = make_local(self._fetchers)
+        local = make_local(self._fetchers, self._alive)
         self._brokers = ClusterBrokers(
             broker_id,
             local,
@@ -159,7 +167,17 @@ class Place:
                 "balance of leaders": self._balance,
             }
         running += [self._tasks.create_task(supervised(name, run)) for name, run in loops.items()]
+        await self._known()
         return running
+
+    async def _known(self) -> None:
+        """Until the controller has told this broker that it is there: whoever asks it for metadata
+        before would hear of a cluster without it. A controller that is busy is not waited for.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WELCOME_S):
+                while self._broker_id not in self._cluster.image.brokers:
+                    await asyncio.sleep(WELCOME_CHECK_S)
 
     def propose(self, proposal: IsrProposal) -> None:
         self._proposals.propose(proposal)
@@ -175,6 +193,8 @@ class Place:
     def close(self) -> None:
         """Speak to nobody any more."""
         self._brokers.resign()
+        self.marker_posts.close()
+        self.participation_posts.close()
 
     def directory_failed(self, path: Path) -> None:
         """Tell the controller, which asks then which replicas are gone with it."""
@@ -191,6 +211,24 @@ class Place:
                 await asyncio.sleep(RESTART_S)
             else:
                 return
+
+    def connection_to(self, broker: BrokerId) -> PeerConnection:
+        """To the broker, wherever it is at the time."""
+        return PeerConnection(
+            lambda: self._address_of(broker),
+            client_id=f"{self._broker_id}",
+            source=self._source,
+            heard=self._heard,
+        )
+
+    def _address_of(self, broker: BrokerId) -> Address | None:
+        known = self._cluster.image.brokers.get(broker)
+        endpoint = None if known is None else known.endpoint(self._listener)
+        return None if endpoint is None else Address(endpoint.host, endpoint.port)
+
+    def _alive(self, brokers: Collection[BrokerId]) -> None:
+        self.marker_posts.only(brokers)
+        self.participation_posts.only(brokers)
 
     def _registered(self, epoch: int) -> None:
         self.orders.broker_epoch = epoch

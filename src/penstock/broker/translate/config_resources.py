@@ -21,27 +21,39 @@ class ResourceType(IntEnum):
 
 
 def resource(kind: int, name: str, services: Services) -> ConfigResource:
-    """A topic, a group, this broker, or with an empty name all brokers."""
+    """A topic, a group, a broker, or with an empty name all brokers."""
     match kind:
         case ResourceType.TOPIC:
             return TopicResource(name)
         case ResourceType.BROKER:
-            return BrokerResource(own_id(name, services) if name else None)
+            return BrokerResource(known_id(name, services) if name else None)
         case ResourceType.GROUP:
             return GroupResource(name)
         case _:
             raise InvalidRequest(f"resources of type {kind} have no settings to alter")
 
 
+def known_id(name: str, services: Services) -> BrokerId:
+    """The id of any broker that is there: what is altered is the store's, and the broker hears."""
+    broker = _id(name)
+    if broker not in services.cluster.image.brokers:
+        return own_id(name, services)
+    return broker
+
+
 def own_id(name: str, services: Services) -> BrokerId:
     """The id of this broker, if it is the one named: only it knows its own settings."""
-    try:
-        broker = int(name)
-    except ValueError:
-        raise InvalidRequest(f"a broker's id is a number, not {name!r}") from None
+    broker = _id(name)
     if broker != services.broker_id:
         raise InvalidRequest(f"this is broker {services.broker_id}, asked was {broker}")
     return services.broker_id
+
+
+def _id(name: str) -> BrokerId:
+    try:
+        return BrokerId(int(name))
+    except ValueError:
+        raise InvalidRequest(f"a broker's id is a number, not {name!r}") from None
 
 
 def named_twice(resources: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:

@@ -60,6 +60,11 @@ class Completion:
                 self._started[partition, name] = decided
                 self._tell(partition, name, decided)
 
+    def resigned(self, partition: int) -> None:
+        """Whoever leads it now sees to what it has decided."""
+        for key in [each for each in self._started if each[0] == partition]:
+            del self._started[key]
+
     def _tell(self, partition: int, name: str, decided: Transaction) -> None:
         """A decision that could still be lost may not be told: it is looked at once committed.
 

@@ -1,0 +1,66 @@
+"""What holds this broker's replicas back: as the leader of others, and as their follower."""
+
+from collections.abc import Callable
+
+from penstock.broker.cluster import Cluster
+from penstock.replication.partition import Partition
+from penstock.replication.throttle import Throttle, is_listed
+from penstock.types import BrokerId
+
+
+class LeaderThrottle:
+    """What throttled followers may read of the partitions led here. Belongs to the event loop."""
+
+    def __init__(
+        self, broker_id: BrokerId, cluster: Cluster, monotonic_ms: Callable[[], int]
+    ) -> None:
+        self._broker_id, self._cluster = broker_id, cluster
+        self._throttle = Throttle(monotonic_ms)
+
+    @property
+    def _rate(self) -> int:
+        return self._cluster.config.replication.leader_replication_throttled_rate
+
+    def concerns(self, partition: Partition, replica: int) -> bool:
+        """Whether the follower's fetches count: it is not in sync, and the leader is listed."""
+        listed = partition.log.config.leader_replication_throttled_replicas
+        return (
+            bool(listed)
+            and replica not in partition.isr
+            and is_listed(listed, partition.topic_partition.partition, self._broker_id)
+        )
+
+    def is_exceeded(self) -> bool:
+        return self._throttle.is_exceeded(self._rate)
+
+    def passed(self, size_bytes: int) -> None:
+        self._throttle.passed(size_bytes, self._rate)
+
+
+class FollowerThrottle:
+    """What this broker may read of its leaders. Belongs to the event loop."""
+
+    def __init__(
+        self, broker_id: BrokerId, cluster: Cluster, monotonic_ms: Callable[[], int]
+    ) -> None:
+        self._broker_id, self._cluster = broker_id, cluster
+        self._throttle = Throttle(monotonic_ms)
+
+    @property
+    def _rate(self) -> int:
+        return self._cluster.config.replication.follower_replication_throttled_rate
+
+    def _concerns(self, partition: Partition) -> bool:
+        listed = partition.log.config.follower_replication_throttled_replicas
+        where = partition.topic_partition
+        if not listed or not is_listed(listed, where.partition, self._broker_id):
+            return False
+        known = self._cluster.image.partition(where)
+        return known is None or self._broker_id not in known.isr
+
+    def holds_back(self, partition: Partition) -> bool:
+        return self._concerns(partition) and self._throttle.is_exceeded(self._rate)
+
+    def passed(self, partition: Partition, size_bytes: int) -> None:
+        if self._concerns(partition):
+            self._throttle.passed(size_bytes, self._rate)

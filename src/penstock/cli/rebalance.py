@@ -1,0 +1,256 @@
+"""`penstock cluster rebalance`: give each broker its share of what is there already."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+
+from penstock.cli.failure import SomeFailed
+from penstock.cli.output import FORMAT, print_json, print_table
+from penstock.cli.remote import Remote, remote
+from penstock.client.admin import describe_cluster, list_topics
+from penstock.client.cluster import Client
+from penstock.client.configs import Resource, ResourceType, alter_configs
+from penstock.client.reassignment import elect_preferred, ongoing_reassignments, reassign
+from penstock.controller.balance import Load, Move, balanced, loads
+from penstock.errors import ConfigError
+from penstock.types import BrokerId, TopicPartition
+
+POLL_S = 0.2
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+LEADERS = "leader.replication.throttled.replicas"
+FOLLOWERS = "follower.replication.throttled.replicas"
+
+
+class Planned(NamedTuple):
+    """What is to be moved, and what each broker has before and after."""
+
+    moves: list[Move]
+    before: dict[int, Load]
+    after: dict[int, Load]
+    live: tuple[BrokerId, ...]
+
+    @property
+    def copied(self) -> int:
+        return sum(each.copied for each in self.moves)
+
+
+@click.command("rebalance")
+@click.option("--topic", "topics", multiple=True, help="Only this topic; may be given often.")
+@click.option(
+    "--without",
+    type=int,
+    multiple=True,
+    metavar="BROKER",
+    help="Move everything away from this broker; may be given often.",
+)
+@click.option("--execute", is_flag=True, help="Carry the plan out and wait until it is done.")
+@click.option(
+    "--throttle",
+    type=click.IntRange(min=1),
+    metavar="BYTES",
+    help="Bytes a second that each broker may use for the moves.",
+)
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the plan as kafka-reassign-partitions reads it.",
+)
+@FORMAT
+@remote
+def rebalance(
+    remote: Remote,
+    topics: tuple[str, ...],
+    without: tuple[int, ...],
+    execute: bool,
+    throttle: int | None,
+    save: Path | None,
+    output: str,
+) -> None:
+    """Plan an even spread of replicas and leaders, with as few replicas copied as possible.
+
+    A broker that joins a cluster gets no existing partition by itself: this gives it its share.
+    Without --execute the plan is only shown.
+    """
+    if throttle is not None and not execute:
+        raise click.UsageError("--throttle slows down moves: it needs --execute")
+
+    async def work(client: Client) -> None:
+        plan = await planned(client, topics, without)
+        show(plan, output)
+        if save is not None:
+            write(save, plan.moves)
+        if execute and plan.moves:
+            await carry_out(client, plan, throttle)
+
+    remote.run(work)
+
+
+async def planned(client: Client, only: Collection[str], without: Collection[int]) -> Planned:
+    cluster = await describe_cluster(client)
+    if unknown := sorted(set(without) - set(cluster.brokers)):
+        known = ", ".join(map(str, sorted(cluster.brokers)))
+        raise ConfigError(f"--without {unknown[0]}: the brokers that are alive are {known}")
+    if moving := await ongoing_reassignments(client):
+        raise ConfigError(
+            f"{min(moving)} and {len(moving) - 1} other partitions are being moved: wait for them"
+            " or cancel them (kafka-reassign-partitions --cancel)"
+            if len(moving) > 1
+            else f"{min(moving)} is being moved: wait for it or cancel it"
+        )
+    found = await list_topics(client)
+    if missing := sorted(set(only) - {each.name for each in found}):
+        raise ConfigError(f"--topic {missing[0]}: there is no such topic")
+    replicas = {
+        TopicPartition(topic.name, index): part.replicas
+        for topic in found
+        if not only or topic.name in only
+        for index, part in topic.partitions.items()
+    }
+    racks = {broker.id: broker.rack for broker in cluster.brokers.values()}
+    moves = balanced(replicas, racks, without=without)
+    after = {**replicas, **{each.where: each.after for each in moves}}
+    return Planned(
+        moves,
+        loads(replicas.values(), cluster.brokers),
+        loads(after.values(), cluster.brokers),
+        tuple(sorted(cluster.brokers)),
+    )
+
+
+def show(plan: Planned, output: str) -> None:
+    if output == "json":
+        print_json(described(plan))
+        return
+    columns = ("BROKER", "REPLICAS", "AFTER", "LEADERS", "AFTER")
+    print_table(columns, (row(each, plan) for each in plan.after))
+    if not plan.moves:
+        click.echo("nothing to move")
+        return
+    click.echo()
+    print_table(
+        ("PARTITION", "REPLICAS", "AFTER", ""),
+        (
+            (each.where, spelled(each.before), spelled(each.after), "" if each.copied else "order")
+            for each in plan.moves
+        ),
+    )
+    click.echo(f"{plan.copied} replicas to copy, {len(plan.moves)} partitions to change")
+
+
+def row(broker: int, plan: Planned) -> Sequence[object]:
+    before, after = plan.before[broker], plan.after[broker]
+    return broker, before.replicas, after.replicas, before.leaders, after.leaders
+
+
+def described(plan: Planned) -> dict[str, Any]:
+    return {
+        "brokers": [
+            {
+                "broker": broker,
+                "replicas": plan.before[broker].replicas,
+                "replicas_after": plan.after[broker].replicas,
+                "leaders": plan.before[broker].leaders,
+                "leaders_after": plan.after[broker].leaders,
+            }
+            for broker in plan.after
+        ],
+        "copied": plan.copied,
+        "moves": [
+            {
+                "topic": each.where.topic,
+                "partition": each.where.partition,
+                "before": each.before,
+                "after": each.after,
+            }
+            for each in plan.moves
+        ],
+    }
+
+
+def write(path: Path, moves: Iterable[Move]) -> None:
+    """In the form of kafka-reassign-partitions' own files."""
+    partitions = [
+        {"topic": each.where.topic, "partition": each.where.partition, "replicas": each.after}
+        for each in moves
+    ]
+    try:
+        path.write_bytes(msgspec.json.encode({"version": 1, "partitions": partitions}) + b"\n")
+    except OSError as error:
+        raise ConfigError(f"--save {path}: {error.strerror}") from None
+
+
+def spelled(brokers: Iterable[int]) -> str:
+    return ",".join(map(str, brokers))
+
+
+async def carry_out(client: Client, plan: Planned, throttle: int | None) -> None:
+    """Move, wait, and have the new preferred leaders lead."""
+    targets = {each.where: each.after for each in plan.moves}
+    async with throttled(client, plan, throttle):
+        refused = await reassign(client, targets)
+        await moved(client, targets.keys())
+    led = [each.where for each in plan.moves if each.before[0] != each.after[0]]
+    if led:
+        refused += await elect_preferred(client, led)
+    if refused:
+        raise SomeFailed(refused, len(plan.moves))
+    click.echo(f"done: {len(targets)} partitions", err=True)
+
+
+async def moved(client: Client, partitions: Collection[TopicPartition]) -> None:
+    """Wait until none of these is being moved any more, telling how far it is."""
+    told = None
+    while left := set(await ongoing_reassignments(client)) & set(partitions):
+        done = len(partitions) - len(left)
+        if done != told:
+            click.echo(f"moved {done} of {len(partitions)} partitions", err=True)
+            told = done
+        await asyncio.sleep(POLL_S)
+
+
+@asynccontextmanager
+async def throttled(client: Client, plan: Planned, rate: int | None) -> AsyncIterator[None]:
+    """The limits that kafka-reassign-partitions sets, for as long as the moves take."""
+    if rate is None:
+        yield
+        return
+    topics = throttled_replicas(plan.moves)
+    await _set_rates(client, plan.live, str(rate))
+    try:
+        for name, configs in topics.items():
+            await alter_configs(client, Resource(ResourceType.TOPIC, name), dict(configs))
+        yield
+    finally:
+        for name, configs in topics.items():
+            gone = dict.fromkeys(configs)
+            await alter_configs(client, Resource(ResourceType.TOPIC, name), gone)
+        await _set_rates(client, plan.live, None)
+
+
+async def _set_rates(client: Client, brokers: Iterable[BrokerId], rate: str | None) -> None:
+    for broker in brokers:
+        resource = Resource(ResourceType.BROKER, str(broker))
+        await alter_configs(client, resource, dict.fromkeys(RATES, rate))
+
+
+def throttled_replicas(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
+    """By topic: whoever may serve a copy is slowed down as its leader, whoever makes one as its
+    follower; those that were in sync before are not.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for each in moves:
+        added = [broker for broker in each.after if broker not in each.before]
+        if added:
+            topic = found.setdefault(each.where.topic, {LEADERS: [], FOLLOWERS: []})
+            topic[LEADERS] += [f"{each.where.partition}:{broker}" for broker in each.before]
+            topic[FOLLOWERS] += [f"{each.where.partition}:{broker}" for broker in added]
+    return {
+        name: {key: ",".join(pairs) for key, pairs in configs.items()}
+        for name, configs in found.items()
+    }

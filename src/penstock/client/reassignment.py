@@ -1,0 +1,110 @@
+"""Other replicas for partitions, and leadership given back to the first of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from penstock.client.cluster import Client
+from penstock.client.refusal import BrokerRefused, check
+from penstock.client.route import CONTROLLER
+from penstock.errors import ErrorCode, KafkaError
+from penstock.types import BrokerId, TopicPartition
+from penstock.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from penstock.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    TopicPartitions,
+)
+from penstock.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+PREFERRED = 0
+
+
+class Ongoing(NamedTuple):
+    """A partition that is being moved."""
+
+    replicas: tuple[BrokerId, ...]
+    adding: tuple[BrokerId, ...]
+    removing: tuple[BrokerId, ...]
+
+
+async def reassign(
+    client: Client, targets: Mapping[TopicPartition, Sequence[BrokerId] | None]
+) -> list[KafkaError]:
+    """Begin to move these partitions; None cancels a move. What was refused is returned."""
+    topics: dict[str, list[ReassignablePartition]] = {}
+    for (topic, index), replicas in targets.items():
+        wanted: list[int] | None = None if replicas is None else [*replicas]
+        topics.setdefault(topic, []).append(
+            ReassignablePartition(partition_index=index, replicas=wanted)
+        )
+    request = AlterPartitionReassignmentsRequest(
+        timeout_ms=client.request_timeout_ms,
+        topics=[ReassignableTopic(name=name, partitions=each) for name, each in topics.items()],
+    )
+
+    def raise_refusal(response: AlterPartitionReassignmentsResponse) -> None:
+        check(response.error_code, "reassignment", response.error_message)
+
+    response = await client.call(
+        request, AlterPartitionReassignmentsResponse, to=CONTROLLER, check=raise_refusal
+    )
+    return [
+        BrokerRefused(part.error_code, f"{topic.name}-{part.partition_index}", part.error_message)
+        for topic in response.responses
+        for part in topic.partitions
+        if part.error_code != ErrorCode.NONE
+    ]
+
+
+async def ongoing_reassignments(client: Client) -> dict[TopicPartition, Ongoing]:
+    def raise_refusal(response: ListPartitionReassignmentsResponse) -> None:
+        check(response.error_code, "reassignments", response.error_message)
+
+    response = await client.call(
+        ListPartitionReassignmentsRequest(timeout_ms=client.request_timeout_ms),
+        ListPartitionReassignmentsResponse,
+        to=CONTROLLER,
+        check=raise_refusal,
+    )
+    return {
+        TopicPartition(topic.name, part.partition_index): Ongoing(
+            tuple(map(BrokerId, part.replicas)),
+            tuple(map(BrokerId, part.adding_replicas)),
+            tuple(map(BrokerId, part.removing_replicas)),
+        )
+        for topic in response.topics
+        for part in topic.partitions
+    }
+
+
+async def elect_preferred(client: Client, partitions: Iterable[TopicPartition]) -> list[KafkaError]:
+    """Have the first replica of each lead; who leads already is fine. Refusals are returned."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    request = ElectLeadersRequest(
+        election_type=PREFERRED,
+        topic_partitions=[
+            TopicPartitions(topic=name, partitions=indexes) for name, indexes in topics.items()
+        ],
+        timeout_ms=client.request_timeout_ms,
+    )
+
+    def raise_refusal(response: ElectLeadersResponse) -> None:
+        check(response.error_code, "preferred leaders")
+
+    response = await client.call(request, ElectLeadersResponse, to=CONTROLLER, check=raise_refusal)
+    return [
+        BrokerRefused(part.error_code, f"{result.topic}-{part.partition_id}", part.error_message)
+        for result in response.replica_election_results
+        for part in result.partition_result
+        if part.error_code not in {ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED}
+    ]

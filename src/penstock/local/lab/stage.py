@@ -1,0 +1,209 @@
+"""A real cluster for a scenario: what is done to it, and what its brokers say."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException
+from typing import TypeVar
+
+import msgspec
+
+from penstock.broker.partition_pages import Replica as Page
+from penstock.client.address import parse_addresses
+from penstock.client.admin import NewTopic, create_topic
+from penstock.client.cluster import Client
+from penstock.client.consume import Reader
+from penstock.client.listing import EARLIEST, LATEST
+from penstock.client.offsets import list_offsets
+from penstock.client.refusal import NoAnswer, check
+from penstock.client.route import ToLeader
+from penstock.local.cluster import LocalCluster
+from penstock.local.lab.telling import Replica
+from penstock.local.process import turns
+from penstock.local.temporary import temporary_cluster
+from penstock.record.build import build_batch
+from penstock.record.record import Record
+from penstock.types import BrokerId, TopicPartition
+from penstock.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+T = TypeVar("T")
+PATIENCE_S = 30.0
+ALL = -1
+FETCH_WAIT_MS = 100
+PATIENT = {
+    # A paused broker is to count as slow, not as dead.
+    "zookeeper.session.timeout.ms": "60000",
+    "replica.lag.time.max.ms": "60000",
+    "auto.leader.rebalance.enable": "false",
+    "replica.fetch.wait.max.ms": str(FETCH_WAIT_MS),
+}
+
+
+@contextmanager
+def stage(settings: Mapping[str, str]) -> "Iterator[Stage]":
+    """Three brokers, of which broker 0 is the controller; nothing is left of them afterwards."""
+    with temporary_cluster(3, {**PATIENT, **settings}, one_by_one=True) as cluster:
+        yield Stage(cluster)
+
+
+class Stage:
+    """Topics have one partition, whose first replica leads. Used by one scenario."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._cluster = cluster
+        self._paused: set[int] = set()
+
+    # What is done.
+
+    def create(
+        self, topic: str, replicas: Sequence[int], configs: Mapping[str, str] | None = None
+    ) -> None:
+        new = NewTopic(
+            name=topic, assignments=[tuple(map(BrokerId, replicas))], configs=configs or {}
+        )
+
+        async def work(client: Client) -> None:
+            await create_topic(client, new)
+
+        self._ask(work)
+        self.until(
+            f"the replicas of {topic}",
+            lambda: sum(each.role != "away" for each in self.replicas(topic)) == len(replicas),
+        )
+
+    def write(self, topic: str, *values: str, acks: int = 1, timeout_ms: int = 10_000) -> None:
+        """Each value in a batch of its own; a refusal of the broker rises."""
+
+        def raise_refusal(response: ProduceResponse) -> None:
+            for each in response.responses:
+                for part in each.partition_responses:
+                    check(part.error_code, topic, part.error_message)
+
+        async def work(client: Client) -> None:
+            (topic_id,) = [each.id for each in await client.topics([topic])]
+            for value in values:
+                batch = build_batch([Record(0, 0, None, value.encode(), [])])
+                part = PartitionProduceData(index=0, records=bytes(batch))
+                data = TopicProduceData(name=topic, topic_id=topic_id, partition_data=[part])
+                await client.call(
+                    ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=[data]),
+                    ProduceResponse,
+                    to=ToLeader(TopicPartition(topic, 0)),
+                    check=raise_refusal,
+                    retry_on=frozenset(),  # a second attempt would be a second record
+                )
+
+        self._ask(work)
+
+    def pause(self, broker: int) -> None:
+        """It copies nothing any more: its last fetch, which may wait at the leader, has been
+        answered when this returns.
+        """
+        self._cluster.pause(broker)
+        self._paused.add(broker)
+        time.sleep(3 * FETCH_WAIT_MS / 1000)
+
+    def resume(self, broker: int) -> None:
+        self._cluster.resume(broker)
+        self._paused.discard(broker)
+
+    def kill(self, broker: int) -> None:
+        self._cluster.stop(broker, kill=True)
+
+    def start(self, broker: int) -> None:
+        self._cluster.start(broker)
+
+    # What there is to see.
+
+    def replicas(self, topic: str) -> list[Replica]:
+        """Every replica as its broker tells; of one that cannot, the end that its leader knows."""
+        pages = {each.broker: each for each in self._pages(topic)}
+        leader = next((each for each in pages.values() if each.leader == each.broker), None)
+        if leader is None:
+            return [_told(each, "follower", in_sync=False) for each in pages.values()]
+        found = []
+        for broker in leader.replicas:
+            in_sync = broker in leader.isr
+            if broker in pages:
+                role = "leader" if broker == leader.broker else "follower"
+                found.append(_told(pages[broker], role, in_sync=in_sync))
+            else:
+                end = leader.follower_ends.get(broker, -1)
+                known = end if end >= 0 else None
+                role = "paused" if broker in self._paused else "away"
+                found.append(Replica(broker, role, known, None, in_sync))
+        return found
+
+    def leaders(self, topic: str) -> set[int]:
+        """Who leads, as the brokers that answer have heard; -1 for nobody."""
+        return {each.leader for each in self._pages(topic)}
+
+    def ends(self, topic: str) -> dict[int, int | None]:
+        return {each.broker: each.log_end_offset for each in self.replicas(topic)}
+
+    def readable(self, topic: str) -> list[str]:
+        """What a consumer gets from the beginning on."""
+        where = TopicPartition(topic, 0)
+
+        async def work(client: Client) -> list[str]:
+            starts = await list_offsets(client, {where: EARLIEST})
+            ends = await list_offsets(client, {where: LATEST})
+            found: list[str] = []
+            positions = {where: starts[where].offset}
+            async with Reader(client, positions, ends={where: ends[where].offset}) as reader:
+                while reader.unfinished:
+                    found += [(each.record.value or b"").decode() for each in await reader.poll()]
+            return found
+
+        return self._ask(work)
+
+    def until(self, what: str, holds: Callable[[], bool]) -> None:
+        for _ in turns(PATIENCE_S):
+            if holds():
+                return
+        raise NoAnswer(f"waited {PATIENCE_S:g} s for {what}")
+
+    def copied(self, topic: str, count: int) -> None:
+        """Wait until every replica has so many records, all committed, and knows it."""
+
+        def everywhere() -> bool:
+            found = self.replicas(topic)
+            known = {(each.log_end_offset, each.high_watermark) for each in found}
+            return known == {(count, count)} and all(each.in_sync for each in found)
+
+        self.until(f"{count} records of {topic} on every replica", everywhere)
+
+    def _active(self) -> list[int]:
+        return [each for each in self._cluster.pids() if each not in self._paused]
+
+    def _pages(self, topic: str) -> list[Page]:
+        found: list[Page] = []
+        for broker in self._active():
+            connection = HTTPConnection(self._cluster.http(broker), timeout=5)
+            try:
+                connection.request("GET", f"/replicas?topic={topic}")
+                found += msgspec.json.decode(connection.getresponse().read(), type=list[Page])
+            except (OSError, HTTPException) as error:
+                raise NoAnswer(f"broker {broker}: {error}") from None
+            finally:
+                connection.close()
+        return found
+
+    def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        addresses = [self._cluster.plan.address(each) for each in self._active()]
+
+        async def connected() -> T:
+            async with Client(parse_addresses(",".join(addresses)), client_id="lab") as client:
+                return await work(client)
+
+        return asyncio.run(connected())
+
+
+def _told(page: Page, role: str, *, in_sync: bool) -> Replica:
+    return Replica(page.broker, role, page.log_end_offset, page.high_watermark, in_sync)

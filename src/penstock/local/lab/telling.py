@@ -1,0 +1,54 @@
+"""How a scenario tells what it does, and what each replica has after each step."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+
+class Replica(Struct, frozen=True):
+    """One replica at a moment; numbers that nobody can tell are None."""
+
+    broker: int
+    role: str
+    log_end_offset: int | None
+    high_watermark: int | None
+    in_sync: bool
+    records: tuple[str, ...] = ()
+
+
+class Step(Struct, frozen=True):
+    """What was said, and how the replicas were then."""
+
+    text: str
+    replicas: tuple[Replica, ...]
+
+
+class Teller:
+    """Prints a story line by line, and keeps its steps for whoever wants to look again."""
+
+    def __init__(self, echo: Callable[[str], object] = print) -> None:
+        self._echo = echo
+        self.steps: list[Step] = []
+
+    def title(self, text: str) -> None:
+        self._echo(f"\n== {text}")
+
+    def say(self, text: str) -> None:
+        self._echo(f"   {text}")
+
+    def show(self, text: str, replicas: Sequence[Replica]) -> None:
+        """A step, with a line for each replica."""
+        self.steps.append(Step(text, tuple(replicas)))
+        self._echo(f"-> {text}")
+        for each in replicas:
+            end, mark = _number(each.log_end_offset), _number(each.high_watermark)
+            sync = "ISR" if each.in_sync else "OSR"
+            records = f"  {' '.join(each.records)}" if each.records else ""
+            self._echo(
+                f"     broker {each.broker}  {each.role:<8}  {sync}  LEO {end:>2}  HW {mark:>2}"
+                f"{records}"
+            )
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else str(value)

@@ -1,0 +1,111 @@
+"""Three brokers, RF 3, min ISR 2, acks=all, under load: nothing acknowledged is lost by a fault,
+nothing is there twice, no transaction is torn, and the replicas hold the same bytes afterwards.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faults import small_disk
+from faults.catalog import (
+    DISKS,
+    LINKS,
+    PROCESSES,
+    SESSIONS,
+    Fault,
+    at_random,
+    zookeeper_leader_killed,
+)
+from faults.links import unusable
+from faults.load import Load
+from faults.scenario import survives
+from faults.stage import Stage
+from peers.penstock_cluster import PenstockCluster
+from peers.zookeeper import ZooKeeper
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+
+SETTINGS = {
+    "zookeeper.session.timeout.ms": 2000,
+    "replica.lag.time.max.ms": 2000,
+    "replica.fetch.backoff.ms": 100,
+    "replica.socket.timeout.ms": 3000,
+    "offsets.topic.num.partitions": 5,
+    "transaction.state.log.num.partitions": 5,
+    "log.roll.ms": 3000,
+}
+QUICK = {
+    "leader killed",
+    "controller terminated",
+    "leader paused",
+    "leader's session expired",
+    "ZooKeeper restarted",
+    "leader cut off",
+    "nobody hears the leader",
+    "bit flip",
+}
+"""The others are in `make soak`."""
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with (
+        ZooKeeper(settings={"tickTime": 500}) as zookeeper,
+        PenstockCluster(zookeeper.connect, settings=SETTINGS, apart=True) as brokers,
+    ):
+        yield Stage(zookeeper, brokers)
+
+
+def named(faults: dict[str, Fault]) -> list[object]:
+    return [
+        pytest.param(fault, id=name, marks=[] if name in QUICK else [pytest.mark.soak])
+        for name, fault in faults.items()
+    ]
+
+
+@pytest.mark.parametrize("fault", named({**PROCESSES, **SESSIONS, **DISKS}))
+def test_acknowledged_records_survive(stage: Stage, fault: Fault) -> None:
+    survives(stage, fault)
+
+
+@pytest.mark.parametrize("fault", named(LINKS))
+def test_acknowledged_records_survive_cut_links(stage: Stage, fault: Fault) -> None:
+    if (reason := unusable()) is not None:
+        pytest.skip(reason)
+    survives(stage, fault)
+
+
+@pytest.mark.soak
+def test_a_full_disk_takes_one_replica_away_and_no_record(tmp_path: Path) -> None:
+    if (reason := small_disk.unusable()) is not None:
+        pytest.skip(reason)
+    victim = 2
+
+    def filled(stage: Stage, load: Load) -> None:
+        with small_disk.full(disk):
+            stage.wait_until_led_elsewhere(victim)
+            load.wait_for_acks(300)
+            stage.brokers.kill(victim)
+        stage.brokers.start(victim)
+
+    with ZooKeeper(settings={"tickTime": 500}) as zookeeper:
+        brokers = PenstockCluster(zookeeper.connect, settings=SETTINGS, folder=tmp_path)
+        disk = brokers.directory(victim)
+        with small_disk.small_disk(disk), brokers:
+            survives(Stage(zookeeper, brokers), filled)
+
+
+@pytest.mark.soak
+def test_an_ensemble_may_lose_a_server() -> None:
+    with (
+        ZooKeeper(3, settings={"tickTime": 500}) as zookeeper,
+        PenstockCluster(zookeeper.connect, settings=SETTINGS) as brokers,
+    ):
+        survives(Stage(zookeeper, brokers), zookeeper_leader_killed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20))
+def test_acknowledged_records_survive_whatever_comes(stage: Stage, seed: int) -> None:
+    survives(stage, at_random(seed, rounds=8))

@@ -1,0 +1,244 @@
+"""The faults by name. Each happens under load, ends by itself, and leaves all brokers running."""
+
+import random
+import threading
+from collections.abc import Callable
+
+from faults.links import both_ways, cut
+from faults.load import Load
+from faults.stage import BROKERS, Stage
+
+Fault = Callable[[Stage, Load], None]
+
+SILENT_S = 4
+"""Longer than a session lasts in the tests: whoever is silent for so long is given up."""
+SOME = 100
+"""Acknowledgements that show that writing goes on."""
+
+
+def killed(of: Callable[[Stage], int]) -> Fault:
+    def fault(stage: Stage, load: Load) -> None:
+        victim = of(stage)
+        stage.brokers.kill(victim)
+        load.wait_for_acks(SOME)
+        stage.brokers.start(victim)
+
+    return fault
+
+
+def terminated(of: Callable[[Stage], int]) -> Fault:
+    def fault(stage: Stage, load: Load) -> None:
+        victim = of(stage)
+        stage.brokers.stop(victim)
+        load.wait_for_acks(SOME)
+        stage.brokers.start(victim)
+
+    return fault
+
+
+def paused(of: Callable[[Stage], int]) -> Fault:
+    def fault(stage: Stage, load: Load) -> None:
+        victim = of(stage)
+        with stage.paused(stage.brokers.pids[victim]):
+            stage.wait_until_led_elsewhere(victim)
+            load.wait_for_acks(SOME)
+
+    return fault
+
+
+def session_expired(of: Callable[[Stage], int]) -> Fault:
+    def fault(stage: Stage, load: Load) -> None:
+        stage.expire_session(of(stage))
+        load.wait_for_acks(3 * SOME)
+
+    return fault
+
+
+def zookeeper_restarted(stage: Stage, load: Load) -> None:
+    servers = stage.zookeeper.pids
+    stage.zookeeper.kill(*servers)
+    load.wait_for_acks(SOME)  # leaders go on as long as nothing changes
+    stage.zookeeper.start(*servers)
+    load.wait_for_acks(SOME)
+
+
+def zookeeper_gone(seconds: float) -> Fault:
+    def fault(stage: Stage, load: Load) -> None:
+        servers = stage.zookeeper.pids
+        stage.zookeeper.kill(*servers)
+        threading.Event().wait(seconds)
+        load.wait_for_acks(SOME)
+        stage.zookeeper.start(*servers)
+        load.wait_for_acks(SOME)
+
+    return fault
+
+
+def zookeeper_paused(stage: Stage, load: Load) -> None:
+    with stage.paused(stage.zookeeper.pids[0]):
+        threading.Event().wait(SILENT_S)
+    load.wait_for_acks(SOME)
+
+
+def zookeeper_leader_killed(stage: Stage, load: Load) -> None:
+    """Of an ensemble; the two others go on."""
+    servers = stage.zookeeper.pids
+    leader = next(each for each in servers if stage.zookeeper.mode(each) == "leader")
+    stage.zookeeper.kill(leader)
+    load.wait_for_acks(3 * SOME)
+    stage.zookeeper.start(leader)
+
+
+def address(broker: int) -> str:
+    return f"127.0.0.{11 + broker}"
+
+
+def cut_off(of: Callable[[Stage], int], *, seconds: float = SILENT_S) -> Fault:
+    """No other broker reaches it, nor it them; clients and ZooKeeper do."""
+
+    def fault(stage: Stage, load: Load) -> None:
+        victim = of(stage)
+        others = [each for each in range(BROKERS) if each != victim]
+        with cut(*both_ways(*((address(victim), address(each)) for each in others))):
+            threading.Event().wait(seconds)
+        load.wait_for_acks(SOME)
+
+    return fault
+
+
+def cut_one_way(of: Callable[[Stage], int], *, incoming: bool) -> Fault:
+    def fault(stage: Stage, load: Load) -> None:
+        victim = of(stage)
+        links = [(address(each), address(victim)) for each in range(BROKERS) if each != victim]
+        with cut(*(links if incoming else [(b, a) for a, b in links])):
+            threading.Event().wait(SILENT_S)
+        load.wait_for_acks(SOME)
+
+    return fault
+
+
+def damaged(damage: Callable[[bytearray], None]) -> Fault:
+    """A follower dies, and its disk has changed when it comes back."""
+
+    def fault(stage: Stage, load: Load) -> None:
+        victim = stage.follower
+        load.wait_for_acks(SOME)
+        stage.brokers.kill(victim)
+        for directory in stage.brokers.data_dir(victim).glob(f"{stage.topic}-*"):
+            last = max(directory.glob("*.log"))
+            data = bytearray(last.read_bytes())
+            damage(data)
+            last.write_bytes(data)
+        load.wait_for_acks(SOME)
+        stage.brokers.start(victim)
+
+    return fault
+
+
+def bit_flip(data: bytearray) -> None:
+    data[len(data) // 2] ^= 0x10
+
+
+def truncation(data: bytearray) -> None:
+    del data[len(data) * 2 // 3 :]
+
+
+def all_killed_and_one_damaged(stage: Stage, load: Load) -> None:
+    """The power fails, and one disk comes back with a flipped bit: the others know better."""
+    victim = stage.leader
+    load.wait_for_acks(SOME)
+    stage.brokers.kill(*range(BROKERS))
+    for directory in stage.brokers.data_dir(victim).glob(f"{stage.topic}-*"):
+        last = max(directory.glob("*.log"))
+        data = bytearray(last.read_bytes())
+        bit_flip(data)
+        last.write_bytes(data)
+    stage.brokers.start(*range(BROKERS))
+    load.wait_for_acks(SOME)
+
+
+def all_killed(stage: Stage, load: Load) -> None:
+    stage.brokers.kill(*range(BROKERS))
+    stage.brokers.start(*range(BROKERS))
+    load.wait_for_acks(SOME)
+
+
+def bounced(stage: Stage, load: Load) -> None:
+    """Every broker in turn, in good order: a rolling restart."""
+    for broker in range(BROKERS):
+        stage.brokers.stop(broker)
+        load.wait_for_acks(SOME // 2)
+        stage.brokers.start(broker)
+        stage.wait_until_healed()
+
+
+def at_random(seed: int, rounds: int) -> Fault:
+    """Whatever comes: kills and pauses of any broker, two at once too."""
+
+    def fault(stage: Stage, load: Load) -> None:
+        dice = random.Random(seed)
+        for _ in range(rounds):
+            victims = dice.sample(range(BROKERS), dice.choice([1, 1, 1, 2]))
+            moment_s = dice.uniform(0, 2 * SILENT_S)
+            if dice.random() < 0.6:
+                stage.brokers.kill(*victims)
+                threading.Event().wait(moment_s / 4)
+                stage.brokers.start(*victims)
+            else:
+                with stage.paused(stage.brokers.pids[victims[0]]):
+                    threading.Event().wait(moment_s)
+            if dice.random() < 0.5:
+                stage.wait_until_healed()
+        load.wait_for_acks(SOME)
+
+    return fault
+
+
+def leader(stage: Stage) -> int:
+    return stage.leader
+
+
+def follower(stage: Stage) -> int:
+    return stage.follower
+
+
+def controller(stage: Stage) -> int:
+    return stage.controller
+
+
+PROCESSES: dict[str, Fault] = {
+    "leader killed": killed(leader),
+    "follower killed": killed(follower),
+    "controller killed": killed(controller),
+    "leader terminated": terminated(leader),
+    "follower terminated": terminated(follower),
+    "controller terminated": terminated(controller),
+    "leader paused": paused(leader),
+    "follower paused": paused(follower),
+    "controller paused": paused(controller),
+    "all killed": all_killed,
+    "rolling restart": bounced,
+}
+SESSIONS: dict[str, Fault] = {
+    "leader's session expired": session_expired(leader),
+    "controller's session expired": session_expired(controller),
+    "ZooKeeper restarted": zookeeper_restarted,
+    "ZooKeeper paused": zookeeper_paused,
+    "ZooKeeper gone for 10 s": zookeeper_gone(10),
+    "ZooKeeper gone for a minute": zookeeper_gone(60),
+}
+LINKS: dict[str, Fault] = {
+    "leader cut off": cut_off(leader),
+    "follower cut off": cut_off(follower),
+    "controller cut off": cut_off(controller),
+    "leader cut off for long": cut_off(leader, seconds=20),
+    "leader hears nobody": cut_one_way(leader, incoming=True),
+    "nobody hears the leader": cut_one_way(leader, incoming=False),
+    "controller hears nobody": cut_one_way(controller, incoming=True),
+    "nobody hears the controller": cut_one_way(controller, incoming=False),
+}
+DISKS: dict[str, Fault] = {
+    "bit flip": damaged(bit_flip),
+    "truncated segment": damaged(truncation),
+    "all killed, bit flip": all_killed_and_one_damaged,
+}

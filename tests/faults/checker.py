@@ -1,0 +1,137 @@
+"""Decides whether a history keeps what Kafka promises. Pure; names as Jepsen's Kafka tests use."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from faults.history import History, Polled, Sent
+
+
+class Violation(NamedTuple):
+    """A promise that was broken, and what shows it."""
+
+    kind: str
+    what: str
+
+
+def violations(history: History) -> list[Violation]:
+    """Every promise that the history breaks; none is the only good answer."""
+    return [
+        *lost_writes(history),
+        *vanished(history),
+        *duplicates(history),
+        *inconsistent_offsets(history),
+        *polls_out_of_order(history),
+        *poll_skips(history),
+        *sends_out_of_order(history),
+        *torn_transactions(history),
+        *epochs_going_back(history),
+    ]
+
+
+def lost_writes(history: History) -> Iterator[Violation]:
+    """Acknowledged, and not there at the end, or not where it was acknowledged to be."""
+    there = {(each.partition, each.offset): each.value for each in history.final}
+    for sent in _acked(history):
+        found = there.get((sent.partition, sent.offset or 0))
+        if found != sent.value:
+            at = f"{sent.partition}@{sent.offset}"
+            yield Violation("lost-write", f"{sent.value} was acknowledged at {at}: found {found}")
+
+
+def vanished(history: History) -> Iterator[Violation]:
+    """Read by somebody, and not there at the end: what was once readable stays so."""
+    there = {(each.partition, each.offset) for each in history.final}
+    for reader, polled in history.polled.items():
+        for each in polled:
+            if (each.partition, each.offset) not in there:
+                yield Violation("vanished", f"{reader} read {each}")
+
+
+def duplicates(history: History) -> Iterator[Violation]:
+    """Sent once by an idempotent producer, and there twice."""
+    for value, count in Counter(each.value for each in history.final).items():
+        if count > 1:
+            yield Violation("duplicate", f"{value} is there {count} times")
+
+
+def inconsistent_offsets(history: History) -> Iterator[Violation]:
+    """One offset, several values: for whoever read it, whenever, or was told of it."""
+    values: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for each in _all_polled(history):
+        values[each.partition, each.offset].add(each.value)
+    for sent in _acked(history):
+        values[sent.partition, sent.offset or 0].add(sent.value)
+    for (partition, offset), found in values.items():
+        if len(found) > 1:
+            yield Violation("inconsistent-offsets", f"{partition}@{offset}: {sorted(found)}")
+
+
+def polls_out_of_order(history: History) -> Iterator[Violation]:
+    """A consumer that nobody moved went back, or stood still."""
+    for reader, polled in history.polled.items():
+        for records in _by_partition(polled).values():
+            for before, after in pairwise(records):
+                if after.offset <= before.offset:
+                    yield Violation("nonmonotonic-poll", f"{reader}: {before}, then {after}")
+
+
+def poll_skips(history: History) -> Iterator[Violation]:
+    """A consumer passed over a record that it should have got."""
+    final = _by_partition(history.final)
+    for reader, polled in history.polled.items():
+        for partition, records in _by_partition(polled).items():
+            got = {each.offset for each in records}
+            last = max(got)
+            for each in final.get(partition, ()):
+                if each.offset <= last and each.offset not in got:
+                    yield Violation("poll-skip", f"{reader} did not get {each}")
+
+
+def sends_out_of_order(history: History) -> Iterator[Violation]:
+    """What one producer sent to one partition later lies before what it sent first."""
+    for producer, sent in history.sent.items():
+        last: dict[int, int] = {}
+        for each in sent:
+            if each.offset is not None:
+                if each.offset <= last.get(each.partition, -1):
+                    yield Violation("nonmonotonic-send", f"{producer}: {each}")
+                last[each.partition] = each.offset
+
+
+def torn_transactions(history: History) -> Iterator[Violation]:
+    """Committed is there whole, aborted not at all, and what nobody knows is one of both."""
+    there = {each.value for each in _all_polled(history)}
+    final = {each.value for each in history.final}
+    for each in history.transactions:
+        found = [value for value in each.values if value in final]
+        if each.outcome == "aborted" and there.intersection(each.values):
+            yield Violation("aborted-read", f"{each.values} was aborted")
+        elif each.outcome == "committed" and len(found) < len(each.values):
+            yield Violation("lost-transaction", f"of {each.values} there is {found}")
+        elif 0 < len(found) < len(each.values):
+            yield Violation("torn-transaction", f"of {each.values} there is {found}")
+
+
+def epochs_going_back(history: History) -> Iterator[Violation]:
+    """Later records of a partition were written by an earlier leader."""
+    for records in _by_partition(history.final).values():
+        for before, after in pairwise(sorted(records, key=lambda each: each.offset)):
+            if after.leader_epoch < before.leader_epoch:
+                yield Violation("leader-epoch-back", f"{before}, then {after}")
+
+
+def _acked(history: History) -> list[Sent]:
+    return [each for sent in history.sent.values() for each in sent if each.offset is not None]
+
+
+def _all_polled(history: History) -> list[Polled]:
+    return [*history.final, *(each for polled in history.polled.values() for each in polled)]
+
+
+def _by_partition(polled: list[Polled]) -> dict[int, list[Polled]]:
+    found: dict[int, list[Polled]] = defaultdict(list)
+    for each in polled:
+        found[each.partition].append(each)
+    return found

@@ -1,0 +1,148 @@
+"""A ZooKeeper and three brokers with a topic on them: where faults happen and heal."""
+
+import base64
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from faults.load import PARTITIONS, QUIET
+from peers.process import wait_until
+from peers.zookeeper import ZooKeeper
+from peers.zookeeper_session import end_session
+
+HEAL_S = 60
+BROKERS = 3
+_numbers = count()
+
+
+class Brokers(Protocol):
+    """Three of them: Penstock's, or Kafka's on ZooKeeper."""
+
+    @property
+    def bootstrap(self) -> str: ...
+    @property
+    def pids(self) -> dict[int, int]: ...
+    @property
+    def running(self) -> set[int]: ...
+    def data_dir(self, broker: int) -> Path: ...
+    def start(self, *numbers: int) -> None: ...
+    def stop(self, *numbers: int) -> None: ...
+    def kill(self, *numbers: int) -> None: ...
+
+
+class Stage:
+    """Brokers by what they are at the moment, and what can be done to them."""
+
+    def __init__(self, zookeeper: ZooKeeper, brokers: Brokers) -> None:
+        self.zookeeper, self.brokers = zookeeper, brokers
+        self.topic = ""
+        self._admin = AdminClient({"bootstrap.servers": brokers.bootstrap, **QUIET})
+
+    def new_topic(self) -> str:
+        self.topic = f"faults-{os.getpid()}-{next(_numbers)}"
+        new = NewTopic(self.topic, PARTITIONS, BROKERS, config={"min.insync.replicas": "2"})
+        self._admin.create_topics([new])[self.topic].result(HEAL_S)
+        return self.topic
+
+    @property
+    def leader(self) -> int:
+        """Of the first partition."""
+        found: list[int] = []
+
+        def known() -> bool:
+            found[:] = [leader for leader, _ in self._partitions() if leader >= 0][:1]
+            return bool(found)
+
+        wait_until(known, HEAL_S, "a leader")
+        return found[0]
+
+    @property
+    def controller(self) -> int:
+        found: list[int] = []
+
+        def known() -> bool:
+            try:
+                found[:] = [self._admin.list_topics(timeout=5).controller_id]
+            except KafkaException:
+                return False
+            return found[0] >= 0
+
+        wait_until(known, HEAL_S, "a controller")
+        return found[0]
+
+    @property
+    def follower(self) -> int:
+        """Not the leader, and not the controller if that can be."""
+        others = set(range(BROKERS)) - {self.leader}
+        return min(others - {self.controller} or others)
+
+    def wait_until_healed(self) -> None:
+        """Every broker runs, every partition is led, and all of its replicas are in sync."""
+        wait_until(self._is_healed, HEAL_S, "every replica to be in sync again")
+
+    def _is_healed(self) -> bool:
+        partitions = self._partitions()
+        return len(partitions) == PARTITIONS and all(
+            leader >= 0 and len(isr) == BROKERS for leader, isr in partitions
+        )
+
+    def _partitions(self) -> list[tuple[int, list[int]]]:
+        try:
+            found = self._admin.list_topics(self.topic, timeout=5).topics[self.topic].partitions
+        except (KafkaException, KeyError):
+            return []
+        return [(each.leader, list(each.isrs)) for _, each in sorted(found.items())]
+
+    @contextmanager
+    def paused(self, pid: int) -> Iterator[None]:
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def wait_until_led_elsewhere(self, broker: int) -> None:
+        def elsewhere() -> bool:
+            leaders = [leader for leader, _ in self._partitions()]
+            return len(leaders) == PARTITIONS and broker not in leaders
+
+        wait_until(elsewhere, HEAL_S, f"broker {broker} to lead nothing")
+
+    def expire_session(self, broker: int) -> None:
+        """ZooKeeper ends the broker's session, as if it had not been heard of for too long.
+
+        Whoever has its key may do that, and the broker keeps it beside its data.
+        """
+        file = self.brokers.data_dir(broker).with_name("zookeeper-session.json")
+        held = json.loads(file.read_bytes())
+        password = base64.b64decode(held["password"])
+        end_session(self.zookeeper.port(0), held["session_id"], password)
+
+
+def replicas(brokers: Brokers, topic: str) -> list[list[bytes]]:
+    """The records of each partition as each broker has them on disk, segments put together."""
+    return [
+        [_records(brokers.data_dir(broker) / f"{topic}-{index}") for broker in range(BROKERS)]
+        for index in range(PARTITIONS)
+    ]
+
+
+def _records(directory: Path) -> bytes:
+    return b"".join(each.read_bytes() for each in sorted(directory.glob("*.log")))
+
+
+def wait_until_identical(brokers: Brokers, topic: str) -> None:
+    """Byte for byte; nobody writes any more."""
+
+    def identical() -> bool:
+        return all(first and len({first, *rest}) == 1 for first, *rest in replicas(brokers, topic))
+
+    wait_until(identical, HEAL_S, "the replicas to hold the same bytes")

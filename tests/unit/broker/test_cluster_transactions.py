@@ -1,0 +1,214 @@
+"""Transactions whose coordinator, or whose partitions, are on another broker."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from leading_broker import TOPIC, Leading, leading
+from penstock.broker.peers.marker_posts import RemoteMarker
+from penstock.broker.transaction_markers import RETRY_MS, ClusterMarkers
+from penstock.broker.transactions import as_producers_know_it, retriable_by_producers
+from penstock.client.connection import Connection, connect
+from penstock.client.refusal import BrokerRefused
+from penstock.coordinator.keys import partition_for
+from penstock.coordinator.transaction.completion import Verdict
+from penstock.errors import ErrorCode
+from penstock.record.build import build_batch, numbered
+from penstock.replication.isr import FollowerFetch
+from penstock.replication.partition import Partition
+from penstock.types import BrokerId, TopicPartition
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+NAME, STATE = "writer", "__transaction_state"
+SETTINGS = {"transaction.state.log.num.partitions": "2"}
+OTHER, THIRD = BrokerId(1), BrokerId(2)
+Test = Callable[[Leading, Connection], Awaitable[None]]
+
+
+def run(folder: Path, test: Test) -> None:
+    async def main() -> None:
+        async with leading(folder, settings=SETTINGS) as leader:
+            connection = await connect(leader.address, client_id="test")
+            try:
+                await test(leader, connection)
+            finally:
+                await connection.close()
+
+    asyncio.run(main())
+
+
+async def begun(connection: Connection) -> InitProducerIdResponse:
+    find = FindCoordinatorRequest(key_type=1, coordinator_keys=[NAME])
+    await connection.call(find, FindCoordinatorResponse, timeout_ms=10_000)
+    init = InitProducerIdRequest(transactional_id=NAME, transaction_timeout_ms=60_000)
+    return await connection.call(init, InitProducerIdResponse, timeout_ms=10_000)
+
+
+def state_of(leader: Leading) -> Partition:
+    return leader.services.partitions.get(STATE, partition_for(NAME, 2))
+
+
+def with_follower(leader: Leading) -> Partition:
+    """The coordinator's partition, whose records are committed when the test says so."""
+    state = state_of(leader)
+    state.lead(state.leader_epoch, (0, 1), (0, 1), state.partition_epoch + 1)
+    return state
+
+
+def produce(
+    leader: Leading,
+    connection: Connection,
+    producer: InitProducerIdResponse,
+    value: bytes,
+    sequence: int = 0,
+) -> asyncio.Future[ProduceResponse]:
+    batch = build_batch(
+        numbered([(None, value)], 0),
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        base_sequence=sequence,
+        transactional=True,
+    )
+    part = PartitionProduceData(index=0, records=memoryview(batch))
+    topic = TopicProduceData(
+        name=TOPIC, topic_id=leader.partition().topic_id, partition_data=[part]
+    )
+    request = ProduceRequest(transactional_id=NAME, acks=-1, timeout_ms=30_000, topic_data=[topic])
+    return connection.send(request, ProduceResponse)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0)
+
+
+async def code_of(sent: asyncio.Future[ProduceResponse]) -> int:
+    return (await sent).responses[0].partition_responses[0].error_code
+
+
+def test_a_write_waits_until_its_place_in_the_transaction_is_committed(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        producer = await begun(connection)
+        state, log = with_follower(leader), leader.partition().log
+        before = state.log.end_offset
+        sent = produce(leader, connection, producer, b"first")
+        # The next request overwrites the buffer in which the first one came.
+        after = produce(leader, connection, producer, b"x" * 50_000, sequence=1)
+        await until(lambda: state.log.end_offset > before)
+        assert log.end_offset == 0
+        state.fetched(FollowerFetch(1, state.log.end_offset))
+        leader.services.waiters.changed(state.topic_partition)
+        assert await code_of(sent) == ErrorCode.NONE
+        found = log.read(0, 1000, up_to=1)
+        assert found is not None
+        assert b"first" in found.read()
+        assert await code_of(after) == ErrorCode.NONE
+        assert log.end_offset == 2
+        assert not len(leader.services.open_questions)
+
+    run(tmp_path, test)
+
+
+def test_a_marker_that_comes_while_the_coordinator_is_asked_keeps_the_write_out(
+    tmp_path: Path,
+) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        producer = await begun(connection)
+        state, partition = with_follower(leader), leader.partition()
+        before = state.log.end_offset
+        sent = produce(leader, connection, producer, b"late")
+        await until(lambda: state.log.end_offset > before)
+        verdict = Verdict(producer.producer_id, producer.producer_epoch, committed=False)
+        leader.services.markers.append(partition.topic_partition, verdict, 0)
+        state.fetched(FollowerFetch(1, state.log.end_offset))
+        leader.services.waiters.changed(state.topic_partition)
+        assert await code_of(sent) == ErrorCode.NOT_ENOUGH_REPLICAS
+        assert partition.log.end_offset == 1, "the marker alone"
+
+    run(tmp_path, test)
+
+
+def test_markers_follow_their_partition_from_leader_to_leader(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        await begun(connection)
+        services, where = leader.services, TopicPartition(TOPIC, 0)
+        leader.partition().follow(OTHER, 1, (0, 1), 20)
+        sent: list[tuple[BrokerId, RemoteMarker]] = []
+        markers = ClusterMarkers(
+            services.broker_id,
+            services.cluster,
+            services.partitions,
+            services.markers,
+            services.waiters,
+            lambda broker, marker: sent.append((broker, marker)),
+        )
+        done: list[bool] = []
+        led_by(leader, OTHER)
+        verdict = Verdict(7, 0, committed=True)
+        markers.write(
+            verdict, [where], state_of(leader).topic_partition.partition, lambda: done.append(True)
+        )
+        assert [broker for broker, _ in sent] == [OTHER]
+        led_by(leader, THIRD)
+        sent[0][1].answered(where, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        await until(lambda: len(sent) == 2)
+        assert sent[1][0] == THIRD
+        assert not done
+        sent[1][1].answered(where, ErrorCode.NONE)
+        await until(lambda: bool(done))
+
+        # Whoever coordinates no more leaves it to its successor.
+        markers.write(
+            verdict, [where], state_of(leader).topic_partition.partition, lambda: done.append(True)
+        )
+        state = state_of(leader)
+        state.follow(OTHER, state.leader_epoch + 1, (0, 1), state.partition_epoch + 1)
+        sent[2][1].answered(where, ErrorCode.NETWORK_EXCEPTION)
+        async with asyncio.timeout(10):
+            while len(services.waiters):
+                await asyncio.sleep(RETRY_MS / 1000)
+        assert (len(sent), done) == (3, [True])
+
+    run(tmp_path, test)
+
+
+def led_by(leader: Leading, broker: BrokerId) -> None:
+    cluster = leader.services.cluster
+    topic = cluster.image.topics[TOPIC]
+    partition = msgspec.structs.replace(topic.partitions[0], leader=broker)
+    moved = msgspec.structs.replace(topic, partitions={0: partition})
+    cluster.image = replace(cluster.image, topics={**cluster.image.topics, TOPIC: moved})
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (ErrorCode.NETWORK_EXCEPTION, None),
+        (ErrorCode.NOT_COORDINATOR, None),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, None),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),
+    ],
+)
+def test_what_a_coordinator_says_far_away_is_told_as_here(
+    code: ErrorCode, told: ErrorCode | None
+) -> None:
+    """None: the producer is to try again."""
+    refused = BrokerRefused(code, "the coordinator")
+    assert retriable_by_producers(refused) is (told is None)
+    if told is not None:
+        assert as_producers_know_it(refused, knows_abortable=False).code is told

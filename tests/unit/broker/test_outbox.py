@@ -1,0 +1,231 @@
+"""What goes to other brokers in batches."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from penstock.broker.peers.log_ends import EndsQuestion, ends_request
+from penstock.broker.peers.log_ends import tell as tell_ends
+from penstock.broker.peers.marker_posts import RemoteMarker, markers_request
+from penstock.broker.peers.marker_posts import tell as tell_markers
+from penstock.broker.peers.outbox import Outbox
+from penstock.broker.peers.participation_posts import RemoteQuestion, participation_request
+from penstock.broker.peers.participation_posts import tell as tell_participation
+from penstock.client.refusal import ConnectionFailed
+from penstock.coordinator.storage import Producer
+from penstock.coordinator.transaction.completion import Verdict
+from penstock.errors import ErrorCode
+from penstock.types import BrokerId, TopicPartition
+from penstock.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+)
+from penstock.wire.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from penstock.wire.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersResponse,
+)
+
+OTHER = BrokerId(1)
+FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class FakeLink:
+    """A broker that answers when the test lets it."""
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+        self.answers: asyncio.Queue[Any] = asyncio.Queue()
+        self.dropped = False
+
+    async def call(self, request: Any, answer: type[Any], *, timeout_ms: int) -> Any:
+        assert timeout_ms > 0
+        self.requests.append(request)
+        given = await self.answers.get()
+        if isinstance(given, Exception):
+            raise given
+        assert isinstance(given, answer)
+        return given
+
+    def drop(self) -> None:
+        self.dropped = True
+        self.answers.put_nowait(ConnectionFailed("dropped"))
+
+
+class Asked:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.heard: list[ErrorCode | int] = []
+
+    def failed(self, code: ErrorCode) -> None:
+        self.heard.append(code)
+
+
+Test = Callable[[Outbox[Asked, ListOffsetsResponse], FakeLink], Awaitable[None]]
+
+
+def run(test: Test) -> None:
+    async def main() -> None:
+        link = FakeLink()
+
+        def request(asked: list[Asked]) -> ListOffsetsRequest:
+            return ListOffsetsRequest(timeout_ms=sum(each.number for each in asked))
+
+        def answered(asked: list[Asked], response: ListOffsetsResponse) -> None:
+            for each in asked:
+                each.heard.append(10 // response.throttle_time_ms)
+
+        async with asyncio.TaskGroup() as tasks:
+            outbox = Outbox(tasks, lambda _: link, request, ListOffsetsResponse, answered, 1000)
+            await test(outbox, link)
+            outbox.close()
+
+    asyncio.run(main())
+
+
+async def turns() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_what_comes_while_a_broker_is_asked_goes_together() -> None:
+    async def test(outbox: Outbox[Asked, ListOffsetsResponse], link: FakeLink) -> None:
+        asked = [Asked(each) for each in (1, 2, 4)]
+        outbox.post(OTHER, asked[0])
+        await turns()
+        outbox.post(OTHER, asked[1])
+        outbox.post(OTHER, asked[2])
+        await turns()
+        assert [each.timeout_ms for each in link.requests] == [1]
+        link.answers.put_nowait(ListOffsetsResponse(throttle_time_ms=1))
+        link.answers.put_nowait(ListOffsetsResponse(throttle_time_ms=2))
+        await turns()
+        assert [each.timeout_ms for each in link.requests] == [1, 6]
+        assert [each.heard for each in asked] == [[10], [5], [5]]
+
+    run(test)
+
+
+def test_whoever_was_not_reached_or_answers_nonsense_has_failed() -> None:
+    async def test(outbox: Outbox[Asked, ListOffsetsResponse], link: FakeLink) -> None:
+        asked = Asked(1)
+        for answer in (ConnectionFailed("gone"), ListOffsetsResponse(throttle_time_ms=0)):
+            outbox.post(OTHER, asked)
+            link.answers.put_nowait(answer)
+            await turns()
+        outbox.post(OTHER, asked)
+        link.answers.put_nowait(ListOffsetsResponse(throttle_time_ms=1))
+        await turns()
+        failed = [ErrorCode.NETWORK_EXCEPTION, ErrorCode.UNKNOWN_SERVER_ERROR]
+        assert asked.heard == [*failed, 10]
+
+    run(test)
+
+
+def test_a_broker_that_is_gone_is_not_waited_for() -> None:
+    async def test(outbox: Outbox[Asked, ListOffsetsResponse], link: FakeLink) -> None:
+        asked = Asked(1)
+        outbox.post(OTHER, asked)
+        await turns()
+        outbox.only({OTHER})
+        assert not link.dropped
+        outbox.only({BrokerId(2)})
+        await turns()
+        assert asked.heard == [ErrorCode.NETWORK_EXCEPTION]
+
+    run(test)
+
+
+def test_nothing_leaves_a_broker_that_stops() -> None:
+    async def test(outbox: Outbox[Asked, ListOffsetsResponse], link: FakeLink) -> None:
+        outbox.post(OTHER, Asked(1))
+        await turns()
+        outbox.close()
+        outbox.post(OTHER, Asked(2))
+        await turns()
+        assert [each.timeout_ms for each in link.requests] == [1]
+
+    run(test)
+
+
+def test_each_marker_hears_of_its_partitions() -> None:
+    heard: list[tuple[int, TopicPartition, int]] = []
+
+    def remote(producer: int, *places: TopicPartition) -> RemoteMarker:
+        verdict = Verdict(producer, 3, committed=True, bumps_epoch=producer == 1)
+        return RemoteMarker(
+            verdict, 7, places, lambda where, code: heard.append((producer, where, code))
+        )
+
+    def result(producer: int, **codes: int) -> WritableTxnMarkerResult:
+        partitions = [
+            WritableTxnMarkerPartitionResult(partition_index=int(at[1:]), error_code=code)
+            for at, code in codes.items()
+        ]
+        topic = WritableTxnMarkerTopicResult(name="t", partitions=partitions)
+        return WritableTxnMarkerResult(producer_id=producer, topics=[topic])
+
+    markers = [remote(1, FIRST, SECOND), remote(2, FIRST)]
+    request = markers_request(markers)
+    assert [each.transaction_version for each in request.markers] == [2, 0]
+    assert [each.coordinator_epoch for each in request.markers] == [7, 7]
+    assert request.markers[0].topics[0].partition_indexes == [0, 1]
+    tell_markers(markers, WriteTxnMarkersResponse(markers=[result(2, p0=6), result(1, p0=0)]))
+    unknown = ErrorCode.UNKNOWN_SERVER_ERROR
+    assert heard == [(1, FIRST, 0), (1, SECOND, unknown), (2, FIRST, 6)]
+
+
+def test_each_question_hears_of_its_places() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        questions = [
+            RemoteQuestion("x", Producer(1, 0), places, adds, loop.create_future())
+            for places, adds in (((FIRST, SECOND), True), ((FIRST,), False))
+        ]
+        request = participation_request(questions)
+        assert [each.verify_only for each in request.transactions] == [False, True]
+
+        def result(*codes: int) -> AddPartitionsToTxnResult:
+            partitions = [
+                AddPartitionsToTxnPartitionResult(partition_index=at, partition_error_code=code)
+                for at, code in enumerate(codes)
+            ]
+            topic = AddPartitionsToTxnTopicResult(name="t", results_by_partition=partitions)
+            return AddPartitionsToTxnResult(transactional_id="x", topic_results=[topic])
+
+        fenced = ErrorCode.PRODUCER_FENCED
+        tell_participation(
+            questions,
+            AddPartitionsToTxnResponse(results_by_transaction=[result(0, fenced), result(16)]),
+        )
+        first, second = [await each.answers for each in questions]
+        assert first[0] is None
+        assert first[1] is not None
+        assert first[1].code is fenced
+        assert second[0] is not None
+        assert second[0].code is ErrorCode.NOT_COORDINATOR
+
+    asyncio.run(main())
+
+
+def test_ends_are_those_of_leaders_that_answer() -> None:
+    heard: dict[TopicPartition, int] = {}
+    question = EndsQuestion((FIRST, SECOND), lambda where, end: heard.update({where: end}))
+    request = ends_request([question])
+    assert [each.timestamp for each in request.topics[0].partitions] == [-1, -1]
+    partitions = [
+        ListOffsetsPartitionResponse(partition_index=0, offset=5),
+        ListOffsetsPartitionResponse(partition_index=1, error_code=6),
+    ]
+    topics = [ListOffsetsTopicResponse(name="t", partitions=partitions)]
+    tell_ends([question], ListOffsetsResponse(topics=topics))
+    assert heard == {FIRST: 5}

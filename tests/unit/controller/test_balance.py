@@ -1,0 +1,140 @@
+"""Plans for `penstock cluster rebalance`."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.controller.balance import Load, Move, balanced, loads
+from penstock.controller.placement import InvalidReplicaAssignment, placed
+from penstock.types import BrokerId, TopicPartition
+
+B = BrokerId
+Replicas = dict[TopicPartition, tuple[BrokerId, ...]]
+
+
+def topic(name: str, *replicas: Sequence[int]) -> Replicas:
+    return {TopicPartition(name, i): tuple(map(B, each)) for i, each in enumerate(replicas)}
+
+
+def racks(*names: str | None) -> dict[BrokerId, str | None]:
+    return {B(number): name for number, name in enumerate(names)}
+
+
+def done(replicas: Replicas, moves: list[Move]) -> Replicas:
+    return {**replicas, **{each.where: each.after for each in moves}}
+
+
+def test_a_new_broker_gets_its_share_and_nothing_else_moves() -> None:
+    replicas = topic("t", [0, 1], [1, 2], [2, 0], [0, 2], [1, 0], [2, 1])
+    moves = balanced(replicas, racks(None, None, None, None))
+    assert sum(each.copied for each in moves) == 3
+    assert all(set(each.after) - set(each.before) <= {3} for each in moves)
+    after = loads(done(replicas, moves).values(), range(4))  # type: ignore[arg-type]
+    assert [each.replicas for each in after.values()] == [3, 3, 3, 3]
+    assert sorted(each.leaders for each in after.values()) == [1, 1, 2, 2]
+
+
+def test_what_is_even_stays() -> None:
+    replicas = topic("t", [0, 1], [1, 2], [2, 0])
+    assert balanced(replicas, racks(None, None, None)) == []
+
+
+def test_leaders_are_spread_by_another_order_alone() -> None:
+    replicas = topic("t", [0, 1, 2], [0, 1, 2], [0, 1, 2])
+    moves = balanced(replicas, racks(None, None, None))
+    assert [each.copied for each in moves] == [0, 0]
+    assert {each[0] for each in done(replicas, moves).values()} == {0, 1, 2}
+
+
+def test_leaders_are_spread_over_a_go_between() -> None:
+    replicas = topic("t", [0, 1], [0, 1], [1, 2], [3, 2], [3, 2])
+    # Broker 0 has no partition with broker 2; broker 1 takes one of its own there.
+    moves = balanced(replicas, racks(None, None, None, None))
+    after = loads(done(replicas, moves).values(), range(4))  # type: ignore[arg-type]
+    assert max(each.leaders for each in after.values()) == 2
+    assert min(each.leaders for each in after.values()) == 1
+
+
+def test_racks_stay_apart() -> None:
+    replicas = topic("t", [0, 1], [0, 1], [0, 1], [0, 1])
+    moves = balanced(replicas, racks("a", "b", "b"))
+    after = done(replicas, moves)
+    assert all(0 in each for each in after.values()), "the only broker of rack a"
+    assert loads(after.values(), range(3))[2].replicas == 2  # type: ignore[arg-type]
+
+
+def test_a_broker_that_leaves_is_emptied() -> None:
+    replicas = topic("t", [0, 1], [1, 2], [2, 0])
+    moves = balanced(replicas, racks(None, None, None), without=[1])
+    assert all(set(each) == {0, 2} for each in done(replicas, moves).values())
+
+
+def test_a_broker_that_cannot_be_emptied_is_named() -> None:
+    with pytest.raises(InvalidReplicaAssignment, match="t-0 has a replica on broker 1"):
+        balanced(topic("t", [0, 1]), racks(None, None), without=[1])
+
+
+def test_a_broker_that_is_down_keeps_what_it_has() -> None:
+    replicas = topic("t", [9, 0], [9, 1], [9, 0], [9, 1])
+    moves = balanced(replicas, racks(None, None))
+    assert moves == []
+
+
+def test_brokers_without_anything_are_counted() -> None:
+    assert loads([(B(1), B(0))], [B(0), B(2)]) == {0: Load(1, 0), 1: Load(1, 1), 2: Load(0, 0)}
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> tuple[Replicas, dict[BrokerId, str | None]]:
+    count = draw(st.integers(1, 7))
+    named = draw(st.booleans())
+    where = {B(each): draw(st.sampled_from("abc")) if named else None for each in range(count)}
+    replicas: Replicas = {}
+    for name in draw(st.lists(st.sampled_from("tuvw"), unique=True)):
+        factor = draw(st.integers(1, count))
+        for index in range(draw(st.integers(1, 8))):
+            order = draw(st.permutations(sorted(where)))
+            replicas[TopicPartition(name, index)] = tuple(order[:factor])
+    for each in range(count, count + draw(st.integers(0, 3))):
+        where[B(each)] = draw(st.sampled_from("abcd")) if named else None
+    return replicas, where
+
+
+@given(clusters())
+def test_any_plan_is_even_small_and_safe(
+    given_cluster: tuple[Replicas, dict[BrokerId, str | None]],
+) -> None:
+    replicas, where = given_cluster
+    moves = balanced(replicas, where)
+    after = done(replicas, moves)
+    for each in moves:
+        assert len(set(each.after)) == len(each.before)
+        named = {where[b] for b in each.before}, {where[b] for b in each.after}
+        assert len(named[1]) >= len(named[0]), "fewer racks"
+    before = [each.replicas for each in loads(replicas.values(), where).values()]
+    counts = [each.replicas for each in loads(after.values(), where).values()]
+    if None in where.values():
+        assert max(counts) - min(counts) <= 1
+        # No plan is smaller: what is above the larger share has to go, what lacks of the smaller
+        # one has to come.
+        share, rest = divmod(sum(before), len(before))
+        above = sum(max(0, each - share - bool(rest)) for each in before)
+        lacks = sum(max(0, share - each) for each in before)
+        assert sum(each.copied for each in moves) == max(above, lacks)
+    assert balanced(after, where) == [], "a second plan finds nothing to do"
+
+
+@given(st.integers(3, 8), st.integers(1, 40), st.integers(1, 3))
+def test_brokers_that_join_get_their_share_of_what_was_placed(
+    brokers: int, partitions: int, factor: int
+) -> None:
+    old = dict.fromkeys(map(B, range(brokers)))
+    assigned = placed(old, partitions, factor, start=0, shift=0)
+    replicas = {TopicPartition("t", index): each for index, each in assigned.items()}
+    grown = dict.fromkeys(map(B, range(brokers + 2)))
+    after = loads(done(replicas, balanced(replicas, grown)).values(), grown)
+    led = [each.leaders for each in after.values()]
+    if factor > 1 and partitions >= 3 * len(grown):
+        assert max(led) - min(led) <= 1
