@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 PURE = ("wire", "record", "log", "compaction")
-BESIDE_OTHERS = ("broker", "groups", "spark", "spark_write", "transactions")
+BESIDE_OTHERS = ("broker", "groups", "spark", "spark_write", "transactions", "cluster")
 
 
 def main(argv: list[str]) -> int:

@@ -91,9 +91,10 @@ class Subject:
         return name
 
     def producer(self, **settings: object) -> Producer:
-        return Producer(
-            {"bootstrap.servers": self.brokers.bootstrap, "acks": "all", **CLIENT, **settings}
-        )
+        # By default a request to a leader that stands still is waited for longer than its session.
+        waits = {"acks": "all", "request.timeout.ms": 2000, "socket.timeout.ms": 2000}
+        bootstrap = {"bootstrap.servers": self.brokers.bootstrap}
+        return Producer({**bootstrap, **waits, **CLIENT, **settings})
 
     def leader(self, topic: str) -> int:
         return self._metadata(lambda found: found.topics[topic].partitions[0].leader)

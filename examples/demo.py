@@ -43,9 +43,12 @@ def main() -> int:
         try:
             bootstrap, broker = start_broker(folder, left)
             create_topics(bootstrap)
-            generating = threading.Event()
-            left.callback(generating.set)
-            threading.Thread(target=generate, args=(bootstrap, generating), daemon=True).start()
+            ending = threading.Event()
+            generator = threading.Thread(target=generate, args=(bootstrap, ending), daemon=True)
+            generator.start()
+            # In reverse: it is told to end, and then waited for, all before the broker goes.
+            left.callback(generator.join, 15)
+            left.callback(ending.set)
             pipeline = start_pipeline(folder, bootstrap, left)
             limit = None if endless else float(seconds or PATIENCE_S)
             enough = None if endless or seconds else ENOUGH_MINUTES

@@ -70,9 +70,8 @@ def sql(
     question = spark_part("question")
     topics = spark_part("topic_view").mentioned(query, known)
     if not topics:
-        raise ConfigError(
-            f"the query names no topic; there are {', '.join(sorted(known)) or 'none'}"
-        )
+        offered = sorted(each for each in known if not each.startswith("__"))
+        raise ConfigError(f"the query names no topic; there are {', '.join(offered) or 'none'}")
     with told_failures(), stoppable():
         question.answer(
             question.Question(

@@ -91,3 +91,20 @@ def test_all_files_of_a_folder_are_read_but_packed_ones(tmp_path: Path) -> None:
     add(tmp_path / "b.log", "b\n")
     add(tmp_path / "old.log.gz", "packed\n")
     assert sorted(Reading(tmp_path).lines()) == ["a", "b"]
+
+
+def test_a_run_that_ends_by_itself_reads_the_rest_of_a_rotated_file_too(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    add(log, "one\npart")
+    first = Reading(log)
+    first.reader.prepareForTriggerAvailableNow()
+    assert first.lines() == ["one"]
+    add(log, "ial\n")
+    log.rename(tmp_path / "access.log.1")
+    add(log, "two\n")
+    again = Reading(log)
+    again.at = first.at
+    again.reader.prepareForTriggerAvailableNow()
+    assert sorted(again.lines()) == ["partial", "two"]
+    add(log, "later\n")
+    assert again.lines() == []

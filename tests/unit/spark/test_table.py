@@ -101,3 +101,9 @@ def test_a_key_that_the_rows_do_not_have_is_told(url: str) -> None:
     schema = StructType([StructField("id", IntegerType())])
     with pytest.raises(ConfigError, match="the rows have no column name"):
         TableSource({"url": url, "table": "t", "key": "name"}).streamWriter(schema, False)
+
+
+def test_what_spark_hands_on_of_a_query_is_no_mistake(url: str) -> None:
+    handed_on = {"queryName": "q", "checkpointLocation": "/c", "path": "/p"}
+    source = TableSource({"url": url, "table": "t", "key": "id", **handed_on})
+    source.streamWriter(StructType([StructField("id", IntegerType())]), False)

@@ -51,6 +51,8 @@ Alive = Callable[[Collection[BrokerId]], object]
 
 RESTART_S = 1.0
 DELIVERY_S = 1.0
+WELCOME_S = 10.0
+WELCOME_CHECK_S = 0.01
 
 
 class Place:
@@ -165,7 +167,17 @@ class Place:
                 "balance of leaders": self._balance,
             }
         running += [self._tasks.create_task(supervised(name, run)) for name, run in loops.items()]
+        await self._known()
         return running
+
+    async def _known(self) -> None:
+        """Until the controller has told this broker that it is there: whoever asks it for metadata
+        before would hear of a cluster without it. A controller that is busy is not waited for.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WELCOME_S):
+                while self._broker_id not in self._cluster.image.brokers:
+                    await asyncio.sleep(WELCOME_CHECK_S)
 
     def propose(self, proposal: IsrProposal) -> None:
         self._proposals.propose(proposal)

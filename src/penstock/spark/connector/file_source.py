@@ -68,7 +68,9 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, pattern: str, *, fail_on_data_loss: bool) -> None:
         self._pattern, self._fail = pattern, fail_on_data_loss
+        self._ends = False
         self._target: Positions | None = None
+        """Where an availableNow run ends."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         return {}
@@ -77,13 +79,17 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        self._target = advanced({}, files(self._pattern), None)
+        """The target waits for the first start: only that tells which renamed files are ours."""
+        self._ends = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
         if self._target is not None:
             return as_json(self._target)
         read = from_json(start)
-        return as_json(advanced(read, files(self._pattern, set(read)), None))
+        found = advanced(read, files(self._pattern, set(read)), None)
+        if self._ends:
+            self._target = found
+        return as_json(found)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         found = pieces(from_json(start), from_json(end))
