@@ -7,6 +7,7 @@ every record once, in the order of its partition.
 
 import os
 import re
+import time
 import urllib.request
 from collections.abc import Iterator
 from functools import partial
@@ -114,21 +115,32 @@ def leader_of(cluster: PenstockCluster, topic: str, key: str) -> int:
     return found[-1]
 
 
+STUCK_S = 15
+"""librdkafka may wait without end for a group's coordinator that it remembers and that is gone,
+whatever the time-out of `send_offsets_to_transaction` (its issues 5456 and 5511)."""
+
+
 class Copiers:
-    """Programs that copy; one that gives up is started again, as a supervisor would."""
+    """Programs that copy; those that end or get nowhere are started again, as supervisors do."""
 
     def __init__(self, folder: Path, commands: dict[str, list[str]]) -> None:
         self._programs = []
         for name, command in commands.items():
             (folder / name).mkdir()
             self._programs.append(Process(name, command, folder / name))
-        self.restarts = -len(self._programs)
+        self._copied, self._since_s = -1, 0.0
 
-    def revive(self) -> None:
+    def revive(self, copied: int) -> None:
+        now_s = time.monotonic()
+        if copied != self._copied:
+            self._copied, self._since_s = copied, now_s
+        elif now_s > self._since_s + STUCK_S:
+            self._since_s = now_s
+            for each in self._programs:
+                each.kill()
         for each in self._programs:
             if not each.running:
                 each.start()
-                self.restarts += 1
 
     def stop(self) -> None:
         for each in self._programs:
@@ -154,8 +166,9 @@ def test_a_copy_is_exact_though_its_coordinators_are_killed(
     )
 
     def copied(at_least: int) -> bool:
-        copiers.revive()
-        return sum(map(len, seen(bootstrap, copy).values())) >= at_least
+        size = sum(map(len, seen(bootstrap, copy).values()))
+        copiers.revive(size)
+        return size >= at_least
 
     def progress(by: int) -> None:
         """Wait until so much more of it is there, or all."""
