@@ -1,14 +1,16 @@
-"""A member of a group in a process of its own: `LIBRARY BOOTSTRAP GROUP TOPIC [JSON]`.
+"""A member of a group in a process of its own: `LIBRARY BOOTSTRAP GROUP TOPIC JSON`.
 
 It prints how many partitions it holds whenever that changes, until it is killed. The JSON has
-Kafka's names for a consumer's settings.
+Kafka's names for a consumer's settings. A topic that begins with `^` is an expression. Programs
+in other languages do the same with their libraries: `LoneMember.java`, `member.go`, `member.js`.
 """
 
 import json
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
+Library = Literal["librdkafka", "kafka-python", "aiokafka"]
 Poll = Callable[[], int]
 """Polls a little, and says how many partitions are held."""
 
@@ -69,10 +71,14 @@ def aiokafka(bootstrap: str, group: str, topic: str, settings: Mapping[str, Any]
     return poll
 
 
-LIBRARIES = {"librdkafka": librdkafka, "kafka-python": kafka_python, "aiokafka": aiokafka}
+LIBRARIES: dict[Library, Callable[[str, str, str, Mapping[str, Any]], Poll]] = {
+    "librdkafka": librdkafka,
+    "kafka-python": kafka_python,
+    "aiokafka": aiokafka,
+}
 
 
-def main(library: str, bootstrap: str, group: str, topic: str, settings: str = "{}") -> None:
+def main(library: Library, bootstrap: str, group: str, topic: str, settings: str) -> None:
     poll = LIBRARIES[library](bootstrap, group, topic, json.loads(settings))
     held = -1
     while True:
@@ -83,4 +89,4 @@ def main(library: str, bootstrap: str, group: str, topic: str, settings: str = "
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:])  # type: ignore[arg-type]  # who starts it names a library

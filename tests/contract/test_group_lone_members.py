@@ -1,11 +1,10 @@
-"""Python's clients, each member in its own process: killed, restarted as a static one, stopped;
+"""Each client's members, each in its own process: killed, restarted as a static one, stopped;
 and what an expression finds.
 """
 
 import json
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,42 +13,41 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from clients.lone_member import LIBRARIES
+from clients.catalog import Name, Need
+from clients.lone_programs import MEMBERS, lone
 from peers.penstock import PenstockBroker
-from peers.process import Process, wait_until
+from peers.process import Process
 
 pytestmark = pytest.mark.timeout(120)
 
-TESTS = Path(__file__).parents[1]
 DEADLINE_S = 40
 QUICK = {"session.timeout.ms": 1500, "heartbeat.interval.ms": 300}
 SETTINGS = ("--set", "group.min.session.timeout.ms=1000")
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[PenstockBroker]:
-    with PenstockBroker(*SETTINGS, folder=tmp_path) as running:
-        admin = AdminClient({"bootstrap.servers": running.bootstrap, "log_level": 0})
-        admin.create_topics([NewTopic("t", 4, 1)])["t"].result(20)
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PenstockBroker]:
+    with PenstockBroker(*SETTINGS, folder=tmp_path_factory.mktemp("broker")) as running:
         yield running
 
 
-@pytest.fixture(params=LIBRARIES)
-def library(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
+@pytest.fixture
+def name(tmp_path: Path) -> str:
+    """A name that no other test has: of the group, and of its topics or their beginning."""
+    return tmp_path.name
+
+
+def over(*needs: Need) -> pytest.MarkDecorator:
+    """Run once with the members of each able client."""
+    return pytest.mark.parametrize("client", lone(*needs))
 
 
 class Lone:
     """A member by its process; what it printed says what it holds."""
 
-    def __init__(self, library: str, bootstrap: str, folder: Path, topic: str, **more: Any) -> None:
+    def __init__(self, client: Name, folder: Path, *what: str) -> None:
         folder.mkdir()
-        settings = json.dumps({**QUICK, **more})
-        # Not by its file: beside it lie modules that are named after the libraries.
-        program = ["env", f"PYTHONPATH={TESTS}", sys.executable, "-m", "clients.lone_member"]
-        command = [*program, library, bootstrap, "g", topic, settings]
-        self.process = Process(library, command, folder)
+        self.process = Process(client, [*MEMBERS[client](), *what], folder)
         self.process.start()
 
     @property
@@ -58,56 +56,79 @@ class Lone:
         return [int(line) for line in lines if line.isdigit()]
 
     def holds(self, count: int) -> None:
-        wait_until(lambda: self.told[-1:] == [count], DEADLINE_S, f"{count} partitions")
+        """Wait for it; fail with the member's last words when it ends."""
+        self.process.wait_until(lambda: self.told[-1:] == [count], DEADLINE_S)
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.process.pid, number)
 
 
-@pytest.fixture
-def members(library: str, broker: PenstockBroker, tmp_path: Path) -> Iterator["Members"]:
-    with ExitStack() as stack:
-        yield Members(library, broker.bootstrap, tmp_path, stack)
-
-
 class Members:
-    def __init__(self, library: str, bootstrap: str, folder: Path, stack: ExitStack) -> None:
-        self._library, self._bootstrap, self._folder = library, bootstrap, folder
-        self._stack, self._count = stack, 0
+    """Starts members of one group."""
 
-    def start(self, topic: str = "t", **more: Any) -> Lone:
+    def __init__(
+        self, client: Name, broker: PenstockBroker, group: str, folder: Path, stack: ExitStack
+    ) -> None:
+        self._client, self._bootstrap, self._group = client, broker.bootstrap, group
+        self._folder, self._stack, self._count = folder, stack, 0
+
+    def start(self, topic: str, **more: Any) -> Lone:
         self._count += 1
         folder = self._folder / f"member-{self._count}"
-        lone = Lone(self._library, self._bootstrap, folder, topic, **more)
+        settings = json.dumps({**QUICK, **more})
+        lone = Lone(self._client, folder, self._bootstrap, self._group, topic, settings)
         self._stack.callback(lone.process.kill)
         return lone
 
 
-def test_what_a_killed_member_had_goes_to_the_other(members: Members) -> None:
-    stays, dies = members.start(), members.start()
+@pytest.fixture
+def members(client: Name, broker: PenstockBroker, name: str, tmp_path: Path) -> Iterator[Members]:
+    with ExitStack() as stack:
+        yield Members(client, broker, name, tmp_path, stack)
+
+
+def create(broker: PenstockBroker, topic: str, partitions: int) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(20)
+
+
+@pytest.fixture
+def topic(broker: PenstockBroker, name: str) -> str:
+    """One of four partitions."""
+    create(broker, name, 4)
+    return name
+
+
+@over()
+def test_what_a_killed_member_had_goes_to_the_other(members: Members, topic: str) -> None:
+    stays, dies = members.start(topic), members.start(topic)
     stays.holds(2)
     dies.holds(2)
     dies.signal(signal.SIGKILL)
     stays.holds(4)
 
 
-def test_a_static_member_that_is_killed_and_restarted_moves_nothing(members: Members) -> None:
+@over("static member")
+def test_a_static_member_that_is_killed_and_restarted_moves_nothing(
+    members: Members, topic: str
+) -> None:
     longer: dict[str, Any] = {"session.timeout.ms": 20_000}
     named: dict[str, Any] = {**longer, "group.instance.id": "comes-back"}
-    stays = members.start(**{**longer, "group.instance.id": "stays"})
-    comes_back = members.start(**named)
+    stays = members.start(topic, **{**longer, "group.instance.id": "stays"})
+    comes_back = members.start(topic, **named)
     stays.holds(2)
     comes_back.holds(2)
     before = stays.told
     comes_back.signal(signal.SIGKILL)
-    members.start(**named).holds(2)
+    members.start(topic, **named).holds(2)
     assert stays.told == before
 
 
+@over()
 def test_a_member_that_stands_still_loses_its_partitions_and_gets_them_back(
-    members: Members,
+    members: Members, topic: str
 ) -> None:
-    busy, still = members.start(), members.start()
+    busy, still = members.start(topic), members.start(topic)
     busy.holds(2)
     still.holds(2)
     still.signal(signal.SIGSTOP)
@@ -117,20 +138,28 @@ def test_a_member_that_stands_still_loses_its_partitions_and_gets_them_back(
     still.holds(2)
 
 
-REFRESH = {
-    "librdkafka": "topic.metadata.refresh.interval.ms",
-    "kafka-python": "metadata.max.age.ms",
-    "aiokafka": "metadata.max.age.ms",
-}
-
-
+@over("expression", "later topics")
 def test_an_expression_finds_topics_that_come_later(
-    library: str, broker: PenstockBroker, members: Members
+    client: Name, broker: PenstockBroker, members: Members, name: str
 ) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic("logs-a", 1, 1)])["logs-a"].result(20)
-    often: dict[str, Any] = {REFRESH[library]: 500}
-    member = members.start("^logs-.*", **often)
+    refresh = (
+        "topic.metadata.refresh.interval.ms" if client == "librdkafka" else "metadata.max.age.ms"
+    )
+    often: dict[str, Any] = {refresh: 500}
+    create(broker, f"{name}-a", 1)
+    member = members.start(f"^{name}-.*", **often)
     member.holds(1)
-    admin.create_topics([NewTopic("logs-b", 2, 1)])["logs-b"].result(20)
+    create(broker, f"{name}-b", 2)
     member.holds(3)
+
+
+FIXED = sorted(set(lone("expression")) - set(lone("later topics")))
+
+
+@pytest.mark.parametrize("client", FIXED)
+def test_an_expression_finds_the_topics_that_are_there(
+    broker: PenstockBroker, members: Members, name: str
+) -> None:
+    create(broker, f"{name}-a", 1)
+    create(broker, f"{name}-b", 2)
+    members.start(f"^{name}-.*").holds(3)

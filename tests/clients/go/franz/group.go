@@ -25,14 +25,25 @@ type place struct {
 // member is a consumer in a group, with what its callbacks said it holds.
 type member struct {
 	*kgo.Client
-	lock sync.Mutex
-	held map[place]bool
+	lock    sync.Mutex
+	held    map[place]bool
+	changed func(count int)
+}
+
+// callbacks are the options by which the member hears what it holds.
+func (m *member) callbacks() []kgo.Opt {
+	lost := func(_ context.Context, _ *kgo.Client, gone map[string][]int32) { m.mark(gone, false) }
+	return []kgo.Opt{
+		kgo.OnPartitionsAssigned(
+			func(_ context.Context, _ *kgo.Client, got map[string][]int32) { m.mark(got, true) }),
+		kgo.OnPartitionsRevoked(lost),
+		kgo.OnPartitionsLost(lost),
+	}
 }
 
 func (c *client) join(command lines.Command) error {
-	m := &member{held: map[place]bool{}}
-	lost := func(_ context.Context, _ *kgo.Client, gone map[string][]int32) { m.mark(gone, false) }
-	consumer, err := kgo.NewClient(
+	m := &member{held: map[place]bool{}, changed: func(int) {}}
+	consumer, err := kgo.NewClient(append(m.callbacks(),
 		kgo.SeedBrokers(c.bootstrap),
 		kgo.ConsumerGroup(command.Group),
 		kgo.ConsumeTopics(command.Topics...),
@@ -41,11 +52,7 @@ func (c *client) join(command lines.Command) error {
 		kgo.HeartbeatInterval(heartbeat),
 		kgo.FetchMaxWait(fetchWait),
 		kgo.FetchIsolationLevel(isolation(command)),
-		kgo.OnPartitionsAssigned(
-			func(_ context.Context, _ *kgo.Client, got map[string][]int32) { m.mark(got, true) }),
-		kgo.OnPartitionsRevoked(lost),
-		kgo.OnPartitionsLost(lost),
-	)
+	)...)
 	if err == nil {
 		m.Client = consumer
 		c.members[command.Member] = m
@@ -72,6 +79,7 @@ func (m *member) mark(changed map[string][]int32, held bool) {
 			}
 		}
 	}
+	m.changed(len(m.held))
 }
 
 func (m *member) poll() (any, error) {

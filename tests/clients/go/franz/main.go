@@ -24,6 +24,7 @@ type client struct {
 
 func main() {
 	lines.RunCopy(copyRecords)
+	lines.RunMember(loneMember)
 	bare, err := kgo.NewClient(kgo.SeedBrokers(os.Args[1]), kgo.MetadataMinAge(fetchWait))
 	if err != nil {
 		panic(err)

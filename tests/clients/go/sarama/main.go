@@ -23,6 +23,7 @@ type client struct {
 
 func main() {
 	lines.RunCopy(copyRecords)
+	lines.RunMember(loneMember)
 	bootstrap := os.Args[1:2]
 	shared, err := sarama.NewClient(bootstrap, config())
 	if err != nil {
