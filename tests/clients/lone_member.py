@@ -7,24 +7,28 @@ in other languages do the same with their libraries: `LoneMember.java`, `member.
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 Library = Literal["librdkafka", "kafka-python", "aiokafka"]
-Poll = Callable[[], int]
-"""Polls a little, and says how many partitions are held."""
+Tell = Callable[[int], None]
+"""Takes how many partitions are held."""
+Poll = Callable[[], object]
+"""Polls a little, and tells."""
 
 
-def librdkafka(bootstrap: str, group: str, topic: str, settings: Mapping[str, Any]) -> Poll:
+def librdkafka(
+    bootstrap: str, group: str, topic: str, settings: Mapping[str, Any], tell: Tell
+) -> Poll:
     from confluent_kafka import Consumer
 
     own = {"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0}
     consumer = Consumer({**own, **settings})
     consumer.subscribe([topic])
 
-    def poll() -> int:
+    def poll() -> None:
         consumer.poll(0.1)
-        return len(consumer.assignment())
+        tell(len(consumer.assignment()))
 
     return poll
 
@@ -34,21 +38,32 @@ def wanted(topic: str) -> dict[str, Any]:
     return {"pattern": topic} if topic.startswith("^") else {"topics": [topic]}
 
 
-def kafka_python(bootstrap: str, group: str, topic: str, settings: Mapping[str, Any]) -> Poll:
-    from kafka import KafkaConsumer
+def kafka_python(
+    bootstrap: str, group: str, topic: str, settings: Mapping[str, Any], tell: Tell
+) -> Poll:
+    from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+
+    class Teller(ConsumerRebalanceListener):  # type: ignore[misc]  # it has no types
+        held: frozenset[TopicPartition] = frozenset()
+
+        def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+            self.held |= frozenset(assigned)
+            tell(len(self.held))
+
+        def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+            self.held -= frozenset(revoked)
+            tell(len(self.held))
 
     given = {name.replace(".", "_"): value for name, value in settings.items()}
     consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, **given)
-    consumer.subscribe(**wanted(topic))
-
-    def poll() -> int:
-        consumer.poll(100)
-        return len(consumer.assignment())
-
-    return poll
+    consumer.subscribe(**wanted(topic), listener=Teller())
+    # One long poll: 3.0.12 forgets an assignment that comes between two of them, for ever.
+    return lambda: consumer.poll(3_600_000)
 
 
-def aiokafka(bootstrap: str, group: str, topic: str, settings: Mapping[str, Any]) -> Poll:
+def aiokafka(
+    bootstrap: str, group: str, topic: str, settings: Mapping[str, Any], tell: Tell
+) -> Poll:
     import asyncio
 
     from aiokafka import AIOKafkaConsumer
@@ -64,14 +79,14 @@ def aiokafka(bootstrap: str, group: str, topic: str, settings: Mapping[str, Any]
 
     consumer = loop.run_until_complete(started())
 
-    def poll() -> int:
+    def poll() -> None:
         loop.run_until_complete(consumer.getmany(timeout_ms=100))
-        return len(consumer.assignment())
+        tell(len(consumer.assignment()))
 
     return poll
 
 
-LIBRARIES: dict[Library, Callable[[str, str, str, Mapping[str, Any]], Poll]] = {
+LIBRARIES: dict[Library, Callable[[str, str, str, Mapping[str, Any], Tell], Poll]] = {
     "librdkafka": librdkafka,
     "kafka-python": kafka_python,
     "aiokafka": aiokafka,
@@ -79,13 +94,17 @@ LIBRARIES: dict[Library, Callable[[str, str, str, Mapping[str, Any]], Poll]] = {
 
 
 def main(library: Library, bootstrap: str, group: str, topic: str, settings: str) -> None:
-    poll = LIBRARIES[library](bootstrap, group, topic, json.loads(settings))
     held = -1
-    while True:
-        now = poll()
+
+    def tell(now: int) -> None:
+        nonlocal held
         if now != held:
             held = now
             print(held, flush=True)
+
+    poll = LIBRARIES[library](bootstrap, group, topic, json.loads(settings), tell)
+    while True:
+        poll()
 
 
 if __name__ == "__main__":
