@@ -119,8 +119,7 @@ class Controller:
             watches.cancel()
             raise
         self._holder, self._watches = office, watches
-        for path in (*notices.WATCHED, *notices.ASKED):
-            self._look_at(path)
+        self.look_again()
 
     async def _take_over(self, office: Office) -> None:
         await topic_life.resume_deletions(office)
@@ -150,6 +149,12 @@ class Controller:
     @property
     def in_office(self) -> bool:
         return self._holder is not None
+
+    def look_again(self) -> None:
+        """Read what others have put into the store: while it was away, nobody told of it."""
+        for path in (*notices.WATCHED, *notices.ASKED):
+            self._look_at(path)
+        self.reread_configs()
 
     def _noticed(self, change: Change) -> None:
         """Something was changed in the store by others than this controller, perhaps."""

@@ -7,6 +7,7 @@ import pytest
 
 from penstock.clock import SystemClock
 from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.controller.candidacy import Candidacy
 from penstock.controller.isr_changes import IsrMember, WantedIsr
 from penstock.controller.membership import register
 from penstock.controller.topics import NewTopic
@@ -15,6 +16,7 @@ from penstock.metadata import paths
 from penstock.metadata.image import Partition
 from penstock.metadata.records import LogDirEvent, encode
 from penstock.metadata.registration import BrokerRegistration
+from penstock.metadata.store import SessionState
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import RunningController, running_controller
 from penstock.types import BrokerId, TopicPartition
@@ -387,3 +389,21 @@ def test_a_list_of_moves_stays_until_they_are_done(tree: Tree) -> None:
         assert not await running.store.exists(paths.REASSIGN_PARTITIONS)
 
     with_topic(tree, work, replicas=((1, 2),))
+
+
+def test_what_happened_while_the_store_was_away_is_looked_at_again(tree: Tree) -> None:
+    """A connection that was lost and came back tells nobody what was changed meanwhile."""
+
+    async def work(running: RunningController) -> None:
+        controller = running.controller
+        candidacy = Candidacy(running.store, controller, lambda _: None)
+        await candidacy.start()
+        controller._watches.cancel()  # as of a change that went untold
+        await running.store.delete(paths.broker(BrokerId(1)))
+        await running.settled()
+        assert state(running).leader == 1
+        candidacy._session_changed(SessionState.CONNECTED)
+        await running.settled()
+        assert state(running).leader == 2
+
+    with_topic(tree, work)
