@@ -103,7 +103,7 @@ async def read_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
 
 
 async def read_group_configs(store: MetadataStore) -> dict[str, Configs]:
-    """By the groups' names; in a path, which may not hold any letter, they are spelled otherwise."""
+    """By the groups' names, which are spelled otherwise in a path."""
     found = await read_configs(store, paths.CONFIG_GROUPS)
     return {paths.entity_of(name) or name: given for name, given in found.items()}
 
