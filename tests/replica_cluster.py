@@ -20,7 +20,7 @@ from penstock.replication.refusal import StaleState
 from penstock.replication.truncation import TruncationRule, cut_at
 from penstock.testing.files import Choice, lose_everything
 from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
-from penstock.types import BrokerId
+from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
 
 LAG_MAX_MS = 1_000
@@ -83,6 +83,17 @@ class Sent:
     value: bytes
 
 
+class WatchedLogs(FollowerLogs):
+    """What is committed is never cut: whoever may lead has it, whoever follows finds it there."""
+
+    def cut(self, where: TopicPartition, offset: int) -> None:
+        log = self._store.logs[where]
+        assert offset >= min(log.high_watermark, log.end_offset), (
+            f"cut at {offset}, below the high watermark {log.high_watermark}"
+        )
+        super().cut(where, offset)
+
+
 class ReplicaCluster:
     def __init__(self, brokers: int = 3, min_isr: int = 1, rule: TruncationRule = cut_at) -> None:
         self.config = TopicConfig(
@@ -123,7 +134,7 @@ class ReplicaCluster:
         )
         partitions = Partitions(BrokerId(number), rig.store, environment)
         partition = partitions.create(*PARTITION, TOPIC_ID, 0)
-        logs = FollowerLogs(rig.store, lambda _log, _offset: None)
+        logs = WatchedLogs(rig.store, lambda _log, _offset: None)
         node = Node(number, rig, epoch, partition, logs)
         return node
 

@@ -6,13 +6,11 @@ Here alone parts meet: each is made with just what it uses, and `Services` hands
 import asyncio
 import logging
 import os
-import random
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from uuid import uuid4
 
 import msgspec
 
@@ -31,7 +29,7 @@ from penstock.broker.group_metrics import group_metrics, places_elsewhere
 from penstock.broker.group_pages import rebalances
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
-from penstock.broker.metadata_store import metadata_store
+from penstock.broker.machine import Machine
 from penstock.broker.metrics import table as metrics_table
 from penstock.broker.open_questions import OpenQuestions
 from penstock.broker.partition_pages import replicas
@@ -39,14 +37,14 @@ from penstock.broker.peers.log_ends import LogEnds
 from penstock.broker.peers.place import Place
 from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.replication import environment
-from penstock.broker.server import Server, bind
+from penstock.broker.server import Server
 from penstock.broker.state_file import BrokerState
 from penstock.broker.supervision import supervised
 from penstock.broker.throttles import LeaderThrottle
 from penstock.broker.transaction_markers import ClusterMarkers, MarkerLogs
 from penstock.broker.transactions import Participants
 from penstock.broker.waiters import Waiters
-from penstock.clock import Clock, SystemClock
+from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.sources import Resolved
@@ -57,10 +55,7 @@ from penstock.errors import ConfigError
 from penstock.http.health import healthz, readyz
 from penstock.http.prometheus import metrics
 from penstock.http.server import serving
-from penstock.log.boot_id import kernel_boot_id
 from penstock.log.compaction.compactor import Compactor
-from penstock.log.files import DiskFiles
-from penstock.log.flush import Flusher
 from penstock.log.store import LogStore
 from penstock.log.upkeep import Upkeep
 from penstock.metadata.reader import read_image
@@ -87,23 +82,23 @@ class RunningBroker(msgspec.Struct, frozen=True):
 
 @asynccontextmanager
 async def running(
-    resolved: Resolved, directory: Path, clock: Clock | None = None
+    resolved: Resolved, directory: Path, machine: Machine | None = None
 ) -> AsyncIterator[RunningBroker]:
     """Serve for as long as the block lasts; at its end everything is on disk and released."""
-    clock = clock or SystemClock()
+    machine = machine or Machine()
+    clock, files, chance = machine.clock, machine.files, machine.chance
     config, loop = resolved.config, asyncio.get_running_loop()
     if not NATIVE:
         logger.warning("installed without a C compiler: each produced record costs a microsecond")
-    files = DiskFiles()
     log_dirs = [Path(each).absolute() for each in config.identity.directories]
     refuse_unserved(config)
-    make_directory(directory)
+    machine.make_directory(directory)
     async with AsyncExitStack() as stack:
-        sockets = {each: bind(each, config.network) for each in config.listener.endpoints()}
+        sockets = {each: machine.bind(each, config.network) for each in config.listener.endpoints()}
         for sock in sockets.values():
             stack.callback(sock.close)
         metadata = await stack.enter_async_context(
-            metadata_store(config.zookeeper, directory, files, clock)
+            machine.open_store(config.zookeeper, directory, files, clock)
         )
         await membership.prepare_tree(metadata)
         known = identity.remembered(files, log_dirs)
@@ -112,16 +107,16 @@ async def running(
             broker_id = await fresh_broker_id(config, metadata)
         static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
         cluster_id = await membership.cluster_id(
-            metadata, identity.cluster_id(known), Uuid(uuid4().bytes)
+            metadata, identity.cluster_id(known), Uuid(chance.randbytes(16))
         )
         cluster = Cluster(broker_id, static, await read_image(metadata))
 
-        logs = LogStore(files, log_dirs, cluster.topic_config, boot_id=kernel_boot_id())
+        logs = LogStore(files, log_dirs, cluster.topic_config, boot_id=machine.boot_id())
         logs.load(clock.now_ms())
         stack.callback(logs.close)
         check_directories(logs)
         identity.remember(files, [each.path for each in logs.online], broker_id, cluster_id)
-        flusher = Flusher(loop.call_soon_threadsafe)
+        flusher = machine.flusher(loop)
         stack.callback(flusher.close)
         compactor = Compactor(files, logs.logs.values, clock, config.storage)
 
@@ -199,6 +194,7 @@ async def running(
             before_cut=compactor.truncated,
             page_cache_lost=any(each.may_lack_records for each in logs.online),
             clock=clock,
+            chance=chance,
         )
         logs.on_offline = lambda log_dir, _: place.directory_failed(log_dir.path)
         background: list[asyncio.Task[None]] = []
@@ -224,14 +220,14 @@ async def running(
                 flusher=flusher,
                 fetch_sessions=FetchSessions(
                     config.network.max_incremental_fetch_session_cache_slots,
-                    lambda: random.SystemRandom().randrange(1, 2**31),
+                    lambda: chance.randrange(1, 2**31),
                 ),
                 leader_throttle=LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
                 encoded_topics={},
                 scratch=bytearray(SCRATCH_BYTES),
             )
             routes = Routes(HANDLERS)
-            server = Server(loop, tasks, routes, services, clock)
+            server = machine.server(loop, tasks, routes, services, clock)
             upkeep = Upkeep(logs, flusher, config.storage)
             stack.callback(server.close)
             background += [
@@ -306,13 +302,6 @@ def refuse_unserved(config: BrokerConfig) -> None:
             raise ConfigError(
                 f"listeners: {each.listener} speaks {each.protocol}; only PLAINTEXT is served yet"
             )
-
-
-def make_directory(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--dir {directory}: {error.strerror}") from None
 
 
 def check_directories(logs: LogStore) -> None:

@@ -70,6 +70,14 @@ class LocalBroker:
             self._configure(p for p in self._partitions if p.topic_partition.topic in changed)
         return failed
 
+    def failed(self) -> list[TopicPartition]:
+        """The replicas whose log directory has failed."""
+        return [
+            each.topic_partition
+            for each in self._partitions
+            if each.log.log_dir.failure is not None
+        ]
+
     def _take(self, change: PartitionChange) -> bool:
         """Lead or follow from now on; False if there is no log to do it with."""
         where, state = change.where, change.state

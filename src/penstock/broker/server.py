@@ -7,6 +7,7 @@ import os
 import socket
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from typing import ClassVar
 
 from penstock.broker.context import Peer, Services
 from penstock.broker.dispatch import Dispatch, Routes
@@ -52,6 +53,8 @@ def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
 
 class Server:
     """Accepts on bound sockets and owns the sessions. Belongs to the event loop."""
+
+    session: ClassVar[type[Session]] = Session
 
     def __init__(
         self,
@@ -111,7 +114,7 @@ class Server:
         dispatch = Dispatch(self._routes, self._services, self._clock, peer)
         limit = self._network.socket_request_max_bytes
         self.connections_by_ip[peer.host] += 1
-        self.sessions[Session(self._loop, sock, dispatch, self, limit)] = peer.host
+        self.sessions[self.session(self._loop, sock, dispatch, self, limit)] = peer.host
 
     def closed(self, session: Session) -> None:
         host = self.sessions.pop(session, None)
@@ -135,11 +138,14 @@ class Server:
 
     async def _run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
         try:
-            session.carry_out(await work)
-        except KafkaError as error:
-            session.refuse(error)
+            try:
+                outcome = await work
+            except KafkaError as error:
+                session.refuse(error)
+            else:
+                session.carry_out(outcome)
         except ProtocolError as error:
-            session.close(str(error))
+            session.close(str(error))  # such as a refusal that the API has no field for
         except Exception:  # the boundary around one client, as in Session.pump
             logger.exception("a request failed")
             session.close("internal error")

@@ -59,6 +59,8 @@ class Candidacy:
     def _session_changed(self, state: SessionState) -> None:
         if state is SessionState.EXPIRED:
             self._controller.resign()
+        elif state is SessionState.CONNECTED:
+            self._controller.look_again()
         self._wake.set()
 
     async def _look(self) -> None:

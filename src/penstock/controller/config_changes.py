@@ -12,7 +12,7 @@ from penstock.controller.office import Office
 from penstock.metadata import paths
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ImageDelta
-from penstock.metadata.reader import read_configs
+from penstock.metadata.reader import read_configs, read_group_configs
 from penstock.metadata.records import ConfigChange, ConfigOverrides, encode
 from penstock.metadata.store import Create, Delete, MetadataStore, Operation, Set
 
@@ -88,7 +88,7 @@ async def reread(office: Office) -> None:
         office.image,
         await read_configs(office.store, paths.CONFIG_TOPICS),
         await read_configs(office.store, paths.CONFIG_BROKERS),
-        await read_configs(office.store, paths.CONFIG_GROUPS),
+        await read_group_configs(office.store),
     )
     if delta is not None:
         await office.announce(

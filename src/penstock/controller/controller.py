@@ -19,6 +19,7 @@ from penstock.controller import (
     config_changes,
     configs,
     controlled_shutdown,
+    doubt,
     elections,
     features,
     isr_changes,
@@ -119,15 +120,17 @@ class Controller:
             watches.cancel()
             raise
         self._holder, self._watches = office, watches
-        for path in (*notices.WATCHED, *notices.ASKED):
-            self._look_at(path)
+        self.look_again()
 
     async def _take_over(self, office: Office) -> None:
         await topic_life.resume_deletions(office)
         changes = {
             each.where: each for each in await bring_online(office, office.image.topics.values())
         }
-        changes |= await write_elected(office, repairs(office, self._unclean(office)))
+        # A broker whose machine went down may have come back while nobody was in office: then its
+        # place in an ISR is still that of its former life. Whether it is, nobody can tell.
+        elected = repairs(office, self._unclean(office), suspected=office.doubtful)
+        changes |= await write_elected(office, elected)
         delta = ImageDelta(partitions={each.where: each.state for each in changes.values()})
         await office.announce(
             delta,
@@ -136,7 +139,8 @@ class Controller:
             topic_configs=office.image.topic_configs,
             broker_configs=True,
         )
-        await reassignment.progress(office, reassignment.moving(office))
+        await doubt.clear(office)
+        await reassignment.resume(office)
 
     def resign(self) -> None:
         """Decide nothing any more, until started anew."""
@@ -150,6 +154,12 @@ class Controller:
     @property
     def in_office(self) -> bool:
         return self._holder is not None
+
+    def look_again(self) -> None:
+        """Read what others have put into the store: while it was away, nobody told of it."""
+        for path in (*notices.WATCHED, *notices.ASKED):
+            self._look_at(path)
+        self.reread_configs()
 
     def _noticed(self, change: Change) -> None:
         """Something was changed in the store by others than this controller, perhaps."""
@@ -339,6 +349,7 @@ class Controller:
             outcomes = await isr_changes.alter_isrs(self._office, leader, broker_epoch, wanted)
             if await reassignment.progress(self._office, [each.where for each in wanted]):
                 await notices.moves_done(self._office)
+            await doubt.clear(self._office)
             return outcomes
 
         return await self._operations.submit(operation)

@@ -50,6 +50,7 @@ def elected(
 
     A doubtful broker, whose machine went down under it or whose log was found damaged, may lack
     what another in-sync replica has: it leads only once all of them are back, and none is better.
+    Whoever leads, doubtful ones come into the ISR again by what they have of its log.
     """
     alive = [each for each in partition.replicas if each in live]
     isr = tuple(each for each in partition.isr if each in live)
@@ -58,9 +59,9 @@ def elected(
     in_sync = [each for each in alive if each in isr]
     for broker in in_sync:
         if broker not in doubtful:
-            return Elected(broker, isr)
+            return Elected(broker, tuple(each for each in isr if each not in doubtful))
     if in_sync and len(isr) == len(partition.isr):
-        return Elected(in_sync[0], isr)
+        return Elected(in_sync[0], (in_sync[0],))
     if unclean and alive:
         return Elected(alive[0], (alive[0],), unclean=True)
     return Elected(NO_LEADER, partition.isr)

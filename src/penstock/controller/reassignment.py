@@ -5,6 +5,7 @@ on: the assignment names the target and those that will leave; the new replicas 
 the ISR; then the leaving ones drop out of it, and the assignment is the target alone.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ from penstock.metadata.image import ImageDelta, Partition, Topic
 from penstock.metadata.records import NO_LEADER, encode
 from penstock.metadata.store import Set
 from penstock.types import BrokerId, TopicPartition
+
+logger = logging.getLogger(__name__)
 
 
 class NoReassignmentInProgress(KafkaError):
@@ -117,6 +120,25 @@ async def progress(office: Office, partitions: Iterable[TopicPartition]) -> bool
     return ended
 
 
+async def resume(office: Office) -> None:
+    """Go on with the moves that an earlier controller has begun.
+
+    It may have written only who replicates, and not told the leader: brokers hear of other
+    replicas only in a new leader epoch.
+    """
+    for where in moving(office):
+        topic, partition = office.image.topics[where.topic], office.image.partition(where)
+        if partition is None or partition.partition_epoch < 0:
+            continue
+        try:
+            outcome = _led(office, where, partition, without=())
+        except EligibleLeadersNotAvailable as error:
+            logger.info("the move of %s waits: %s", where, error)
+            continue
+        await _write_state(office, topic, where, partition, outcome, ())
+    await progress(office, moving(office))
+
+
 def moving(office: Office) -> list[TopicPartition]:
     return [
         TopicPartition(topic.name, index)
@@ -146,7 +168,8 @@ def _led(
     replicas = tuple(each for each in partition.replicas if each not in without)
     isr = tuple(each for each in partition.isr if each in replicas)
     kept = replace(partition, replicas=replicas, isr=isr)
-    outcome = elected(kept, office.live(where, replicas), unclean=False)
+    live = office.live(where, replicas)
+    outcome = elected(kept, live, unclean=False, doubtful=office.doubtful)
     if outcome.leader == NO_LEADER:
         raise EligibleLeadersNotAvailable(f"no replica of {where} that stays is in sync")
     return outcome

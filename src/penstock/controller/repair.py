@@ -5,10 +5,11 @@ whoever is live now is looked at, and the partitions that would be led otherwise
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from msgspec.structs import replace
 
+from penstock.controller import doubt
 from penstock.controller.change import PartitionChange, StoppedReplicas
 from penstock.controller.election import Elected, elected
 from penstock.controller.office import Office
@@ -23,11 +24,19 @@ Unclean = Callable[[str], bool]
 """Whether the topic allows a leader that is not in sync."""
 
 
-def repairs(office: Office, unclean: Unclean) -> dict[TopicPartition, Elected]:
-    """New leaders and ISRs for the partitions that need them."""
+def repairs(
+    office: Office, unclean: Unclean, *, suspected: Collection[BrokerId] = ()
+) -> dict[TopicPartition, Elected]:
+    """New leaders and ISRs for the partitions that need them.
+
+    Suspected brokers leave every ISR that has another live member.
+    """
     outcomes, doubtful = {}, office.doubtful
     for where, partition in _decided_partitions(office):
         live = office.live(where, partition.replicas)
+        trusted = [each for each in live if each not in suspected]
+        if any(each in trusted for each in partition.isr):
+            live = trusted
         # Who came back with less than it had, while there was no controller to see it go.
         is_in_doubt = (
             partition.leader in doubtful and partition.controller_epoch < office.term.epoch
@@ -73,6 +82,7 @@ async def repair(
         stopped=stopped,
         joined=joined,
     )
+    await doubt.clear(office)
 
 
 def changes_of(image_changes: Iterable[PartitionChange]) -> ImageDelta:

@@ -44,10 +44,7 @@ async def read_image(store: MetadataStore) -> ClusterImage:
         topic_configs=await read_configs(store, paths.CONFIG_TOPICS),
         default_broker_config=broker_configs.pop(paths.DEFAULT_ENTITY, {}),
         broker_configs={BrokerId(int(name)): given for name, given in broker_configs.items()},
-        group_configs={
-            paths.entity_of(name) or name: given
-            for name, given in (await read_configs(store, paths.CONFIG_GROUPS)).items()
-        },
+        group_configs=await read_group_configs(store),
         deleting=frozenset(await _children(store, paths.DELETE_TOPICS)),
         features=features_of(single.get(paths.FEATURE)),
     )
@@ -103,6 +100,12 @@ async def read_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
         for path, node in (await store.get_many(listed)).items()
         if node.data is not None  # only a parent of others, as a user with quotas per client
     }
+
+
+async def read_group_configs(store: MetadataStore) -> dict[str, Configs]:
+    """By the groups' names, which are spelled otherwise in a path."""
+    found = await read_configs(store, paths.CONFIG_GROUPS)
+    return {paths.entity_of(name) or name: given for name, given in found.items()}
 
 
 def broker_of(broker_id: BrokerId, node: Node) -> Broker:

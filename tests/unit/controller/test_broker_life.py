@@ -4,17 +4,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 import pytest
+from msgspec import UNSET
 
 from penstock.clock import SystemClock
 from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.controller.candidacy import Candidacy
 from penstock.controller.isr_changes import IsrMember, WantedIsr
 from penstock.controller.membership import register
 from penstock.controller.topics import NewTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import Partition
-from penstock.metadata.records import LogDirEvent, encode
+from penstock.metadata.records import LogDirEvent, decode, encode
 from penstock.metadata.registration import BrokerRegistration
+from penstock.metadata.store import SessionState
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import RunningController, running_controller
 from penstock.types import BrokerId, TopicPartition
@@ -171,8 +174,8 @@ def test_a_leader_that_lost_records_while_nobody_watched_does_not_stay(tree: Tre
             return state(running).leader
 
     assert asyncio.run(next_start(())) == 1
-    assert asyncio.run(next_start((0, 1, 2))) == 1
     assert asyncio.run(next_start((1,))) == 2
+    assert asyncio.run(next_start((0, 1, 2))) == 2
 
 
 def test_after_a_power_cut_of_all_somebody_leads_once_all_are_back(tree: Tree) -> None:
@@ -387,3 +390,83 @@ def test_a_list_of_moves_stays_until_they_are_done(tree: Tree) -> None:
         assert not await running.store.exists(paths.REASSIGN_PARTITIONS)
 
     with_topic(tree, work, replicas=((1, 2),))
+
+
+@pytest.mark.parametrize("page_cache_lost", [True, False])
+def test_who_lost_its_page_cache_while_nobody_was_in_office_leaves(
+    tree: Tree, page_cache_lost: bool
+) -> None:
+    """A new controller cannot know whether its place in the ISR is that of its former life."""
+
+    async def work(running: RunningController) -> None:
+        assert (state(running).leader, state(running).isr) == (1, (1, 2, 0))
+        running.controller.resign()
+        await running.store.delete(paths.CONTROLLER)
+        await running.store.delete(paths.broker(BrokerId(1)))
+        await come(running, 1, page_cache_lost=page_cache_lost)
+        await running.controller.start()
+        expected = (2, (2, 0)) if page_cache_lost else (1, (1, 2, 0))
+        assert (state(running).leader, state(running).isr) == expected
+
+    async def come(running: RunningController, broker: int, *, page_cache_lost: bool) -> None:
+        address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9092 + broker)
+        registration = BrokerRegistration.of([address], 0, page_cache_lost=page_cache_lost)
+        await register(running.store, BrokerId(broker), registration)
+
+    with_topic(tree, work)
+
+
+def test_who_has_left_every_isr_is_trusted_again(tree: Tree) -> None:
+    """Else nobody could take over where two machines had once lost power, and the third does."""
+
+    async def work(running: RunningController) -> None:
+        for broker in (1, 2):
+            await die(running, broker)
+            await come(running, broker, page_cache_lost=True)
+            node = await running.store.get(paths.broker(BrokerId(broker)))
+            assert decode(BrokerRegistration, node).page_cache_lost is UNSET
+            members = (*state(running).isr, broker)
+            await running.controller.alter_isrs(BrokerId(0), -1, [wanted(state(running), members)])
+        assert set(state(running).isr) == {0, 1, 2}
+        running.controller.resign()
+        await running.store.delete(paths.CONTROLLER)
+        await running.controller.start()
+        assert set(state(running).isr) == {0, 1, 2}
+        assert state(running).leader == 0
+
+    with_topic(tree, work, replicas=((0, 1, 2),))
+
+
+def test_who_may_lack_records_stays_in_doubt_until_a_better_one_is_back(tree: Tree) -> None:
+    async def is_trusted(running: RunningController) -> bool:
+        node = await running.store.get(paths.broker(BrokerId(1)))
+        return decode(BrokerRegistration, node).page_cache_lost is UNSET
+
+    async def work(running: RunningController) -> None:
+        await die(running, 1, 2)
+        await come(running, 1, page_cache_lost=True)
+        assert (state(running).leader, state(running).isr) == (-1, (1, 2))
+        assert not await is_trusted(running)
+        await come(running, 2)
+        assert (state(running).leader, state(running).isr) == (2, (2,))
+        assert await is_trusted(running)
+
+    with_topic(tree, work, replicas=((1, 2),))
+
+
+def test_what_happened_while_the_store_was_away_is_looked_at_again(tree: Tree) -> None:
+    """A connection that was lost and came back tells nobody what was changed meanwhile."""
+
+    async def work(running: RunningController) -> None:
+        controller = running.controller
+        candidacy = Candidacy(running.store, controller, lambda _: None)
+        await candidacy.start()
+        controller._watches.cancel()  # as of a change that went untold
+        await running.store.delete(paths.broker(BrokerId(1)))
+        await running.settled()
+        assert state(running).leader == 1
+        candidacy._session_changed(SessionState.CONNECTED)
+        await running.settled()
+        assert state(running).leader == 2
+
+    with_topic(tree, work)

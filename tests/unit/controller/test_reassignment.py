@@ -2,13 +2,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from penstock.clock import SystemClock
 from penstock.controller.elections import ElectionType
 from penstock.controller.isr_changes import IsrMember, WantedIsr
 from penstock.controller.topics import NewTopic
 from penstock.errors import ErrorCode, KafkaError
-from penstock.metadata.records import TopicAssignment, decode
+from penstock.metadata.records import TopicAssignment, decode, encode
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import RunningController, running_controller
 from penstock.types import BrokerId, TopicPartition
@@ -205,3 +206,36 @@ def test_an_unclean_election_takes_whoever_is_there(tree: Tree) -> None:
     with_topic(tree, (2, 1), nothing)
     with_topic(tree, (2, 1), shrink, brokers=(0, 2))
     with_topic(tree, (2, 1), force, brokers=(0, 1))
+
+
+def test_a_move_that_was_only_half_begun_is_told_in_a_new_epoch(tree: Tree) -> None:
+    """The last controller wrote who replicates, and no more: brokers pass over a leader epoch
+    that they know, so the leader would never let the new replica in.
+    """
+
+    async def work(running: RunningController) -> None:
+        controller = running.controller
+        before = controller.image.partition(FIRST)
+        assert before is not None
+        path = "/brokers/topics/t"
+        stored = decode(TopicAssignment, await running.store.get(path))
+        begun = replace(
+            stored,
+            partitions={**stored.partitions, 0: (2, 0, 1)},
+            adding_replicas={0: (2,)},
+            removing_replicas={0: (1,)},
+        )
+        await running.store.set(path, encode(begun))
+        controller.resign()
+        await running.store.delete("/controller")
+        await controller.start()
+        after = controller.image.partition(FIRST)
+        assert after is not None
+        assert (after.replicas, after.adding_replicas) == ((2, 0, 1), (2,))
+        assert after.leader_epoch > before.leader_epoch
+        await controller.alter_isrs(BrokerId(0), -1, [in_sync(running, FIRST, (0, 1, 2))])
+        moved = controller.image.partition(FIRST)
+        assert moved is not None
+        assert (moved.replicas, moved.adding_replicas) == ((2, 0), ())
+
+    with_topic(tree, (0, 1), work)

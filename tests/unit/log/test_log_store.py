@@ -5,7 +5,7 @@ import pytest
 
 from penstock.errors import ConfigError, ErrorCode
 from penstock.log.files import DirectoryLocked, DiskFiles
-from penstock.log.log_dir import LogDirOffline
+from penstock.log.log_dir import HIGH_WATERMARKS, LogDirOffline
 from penstock.log.store import LogDirNotFound, LogStore, PartitionOffline
 from penstock.testing.logs import PARTITION, ROOT, TOPIC_ID, LogRig, batch_of
 from penstock.types import TopicPartition
@@ -279,3 +279,30 @@ def test_a_cut_reaches_the_copy_in_another_directory() -> None:
     assert (rig.log.end_offset, future.end_offset) == (1, 1)
     rig.store.truncate_fully(PARTITION, 7, 0)
     assert (rig.log.end_offset, future.end_offset) == (7, 7)
+
+
+def test_a_cut_is_not_undone_by_a_loss_of_power() -> None:
+    """Else what a deposed leader wrote would lie below the high watermark again, where readers of
+    this replica would take it for committed.
+    """
+    rig = LogRig()
+    for value in (b"a", b"never committed"):
+        rig.append(batch_of(value), leader_epoch=1)
+    rig.flush()
+    rig.store.truncate({PARTITION: 1})
+    rig.append(batch_of(b"committed"), leader_epoch=2)
+    rig.log.set_high_watermark(2)
+    rig.store.checkpoint(rig.store.online[0], HIGH_WATERMARKS)
+    rig.boot_id = "boot-2"
+    rig.crash()
+    assert rig.read_all() == [(0, b"a")]
+    assert rig.log.high_watermark == 1
+
+
+def test_a_process_that_dies_takes_no_high_watermark_along() -> None:
+    rig = LogRig()
+    rig.append(batch_of(b"a"))
+    rig.log.set_high_watermark(1)
+    rig.store.checkpoint(rig.store.online[0], HIGH_WATERMARKS)
+    rig.crash(lambda _kind, count: count)
+    assert rig.log.high_watermark == 1

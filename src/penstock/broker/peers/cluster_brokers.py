@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Mapping
 
-from penstock.broker.local import LocalBroker
 from penstock.broker.peers.channel import Channel
 from penstock.broker.peers.connection import PeerConnection
+from penstock.broker.peers.orders import Orders
 from penstock.broker.supervision import supervised
 from penstock.client.address import Address
 from penstock.controller.change import StateChange
@@ -27,7 +27,7 @@ class ClusterBrokers:
     def __init__(
         self,
         broker_id: BrokerId,
-        local: LocalBroker,
+        own: Orders,
         tasks: asyncio.TaskGroup,
         *,
         listener: str,
@@ -35,7 +35,7 @@ class ClusterBrokers:
         heard: set[Address],
         timeout_ms: int,
     ) -> None:
-        self._broker_id, self._local, self._tasks = broker_id, local, tasks
+        self._broker_id, self._own, self._tasks = broker_id, own, tasks
         self._listener, self._source, self._heard = listener, source, heard
         self._timeout_ms = timeout_ms
         self._channels: dict[tuple[BrokerId, int], tuple[Channel, asyncio.Task[None]]] = {}
@@ -53,7 +53,7 @@ class ClusterBrokers:
                 wanted = orders(change, broker, self._listener)
                 if wanted:
                     self._channel(broker).send(wanted)
-        failed = await self._local.apply(change)
+        failed = await self._own.carry_out(change)
         if failed:
             self.controller.replicas_failed(self._broker_id, failed)
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from penstock.metadata import paths
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
-from penstock.metadata.reader import read_configs
+from penstock.metadata.reader import read_configs, read_group_configs
 from penstock.metadata.records import ConfigOverrides, decode
 from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import MetadataStore
@@ -55,7 +55,7 @@ class ConfigWatch:
     async def _read(self) -> ImageDelta | None:
         topics = await read_configs(self._store, paths.CONFIG_TOPICS)
         brokers = await read_configs(self._store, paths.CONFIG_BROKERS)
-        groups = await read_configs(self._store, paths.CONFIG_GROUPS)
+        groups = await read_group_configs(self._store)
         return changed_configs(self._image(), topics, brokers, groups)
 
     async def topics(self, names: Iterable[str]) -> Mapping[str, Configs]:

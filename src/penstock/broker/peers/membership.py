@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from penstock.controller import membership
 from penstock.metadata import paths
+from penstock.metadata.records import decode
 from penstock.metadata.refusal import StoreError
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import MetadataStore, SessionState
@@ -17,7 +18,9 @@ RETRY_S = 0.2
 
 
 class Membership:
-    """Keeps the registration. `registered` hears the epoch of each one."""
+    """Keeps the registration. `registered` hears the epoch of each one, `seen` what it says when
+    it is looked at: the controller may have altered it.
+    """
 
     def __init__(
         self,
@@ -25,10 +28,11 @@ class Membership:
         broker: BrokerId,
         registration: Callable[[], BrokerRegistration],
         registered: Callable[[int], object],
+        seen: Callable[[BrokerRegistration], object],
         patience_s: float,
     ) -> None:
         self._store, self._broker, self._registration = store, broker, registration
-        self._registered, self._patience_s = registered, patience_s
+        self._registered, self._seen, self._patience_s = registered, seen, patience_s
         self._wake = asyncio.Event()
         self.epoch = -1
 
@@ -60,6 +64,8 @@ class Membership:
                         await self.join()
                     elif node.created_zxid != self.epoch:  # it was in doubt, and is ours
                         self._take(node.created_zxid)
+                    else:
+                        self._seen(decode(BrokerRegistration, node))
                 except (StoreError, membership.BrokerIdInUse) as error:
                     logger.debug("broker %s is not registered: %s", self._broker, error)
                     await asyncio.sleep(RETRY_S)

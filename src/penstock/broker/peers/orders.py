@@ -1,7 +1,8 @@
 """Carrying out what the controller of the cluster says. Its requests come one after the other."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
@@ -9,6 +10,7 @@ from penstock.broker.cluster import Cluster
 from penstock.broker.local import LocalBroker
 from penstock.broker.peers import received
 from penstock.controller.change import PartitionChange, StateChange
+from penstock.controller.term import NotController
 from penstock.errors import ErrorCode
 from penstock.metadata.image import Configs, ImageDelta
 from penstock.replication.partitions import Partitions
@@ -24,6 +26,10 @@ ReadConfigs = Callable[[Iterable[str]], Awaitable[Mapping[str, Configs]]]
 class Orders:
     """One at a time, whoever says them: an old controller's last words and a new one's first must
     not mix.
+
+    Before this broker is registered they wait. They may be meant for its former life, whose
+    registration lasts until its session ends: a machine that lost power would lead with what is
+    left of its logs, and the others would cut theirs.
     """
 
     def __init__(
@@ -37,16 +43,30 @@ class Orders:
         self._broker_id, self._cluster = broker_id, cluster
         self._partitions, self._local, self._read_configs = partitions, local, read_configs
         self._turn = asyncio.Lock()
-        self.broker_epoch = received.UNKNOWN_EPOCH
-        """Of this broker's registration."""
+        self._is_registered = asyncio.Event()
+        self._broker_epoch = received.UNKNOWN_EPOCH
+
+    def registered(self, broker_epoch: int) -> None:
+        """Take the epoch of this broker's newest registration."""
+        self._broker_epoch = broker_epoch
+        self._is_registered.set()
+
+    @asynccontextmanager
+    async def _checked(
+        self, request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+    ) -> AsyncIterator[None]:
+        """The request's turn, unless it comes from another time."""
+        await self._is_registered.wait()
+        async with self._turn:
+            received.check_epochs(request, self._cluster.image, self._broker_epoch)
+            yield
 
     async def lead_and_follow(
         self, request: LeaderAndIsrRequest
     ) -> dict[Uuid, dict[int, ErrorCode]]:
         """How each replica took it: by its topic's id and its index."""
-        async with self._turn:
+        async with self._checked(request):
             image = self._cluster.image
-            received.check_epochs(request, image, self.broker_epoch)
             changes = received.replicas_of(request)
             outdated = {each.where for each in changes if self._is_outdated(each)}
             news = tuple(each for each in changes if each.where not in outdated)
@@ -80,14 +100,12 @@ class Orders:
         return known is not None and known.log.log_dir.failure is not None
 
     async def update_metadata(self, request: UpdateMetadataRequest) -> None:
-        async with self._turn:
-            received.check_epochs(request, self._cluster.image, self.broker_epoch)
+        async with self._checked(request):
             await self._local.apply(received.metadata_change(request, self._cluster.image))
 
     async def stop_replicas(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:
-        async with self._turn:
+        async with self._checked(request):
             image = self._cluster.image
-            received.check_epochs(request, image, self.broker_epoch)
             stopped = received.stopped_by(request, self._broker_id)
             outdated = {
                 each.where
@@ -107,6 +125,20 @@ class Orders:
             else ErrorCode.NONE
             for each in stopped
         }
+
+    async def carry_out(self, change: StateChange) -> list[TopicPartition]:
+        """What the controller in this process says, refused like any other's once it was outrun.
+
+        The replicas come back whose log directory has failed.
+        """
+        async with self._turn:
+            known = self._cluster.image.controller_epoch
+            if change.image.controller_epoch < known:
+                raise NotController(f"the controller of epoch {known} has been heard of")
+            failed = await self._local.apply(change)
+            if self._broker_id in change.joined:  # asked of all that it has, as others are
+                failed += self._local.failed()
+            return failed
 
     async def heard(self, delta: ImageDelta, changed: StateChange | None = None) -> None:
         """What this broker has read in the store by itself: settings, and who is controller."""

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.local import LocalBroker
@@ -71,11 +72,14 @@ class Place:
         before_cut: Callable[[PartitionLog, int], object],
         page_cache_lost: bool,
         clock: Clock,
+        chance: Random,
     ) -> None:
         config = cluster.config
         self._broker_id, self._store, self._cluster = broker_id, store, cluster
         self._partitions, self._tasks, self._clock = partitions, tasks, clock
         self._is_alone = config.zookeeper.zookeeper_connect is None
+        self._is_closed = False
+        self._may_lack_records = page_cache_lost
         self._listener = config.listener.inter_broker()
         self._source = source_of(config.listener)
         self._heard: set[Address] = set()
@@ -92,9 +96,10 @@ class Place:
                 addresses,
                 clock.now_ms(),
                 config.identity.broker_rack,
-                page_cache_lost=page_cache_lost,
+                page_cache_lost=self._may_lack_records,
             ),
             self._registered,
+            self._seen,
             # A former process of this broker may still have its session.
             patience_s=2 * config.zookeeper.zookeeper_session_timeout_ms / 1000,
         )
@@ -102,9 +107,11 @@ class Place:
             broker_id, cluster, FollowerLogs(partitions.store, before_cut), epoch, clock
         )
         local = make_local(self._fetchers, self._alive)
+        self._configs = ConfigWatch(store, lambda: cluster.image, self._configs_changed)
+        self.orders = Orders(broker_id, cluster, partitions, local, self._configs.topics)
         self._brokers = ClusterBrokers(
             broker_id,
-            local,
+            self.orders,
             tasks,
             listener=self._listener,
             source=self._source,
@@ -118,13 +125,12 @@ class Place:
             config=config.controller,
             static=cluster.static,
             clock=clock,
+            chance=chance,
         )
         self._brokers.controller = self.controller
         self._candidacy = Candidacy(store, self.controller, self._heard_controller)
         self.link = self._link(epoch)
-        self._configs = ConfigWatch(store, lambda: cluster.image, self._configs_changed)
         self._features = FeatureWatch(store, self._heard_features)
-        self.orders = Orders(broker_id, cluster, partitions, local, self._configs.topics)
         self._proposals = IsrProposals(broker_id, self._link(epoch), epoch, self._settled)
         self._watch = ControllerWatch(
             broker_id,
@@ -192,13 +198,17 @@ class Place:
 
     def close(self) -> None:
         """Speak to nobody any more."""
+        self._is_closed = True
         self._brokers.resign()
         self.marker_posts.close()
         self.participation_posts.close()
 
     def directory_failed(self, path: Path) -> None:
-        """Tell the controller, which asks then which replicas are gone with it."""
-        if not self._is_alone:
+        """Tell the controller, which asks then which replicas are gone with it.
+
+        Not if this broker leaves: everything of it is gone then.
+        """
+        if not self._is_alone and not self._is_closed:
             self._tasks.create_task(self._tell_failure(path))
 
     async def _tell_failure(self, path: Path) -> None:
@@ -231,7 +241,11 @@ class Place:
         self.participation_posts.only(brokers)
 
     def _registered(self, epoch: int) -> None:
-        self.orders.broker_epoch = epoch
+        self.orders.registered(epoch)
+
+    def _seen(self, registration: BrokerRegistration) -> None:
+        """Once the controller trusts this broker, losing its session costs it no trust."""
+        self._may_lack_records &= registration.page_cache_lost is True
 
     def _heard_controller(self, controller: BrokerId) -> None:
         self._cluster.image = self._cluster.image.apply(ImageDelta(controller=controller))

@@ -1,0 +1,56 @@
+"""The machine under a broker: its disk, its network, its clock, and chance.
+
+The composition root takes all of these from here, so that a simulation can hand in a machine of
+its own and run the broker whole: what it decides depends on nothing else.
+"""
+
+import asyncio
+import random
+import socket
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TypeAlias
+
+from msgspec import Struct, field
+
+from penstock.broker.metadata_store import metadata_store
+from penstock.broker.server import Server, bind
+from penstock.clock import Clock, SystemClock
+from penstock.config.listener import Endpoint
+from penstock.config.network import NetworkConfig
+from penstock.config.zookeeper import ZookeeperConfig
+from penstock.errors import ConfigError
+from penstock.log.boot_id import kernel_boot_id
+from penstock.log.files import DiskFiles, Files
+from penstock.log.flush import Flusher
+from penstock.metadata.store import MetadataStore
+
+OpenStore: TypeAlias = Callable[
+    [ZookeeperConfig, Path, Files, Clock], AbstractAsyncContextManager[MetadataStore]
+]
+
+
+def make_directory(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--dir {directory}: {error.strerror}") from None
+
+
+def threaded_flusher(loop: asyncio.AbstractEventLoop) -> Flusher:
+    return Flusher(loop.call_soon_threadsafe)
+
+
+class Machine(Struct, frozen=True):
+    """The defaults are those of the machine that this process runs on."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    files: Files = field(default_factory=DiskFiles)
+    boot_id: Callable[[], str] = kernel_boot_id
+    chance: random.Random = field(default_factory=random.SystemRandom)
+    make_directory: Callable[[Path], None] = make_directory
+    bind: Callable[[Endpoint, NetworkConfig], socket.socket] = bind
+    server: type[Server] = Server
+    flusher: Callable[[asyncio.AbstractEventLoop], Flusher] = threaded_flusher
+    open_store: OpenStore = metadata_store

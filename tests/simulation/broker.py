@@ -1,0 +1,256 @@
+"""A broker in the simulation: the whole of `broker.app`, on a machine that can fail."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, cast
+
+from penstock.broker.app import RunningBroker, running
+from penstock.broker.machine import Machine
+from penstock.broker.server import Server
+from penstock.broker.session import Session
+from penstock.clock import Clock
+from penstock.config.listener import Endpoint
+from penstock.config.network import NetworkConfig
+from penstock.config.sources import resolve
+from penstock.config.zookeeper import ZookeeperConfig
+from penstock.errors import StorageError
+from penstock.log.files import Files
+from penstock.log.flush import Flushable, Flusher
+from penstock.log.lookup import LogSlice
+from penstock.metadata.store import MetadataStore
+from penstock.testing.files import Choice, FakeFiles
+from simulation.loop import PROCESS, Process, SimulatedLoop
+from simulation.network import Network
+from simulation.zookeeper import SimulatedStore, ZooKeeper
+
+PORT = 9092
+ROOT = Path("/data")
+DIRECTORIES = ("/data/d0", "/data/d1")
+
+
+class SimulatedClock:
+    """The loop's time, for everybody."""
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        self._loop = loop
+
+    def now_ms(self) -> int:
+        return 1_700_000_000_000 + int(self._loop.time() * 1000)
+
+    def monotonic_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+
+class Disk(FakeFiles):
+    """What one process sees of its machine's disk: nothing more once the process is dead."""
+
+    def __init__(self, process: Process, before: "Disk | None" = None) -> None:
+        super().__init__()
+        self._process = process
+        self.failed: set[str] = set()
+        if before is not None:
+            self._root = before._root
+
+    def operate(self, operation: str, path: Path) -> None:
+        if not self._process.is_alive:
+            raise StorageError(f"{path}: this process is dead")
+        if any(str(path).startswith(each) for each in self.failed):
+            raise StorageError(f"{path}: Input/output error")
+        super().operate(operation, path)
+
+    def crash(self, choose: Choice) -> None:  # type: ignore[override]
+        super().crash(choose)
+
+    def sync(self) -> None:
+        """What a machine has time for when it is shut down."""
+        for path in list(self.walk(ROOT)):
+            self._file(path).sync()
+            for parent in path.parents:
+                self._directory(parent).sync()
+
+
+class LoopFlusher(Flusher):
+    """Flushes on the loop, a moment later; a disk takes its time."""
+
+    def __init__(self, loop: SimulatedLoop, chance: Random) -> None:
+        self._loop, self._chance = loop, chance
+        self._running: set[Flushable] = set()
+        self._waiting: dict[Flushable, list[Future[int]]] = {}
+        self._deliver = lambda call: call()
+        self._threads = cast("Any", self)
+
+    def submit(self, work: Callable[[], None]) -> Future[None]:
+        future: Future[None] = Future()
+
+        def done() -> None:
+            try:
+                work()
+            except StorageError as error:
+                future.set_exception(error)
+            else:
+                future.set_result(None)
+
+        self._loop.call_later(self._chance.uniform(0.001, 0.02), done)
+        return future
+
+    def shutdown(self) -> None: ...
+
+
+class SimulatedSession(Session):
+    """Slices of files in memory are sent as bytes: there is nothing that sendfile could read."""
+
+    def _send_some(self) -> bool:
+        first = self._out[0]
+        if isinstance(first, LogSlice):
+            self._out[0] = memoryview(first.read())
+        return super()._send_some()
+
+
+class SimulatedServer(Server):
+    """The server with such sessions."""
+
+    session: ClassVar[type[Session]] = SimulatedSession
+
+
+class SimulatedBroker:
+    """A broker number with its machine: started, killed and started again."""
+
+    def __init__(
+        self,
+        number: int,
+        network: Network,
+        zookeeper: ZooKeeper,
+        settings: Mapping[str, str],
+    ) -> None:
+        self.number, self.host = number, f"broker-{number}"
+        self._network, self._zookeeper, self._settings = network, zookeeper, settings
+        self.loop, self.chance = network.loop, network.chance
+        self.process = Process(self.host)
+        self.disk = Disk(self.process)
+        self.disk.make_dir(ROOT)
+        self.disk.sync_dir(ROOT.parent)
+        self.boots = 1
+        self.lives = 0
+        self.running: RunningBroker | None = None
+        self.store: SimulatedStore | None = None
+        self._stop: asyncio.Event | None = None
+        self._session = 0
+        self._main: asyncio.Task[None] | None = None
+        self.error: BaseException | None = None
+
+    @property
+    def is_up(self) -> bool:
+        return self._main is not None and self.process.is_alive
+
+    def start(self, tasks: asyncio.TaskGroup) -> None:
+        assert not self.is_up
+        self.lives += 1
+        self.process = Process(self.host)
+        self.disk = Disk(self.process, self.disk)
+        self._main = tasks.create_task(self._serve(), context=self.process.context.copy())
+
+    def machine(self) -> Machine:
+        return Machine(
+            clock=SimulatedClock(self.loop),
+            files=self.disk,
+            boot_id=lambda: f"boot-{self.boots}",
+            chance=Random(self.chance.random()),
+            make_directory=lambda _: None,
+            bind=self._bind,
+            server=SimulatedServer,
+            flusher=lambda _: LoopFlusher(self.loop, self.chance),
+            open_store=self._open_store,
+        )
+
+    def _bind(self, endpoint: Endpoint, _: NetworkConfig) -> Any:
+        return self._network.bind(endpoint.host, endpoint.port)
+
+    @asynccontextmanager
+    async def _open_store(
+        self, _: ZookeeperConfig, __: Path, ___: Files, ____: Clock
+    ) -> AsyncIterator[MetadataStore]:
+        store = SimulatedStore(self._zookeeper)
+        await store.connected()
+        if self._session:  # as by `zookeeper-session.json`
+            self._zookeeper.end(self._session)
+        self.store = store
+        async with asyncio.TaskGroup() as tasks:
+            keeping = tasks.create_task(store.run())
+            try:
+                yield store
+            finally:
+                await store.close()
+                keeping.cancel()
+
+    async def _serve(self) -> None:
+        process = PROCESS.get()
+        resolved = resolve(
+            defaults={
+                "listeners": f"PLAINTEXT://{self.host}:{PORT}",
+                "log.dirs": ",".join(DIRECTORIES),
+                "broker.id": str(self.number),
+                "zookeeper.connect": "zookeeper:2181",
+                "penstock.http.listen": "",
+                **self._settings,
+            },
+            strict=True,
+        )
+        self._stop = asyncio.Event()
+        self.disk.failed.clear()
+        try:
+            async with running(resolved, ROOT, self.machine()) as broker:
+                self.running = broker
+                await self._stop.wait()
+        except BaseException as error:  # noqa: BLE001  for the world to judge
+            if process.is_alive and not isinstance(error, asyncio.CancelledError):
+                self.error = error
+        finally:
+            if process is self.process:
+                self.running = None
+                self._network.process_died(process, told=True)
+                process.is_alive = False
+
+    async def stop(self) -> None:
+        """In order: what it leads is given away first."""
+        if self._stop is not None and self._main is not None and self.is_up:
+            self._stop.set()
+            await asyncio.wait([self._main])
+
+    def kill(self) -> None:
+        """The process dies; the machine goes on, and so does what it has in memory of the disk."""
+        self._die(told=True)
+
+    def lose_power(self, choose: Choice) -> None:
+        """The machine dies: what was not synced is gone but for what `choose` says."""
+        self._die(told=False)
+        self._network.down.add(self.host)
+        self.disk.crash(choose)
+        self.boots += 1
+
+    def _die(self, *, told: bool) -> None:
+        process, main = self.process, self._main
+        assert main is not None
+        process.is_alive = False
+        self._network.process_died(process, told=told)
+        if self.store is not None:
+            self._zookeeper.clients.pop(self.store.session_id, None)
+            self._session = self.store.session_id
+        self.running = None
+        if process.is_paused:
+            self.loop.resume(process)
+        main.cancel()  # its tasks end, and can touch nothing any more
+
+    def forget_session(self) -> None:
+        """Its next process does not know the session of the last, and waits until it ends."""
+        self._session = 0
+
+    def pause(self) -> None:
+        self.process.is_paused = True
+
+    def resume(self) -> None:
+        if self.process.is_paused:
+            self.loop.resume(self.process)

@@ -1,0 +1,254 @@
+"""Producers and readers, which speak the protocol over the simulated network."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import TypeVar
+
+from penstock.client.address import Address
+from penstock.client.connection import Connection, connect
+from penstock.errors import ErrorCode, KafkaError, ProtocolError
+from penstock.record.batch import batches
+from penstock.record.record import records
+from penstock.testing.logs import batch_of
+from penstock.types import TopicPartition, Uuid
+from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from penstock.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from penstock.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from penstock.wire.schema import Message
+from simulation.broker import PORT
+from simulation.history import DECOMPRESSED, History, Shard
+
+R = TypeVar("R", bound=Message)
+TIMEOUT_MS = 1_500
+PATIENCE = 200
+"""Attempts; more than are made while any fault lasts."""
+LOST = (KafkaError, ProtocolError, OSError)
+
+
+class Link:
+    """Connections of one client, by address."""
+
+    def __init__(self, name: str, brokers: int, chance: Random) -> None:
+        self._name, self._brokers, self.chance = name, brokers, chance
+        self._connections: dict[Address, Connection] = {}
+
+    async def call(self, address: Address, request: Message, answer: type[R]) -> R:
+        known = self._connections.get(address)
+        if known is None or not known.is_open:
+            known = await connect(address, client_id=self._name, timeout_ms=TIMEOUT_MS)
+            self._connections[address] = known
+        return await known.call(request, answer, timeout_ms=TIMEOUT_MS)
+
+    async def anyone(self, request: Message, answer: type[R]) -> R:
+        host = f"broker-{self.chance.randrange(self._brokers)}"
+        return await self.call(Address(host, PORT), request, answer)
+
+    async def leader(self, where: TopicPartition) -> tuple[Address, Uuid] | None:
+        """Whom some broker takes for the leader."""
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=where.topic)], allow_auto_topic_creation=False
+        )
+        answer = await self.anyone(request, MetadataResponse)
+        addresses = {each.node_id: Address(each.host, each.port) for each in answer.brokers}
+        for topic in answer.topics:
+            for part in topic.partitions:
+                if part.partition_index == where.partition and part.leader_id in addresses:
+                    return addresses[part.leader_id], topic.topic_id
+        return None
+
+    def close(self) -> None:
+        for each in self._connections.values():
+            each.abort()
+
+
+@dataclass
+class Sequence:
+    """An idempotent producer's place in one partition."""
+
+    next: int = 0
+    refused: int = 0
+    """How often in a row as out of order."""
+
+
+@dataclass
+class Producer:
+    """One record at a time. Idempotent ones repeat it until it is acknowledged."""
+
+    name: str
+    link: Link
+    history: History
+    partitions: list[TopicPartition]
+    acks: int
+    idempotent: bool
+    promised: bool = True
+    """Whether what is acknowledged must stay: the topic needs two replicas."""
+    producer_id: int = -1
+    count: int = 0
+    sequences: dict[TopicPartition, Sequence] = field(default_factory=dict)
+    leaders: dict[TopicPartition, tuple[Address, Uuid]] = field(default_factory=dict)
+
+    async def run(self, is_over: Callable[[], bool]) -> None:
+        chance = self.link.chance
+        while not is_over():
+            where = chance.choice(self.partitions)
+            self.count += 1
+            value = f"{self.name}.{self.count}".encode()
+            done = False
+            while not done and not is_over():
+                done = await self._tried(where, value) or not self.idempotent
+                await asyncio.sleep(chance.uniform(0.005, 0.1))
+
+    async def _tried(self, where: TopicPartition, value: bytes) -> bool:
+        try:
+            if self.idempotent and self.producer_id < 0:
+                await self._begin()
+            if where not in self.leaders:
+                found = await self.link.leader(where)
+                if found is None:
+                    return False
+                self.leaders[where] = found
+            return await self._sent(where, value)
+        except LOST:
+            self.leaders.pop(where, None)
+            return False
+
+    async def _begin(self) -> None:
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
+        answer = await self.link.anyone(request, InitProducerIdResponse)
+        if not answer.error_code:
+            self.producer_id = answer.producer_id
+            self.sequences.clear()
+
+    async def _sent(self, where: TopicPartition, value: bytes) -> bool:
+        if self.idempotent and self.producer_id < 0:
+            return False
+        address, topic_id = self.leaders[where]
+        sequence = self.sequences.setdefault(where, Sequence())
+        batch = batch_of(
+            value,
+            producer_id=self.producer_id,
+            sequence=sequence.next if self.idempotent else -1,
+        )
+        request = ProduceRequest(
+            acks=self.acks,
+            timeout_ms=TIMEOUT_MS,
+            topic_data=[
+                TopicProduceData(
+                    name=where.topic,
+                    topic_id=topic_id,
+                    partition_data=[PartitionProduceData(index=where.partition, records=batch)],
+                )
+            ],
+        )
+        answer = await self.link.call(address, request, ProduceResponse)
+        told = answer.responses[0].partition_responses[0]
+        if told.error_code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
+            sequence.next += 1
+            sequence.refused = 0
+            if self.acks == -1 and self.promised and not told.error_code and told.base_offset >= 0:
+                self.history.note(f"acked {value.decode()} of {where} at {told.base_offset}")
+                self.history.acked(Shard(topic_id, where), told.base_offset, value)
+            return True
+        if told.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            # Said by a leader that was deposed and does not know it, and only for so long.
+            sequence.refused += 1
+            if sequence.refused > PATIENCE:
+                self.history.broken(
+                    f"{where} does not know the record before {value!r}, which was acknowledged"
+                )
+        self.history.count(f"produce refused: {ErrorCode(told.error_code).name}")
+        self.leaders.pop(where, None)
+        return False
+
+
+@dataclass
+class Reader:
+    """Reads a partition from its leader on and on, and asks now and then where it ends."""
+
+    name: str
+    link: Link
+    history: History
+    where: TopicPartition
+    offset: int = 0
+
+    async def run(self, is_over: Callable[[], bool]) -> None:
+        chance = self.link.chance
+        while not is_over():
+            try:
+                found = await self.link.leader(self.where)
+                while found is not None and not is_over():
+                    work: Callable[..., Awaitable[bool]] = (
+                        self._latest if chance.random() < 0.1 else self._fetched
+                    )
+                    if not await work(*found):
+                        break
+                    await asyncio.sleep(chance.uniform(0.01, 0.2))
+            except LOST:
+                self.history.count("reads lost")
+            await asyncio.sleep(chance.uniform(0.01, 0.2))
+
+    async def _fetched(self, address: Address, topic_id: Uuid) -> bool:
+        part = FetchPartition(
+            partition=self.where.partition, fetch_offset=self.offset, partition_max_bytes=4096
+        )
+        request = FetchRequest(
+            max_wait_ms=100,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            topics=[FetchTopic(topic=self.where.topic, topic_id=topic_id, partitions=[part])],
+        )
+        answer = await self.link.call(address, request, FetchResponse)
+        told = answer.responses[0].partitions[0] if answer.responses else None
+        if told is None or told.error_code:
+            if told is not None and told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                self.history.count("reader out of range")
+                self.offset = 0
+            return False
+        assert isinstance(told.records, bytes | bytearray | memoryview | None)
+        data = bytes(told.records or b"")
+        shard = Shard(topic_id, self.where)
+        for position, header in batches(data):
+            for record in records(data[position:], header, DECOMPRESSED):
+                self.history.count("read")
+                self.history.is_read(shard, record.offset, record.value or b"", self.name)
+            self.offset = max(self.offset, header.next_offset)
+        return True
+
+    async def _latest(self, address: Address, topic_id: Uuid) -> bool:
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            topics=[
+                ListOffsetsTopic(
+                    name=self.where.topic,
+                    partitions=[
+                        ListOffsetsPartition(partition_index=self.where.partition, timestamp=-1)
+                    ],
+                )
+            ],
+        )
+        answer = await self.link.call(address, request, ListOffsetsResponse)
+        told = answer.topics[0].partitions[0]
+        if told.error_code:
+            self.history.count(f"latest refused: {ErrorCode(told.error_code).name}")
+            return False
+        self.history.count("latest told")
+        self.history.told_latest(Shard(topic_id, self.where), told.leader_epoch, told.offset)
+        return True

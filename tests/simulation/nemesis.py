@@ -1,0 +1,377 @@
+"""What goes wrong: faults of all kinds, several at a time, as the seed says.
+
+Whatever it does stays within what replication promises to bear. Processes may die, and be held
+up, and be cut off in any number: nothing of that destroys data. A machine that loses power does,
+so that is done to one machine alone, when every replica is in sync, until it is again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from penstock.client.address import Address
+from penstock.errors import KafkaError, ProtocolError
+from penstock.metadata import paths
+from penstock.metadata.records import Controller, decode
+from penstock.metadata.refusal import NoNode
+from penstock.metadata.store import Delete
+from penstock.types import TopicPartition
+from penstock.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from penstock.wire.messages.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from penstock.wire.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from penstock.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    TopicPartitions,
+)
+from penstock.wire.schema import Message
+from simulation.broker import DIRECTORIES, PORT, SimulatedBroker
+from simulation.world import HEAL_S, TOPIC, World
+from simulation.zookeeper import HOST as ZOOKEEPER
+
+AT_ONCE = 3
+ALONE = {"power", "power, elected"}
+
+
+class Nemesis:
+    """Called with a world. `usual` are the faults with how often each happens."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._chance = world, world.chance
+        self._busy: set[int] = set()
+        self._link = world._link("admin")
+        self._churned = 0
+        self.usual: dict[str, tuple[int, Callable[[], Awaitable[None]]]] = {
+            "kill": (6, self.kill),
+            "pause": (4, self.pause),
+            "long pause": (3, self.long_pause),
+            "cut from brokers": (5, self.cut_from_brokers),
+            "cut from the store": (4, self.cut_from_store),
+            "cut one way": (5, self.cut_one_way),
+            "slow": (4, self.slow),
+            "connections": (5, self.break_connections),
+            "store connection": (3, self.break_store_connection),
+            "stop": (3, self.stop),
+            "expire": (3, self.expire),
+            "move": (4, self.move),
+            "prefer": (3, self.prefer),
+            "churn": (3, self.churn),
+            "directory": (2, self.fail_directory),
+            "power": (4, self.lose_power),
+            "power, elected": (2, self.lose_power_as_it_is_elected),
+            "kill all": (1, self.kill_all),
+            "depose": (3, self.depose),
+        }
+
+    async def run(self) -> None:
+        world, chance = self._world, self._chance
+        wanted = world.plan.faults or tuple(self.usual)
+        names = [each for each in self.usual if each in wanted]
+        weights = [self.usual[each][0] for each in names]
+        running: set[asyncio.Task[None]] = set()
+        async with asyncio.TaskGroup() as faults:
+            while world.loop.steps < world.plan.steps:
+                await asyncio.sleep(chance.uniform(0.05, 1.2))
+                running = {each for each in running if not each.done()}
+                if len(running) >= AT_ONCE:
+                    continue
+                (name,) = chance.choices(names, weights)
+                world.history.count(f"fault: {name}")
+                if name in ALONE:
+                    if running:
+                        await asyncio.wait(running)
+                    await self.usual[name][1]()
+                    continue
+                running.add(world.spawn(faults, "admin", self.usual[name][1]()))
+
+    def _some_broker(self, *, up: bool = True) -> SimulatedBroker | None:
+        """One that nothing else is done to."""
+        found = [
+            each
+            for each in self._world.brokers
+            if each.number not in self._busy and (not up or each.running is not None)
+        ]
+        return self._chance.choice(found) if found else None
+
+    def _note(self, what: str) -> None:
+        self._world.history.note(f"fault: {what}")
+
+    async def _rest(self, low_s: float, high_s: float) -> None:
+        await asyncio.sleep(self._chance.uniform(low_s, high_s))
+
+    async def _until_up(self, broker: SimulatedBroker) -> None:
+        """Start it, and again if it could not."""
+        world = self._world
+        while broker.running is None:
+            if not broker.is_up:
+                if broker.error is not None:
+                    self._note(f"{broker.host} did not start: {broker.error!r}")
+                    broker.error = None
+                broker.start(world.tasks)
+            await asyncio.sleep(0.2)
+
+    async def kill(self) -> None:
+        broker = self._some_broker()
+        if broker is not None:
+            self._busy.add(broker.number)
+            self._note(f"kill {broker.host}")
+            broker.kill()
+            await self._rest(0, 4)
+            self._note(f"start {broker.host}")
+            await self._until_up(broker)
+            self._busy.discard(broker.number)
+
+    async def kill_all(self) -> None:
+        victims = [each for each in self._world.brokers if each.number not in self._busy]
+        self._note("kill all")
+        self._busy |= {each.number for each in victims}
+        for broker in victims:
+            if broker.is_up:
+                broker.kill()
+        await self._rest(0, 4)
+        for broker in self._chance.sample(victims, len(victims)):
+            await self._rest(0, 2)
+            await self._until_up(broker)
+            self._busy.discard(broker.number)
+
+    async def stop(self) -> None:
+        broker = self._some_broker()
+        if broker is not None:
+            self._busy.add(broker.number)
+            self._note(f"stop {broker.host}")
+            try:
+                async with asyncio.timeout(20):
+                    await broker.stop()
+            except TimeoutError:
+                self._note(f"{broker.host} does not stop, and is killed")
+                broker.kill()
+            await self._rest(0, 2)
+            self._note(f"start {broker.host}")
+            await self._until_up(broker)
+            self._busy.discard(broker.number)
+
+    async def pause(self, low_s: float = 0.05, high_s: float = 1.4) -> None:
+        broker = self._some_broker()
+        if broker is not None:
+            self._busy.add(broker.number)
+            self._note(f"pause {broker.host}")
+            broker.pause()
+            await self._rest(low_s, high_s)
+            self._note(f"resume {broker.host}")
+            broker.resume()
+            self._busy.discard(broker.number)
+
+    async def long_pause(self) -> None:
+        """Until its session has ended without its noticing."""
+        await self.pause(1.6, 5)
+
+    async def _cut(self, links: set[tuple[str, str]], what: str) -> None:
+        network = self._world.network
+        self._note(f"cut {what}")
+        links = links - network.cut
+        network.cut |= links
+        await self._rest(0.3, 5)
+        self._note(f"mend {what}")
+        network.cut -= links
+        network.mend()
+
+    async def cut_from_brokers(self) -> None:
+        """It keeps its session, and reaches nobody else."""
+        broker = self._some_broker(up=False)
+        if broker is not None:
+            others = [each.host for each in self._world.brokers if each is not broker]
+            links = {(broker.host, each) for each in others} | {
+                (each, broker.host) for each in others
+            }
+            await self._cut(links, f"{broker.host} from the other brokers")
+
+    async def cut_from_store(self) -> None:
+        """Others still reach it; it loses its session, or the answers of the store alone."""
+        broker = self._some_broker(up=False)
+        if broker is not None:
+            links = {(broker.host, ZOOKEEPER), (ZOOKEEPER, broker.host)}
+            if self._chance.random() < 0.4:
+                links = {self._chance.choice(sorted(links))}
+            await self._cut(links, f"{broker.host} from the store, {len(links)} ways")
+
+    async def cut_one_way(self) -> None:
+        first, second = self._chance.sample(self._world.brokers, 2)
+        await self._cut({(first.host, second.host)}, f"{first.host} to {second.host}")
+
+    async def slow(self) -> None:
+        network, brokers = self._world.network, self._world.brokers
+        first, second = self._chance.sample([each.host for each in brokers] + [ZOOKEEPER], 2)
+        self._note(f"slow {first} to {second}")
+        network.slow_s[first, second] = self._chance.uniform(0.02, 0.6)
+        await self._rest(0.5, 4)
+        network.slow_s.pop((first, second), None)
+
+    async def break_connections(self) -> None:
+        self._note("connections break")
+        self._world.network.break_some(self._chance.uniform(0.1, 1))
+
+    async def break_store_connection(self) -> None:
+        broker = self._some_broker()
+        if broker is not None and broker.store is not None:
+            self._note(f"{broker.host} loses its connection to the store")
+            broker.store.lose_connection()
+
+    async def expire(self) -> None:
+        broker = self._some_broker()
+        if broker is not None and broker.store is not None:
+            self._note(f"the session of {broker.host} expires")
+            self._world.zookeeper.end(broker.store.session_id)
+            broker.store.lose_connection()
+
+    async def depose(self) -> None:
+        """What an operator does who wants another controller; the old one hears of it late."""
+        world, chance = self._world, self._chance
+        try:
+            node = world.zookeeper.tree.get(paths.CONTROLLER)
+        except NoNode:
+            return
+        controller = f"broker-{decode(Controller, node).broker}"
+        late_s = chance.choice([0.0, chance.uniform(0.05, 0.6)])
+        self._note(f"depose {controller}, which hears of it {late_s:.3f} s late")
+        slow = [(ZOOKEEPER, controller)]
+        slow += [(controller, each.host) for each in world.brokers if chance.random() < 0.4]
+        world.network.slow_s |= dict.fromkeys(slow, late_s)
+        asked_s = late_s and chance.choice([0.0, 0.01, chance.uniform(0, late_s)])
+        # It has something to decide as it is deposed, or before it hears of it.
+        world.spawn(world.tasks, "admin", self.move(at=controller))
+        await asyncio.sleep(asked_s)
+        world.zookeeper.tree.apply(0, [[Delete(paths.CONTROLLER)]])
+        if late_s:
+            await asyncio.sleep(chance.uniform(0, late_s))
+            await self.move(at=controller)
+        await self._rest(0.5, 1.5)
+        for link in slow:
+            world.network.slow_s.pop(link, None)
+
+    async def fail_directory(self) -> None:
+        """Until the broker is started again."""
+        broker = self._some_broker()
+        if broker is not None:
+            self._busy.add(broker.number)
+            path = self._chance.choice(DIRECTORIES)
+            self._note(f"{path} of {broker.host} fails")
+            broker.disk.failed.add(path)
+            await self._rest(1, 5)
+            if broker.is_up:
+                broker.kill()
+            await self._until_up(broker)
+            self._busy.discard(broker.number)
+
+    async def lose_power(self) -> None:
+        world, chance = self._world, self._chance
+        await self._until_whole("the last fault")
+        first, *_ = world.assignment(chance.choice(world.partitions))[0]
+        broker = world.brokers[chance.choice([first, chance.randrange(len(world.brokers))])]
+        self._note(f"{broker.host} loses power")
+        broker.lose_power(lambda _kind, count: chance.randint(0, count))
+        if chance.random() < 0.5:
+            broker.forget_session()
+        if chance.random() < 0.5:
+            world.spawn(world.tasks, "admin", self.prefer())
+        await self._rest(0.1, chance.choice([0.5, 4]))
+        await self._back(broker)
+
+    async def lose_power_as_it_is_elected(self) -> None:
+        """And be back before anybody has noticed: the worst moment that there is."""
+        world, chance = self._world, self._chance
+        await self._until_whole("the last fault")
+        where = chance.choice(world.partitions)
+        broker = world.brokers[world.assignment(where)[0][0]]
+        assert broker.store is not None
+        world.zookeeper.end(broker.store.session_id)  # so that another leads
+        broker.store.lose_connection()
+        await self._rest(0.3, 0.5)
+        await self._until_whole("a session expired")
+        self._note(f"{broker.host} loses power, and is elected")
+        broker.lose_power(lambda _kind, count: chance.randint(0, count))
+        broker.forget_session()
+        world.spawn(world.tasks, "admin", self.prefer())
+        await self._rest(0.05, 0.3)
+        await self._back(broker)
+
+    async def _back(self, broker: SimulatedBroker) -> None:
+        self._world.network.machine_is_back(broker.host)
+        await self._rest(0, self._chance.choice([0.2, 1]))
+        self._note(f"start {broker.host}")
+        await self._until_up(broker)
+        await self._until_whole("a loss of power")
+
+    async def _until_whole(self, since: str) -> None:
+        world = self._world
+        try:
+            async with asyncio.timeout(HEAL_S):
+                while not await world.is_whole():
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            states = {str(each): world.state(each) for each in world.partitions}
+            world.history.broken(f"not whole {HEAL_S} s after {since}: {states}")
+
+    # What is asked of the cluster meanwhile.
+
+    async def _ask(
+        self, request: Message, answer: type[Message], at: str | None = None
+    ) -> Message | None:
+        try:
+            if at is not None:
+                return await self._link.call(Address(at, PORT), request, answer)
+            return await self._link.anyone(request, answer)
+        except (KafkaError, ProtocolError, OSError):
+            return None
+
+    async def move(self, at: str | None = None) -> None:
+        world, chance = self._world, self._chance
+        where = chance.choice(world.partitions)
+        target = chance.sample(range(world.plan.brokers), world.plan.replicas)
+        self._note(f"move {where} to {target}")
+        part = ReassignablePartition(partition_index=where.partition, replicas=target)
+        if chance.random() < 0.2:
+            part = ReassignablePartition(partition_index=where.partition, replicas=None)
+        await self._ask(
+            AlterPartitionReassignmentsRequest(
+                topics=[ReassignableTopic(name=TOPIC, partitions=[part])]
+            ),
+            AlterPartitionReassignmentsResponse,
+            at,
+        )
+
+    async def prefer(self) -> None:
+        parts = TopicPartitions(topic=TOPIC, partitions=[e.partition for e in self._partitions()])
+        await self._ask(
+            ElectLeadersRequest(election_type=0, topic_partitions=[parts]), ElectLeadersResponse
+        )
+
+    def _partitions(self) -> list[TopicPartition]:
+        return self._world.partitions
+
+    async def churn(self) -> None:
+        """A topic comes, and goes again, perhaps at once, perhaps under the same name."""
+        name = f"churned-{self._churned % 3}"
+        self._churned += 1
+        topic = CreatableTopic(name=name, num_partitions=2, replication_factor=2)
+        await self._ask(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse)
+        await self._rest(0, 2)
+        await self._ask(
+            DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], topic_names=[name]),
+            DeleteTopicsResponse,
+        )
+
+
+async def everything(world: World) -> None:
+    await Nemesis(world).run()

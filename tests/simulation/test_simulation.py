@@ -1,0 +1,109 @@
+"""Brokers keep their promises whatever goes wrong; a broken rule is noticed; bugs stay mended.
+
+A failure names its seed and prints the last events. `World(Plan(seed, STEPS)).run(everything)`
+repeats it, event by event.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from penstock.errors import StorageError
+from penstock.metadata import paths
+from penstock.metadata.records import Controller, decode
+from simulation.history import Violation
+from simulation.mutants import MUTANTS, Mutant
+from simulation.nemesis import Nemesis, everything
+from simulation.world import Plan, World
+
+STEPS = 15_000
+SEEDS = range(8)
+MUTANT_STEPS = 8_000
+MUTANT_SEEDS = range(40)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_promises_are_kept_whatever_goes_wrong(seed: int) -> None:
+    world = World(Plan(seed, STEPS))
+    history = world.run(everything)
+    assert world.loop.steps >= STEPS
+    assert history.counts["acked"] > 50, "nothing went right either"
+    assert history.counts["read"] > 50
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_promises_are_kept_for_long() -> None:
+    for seed in range(1_000, 1_500):
+        World(Plan(seed, 4 * STEPS)).run(everything)
+
+
+def test_a_seed_decides_everything() -> None:
+    runs = [World(Plan(3, 4_000)).run(everything) for _ in range(2)]
+    assert runs[0].digest == runs[1].digest
+    assert runs[0].counts == runs[1].counts
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.apply.__name__)
+def test_a_broken_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant.apply(monkeypatch)
+    for seed in MUTANT_SEEDS:
+        try:
+            World(Plan(seed, MUTANT_STEPS, faults=mutant.faults)).run(everything)
+        except Violation as violation:
+            print(f"seed {seed}: {violation}".split("\n")[0])
+            return
+    pytest.fail("no seed noticed it")
+
+
+# Stories: a fault each, and what must come of it.
+
+
+def told(story: Callable[[World], Awaitable[None]], **plan: int) -> None:
+    World(Plan(1, 0, **plan)).run(story)  # type: ignore[arg-type]
+
+
+async def until(condition: Callable[[], bool], seconds: float) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def controller_of(world: World) -> int:
+    return decode(Controller, world.zookeeper.tree.get(paths.CONTROLLER)).broker
+
+
+def test_a_directory_that_fails_on_the_controllers_broker_is_noticed_as_any_other() -> None:
+    async def story(world: World) -> None:
+        where = world.partitions[0]
+        while controller_of(world) not in world.assignment(where)[0]:
+            await Nemesis(world).depose()
+            await asyncio.sleep(2)
+        number = controller_of(world)
+        partition = world.partition(number, where)
+        assert partition is not None
+        began = world.loop.time()
+        world.brokers[number].disk.failed.add(str(partition.log.log_dir.path))
+        partition.log.log_dir.fail(StorageError("Input/output error"))
+
+        def is_out() -> bool:
+            state = world.state(where)
+            return state is not None and number not in list(state["isr"])  # type: ignore[call-overload]
+
+        await until(is_out, 10)
+        assert world.loop.time() - began < 1, "only its lag was noticed"
+
+    told(story)
+
+
+def test_a_broker_whose_directory_fails_as_it_stops_stops() -> None:
+    async def story(world: World) -> None:
+        broker = world.brokers[0]
+        stopping = world.tasks.create_task(broker.stop())
+        await asyncio.sleep(0)
+        broker.disk.failed.add("/data/d0")
+        await stopping
+        assert broker.error is None
+
+    told(story)

@@ -1,0 +1,357 @@
+"""A cluster, its clients and what goes wrong, all from one seed."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from random import Random
+
+from penstock.errors import KafkaError, ProtocolError
+from penstock.metadata import paths
+from penstock.metadata.refusal import NoNode
+from penstock.metadata.tree import Tree
+from penstock.replication.partition import Partition
+from penstock.types import TopicPartition, Uuid
+from penstock.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from simulation.broker import SimulatedBroker, SimulatedClock
+from simulation.clients import Link, Producer, Reader
+from simulation.history import History, Registrar, Shard, Violation, values
+from simulation.loop import PROCESS, Process
+from simulation.network import Network, NetworkedLoop
+from simulation.zookeeper import ZooKeeper
+
+SESSION_S = 1.5
+SETTINGS = {
+    "replica.lag.time.max.ms": "1500",
+    "replica.fetch.wait.max.ms": "200",
+    "replica.fetch.backoff.ms": "100",
+    "replica.socket.timeout.ms": "2000",
+    "controller.socket.timeout.ms": "2000",
+    "zookeeper.session.timeout.ms": "1500",
+    "leader.imbalance.check.interval.seconds": "5",
+    "controlled.shutdown.retry.backoff.ms": "500",
+    "log.flush.scheduler.interval.ms": "2000",
+    "log.index.size.max.bytes": "4096",
+    "log.segment.delete.delay.ms": "1000",
+    "log.roll.ms": "3000",
+}
+TOPIC = "kept"
+HEAL_S = 60.0
+CHECK_STEPS = 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How large a world is, and for how many steps things go wrong in it."""
+
+    seed: int
+    steps: int = 10_000
+    brokers: int = 4
+    partitions: int = 2
+    replicas: int = 3
+    faults: tuple[str, ...] = ()
+    """Only these; none named means all that there are."""
+
+
+class World:
+    """Everything there is. `run` raises `Violation` where a promise was broken."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.chance = plan, Random(plan.seed)
+        self.loop = NetworkedLoop()
+        self.history = History(self.loop)
+        self.network = self.loop.network = Network(self.loop, self.chance)
+        clock = SimulatedClock(self.loop)
+        self.zookeeper = ZooKeeper(self.network, Tree.in_memory(clock), SESSION_S)
+        self.registrar = Registrar(self.history, self.zookeeper)
+        self.brokers = [
+            SimulatedBroker(number, self.network, self.zookeeper, SETTINGS)
+            for number in range(plan.brokers)
+        ]
+        self.partitions = [TopicPartition(TOPIC, index) for index in range(plan.partitions)]
+        self.is_over = False
+        self.tasks: asyncio.TaskGroup
+        self._main: asyncio.Task[None]
+        self._known_epochs: dict[Process, int] = {}
+
+    def run(self, nemesis: Callable[["World"], Awaitable[None]]) -> History:
+        with self._logged():
+            asyncio.set_event_loop(self.loop)
+            try:
+                self.loop.after_step = self._looked
+                self.loop.run(self._live(nemesis))
+            except* Violation:
+                pass
+            finally:
+                asyncio.set_event_loop(None)
+                self.loop.close()
+        for problem in self.loop.problems:
+            self.history.broken(problem)
+        self.history.check()
+        return self.history
+
+    async def _live(self, nemesis: Callable[["World"], Awaitable[None]]) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._main = task
+        async with asyncio.TaskGroup() as self.tasks:
+            expiring = self.tasks.create_task(self.zookeeper.expire())
+            try:
+                for broker in self.brokers:
+                    broker.start(self.tasks)
+                await self._create_topic()
+                async with asyncio.TaskGroup() as clients:
+                    self._start_clients(clients)
+                    await nemesis(self)
+                    await self.heal()
+                    self.is_over = True
+                await self._settle()
+            except asyncio.CancelledError:
+                if self.history.violation is None:
+                    raise
+            finally:
+                self.is_over = True
+                expiring.cancel()
+                for broker in self.brokers:
+                    if broker.is_up:
+                        broker.kill()
+        self.history.check()
+
+    def _looked(self) -> None:
+        """After every step: what can be seen at once."""
+        loop, history = self.loop, self.history
+        if self.registrar.vouched:
+            vouched, self.registrar.vouched = self.registrar.vouched, []
+            for where, broker in vouched:
+                self._check_vouched(where, broker)
+        if loop.steps % CHECK_STEPS == 0:
+            self._check_brokers()
+        if history.violation is not None and not self.is_over:
+            self.is_over = True
+            self._main.cancel()
+
+    def _check_vouched(self, where: TopicPartition, broker: int) -> None:
+        """Who was elected or came into an ISR has all that was acknowledged by then."""
+        if broker < 0 or not self.brokers[broker].is_up:
+            return
+        partition = self.partition(broker, where)
+        if partition is not None and partition.log.log_dir.failure is None:
+            shard = Shard(partition.topic_id, where)
+            self.history.check_log(shard, partition, f"broker {broker}, elected or in sync,")
+
+    def _check_brokers(self) -> None:
+        leaders: dict[tuple[Uuid, TopicPartition, int], int] = {}
+        for broker in self.brokers:
+            if not broker.is_up or broker.running is None:
+                continue
+            epoch = broker.running.services.cluster.image.controller_epoch
+            known = self._known_epochs.get(broker.process, -1)
+            if epoch < known:
+                self.history.broken(
+                    f"broker {broker.number} knew controller epoch {known}, and now {epoch}"
+                )
+            self._known_epochs[broker.process] = epoch
+            for each in broker.running.services.partitions:
+                if each.leads:
+                    key = each.topic_id, each.topic_partition, each.leader_epoch
+                    other = leaders.setdefault(key, broker.number)
+                    if other != broker.number:
+                        self.history.broken(
+                            f"brokers {other} and {broker.number} lead {each.topic_partition}"
+                            f" in epoch {each.leader_epoch}"
+                        )
+
+    def partition(self, broker: int, where: TopicPartition) -> Partition | None:
+        running = self.brokers[broker].running
+        return None if running is None else running.services.partitions.find(*where)
+
+    # Clients.
+
+    def _link(self, name: str) -> Link:
+        return Link(name, self.plan.brokers, Random(self.chance.random()))
+
+    def spawn(
+        self, tasks: asyncio.TaskGroup, host: str, work: Awaitable[None]
+    ) -> asyncio.Task[None]:
+        async def main() -> None:
+            await work
+
+        return tasks.create_task(main(), context=Process(host).context.copy())
+
+    def _start_clients(self, tasks: asyncio.TaskGroup) -> None:
+        def over() -> bool:
+            return self.is_over
+
+        for number, (acks, idempotent) in enumerate([(-1, False), (-1, True), (1, False)]):
+            name = f"producer-{number}"
+            producer = Producer(
+                name, self._link(name), self.history, self.partitions, acks, idempotent
+            )
+            self.spawn(tasks, name, producer.run(over))
+        for where in self.partitions:
+            name = f"reader-{where.partition}"
+            reader = Reader(name, self._link(name), self.history, where)
+            self.spawn(tasks, name, reader.run(over))
+
+    async def _create_topic(self) -> None:
+        link, plan = self._link("admin"), self.plan
+        topic = CreatableTopic(
+            name=TOPIC,
+            num_partitions=plan.partitions,
+            replication_factor=plan.replicas,
+            configs=[CreatableTopicConfig(name="min.insync.replicas", value="2")],
+        )
+
+        async def create() -> None:
+            while not await self.is_whole():
+                with suppress(KafkaError, ProtocolError, OSError):
+                    await link.anyone(
+                        CreateTopicsRequest(topics=[topic], timeout_ms=1000), CreateTopicsResponse
+                    )
+                await asyncio.sleep(0.3)
+
+        await self.spawn(self.tasks, "admin", create())
+
+    # The end.
+
+    def state(self, where: TopicPartition) -> dict[str, object] | None:
+        try:
+            node = self.zookeeper.tree.get(paths.partition_state(where))
+        except NoNode:
+            return None
+        found: dict[str, object] = json.loads(node.data or b"{}")
+        return found
+
+    def assignment(self, where: TopicPartition) -> tuple[list[int], bool]:
+        """The replicas of a partition, and whether they are being moved."""
+        node = self.zookeeper.tree.get(f"{paths.TOPICS}/{where.topic}")
+        topic = json.loads(node.data or b"{}")
+        index = str(where.partition)
+        moving = bool(topic["adding_replicas"].get(index) or topic["removing_replicas"].get(index))
+        return topic["partitions"][index], moving
+
+    async def is_whole(self) -> bool:
+        """Every broker is there, and every replica of every partition in sync."""
+        for where in self.partitions:
+            state = self.state(where)
+            if state is None or state["leader"] == -1:
+                return False
+            replicas, moving = self.assignment(where)
+            isr = state["isr"]
+            if moving or not isinstance(isr, list) or set(isr) != set(replicas):
+                return False
+        return all(each.is_up and each.running is not None for each in self.brokers)
+
+    async def heal(self) -> None:
+        """Everything that is broken is mended; then the cluster has to mend itself."""
+        network = self.network
+        network.cut.clear()
+        network.slow_s.clear()
+        for broker in self.brokers:
+            network.machine_is_back(broker.host)
+            broker.resume()
+            if broker.disk.failed and broker.is_up:
+                broker.kill()
+        network.mend()
+        for broker in self.brokers:
+            if not broker.is_up:
+                await asyncio.sleep(self.chance.uniform(0, 0.5))
+                broker.start(self.tasks)
+        self.history.note("healed")
+        try:
+            async with asyncio.timeout(HEAL_S):
+                while not await self.is_whole():
+                    await asyncio.sleep(0.1)
+                    for broker in self.brokers:
+                        self._check_start(broker)
+        except TimeoutError:
+            states = {str(each): self.state(each) for each in self.partitions}
+            self.history.broken(f"not whole {HEAL_S} s after all was mended: {states}")
+
+    def _check_start(self, broker: SimulatedBroker) -> None:
+        if broker.error is not None:
+            self.history.broken(f"broker {broker.number} ended: {broker.error!r}")
+        elif not broker.is_up:
+            broker.start(self.tasks)
+
+    async def _settle(self) -> None:
+        """Nobody writes any more: every replica becomes the same."""
+        try:
+            async with asyncio.timeout(HEAL_S):
+                while not self._is_settled():
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            self.history.broken("replicas have other ends a long time after the last write")
+            return
+        for where in self.partitions:
+            self._compare(where)
+
+    def _replicas(self, where: TopicPartition) -> Iterator[Partition | None]:
+        for number in self.assignment(where)[0]:
+            yield self.partition(number, where)
+
+    def _is_settled(self) -> bool:
+        for where in self.partitions:
+            ends = set()
+            for each in self._replicas(where):
+                if each is None:
+                    return False
+                ends |= {each.log.end_offset, each.log.high_watermark}
+            if len(ends) != 1:
+                return False
+        return True
+
+    def _compare(self, where: TopicPartition) -> None:
+        first: list[tuple[int, bytes]] | None = None
+        for each in self._replicas(where):
+            assert each is not None
+            found = list(values(each, committed=True))
+            self.history.check_log(Shard(each.topic_id, where), each, "a replica, in the end,")
+            if first is None:
+                first = found
+            elif found != first:
+                self.history.broken(f"replicas of {where} differ")
+        told = [value for _, value in first or [] if value.startswith(b"producer-1.")]
+        if len(told) != len(set(told)):
+            twice = sorted({each for each in told if told.count(each) > 1})
+            self.history.broken(f"{where} has records of an idempotent producer twice: {twice}")
+
+    @contextmanager
+    def _logged(self) -> Iterator[None]:
+        """What brokers log belongs to the trace."""
+        handler = Tracing(self.history)
+        logger = logging.getLogger("penstock")
+        level, propagate, last = logger.level, logger.propagate, logging.lastResort
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+        logger.addHandler(handler)
+        try:
+            yield
+        finally:
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+            logger.propagate, logging.lastResort = propagate, last
+
+
+class Tracing(logging.Handler):
+    """Log records as events; those of the dead are not theirs any more."""
+
+    def __init__(self, history: History) -> None:
+        super().__init__()
+        self._history = history
+
+    def emit(self, record: logging.LogRecord) -> None:
+        process = PROCESS.get(None)
+        if process is not None and process.is_alive:
+            self._history.note(f"{process.host} {record.levelname} {record.getMessage()}")
+            if "below its high watermark" in record.msg:
+                self._history.broken(f"{process.host}: {record.getMessage()}")
+            if record.exc_info:
+                self._history.count(f"traceback: {record.getMessage()}: {record.exc_info[1]!r}")

@@ -1,0 +1,346 @@
+"""ZooKeeper in the simulation: one tree, a session for each broker, and the way between them.
+
+Requests and answers of a session are in order. A session that was not heard of for its timeout
+ends, and whoever owned it hears of that when it can reach the server again.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from penstock.metadata.refusal import (
+    ConnectionLost,
+    NoNode,
+    NotConnected,
+    SessionExpired,
+    StoreError,
+)
+from penstock.metadata.store import (
+    ANY_VERSION,
+    Answer,
+    Change,
+    ChildrenChanged,
+    Create,
+    DataChanged,
+    Delete,
+    Node,
+    Operation,
+    SessionState,
+    Set,
+    Subscription,
+)
+from penstock.metadata.subscriptions import Subscriptions
+from penstock.metadata.tree import Tree
+from simulation.loop import PROCESS, Process
+from simulation.network import Network, Pipe
+
+HOST = "zookeeper"
+T = TypeVar("T")
+
+
+class ZooKeeper:
+    """The server. `written` hears of each transaction and the session that made it."""
+
+    def __init__(self, network: Network, tree: Tree, timeout_s: float) -> None:
+        self.network, self.tree, self.timeout_s = network, tree, timeout_s
+        self.heard_s: dict[int, float] = {}
+        """Live sessions, and when each was last heard of."""
+        self.clients: dict[int, SimulatedStore] = {}
+        self.writer = 0
+        """The session whose request is carried out."""
+        tree.listeners.append(self._changed)
+
+    def open_session(self) -> int:
+        session = self.tree.open_session()
+        self.hear(session)
+        return session
+
+    def hear(self, session: int) -> None:
+        self.heard_s[session] = self.network.loop.time()
+
+    def end(self, session: int) -> None:
+        if self.heard_s.pop(session, None) is not None:
+            self.writer = session
+            self.tree.end_session(session)
+
+    async def expire(self) -> None:
+        """End sessions that are silent for too long, for ever."""
+        loop = self.network.loop
+        while True:
+            await asyncio.sleep(self.timeout_s / 10)
+            for session, heard_s in list(self.heard_s.items()):
+                if loop.time() - heard_s > self.timeout_s:
+                    self.end(session)
+
+    def _changed(self, changes: Iterable[Change]) -> None:
+        told = list(changes)
+        for client in list(self.clients.values()):
+            client.server_tells(told)
+
+
+class SimulatedStore:
+    """A broker's session, as `MetadataStore` has it."""
+
+    def __init__(self, server: ZooKeeper) -> None:
+        self._server, self._network = server, server.network
+        self._process: Process = PROCESS.get()
+        loop = self._network.loop
+        context = self._process.context
+
+        def call_soon(callback: Callable[..., object], *args: Any) -> None:
+            loop.call_soon(callback, *args, context=context)
+
+        self._watches: Subscriptions[Change] = Subscriptions(call_soon)
+        self._session_watches: Subscriptions[SessionState] = Subscriptions(call_soon)
+        self._session = 0
+        self._state = SessionState.SUSPENDED
+        self._closed = False
+        self._answers: dict[asyncio.Future[Any], str] = {}
+        self._heard_s = 0.0
+        self._connect()
+
+    def _connect(self) -> None:
+        """A new connection: what was on its way over the old one does not arrive any more."""
+        host = self._process.host
+        self._there = Pipe(self._network, (host, HOST))
+        self._back = Pipe(self._network, (HOST, host))
+        self._heard_s = self._network.loop.time()
+
+    @property
+    def session_id(self) -> int:
+        return self._session
+
+    @property
+    def session_state(self) -> SessionState:
+        return self._state
+
+    async def run(self) -> None:
+        """Keep in touch with the server: for as long as the broker lives."""
+        server, loop = self._server, self._network.loop
+        while not self._closed:
+            silent_s = loop.time() - self._heard_s
+            if self._state is SessionState.CONNECTED and silent_s > server.timeout_s * 2 / 3:
+                self._suspend()
+            if self._state is SessionState.CONNECTED:
+                there, back, session = self._there, self._back, self._session
+                there.send(lambda b=back, s=session: self._beat(b, s))  # type: ignore[misc]
+                await asyncio.sleep(server.timeout_s / 5)
+            else:
+                await self._try_to_connect()
+
+    def _beat(self, back: Pipe, session: int) -> None:
+        if session in self._server.heard_s:
+            self._server.hear(session)
+            back.send(self._heard)
+
+    def _heard(self) -> None:
+        # By the kernel of a paused process, but a paused one asks later whether it was in time.
+        if not self._process.is_paused:
+            self._heard_s = self._network.loop.time()
+
+    def _suspend(self) -> None:
+        self._there.is_closed = self._back.is_closed = True
+        self._server.clients.pop(self._session, None)
+        self._become(SessionState.SUSPENDED)
+        answers, self._answers = self._answers, {}
+        for future, path in answers.items():
+            if not future.done():
+                future.set_exception(ConnectionLost(path))
+
+    def lose_connection(self) -> None:
+        """As when the server it was with goes away: another is found, if there is one."""
+        if self._state is SessionState.CONNECTED and not self._closed:
+            self._suspend()
+
+    def _become(self, state: SessionState) -> None:
+        self._state = state
+        self._session_watches.tell(state)
+
+    async def _try_to_connect(self) -> None:
+        self._there.is_closed = self._back.is_closed = True
+        self._connect()
+        there, back, known = self._there, self._back, self._session
+        loop = self._network.loop
+        outcome: asyncio.Future[int] = loop.create_future()
+
+        def arrive() -> None:
+            if known and known not in self._server.heard_s:
+                back.send(lambda: answered(0))
+                return
+            session = known or self._server.open_session()
+            self._server.hear(session)
+            self._server.clients[session] = self
+            back.send(lambda: answered(session))
+
+        def answered(session: int) -> None:
+            loop.call_soon(settle, session, context=self._process.context)
+
+        def settle(session: int) -> None:
+            if not outcome.done():
+                outcome.set_result(session)
+
+        there.send(arrive)
+        try:
+            async with asyncio.timeout(self._server.timeout_s / 3):
+                session = await outcome
+        except TimeoutError:
+            return
+        self._heard_s = loop.time()
+        if session:
+            self._session = session
+            self._become(SessionState.CONNECTED)
+        else:
+            self._session = 0
+            self._become(SessionState.EXPIRED)
+
+    async def connected(self) -> None:
+        while self._state is not SessionState.CONNECTED:
+            await self._try_to_connect()
+
+    def server_tells(self, changes: Iterable[Change]) -> None:
+        def arrive() -> None:
+            for change in changes:
+                self._watches.tell(change)
+
+        self._back.send(arrive)
+
+    async def _ask(self, path: str, work: Callable[[], T]) -> T:
+        if self._closed:
+            raise SessionExpired(path)
+        if self._state is not SessionState.CONNECTED:
+            raise NotConnected(path) if self._session else SessionExpired(path)
+        loop, server, session = self._network.loop, self._server, self._session
+        outcome: asyncio.Future[T] = loop.create_future()
+        self._answers[outcome] = path
+        back = self._back
+
+        def arrive() -> None:
+            if session not in server.heard_s:
+                back.send(lambda: answer(SessionExpired(path)))
+                return
+            server.hear(session)
+            server.writer = session
+            try:
+                result: T | StoreError = work()
+            except StoreError as error:
+                result = error
+            back.send(lambda: answer(result))
+
+        def answer(result: T | StoreError) -> None:
+            self._heard()
+            loop.call_soon(settle, result, context=self._process.context)
+
+        def settle(result: T | StoreError) -> None:
+            if self._answers.pop(outcome, None) is None or outcome.done():
+                return
+            if isinstance(result, StoreError):
+                outcome.set_exception(result)
+            else:
+                outcome.set_result(result)
+
+        self._there.send(arrive)
+        try:
+            return await outcome
+        finally:
+            self._answers.pop(outcome, None)
+
+    # The protocol.
+
+    def watch_session(self, told: Callable[[SessionState], None]) -> Subscription:
+        return self._session_watches.add(told, SessionState)
+
+    async def watch(
+        self,
+        told: Callable[[Change], None],
+        *,
+        data: Iterable[str] = (),
+        children: Iterable[str] = (),
+    ) -> Subscription:
+        parents = list(children)
+        keys: list[Change] = [*map(DataChanged, data), *map(ChildrenChanged, parents)]
+        listener = self._watches.add(told, keys)
+        try:
+            await self._ask("/", lambda: [self._server.tree.get(path) for path in parents])
+        except BaseException:
+            listener.cancel()
+            raise
+        return listener
+
+    async def get(self, path: str) -> Node:
+        return await self._ask(path, lambda: self._server.tree.get(path))
+
+    async def exists(self, path: str) -> bool:
+        return path in await self.get_many((path,))
+
+    async def children(self, path: str) -> list[str]:
+        return await self._ask(path, lambda: self._server.tree.children(path))
+
+    async def get_many(self, paths: Iterable[str]) -> dict[str, Node]:
+        return await self._many(paths, self._server.tree.get)
+
+    async def children_many(self, paths: Iterable[str]) -> dict[str, list[str]]:
+        return await self._many(paths, self._server.tree.children)
+
+    async def _many(self, paths: Iterable[str], read: Callable[[str], T]) -> dict[str, T]:
+        wanted = list(paths)
+
+        def work() -> dict[str, T]:
+            found = {}
+            for path in wanted:
+                try:
+                    found[path] = read(path)
+                except NoNode:
+                    continue
+            return found
+
+        return await self._ask("/", work)
+
+    async def create(
+        self,
+        path: str,
+        data: bytes | None = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+    ) -> str:
+        created = await self._alone(Create(path, data, ephemeral, sequential))
+        assert isinstance(created, str)
+        return created
+
+    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Node:
+        node = await self._alone(Set(path, data, version))
+        assert isinstance(node, Node)
+        return node
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        await self._alone(Delete(path, version))
+
+    async def _alone(self, operation: Operation) -> Answer:
+        try:
+            (answer,) = await self.multi((operation,))
+        except StoreError as error:
+            raise type(error)(error.path) from None
+        return answer
+
+    async def multi(self, operations: Sequence[Operation]) -> list[Answer]:
+        (answers,) = await self.multi_many((operations,))
+        if isinstance(answers, StoreError):
+            raise answers
+        return answers
+
+    async def multi_many(
+        self, multis: Iterable[Sequence[Operation]]
+    ) -> list[list[Answer] | StoreError]:
+        wanted = [list(each) for each in multis]
+        if not wanted:
+            return []
+        session = self._session
+        return await self._ask("/", lambda: self._server.tree.apply(session, wanted))
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._server.clients.pop(self._session, None)
+            if self._process.is_alive:
+                session = self._session
+                self._there.send(lambda: self._server.end(session))
