@@ -112,7 +112,8 @@ def test_what_a_killed_member_had_goes_to_the_other(members: Members, topic: str
 def test_a_static_member_that_is_killed_and_restarted_moves_nothing(
     members: Members, topic: str
 ) -> None:
-    longer: dict[str, Any] = {"session.timeout.ms": 20_000}
+    # So long that a new member in its place would wait for it beyond our patience.
+    longer: dict[str, Any] = {"session.timeout.ms": (DEADLINE_S + 5) * 1000}
     named: dict[str, Any] = {**longer, "group.instance.id": "comes-back"}
     stays = members.start(topic, **{**longer, "group.instance.id": "stays"})
     comes_back = members.start(topic, **named)
