@@ -76,3 +76,5 @@ def test_a_throttled_move_takes_its_time(cluster: PenstockCluster, tmp_path: Pat
     wait_until(moved, WAIT_S, "the move")
     assert time.monotonic() - began_s > 2
     tool("kafka-reassign-partitions", *where, "--verify", *given)
+    tool("kafka-topics", *where, "--delete", "--topic", "bulk")
+    wait_until(lambda: "bulk" not in admin.list_topics(timeout=WAIT_S).topics, WAIT_S, "it to go")

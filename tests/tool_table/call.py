@@ -34,6 +34,7 @@ VARYING: dict[str, str] = {
     r"TopicId: \S+": "TopicId: ID",
     r"Cluster ID: \S+": "Cluster ID: ID",
     r"(console-consumer|consumer-\w+-\d+)-[0-9a-f-]{36}": "MEMBER",
+    r"console-consumer-\d+": "MEMBER",
     r"\b[A-Za-z0-9_-]{22}\b(?=\s|$)": "MEMBER",
     # Eligible leader replicas are KRaft's.
     r"\s*Elr:[^\n]*": "",

@@ -34,6 +34,9 @@ logger = logging.getLogger("penstock.spark")
 Positions = dict[TopicPartition, Offset]
 
 
+GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+
+
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One lives in the driver's process for as long as the query; tasks get copies.
 
@@ -139,7 +142,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._client
 
     def _ends(self, known: Iterable[TopicPartition]) -> Positions:
-        places = self._partitions(known)
+        known = list(known)
+        try:
+            return self._latest_of(self._partitions(known))
+        except BrokerRefused as error:
+            if error.code not in GONE:
+                raise
+            # Deleted between the two questions: the first one says so now.
+            return self._latest_of(self._partitions(known))
+
+    def _latest_of(self, places: list[TopicPartition]) -> Positions:
         return latest(self._connected(), places, self._settings.fetch.isolation)
 
     def _partitions(self, known: Iterable[TopicPartition]) -> list[TopicPartition]:

@@ -304,7 +304,13 @@ def _write_marker(client: Client, decided: Commit) -> None:
         response = connection.call(request, TxnOffsetCommitResponse)
         for topic in response.topics:
             for each in topic.partitions:
-                check(each.error_code, f"marker of transaction {transaction.id}")
+                about = f"marker of transaction {transaction.id}"
+                if each.error_code in {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}:
+                    raise EpochFailed(
+                        f"{about}: the transaction has ended, or a newer run of this query has"
+                        " taken over"
+                    )
+                check(each.error_code, about)
 
     client.retrying(attempt, retry_on=RETRIABLE)
 
