@@ -8,7 +8,7 @@ from penstock.broker.throttles import FollowerThrottle
 from penstock.broker.waiters import Waiters
 from penstock.client.address import Address
 from penstock.clock import Clock
-from penstock.config.listener import ListenerConfig
+from penstock.config.listener import EVERY_INTERFACE, ListenerConfig
 from penstock.replication.environment import Environment
 from penstock.replication.fetcher import Follower
 from penstock.replication.fetchers import Fetchers
@@ -16,8 +16,6 @@ from penstock.replication.follower import FollowerLogs
 from penstock.replication.partitions import Partitions
 from penstock.replication.proposal import IsrProposal
 from penstock.types import BrokerId
-
-EVERY_INTERFACE = {"", "0.0.0.0", "::"}  # noqa: S104  recognised, not bound
 
 
 def environment(

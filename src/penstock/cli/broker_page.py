@@ -12,10 +12,10 @@ from penstock.client.cluster import Client
 from penstock.client.configs import Resource, ResourceType, describe_configs
 from penstock.client.metadata import Broker
 from penstock.client.refusal import ConnectionFailed, NoAnswer
+from penstock.config.listener import EVERY_INTERFACE
 from penstock.errors import ConfigError, ProtocolError
 
 SETTING = "penstock.http.listen"
-WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - where it listens, not where we do
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ async def http_address(client: Client, broker: Broker) -> Address:
     if entry is None or not entry.value:
         raise ConfigError(f"broker {broker.id} serves no HTTP: set {SETTING} on it")
     (told,) = parse_addresses(entry.value)
-    return Address(broker.address.host, told.port) if told.host in WILDCARDS else told
+    return Address(broker.address.host, told.port) if told.host in EVERY_INTERFACE else told
 
 
 def read_page(

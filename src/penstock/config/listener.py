@@ -13,6 +13,9 @@ from penstock.config.setting import Update, setting
 from penstock.config.value import Kind
 from penstock.errors import ConfigError
 
+EVERY_INTERFACE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  recognised, not bound
+"""Hosts to listen on that are no address to connect to, or to come from."""
+
 
 class SecurityProtocol(StrEnum):
     """What is spoken on a listener: with or without TLS, with or without SASL."""

@@ -7,8 +7,8 @@ import pytest
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.peers.orders import Orders
-from penstock.broker.peers.received import StaleBrokerEpoch
 from penstock.controller.change import StateChange
+from penstock.controller.controlled_shutdown import StaleBrokerEpoch
 from penstock.controller.term import NotController
 from penstock.metadata.image import ClusterImage, ImageDelta
 from penstock.replication.partitions import Partitions

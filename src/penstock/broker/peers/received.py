@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
+from penstock.controller.controlled_shutdown import StaleBrokerEpoch
 from penstock.controller.orders import DELETED
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
@@ -23,12 +24,6 @@ class StaleControllerEpoch(KafkaError):
     """Another controller was elected since."""
 
     code = ErrorCode.STALE_CONTROLLER_EPOCH
-
-
-class StaleBrokerEpoch(KafkaError):
-    """Meant for this broker before it registered anew."""
-
-    code = ErrorCode.STALE_BROKER_EPOCH
 
 
 def check_epochs(
