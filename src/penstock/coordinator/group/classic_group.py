@@ -65,6 +65,14 @@ class ClassicGroup(msgspec.Struct, frozen=True):
             raise UnknownMemberId(f"{self.id} has no member {member_id}")
         return member
 
+    def with_member(self, member: Member) -> "ClassicGroup":
+        return msgspec.structs.replace(self, members={**self.members, member.id: member})
+
+    def heard(self, member: Member, now_ms: int) -> "ClassicGroup":
+        """The member lives: its session begins anew."""
+        deadline_ms = now_ms + member.session_timeout_ms
+        return self.with_member(msgspec.structs.replace(member, deadline_ms=deadline_ms))
+
     def check_generation(self, generation: int) -> None:
         if generation != self.generation:
             raise IllegalGeneration(f"{self.id} is at generation {self.generation}")

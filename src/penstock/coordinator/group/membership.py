@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from penstock.coordinator.group.classic_group import ClassicGroup
 from penstock.coordinator.group.member import Member, Synced
 from penstock.coordinator.group.rebalance import (
     complete_if_all_joined,
@@ -93,14 +94,8 @@ def share(turn: Turn, member: Member) -> Synced:
     return Synced(turn.group.protocol_type, turn.group.protocol, member.assignment)
 
 
-def heartbeat(
-    turn: Turn, member_id: str, instance_id: str | None, generation: int
-) -> KafkaError | None:
-    """Keep a session alive; what it returns tells the member to join again."""
-    group = turn.group
-    member = group.checked_member(member_id, instance_id)
-    group.check_generation(generation)
-    turn.heard(member)
+def told_by_heartbeat(group: ClassicGroup) -> KafkaError | None:
+    """What tells a member that lives to join again."""
     if group.state is State.PREPARING_REBALANCE:
         return RebalanceInProgress(f"{group.id} rebalances")
     return None

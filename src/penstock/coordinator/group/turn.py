@@ -41,7 +41,7 @@ class Turn:
         self.change(state=state, state_since_ms=self.now.wall_ms)
 
     def put(self, member: Member) -> Member:
-        self.change(members={**self.group.members, member.id: member})
+        self.group = self.group.with_member(member)
         return member
 
     def update(self, member: Member, **fields: Any) -> Member:
