@@ -36,7 +36,7 @@ def decided(turn: Turn, before: tuple[StoredRecord, ...] = ()) -> Decision:
     """What a turn of a classic group came to."""
     group = turn.group
     records = (GroupRecord(group.id, metadata_of(group)),) if turn.stored else ()
-    kept = Kept(turn.now_ms, group, tuple(turn.finished))
+    kept = Kept(turn.now_ms, group, tuple(turn.finished), only_heard=turn.only_heard)
     return Outcome((*before, *records), tuple(turn.answers), kept)
 
 

@@ -5,6 +5,7 @@ who do nothing.
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from penstock.coordinator.group.classic_group import ClassicGroup
 from penstock.coordinator.group.member import Member, Synced
@@ -68,6 +69,7 @@ def sync(turn: Turn, asked: Syncing, ticket: Ticket[Synced]) -> None:
             _synced(turn, member)
             turn.answer(ticket, share(turn, member))
             turn.heard(member)
+            turn.only_heard = True
         case State.EMPTY | State.DEAD:
             raise UnknownMemberId(f"{group.id} has no members")
 
@@ -82,11 +84,17 @@ def _share_out(turn: Turn, assignments: Mapping[str, bytes]) -> None:
     """The leader's word: the group is stable, and each that waits gets its share."""
     turn.enter(State.STABLE)
     turn.stored = True
-    for member in list(turn.group.members.values()):
-        member = turn.update(member, assignment=assignments.get(member.id, b""))
-        if member.sync is not None:
-            turn.answer(member.sync, share(turn, member))
-            turn.heard(turn.update(member, sync=None))
+    waiting = [each for each in turn.group.members.values() if each.sync is not None]
+
+    def updated(member: Member) -> Member:
+        given = assignments.get(member.id, b"")
+        if member.sync is None:
+            return replace(member, assignment=given)
+        return replace(member.heard(turn.now_ms), assignment=given, sync=None)
+
+    turn.update_all(updated)
+    for member in waiting:
+        turn.answer(member.sync, share(turn, turn.group.members[member.id]))
     finish(turn)
 
 
