@@ -178,8 +178,9 @@ class Controller:
         What is in the store is in doubt then, or belongs to another controller: the office is
         given up, and whoever wins it next reads everything anew.
         """
-        logger.warning("the controller gives up its office: %s", error)
-        self.resign()
+        if self.in_office:
+            logger.warning("the controller gives up its office: %s", error)
+            self.resign()
 
     @property
     def image(self) -> ClusterImage:
