@@ -7,6 +7,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
 
 from penstock.errors import ConfigError
+from penstock.spark.avro.column import from_avro
+from penstock.spark.avro.schema import record_kind
 from penstock.spark.pipeline.access_log import access_log_fields
 from penstock.spark.pipeline.expectation import true
 from penstock.spark.pipeline.flow_spec import FORMATS, NEED_SCHEMA
@@ -34,13 +36,17 @@ class ValueFormat:
             raise ConfigError(f"format {self.name}: needs a schema, such as 'id int, at timestamp'")
         if self.name not in NEED_SCHEMA and self.schema:
             raise ConfigError(f"format {self.name}: has its own columns, leave the schema out")
+        if self.name == "avro":
+            record_kind(self.schema or "")
 
 
-def parsed(records: DataFrame, value_format: ValueFormat) -> DataFrame:
+def parsed(records: DataFrame, value_format: ValueFormat, *, once: bool = True) -> DataFrame:
     """The record as a struct, its fields as another, and `_error`. Like all here it looks at no
     schema: Declarative Pipelines forbid that while they collect queries.
+
+    `once`: a value is decoded once, even if no filter then reaches the source; see `from_avro`.
     """
-    fields, error = _fields(value_format)
+    fields, error = _fields(value_format, once=once)
     whole = F.struct(*RECORD_FIELDS).alias(RECORD)
     return records.select(whole, "value", fields.alias(FIELDS)).select(
         RECORD, error.alias(ERROR), FIELDS
@@ -63,7 +69,7 @@ def unreadable(read: DataFrame) -> DataFrame:
     return read.where(F.col(ERROR).isNotNull())
 
 
-def _fields(value_format: ValueFormat) -> tuple[Column, Column]:
+def _fields(value_format: ValueFormat, *, once: bool) -> tuple[Column, Column]:
     """The struct of the fields, and what is wrong with the value."""
     text = F.col("value").cast("string")
     name, schema = value_format.name, value_format.schema or ""
@@ -77,9 +83,7 @@ def _fields(value_format: ValueFormat) -> tuple[Column, Column]:
             fields = F.from_csv(text, f"{schema}, {_CORRUPT} string", permissive)
             return fields, _reason(F.col(FIELDS).isNull() | corrupt, name, schema)
         case "avro":
-            from pyspark.sql.avro.functions import from_avro  # needs Spark's own jar for Avro
-
-            fields = from_avro("value", schema, {"mode": "PERMISSIVE"})
+            fields = from_avro(F.col("value"), schema, once=once)
             return fields, _reason(F.col(FIELDS).isNull(), name, "its schema")
         case "text":
             return F.struct(text.alias("line")), _reason(F.col("value").isNull(), name, "a line")
