@@ -11,10 +11,10 @@ from pyspark.errors import StreamingQueryException
 
 from clients.protocol import LATEST, Record
 from peers.penstock import PenstockBroker
-from penstock.spark.interactive import names
 from penstock.spark.pipeline.flow import Place, start_flow
 from penstock.spark.pipeline.flow_spec import Expect, FlowSpec, From, To, check_flow
-from penstock.spark.topic_view import mentioned
+from penstock.spark.sql.interactive import names
+from penstock.spark.sql.topic_view import mentioned
 from spark_rows import Lab, lab_beside
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
