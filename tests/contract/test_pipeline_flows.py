@@ -12,9 +12,9 @@ from pyspark.errors import StreamingQueryException
 from clients.protocol import Record
 from flow_runs import records, run_flow
 from peers.penstock import PenstockBroker
-from penstock.spark.interactive import names
 from penstock.spark.pipeline.flow_spec import Expect, FlowSpec, From, To
-from penstock.spark.topic_view import mentioned
+from penstock.spark.sql.interactive import names
+from penstock.spark.sql.topic_view import mentioned
 from spark_rows import Lab, lab_beside
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]

@@ -23,7 +23,7 @@ F              pyspark.sql.functions
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark.")
 def shell(remote: Remote, master: str, conf: tuple[str, ...]) -> None:
     """Open PySpark with everything configured; end it with Ctrl-D."""
-    interactive = spark_part("interactive")
+    interactive = spark_part("sql.interactive")
     with (
         told_failures(),
         interactive.session("penstock shell", master, pairs(conf, "--conf")) as spark,

@@ -73,8 +73,8 @@ def sql(
         return [each.name for each in await client.topics(None)]
 
     known = remote.run(names)
-    question = spark_part("question")
-    topics = spark_part("topic_view").mentioned(query, known)
+    question = spark_part("sql.question")
+    topics = spark_part("sql.topic_view").mentioned(query, known)
     if not topics:
         offered = sorted(each for each in known if not each.startswith("__"))
         raise ConfigError(f"the query names no topic; there are {', '.join(offered) or 'none'}")
