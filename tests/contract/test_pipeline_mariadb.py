@@ -125,7 +125,7 @@ def test_columns_get_types_that_spark_has(mariadb: MariaDb) -> None:
     )
     assert TableSource({"url": mariadb.url, "table": "kinds"}).schema() == (
         "`a` decimal(20, 0), `b` bigint, `c` double, `d` decimal(9, 2), `e` timestamp, `f` date, "
-        "`g` string, `h` string, `i` string, `j` binary, `k` bigint"
+        "`g` string, `h` string, `i` string, `j` binary, `k` string"
     )
 
 
@@ -133,18 +133,19 @@ def test_every_value_reaches_spark(lab: Lab, mariadb: MariaDb) -> None:
     ask(
         mariadb,
         "create table kinds_read "
-        "(a bigint unsigned primary key, e timestamp(6) null, f date, g time)",
+        "(a bigint unsigned primary key, e timestamp(6) null, f date, g time, c double)",
         "set time_zone = '+03:00'",
         "insert into kinds_read values (18446744073709551615, '2026-01-01 03:00:00', '2026-01-02', "
-        "'10:00:00')",
+        "'10:00:00', 0.25)",
     )
     read = lab.spark.read.format("penstock_table").options(url=mariadb.url, table="kinds_read")
-    (row,) = read.load().selectExpr("a", "cast(e as string) as e", "f", "g").collect()
+    (row,) = read.load().selectExpr("a", "cast(e as string) as e", "f", "g", "c").collect()
     assert tuple(row) == (
         decimal.Decimal(18446744073709551615),
         "2026-01-01 00:00:00",
         dt.date(2026, 1, 2),
         "10:00:00",
+        0.25,
     )
 
 

@@ -24,6 +24,8 @@ KINDS: Final = {
     dt.datetime: "timestamp",
     dt.date: "date",
 }
+ANY_DECIMAL: Final = "decimal(38, 18)"
+"""For a column that says nothing of its digits, as Spark's own readers of databases take it."""
 ALIASES: Final = {
     "postgresql": "postgresql+psycopg",
     "mysql": "mysql+pymysql",
@@ -77,9 +79,12 @@ def kind_of(column: sa.Column[Any]) -> str:
         python = column.type.python_type
     except NotImplementedError:
         return "string"
-    if python is decimal.Decimal:
-        precision = getattr(column.type, "precision", None) or 38
-        return f"decimal({precision}, {getattr(column.type, 'scale', None) or 0})"
+    if isinstance(column.type, sa.Float):
+        return "double"  # which MySQL's dialect would tell as decimals
+    if isinstance(column.type, sa.Numeric):
+        if column.type.precision is None:
+            return ANY_DECIMAL
+        return f"decimal({column.type.precision}, {column.type.scale or 0})"
     if isinstance(column.type, mysql.BIGINT) and column.type.unsigned:
         return "decimal(20, 0)"  # half of its numbers are none of a bigint
     return KINDS.get(python, "string")
@@ -92,6 +97,8 @@ def as_spark(kind: str) -> Callable[[Any], Any]:
             return lambda value: None if value is None else str(value)
         case "timestamp":
             return lambda value: value and (value if value.tzinfo else value.replace(tzinfo=dt.UTC))
+        case "double":
+            return lambda value: None if value is None else float(value)
         case "decimal":
             return lambda value: None if value is None else decimal.Decimal(value)
         case _:
