@@ -17,10 +17,8 @@ from pyspark.sql.avro.functions import from_avro as by_spark
 from clients.protocol import Record
 from flow_runs import records, run_flow
 from peers.penstock import PenstockBroker
-from penstock.spark.avro.column import from_avro
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
-from penstock.spark.pipeline.value_format import ValueFormat
-from penstock.spark.topic_view import as_table
+from penstock.spark.sql.interactive import names
 from spark_rows import Lab, lab_beside
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
@@ -101,26 +99,33 @@ def orders(lab: Lab, topic: str) -> str:
     return topic
 
 
-def test_every_type_is_what_spark_reads(lab: Lab) -> None:
+def test_every_type_is_what_spark_reads(lab: Lab, topic: str) -> None:
     random.seed(7)
-    rows = [*generate_many(parse_schema(SCHEMA), 50)]
-    values = [(encoded(SCHEMA, row),) for row in rows]
+    lab.rdkafka.create_topic(topic, 1)
+    rows = generate_many(parse_schema(SCHEMA), 50)
+    lab.rdkafka.produce(topic, [Record(encoded(SCHEMA, row)) for row in rows])
     schema = json.dumps(SCHEMA)
-    frame = lab.spark.createDataFrame(values, "value binary").select(
-        from_avro(F.col("value"), schema).alias("ours"),
-        by_spark("value", schema, {"mode": "FAILFAST"}).alias("spark"),
+    options = {"subscribe": topic, "valueFormat": "avro", "valueSchema": schema}
+    frame = lab.read("penstock", options).select(
+        "fields", by_spark("value", schema, {"mode": "FAILFAST"}).alias("spark")
     )
-    ours, theirs = frame.select("ours.*"), frame.select("spark.*")
+    ours, theirs = frame.select("fields.*"), frame.select("spark.*")
     # Text: all of our columns may be null, wherever they are.
     assert [each.dataType.simpleString() for each in ours.schema] == [
         each.dataType.simpleString() for each in theirs.schema
     ]
-    # As text: Python's own dates end with the year 9999.
+    # Text again: Python's own dates end with the year 9999.
+    by_column = [
+        F.struct(
+            F.col(f"fields.{name}").cast("string").alias("ours"),
+            F.col(f"spark.{name}").cast("string").alias("spark"),
+        ).alias(name)
+        for name in ours.columns
+    ]
+    found = frame.select(*by_column).collect()
+    assert len(found) == 50
     for name in ours.columns:
-        pairs = frame.select(
-            F.col(f"ours.{name}").cast("string"), F.col(f"spark.{name}").cast("string")
-        ).collect()
-        assert [each[0] for each in pairs] == [each[1] for each in pairs], name
+        assert [row[name]["ours"] for row in found] == [row[name]["spark"] for row in found], name
 
 
 def test_bad_values_are_dead_letters(lab: Lab, orders: str, tmp_path: Path) -> None:
@@ -160,8 +165,8 @@ def test_without_a_dead_letter_topic_a_bad_value_ends_the_flow(
 
 
 def test_a_question_gets_columns_and_the_error_beside_them(lab: Lab, orders: str) -> None:
-    found = lab.read("penstock", {"subscribe": orders})
-    table = as_table(found, ValueFormat("avro", json.dumps(ORDER)))
+    known: dict[str, Any] = names(lab.spark, lab.penstock.bootstrap)
+    table = known["topic"](orders, "avro", json.dumps(ORDER))
     rows = table.orderBy("offset").select("id", "customer", "offset", "_error").collect()
     assert [tuple(each) for each in rows] == [
         (1, "ann", 0, None),

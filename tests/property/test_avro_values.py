@@ -9,8 +9,8 @@ from fastavro import parse_schema, schemaless_writer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.spark.avro.column import decoder
 from penstock.spark.avro.schema import record_kind
+from penstock.spark.avro.values import decoder
 
 PLAIN: dict[str, st.SearchStrategy[Any]] = {
     "boolean": st.booleans(),

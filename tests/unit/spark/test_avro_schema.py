@@ -10,9 +10,12 @@ import pytest
 from fastavro import parse_schema, schemaless_writer
 
 from penstock.errors import ConfigError
-from penstock.spark.avro.column import decoder
 from penstock.spark.avro.schema import record_kind
 from penstock.spark.avro.schema_file import schema_text
+from penstock.spark.avro.values import decoder
+from penstock.spark.data_source import PenstockSource
+from penstock.spark.options import Options
+from penstock.spark.source.settings import read_value_schema
 
 POINT = {"type": "record", "name": "Point", "fields": [{"name": "x", "type": "int"}]}
 
@@ -120,3 +123,17 @@ def test_a_schema_may_be_in_a_file(tmp_path: Path) -> None:
     assert schema_text("{}", tmp_path) == "{}"
     with pytest.raises(ConfigError, match=r"other.avsc: No such file"):
         schema_text("other.avsc", tmp_path)
+
+
+def test_the_source_reads_avro_and_leaves_the_rest_to_spark() -> None:
+    assert read_value_schema(Options({})) is None
+    assert read_value_schema(Options({"valueformat": "Avro", "valueschema": "{}"})) == "{}"
+    for options, said in (
+        ({"valueFormat": "json"}, "use Spark's from_json"),
+        ({"valueFormat": "avro"}, "option valueSchema is missing"),
+        ({"valueSchema": "{}"}, "belongs to valueFormat"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            read_value_schema(Options(options))
+    given = {"valueFormat": "avro", "valueSchema": json.dumps(POINT), "includeHeaders": "true"}
+    assert PenstockSource(given).schema().endswith("fields struct<x:int>")

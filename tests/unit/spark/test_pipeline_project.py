@@ -54,6 +54,7 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
             "{name: f, from: {topic: a, format: avro, schema: no.avsc}, to: {topic: b}}",
             "no.avsc: No such file",
         ),
+        ("{name: f, from: {files: a, format: avro, schema: x}, to: {topic: b}}", "are no avro"),
         ("{name: f g, from: {topic: a}, to: {topic: b}}", "its name may have"),
         ("{name: f, from: {topic: a}, to: {topc: b}}", "unknown field `topc`"),
         (

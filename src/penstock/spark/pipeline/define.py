@@ -33,6 +33,7 @@ from penstock.spark.pipeline.value_format import (
     ValueFormat,
     all_readable,
     parsed,
+    source_options,
     unreadable,
     with_fields,
 )
@@ -72,6 +73,7 @@ def topic_source(
     def records() -> DataFrame:
         reader = _session().readStream.format("penstock").option(BOOTSTRAP, bootstrap())
         reader = reader.options(**{"subscribe": topic, "startingOffsets": "earliest", **options})
+        reader = reader.options(**source_options(value_format))
         if group is not None and not _aside.get():
             reader = reader.option("groupId", group)
         return reader.load()

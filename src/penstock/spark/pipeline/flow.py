@@ -21,6 +21,7 @@ from penstock.spark.pipeline.value_format import (
     ValueFormat,
     all_readable,
     parsed,
+    source_options,
     unreadable,
     with_fields,
 )
@@ -61,6 +62,7 @@ def value_format(source: From) -> ValueFormat | None:
 def _read(spark: SparkSession, source: From, place: Place) -> DataFrame:
     if source.topic is not None:
         options = {"subscribe": source.topic, "startingOffsets": "earliest"}
+        options |= source_options(value_format(source))
         if source.group is not None:
             options["groupId"] = source.group
         reader = spark.readStream.format("penstock").option(BOOTSTRAP, place.bootstrap)

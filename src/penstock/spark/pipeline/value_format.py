@@ -7,7 +7,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
 
 from penstock.errors import ConfigError
-from penstock.spark.avro.column import from_avro
 from penstock.spark.avro.schema import record_kind
 from penstock.spark.pipeline.access_log import access_log_fields
 from penstock.spark.pipeline.expectation import true
@@ -40,13 +39,18 @@ class ValueFormat:
             record_kind(self.schema or "")
 
 
-def parsed(records: DataFrame, value_format: ValueFormat, *, once: bool = True) -> DataFrame:
+def source_options(value_format: ValueFormat | None) -> dict[str, str]:
+    """What the source must be told, where it is the one that decodes: Spark cannot read Avro."""
+    if value_format is None or value_format.name != "avro":
+        return {}
+    return {"valueFormat": "avro", "valueSchema": value_format.schema or ""}
+
+
+def parsed(records: DataFrame, value_format: ValueFormat) -> DataFrame:
     """The record as a struct, its fields as another, and `_error`. Like all here it looks at no
     schema: Declarative Pipelines forbid that while they collect queries.
-
-    `once`: a value is decoded once, even if no filter then reaches the source; see `from_avro`.
     """
-    fields, error = _fields(value_format, once=once)
+    fields, error = _fields(value_format)
     whole = F.struct(*RECORD_FIELDS).alias(RECORD)
     return records.select(whole, "value", fields.alias(FIELDS)).select(
         RECORD, error.alias(ERROR), FIELDS
@@ -69,7 +73,7 @@ def unreadable(read: DataFrame) -> DataFrame:
     return read.where(F.col(ERROR).isNotNull())
 
 
-def _fields(value_format: ValueFormat, *, once: bool) -> tuple[Column, Column]:
+def _fields(value_format: ValueFormat) -> tuple[Column, Column]:
     """The struct of the fields, and what is wrong with the value."""
     text = F.col("value").cast("string")
     name, schema = value_format.name, value_format.schema or ""
@@ -83,8 +87,7 @@ def _fields(value_format: ValueFormat, *, once: bool) -> tuple[Column, Column]:
             fields = F.from_csv(text, f"{schema}, {_CORRUPT} string", permissive)
             return fields, _reason(F.col(FIELDS).isNull() | corrupt, name, schema)
         case "avro":
-            fields = from_avro(F.col("value"), schema, once=once)
-            return fields, _reason(F.col(FIELDS).isNull(), name, "its schema")
+            return F.col("fields"), _reason(F.col(FIELDS).isNull(), name, "its schema")
         case "text":
             return F.struct(text.alias("line")), _reason(F.col("value").isNull(), name, "a line")
         case _:

@@ -46,7 +46,7 @@ def as_table(records: DataFrame, value_format: ValueFormat) -> DataFrame:
     """Fields as columns, then what the record has beside them. A value that the format cannot read
     has no fields, and `_error` says why: a question gets an answer, whatever lies in the topic.
     """
-    read = parsed(records, value_format, once=False)
+    read = parsed(records, value_format)
     fields = [each for each in read.select(f"{FIELDS}.*").columns if each != "_corrupt"]
     beside = [each for each in (*RECORD_FIELDS, "_error") if each not in fields]
     return read.select(

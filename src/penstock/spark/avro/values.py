@@ -1,41 +1,16 @@
-"""`from_avro`: the fields of Avro values, decoded by fastavro in Spark's Python workers."""
+"""Avro values as a column of structs, decoded by fastavro."""
 
-import functools
 import io
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import Column
-from pyspark.sql.pandas.functions import arrow_udf
 
-from penstock.spark.avro.schema import Kind, record_kind
+from penstock.spark.avro.schema import Kind
 
 Decode = Callable[[pa.Array], pa.Array]
 _BAD: Final = (ArithmeticError, EOFError, LookupError, TypeError, ValueError)
 """What fastavro and Arrow raise for bytes that are none of the schema."""
-
-
-def from_avro(value: Column, schema: str, *, once: bool = True) -> Column:
-    """The record in a binary column, as a struct; null where the bytes are none of the schema.
-
-    Spark decodes a value again for a filter on its fields, as if that cost nothing. `once` forbids
-    that, and with it that filters on other columns reach the source.
-    """
-
-    def fields(values: pa.Array) -> pa.Array:
-        return _decoder(schema)(values)
-
-    # Its stubs know no structs.
-    decoded = arrow_udf(fields, record_kind(schema).spark)  # type: ignore[call-overload]
-    made: Column = (decoded.asNondeterministic() if once else decoded)(value)
-    return made
-
-
-@functools.lru_cache(maxsize=16)
-def _decoder(schema: str) -> Decode:
-    """A worker reads a schema once."""
-    return decoder(record_kind(schema))
 
 
 def decoder(kind: Kind) -> Decode:
