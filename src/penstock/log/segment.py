@@ -238,6 +238,11 @@ class Segment:
         self._files.remove(self.path(TXN_INDEX))
         self._aborted = None
 
+    def make_indexes(self) -> None:
+        """Write those of a segment without batches; the first append opens them."""
+        self._reset_indexes()
+        self.release()
+
     def recover(self, before_cut: Callable[[], None]) -> Iterator[BatchHeader]:
         """Check every batch, make the indexes anew and yield the headers.
 
