@@ -99,8 +99,8 @@ class Connection(asyncio.BufferedProtocol):
         """Send at once, in the highest version that both speak unless one is given; the future
         brings the answer. Cancel it to throw the answer away.
 
-        Records in an answer that is `lent` are views of what the next one is received into: use
-        them before anything else is sent.
+        Records in an answer that is `lent` may be views of what the next one is received into:
+        use them as soon as it comes, before anything else is sent.
         """
         if self._broken is not None or self._transport is None:
             raise self._broken or ConnectionFailed(f"not connected to {self.address}")
@@ -146,8 +146,9 @@ class Connection(asyncio.BufferedProtocol):
         self.versions = versions.common(response.api_keys)
 
     def knock(self) -> None:
-        """Ask anything: a request that waits at the broker and gives way is then answered."""
-        self.send(WHO_ASKS, ApiVersionsResponse).cancel()
+        """Ask anything, if an answer is awaited: a request that gives way is then answered."""
+        if self._awaited:
+            self.send(WHO_ASKS, ApiVersionsResponse).cancel()
 
     async def wait_closed(self) -> None:
         """Until it is lost, or closed from here."""
@@ -198,8 +199,10 @@ class Connection(asyncio.BufferedProtocol):
                 )
             if awaited.future.cancelled():
                 return
-            # Else a copy, since the buffer is used again; small answers decode faster from bytes.
-            contents = frame[body:] if awaited.lent else bytes(frame[body:])
+            # Else a copy, since the buffer is used again, at once if another answer is on its way.
+            # Small answers decode faster from bytes.
+            is_view = awaited.lent and not self._awaited
+            contents = frame[body:] if is_view else bytes(frame[body:])
             awaited.future.set_result(_decoded(awaited, contents))
         except ProtocolError:
             self._awaited.appendleft(awaited)

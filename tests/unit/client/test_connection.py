@@ -102,15 +102,16 @@ def test_each_api_is_called_in_the_highest_common_version() -> None:
     ]
 
 
-def test_lent_records_are_views_and_others_are_kept() -> None:
-    def fetched(header: RequestHeader) -> bytes:
-        if header.api.key == API_VERSIONS:
-            keys = [ApiVersion(api_key=1, min_version=4, max_version=18)]
-            return answer(header, ApiVersionsResponse(api_keys=keys))
-        part = PartitionData(partition_index=0, records=b"%d" % header.correlation_id * 100)
-        topic = FetchableTopicResponse(partitions=[part])
-        return answer(header, FetchResponse(responses=[topic]))
+def fetched(header: RequestHeader) -> bytes:
+    if header.api.key == API_VERSIONS:
+        keys = [SPOKEN[0], ApiVersion(api_key=1, min_version=4, max_version=18)]
+        return answer(header, ApiVersionsResponse(api_keys=keys))
+    part = PartitionData(partition_index=0, records=b"%d" % header.correlation_id * 100)
+    topic = FetchableTopicResponse(partitions=[part])
+    return answer(header, FetchResponse(responses=[topic]))
 
+
+def test_lent_records_are_views_and_others_are_kept() -> None:
     async def scenario(connection: Connection) -> Buffer:
         async def records(*, lent: bool) -> Buffer:
             response = await connection.call(
@@ -128,6 +129,22 @@ def test_lent_records_are_views_and_others_are_kept() -> None:
 
     kept, _ = run(fetched, scenario)
     assert kept == b"2" * 100
+
+
+def test_what_is_lent_is_kept_if_another_answer_is_on_its_way() -> None:
+    async def scenario(connection: Connection) -> Buffer:
+        connection.knock()  # nothing is awaited, so nobody is asked
+        fetching = connection.send(FetchRequest(), FetchResponse, lent=True)
+        connection.knock()
+        (part,) = (await fetching).responses[0].partitions
+        # Its answer is received behind this one's, or where that was.
+        await connection.call(FetchRequest(), FetchResponse, timeout_ms=10_000)
+        assert isinstance(part.records, bytes)
+        return part.records
+
+    kept, asked = run(fetched, scenario)
+    assert kept == b"2" * 100
+    assert [each.api.key for each in asked] == [API_VERSIONS, 1, API_VERSIONS, 1]
 
 
 def test_a_broker_older_than_the_first_question_is_asked_in_its_own_version() -> None:
