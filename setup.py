@@ -20,7 +20,7 @@ EXTENSIONS = [
     )
     for name in (
         "penstock.record._walk",
-        "penstock.spark._encode",
+        "penstock.spark.sink._encode",
         "penstock.spark.decode._fill",
     )
 ]

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from peers.spark_session import spark_session
 from penstock.client.address import Address
-from penstock.spark.client_settings import ClientSettings
+from penstock.spark.client.settings import ClientSettings
 from penstock.spark.decode.columns import PartitionColumns, Wanted
 from penstock.spark.decode.decoder import NATIVE
 from penstock.spark.decode.vectorised import VectorisedDecoder

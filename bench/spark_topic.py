@@ -6,8 +6,8 @@ from typing import NamedTuple
 from penstock.client.route import ToLeader
 from penstock.record.build import build_batch
 from penstock.record.record import Record
-from penstock.spark.client_settings import ClientSettings
-from penstock.spark.cluster import Client
+from penstock.spark.client.cluster import Client
+from penstock.spark.client.settings import ClientSettings
 from penstock.types import TopicPartition
 from penstock.wire.messages.create_topics import (
     CreatableTopic,

@@ -15,9 +15,9 @@ from pyspark.sql.datasource import DataSource, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from peers.process import wait_until
-from penstock.spark import transaction
-from penstock.spark.producer import Producer
-from penstock.spark.writer import ExactlyOnceWriter, stream_writer
+from penstock.spark.sink import transaction
+from penstock.spark.sink.producer import Producer
+from penstock.spark.sink.writer import ExactlyOnceWriter, stream_writer
 
 POINTS = (
     "open.begin",

@@ -15,9 +15,9 @@ from peers.kafka import KafkaCluster
 from peers.penstock import PenstockBroker
 from peers.process import free_ports, wait_until
 from penstock.errors import KafkaError
-from penstock.spark.cluster import Client
-from penstock.spark.delivery import NotWritten
-from penstock.spark.epoch import (
+from penstock.spark.client.cluster import Client
+from penstock.spark.sink.delivery import NotWritten
+from penstock.spark.sink.epoch import (
     Commit,
     EpochFailed,
     Marker,
@@ -26,10 +26,10 @@ from penstock.spark.epoch import (
     Transaction,
     to_commit,
 )
-from penstock.spark.sink_rows import BadRow
-from penstock.spark.sink_settings import SinkSettings, read_sink_settings
-from penstock.spark.sink_task import write, write_in_transaction
-from penstock.spark.transaction import (
+from penstock.spark.sink.rows import BadRow
+from penstock.spark.sink.settings import SinkSettings, read_sink_settings
+from penstock.spark.sink.task import write, write_in_transaction
+from penstock.spark.sink.transaction import (
     abort,
     commit,
     committed_markers,
@@ -270,7 +270,7 @@ def test_attempts_that_run_side_by_side_never_mix(
     Even where both cut their rows alike, so that a leader takes one's batches for the other's.
     """
     if alike:
-        monkeypatch.setattr("penstock.spark.sink_task.varied", lambda size: lambda: size)
+        monkeypatch.setattr("penstock.spark.sink.task.varied", lambda size: lambda: size)
     of = exactly_once(bootstrap, topic, kafka_batch_size="3000")
     transaction = opened(of)
     dice = random.Random(seed)

@@ -7,15 +7,15 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from peers.kafka import KafkaCluster
 from penstock.client.address import parse_addresses
 from penstock.client.listing import Isolation
-from penstock.spark.client_settings import ClientSettings
-from penstock.spark.cluster import Client
+from penstock.spark.client.cluster import Client
+from penstock.spark.client.settings import ClientSettings
 from penstock.spark.decode.columns import Wanted
 from penstock.spark.decode.vectorised import VectorisedDecoder
 from penstock.spark.decode.visible import Batches
-from penstock.spark.fetch import Fetched, RangeFetch
-from penstock.spark.lookup import latest
-from penstock.spark.ranges import OffsetRange
-from penstock.spark.source_settings import FetchSettings
+from penstock.spark.source.fetch import Fetched, RangeFetch
+from penstock.spark.source.lookup import latest
+from penstock.spark.source.ranges import OffsetRange
+from penstock.spark.source.settings import FetchSettings
 from penstock.types import TopicPartition
 
 pytestmark = pytest.mark.peer

@@ -16,16 +16,16 @@ from clients.referee import Referee
 from penstock.client.address import parse_addresses
 from penstock.client.listing import Isolation
 from penstock.client.refusal import BrokerRefused, NoAnswer
-from penstock.spark.batch_reader import batch_reader
-from penstock.spark.bounds import FROM_EARLIEST, Offsets, Times
-from penstock.spark.client_settings import ClientSettings
-from penstock.spark.cluster import Client
-from penstock.spark.data_loss import DataLoss
-from penstock.spark.lookup import commit, earliest, latest, list_offsets, resolve
+from penstock.spark.client.cluster import Client
+from penstock.spark.client.settings import ClientSettings
 from penstock.spark.options import Options
-from penstock.spark.ranges import OffsetRange
-from penstock.spark.read import read_range
-from penstock.spark.source_settings import SourceSettings, batch_settings
+from penstock.spark.source.batch_reader import batch_reader
+from penstock.spark.source.bounds import FROM_EARLIEST, Offsets, Times
+from penstock.spark.source.data_loss import DataLoss
+from penstock.spark.source.lookup import commit, earliest, latest, list_offsets, resolve
+from penstock.spark.source.ranges import OffsetRange
+from penstock.spark.source.read import read_range
+from penstock.spark.source.settings import SourceSettings, batch_settings
 from penstock.types import Offset, TopicPartition
 
 

@@ -20,9 +20,9 @@ from penstock.client.refusal import BrokerRefused
 from penstock.client.sasl import AuthenticationFailed
 from penstock.errors import KafkaError
 from penstock.spark.options import Options
-from penstock.spark.ranges import OffsetRange
-from penstock.spark.read import read_range
-from penstock.spark.source_settings import batch_settings
+from penstock.spark.source.ranges import OffsetRange
+from penstock.spark.source.read import read_range
+from penstock.spark.source.settings import batch_settings
 from penstock.types import TopicPartition
 
 pytestmark = pytest.mark.peer

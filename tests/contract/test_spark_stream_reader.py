@@ -16,10 +16,10 @@ from clients.protocol import Record
 from clients.referee import Referee
 from peers.process import wait_until
 from penstock.client.refusal import BrokerRefused
-from penstock.spark.data_loss import DataLoss
 from penstock.spark.options import Options
-from penstock.spark.source_settings import stream_settings
-from penstock.spark.stream_reader import StreamReader
+from penstock.spark.source.data_loss import DataLoss
+from penstock.spark.source.settings import stream_settings
+from penstock.spark.source.stream_reader import StreamReader
 
 EVERYTHING = ReadAllAvailable()
 

@@ -12,11 +12,11 @@ from penstock.client.partitioner import keyed_partition
 from penstock.record.batch import read_header
 from penstock.record.compression import Codec
 from penstock.record.record import records
-from penstock.spark import encode
-from penstock.spark.batching import Batching, Identity
-from penstock.spark.encode import Column, Rows
-from penstock.spark.sink_columns import sink_columns
-from penstock.spark.sink_rows import sink_rows
+from penstock.spark.sink import encode
+from penstock.spark.sink.batching import Batching, Identity
+from penstock.spark.sink.columns import sink_columns
+from penstock.spark.sink.encode import Column, Rows
+from penstock.spark.sink.rows import sink_rows
 from penstock.types import TopicPartition
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

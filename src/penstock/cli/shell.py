@@ -11,7 +11,8 @@ from penstock.spark.pipeline.settings import pairs
 
 BANNER = """\
 spark          the session
-topic(NAME)    a topic's records, fields of JSON values as columns
+topic(NAME)    a topic's records, fields of JSON values as columns; other values
+               by values="avro", schema="order.avsc" and the like
 stream(NAME)   the same as a stream
 F              pyspark.sql.functions
 """
@@ -23,7 +24,7 @@ F              pyspark.sql.functions
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark.")
 def shell(remote: Remote, master: str, conf: tuple[str, ...]) -> None:
     """Open PySpark with everything configured; end it with Ctrl-D."""
-    interactive = spark_part("interactive")
+    interactive = spark_part("sql.interactive")
     with (
         told_failures(),
         interactive.session("penstock shell", master, pairs(conf, "--conf")) as spark,

@@ -13,9 +13,9 @@ from penstock.client.address import Address, parse_addresses
 from penstock.client.refusal import BrokerRefused, ConnectionFailed, NoAnswer, VersionsApart
 from penstock.client.route import CONTROLLER, ToCoordinator, ToLeader
 from penstock.errors import ErrorCode
-from penstock.spark.client_settings import ClientSettings
-from penstock.spark.cluster import Client
-from penstock.spark.connection import Connection, connect
+from penstock.spark.client.cluster import Client
+from penstock.spark.client.connection import Connection, connect
+from penstock.spark.client.settings import ClientSettings
 from penstock.testing.broker import Broker
 from penstock.types import TopicPartition
 from penstock.wire.frame import response_frame

@@ -5,7 +5,8 @@ import pytest
 from penstock.client.listing import EARLIEST, LATEST
 from penstock.client.metadata import Partition, Topic
 from penstock.errors import ConfigError
-from penstock.spark.bounds import (
+from penstock.spark.options import Options
+from penstock.spark.source.bounds import (
     FROM_EARLIEST,
     FROM_LATEST,
     Bound,
@@ -17,9 +18,8 @@ from penstock.spark.bounds import (
     read_start,
     settled,
 )
-from penstock.spark.options import Options
-from penstock.spark.positions import as_json, from_json
-from penstock.spark.subscription import (
+from penstock.spark.source.positions import as_json, from_json
+from penstock.spark.source.subscription import (
     Assigned,
     Pattern,
     Topics,

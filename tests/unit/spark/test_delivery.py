@@ -3,9 +3,9 @@
 import pytest
 
 from penstock.errors import ErrorCode
-from penstock.spark.batching import Sealed
-from penstock.spark.delivery import Answered, NotWritten, firsts, unwritten
-from penstock.spark.producer import REQUEST_BYTES, answered, requests
+from penstock.spark.sink.batching import Sealed
+from penstock.spark.sink.delivery import Answered, NotWritten, firsts, unwritten
+from penstock.spark.sink.producer import REQUEST_BYTES, answered, requests
 from penstock.types import TopicPartition, Uuid
 from penstock.wire.messages.produce import (
     PartitionProduceResponse,

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.client.refusal import RETRIABLE
 from penstock.errors import ErrorCode
-from penstock.spark.epoch import (
+from penstock.spark.sink.epoch import (
     Batch,
     Commit,
     Ending,

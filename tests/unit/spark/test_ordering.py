@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.spark import ordering
-from penstock.spark.ordering import in_order
+from penstock.spark.sink import ordering
+from penstock.spark.sink.ordering import in_order
 
 some_rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 50)), max_size=60)
 

@@ -20,12 +20,12 @@ from pyspark.sql.datasource import (
 )
 
 from penstock.errors import ConfigError
-from penstock.spark.admission import Pace, limited, waits
-from penstock.spark.data_loss import DataLoss, report, resumed
-from penstock.spark.filters import pushed
 from penstock.spark.options import Options
-from penstock.spark.ranges import OffsetRange, cut
-from penstock.spark.source_settings import SOURCE, batch_settings, stream_settings
+from penstock.spark.source.admission import Pace, limited, waits
+from penstock.spark.source.data_loss import DataLoss, report, resumed
+from penstock.spark.source.filters import pushed
+from penstock.spark.source.ranges import OffsetRange, cut
+from penstock.spark.source.settings import SOURCE, batch_settings, stream_settings
 from penstock.types import Offset, TopicPartition
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)

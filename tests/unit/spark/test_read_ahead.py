@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.spark.read_ahead import ahead
+from penstock.spark.source.read_ahead import ahead
 
 
 def nothing() -> None:
@@ -60,7 +60,7 @@ import sys
 sys.modules["penstock.spark.decode._fill"] = None
 from penstock.spark.decode import decoder, vectorised
 assert not decoder.NATIVE and decoder.Decoder is vectorised.VectorisedDecoder
-from penstock.spark.read import Decoder
+from penstock.spark.source.read import Decoder
 assert Decoder is vectorised.VectorisedDecoder
 """
 

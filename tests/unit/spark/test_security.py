@@ -8,10 +8,10 @@ import pytest
 
 from penstock.client.sasl import Login
 from penstock.errors import ConfigError
-from penstock.spark.client_settings import CLIENT, read_client_settings
-from penstock.spark.jaas import parse_jaas
+from penstock.spark.client.jaas import parse_jaas
+from penstock.spark.client.security import Tls, read_security
+from penstock.spark.client.settings import CLIENT, read_client_settings
 from penstock.spark.options import Options
-from penstock.spark.security import Tls, read_security
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

@@ -9,12 +9,12 @@ import pytest
 
 from penstock.client.partitioner import keyed_partition
 from penstock.record.record import Record
-from penstock.spark.encode import Rows
-from penstock.spark.epoch import EpochFailed, Fresh, Resumed
-from penstock.spark.placing import ByTask, Sticky, grouped, placed
-from penstock.spark.resuming import Resuming
-from penstock.spark.sink_columns import sink_columns
-from penstock.spark.sink_rows import BadRow, sink_rows
+from penstock.spark.sink.columns import sink_columns
+from penstock.spark.sink.encode import Rows
+from penstock.spark.sink.epoch import EpochFailed, Fresh, Resumed
+from penstock.spark.sink.placing import ByTask, Sticky, grouped, placed
+from penstock.spark.sink.resuming import Resuming
+from penstock.spark.sink.rows import BadRow, sink_rows
 from penstock.types import TopicPartition
 
 NOW_MS = 1_000

@@ -4,8 +4,8 @@ import pytest
 
 from penstock.errors import ConfigError
 from penstock.record.compression import Codec
-from penstock.spark.sink_columns import SinkColumns, sink_columns
-from penstock.spark.sink_settings import SinkSettings, read_sink_settings
+from penstock.spark.sink.columns import SinkColumns, sink_columns
+from penstock.spark.sink.settings import SinkSettings, read_sink_settings
 
 BASE = {"kafka.bootstrap.servers": "b:9092", "topic": "out"}
 TYPES = {"key": "binary", "value": "string"}

@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from penstock.spark.options import NoEffect, Refused, Taken
-from penstock.spark.sink_settings import PRODUCER, SINK
-from penstock.spark.source_settings import SOURCE
+from penstock.spark.sink.settings import PRODUCER, SINK
+from penstock.spark.source.settings import SOURCE
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "spark.md").read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ from pyspark.sql.types import StructType
 
 from peers.process import free_ports
 from penstock.errors import ConfigError
-from penstock.spark.epoch import EpochFailed, Report, Transaction
-from penstock.spark.writer import (
+from penstock.spark.sink.epoch import EpochFailed, Report, Transaction
+from penstock.spark.sink.writer import (
     BatchWriter,
     ExactlyOnceWriter,
     Reported,

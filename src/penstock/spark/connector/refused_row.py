@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
 from penstock.spark.pipeline.dead_letter import REASON
-from penstock.spark.writer import batch_writer
+from penstock.spark.sink.writer import batch_writer
 
 _HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 SCHEMA = StructType(

@@ -1,0 +1,1 @@
+"""The blocking client of Spark's tasks and driver: settings, connections, leaders."""

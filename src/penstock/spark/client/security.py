@@ -1,0 +1,197 @@
+"""How a job shows who it is and checks who answers: TLS from PEM, SASL; from `kafka.*` options.
+
+Values only, so that they travel to executors; the TLS context is made where it is used.
+"""
+
+import os
+import ssl
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from penstock.client.sasl import MECHANISMS, Login
+from penstock.errors import ConfigError
+from penstock.spark.client.jaas import parse_jaas
+from penstock.spark.options import TAKEN, NoEffect, Options, Refused, Use
+
+_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_STORES: Final = ("PEM", "JKS", "PKCS12")
+_NO_PEM_SUFFIXES: Final = (".jks", ".p12", ".pfx", ".keystore", ".truststore")
+_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_AS_PEM: Final = (
+    "only PEM is read. Convert it (keytool -importkeystore ... -deststoretype PKCS12, then "
+    "openssl pkcs12 -in store.p12 -nodes -out store.pem) and set {kind}.type to PEM"
+)
+_NO_TOKENS: Final = Refused("use kafka.sasl.mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+_JVM: Final = NoEffect("it belongs to the JVM's TLS")
+
+SECURITY: Final[dict[str, Use]] = {
+    "security.protocol": TAKEN,
+    "security.providers": _JVM,
+    "sasl.mechanism": TAKEN,
+    "sasl.jaas.config": TAKEN,
+    "sasl.username": TAKEN,
+    "sasl.password": TAKEN,
+    "sasl.client.callback.handler.class": _NO_TOKENS,
+    "sasl.login.callback.handler.class": _NO_TOKENS,
+    "sasl.login.class": _NO_TOKENS,
+    "sasl.kerberos.service.name": _NO_TOKENS,
+    "sasl.kerberos.kinit.cmd": _NO_TOKENS,
+    "sasl.kerberos.min.time.before.relogin": _NO_TOKENS,
+    "sasl.kerberos.ticket.renew.jitter": _NO_TOKENS,
+    "sasl.kerberos.ticket.renew.window.factor": _NO_TOKENS,
+    "sasl.oauthbearer.token.endpoint.url": _NO_TOKENS,
+    "sasl.oauthbearer.jwks.endpoint.url": _NO_TOKENS,
+    "ssl.truststore.type": TAKEN,
+    "ssl.truststore.location": TAKEN,
+    "ssl.truststore.certificates": TAKEN,
+    "ssl.truststore.password": NoEffect("certificates in PEM have no password"),
+    "ssl.keystore.type": TAKEN,
+    "ssl.keystore.location": TAKEN,
+    "ssl.keystore.key": TAKEN,
+    "ssl.keystore.certificate.chain": TAKEN,
+    "ssl.keystore.password": NoEffect("PEM is protected by kafka.ssl.key.password alone"),
+    "ssl.key.password": TAKEN,
+    "ssl.endpoint.identification.algorithm": TAKEN,
+    "ssl.protocol": TAKEN,
+    "ssl.enabled.protocols": TAKEN,
+    "ssl.cipher.suites": Refused("Java's names of ciphers mean nothing to OpenSSL; leave it out"),
+    "ssl.engine.factory.class": Refused("there is no Java class to load; use kafka.ssl.* in PEM"),
+    "ssl.provider": _JVM,
+    "ssl.keymanager.algorithm": _JVM,
+    "ssl.trustmanager.algorithm": _JVM,
+    "ssl.secure.random.implementation": _JVM,
+}
+"""By their names without `kafka.`"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Whom to trust and what to show, as paths or as PEM text; None: the system's, or nothing."""
+
+    trusted_path: str | None = None
+    trusted_pem: str | None = None
+    own_path: str | None = None
+    own_pem: str | None = field(default=None, repr=False)
+    """Key and certificate chain, one after the other."""
+    key_password: str | None = field(default=None, repr=False)
+    check_host: bool = True
+    lowest: str = "TLSv1.2"
+
+    def context(self) -> ssl.SSLContext:
+        """Made where the connection is: files are read on the machine that connects."""
+        context = ssl.create_default_context()
+        context.minimum_version = _VERSIONS[self.lowest]
+        context.check_hostname = self.check_host
+        try:
+            if self.trusted_path or self.trusted_pem:
+                context = self._trusting_only_given(context)
+            if self.own_path or self.own_pem:
+                self._show_own(context)
+        except (OSError, ssl.SSLError, ValueError) as error:
+            raise ConfigError(f"kafka.ssl.*: {_cause(error, self)}") from None
+        return context
+
+    def _trusting_only_given(self, default: ssl.SSLContext) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = default.minimum_version
+        context.check_hostname = default.check_hostname
+        context.load_verify_locations(cafile=self.trusted_path, cadata=self.trusted_pem)
+        return context
+
+    def _show_own(self, context: ssl.SSLContext) -> None:
+        if self.own_path:
+            context.load_cert_chain(self.own_path, password=self.key_password or "")
+            return
+        # OpenSSL's wrapper reads keys from files only: one that nobody else may read, and briefly.
+        handle, name = tempfile.mkstemp(suffix=".pem")
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(self.own_pem or "")
+            context.load_cert_chain(name, password=self.key_password or "")
+        finally:
+            Path(name).unlink()
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """What is done on a connection before anything is asked; None: not done."""
+
+    tls: Tls | None = None
+    login: Login | None = None
+
+
+def read_security(options: Options) -> Security:
+    """The security that the `kafka.` options describe."""
+    protocol = options.one_of("kafka.security.protocol", _PROTOCOLS, "PLAINTEXT")
+    return Security(
+        _tls(options) if protocol.endswith("SSL") else None,
+        _login(options) if protocol.startswith("SASL") else None,
+    )
+
+
+def _login(options: Options) -> Login:
+    mechanism = options.text("kafka.sasl.mechanism", "GSSAPI")
+    if mechanism not in MECHANISMS:
+        offered = ", ".join(MECHANISMS)
+        raise ConfigError(
+            f"option kafka.sasl.mechanism: {mechanism} is not offered; use one of {offered}"
+        )
+    if "kafka.sasl.jaas.config" in options:
+        return parse_jaas(options.text("kafka.sasl.jaas.config"), mechanism)
+    username = options.required("kafka.sasl.username")
+    return Login(mechanism, username, options.required("kafka.sasl.password"))
+
+
+def _tls(options: Options) -> Tls:
+    for kind in ("kafka.ssl.truststore", "kafka.ssl.keystore"):
+        _refuse_other_than_pem(options, kind)
+    algorithm = options.text("kafka.ssl.endpoint.identification.algorithm", "https").lower()
+    if algorithm not in {"", "https"}:
+        raise ConfigError(
+            f"option kafka.ssl.endpoint.identification.algorithm: {algorithm!r} is neither "
+            "https nor empty"
+        )
+    key, chain = (
+        options.optional(f"kafka.ssl.keystore.{part}") for part in ("key", "certificate.chain")
+    )
+    if (key is None) != (chain is None):
+        raise ConfigError(
+            "options kafka.ssl.keystore.key and kafka.ssl.keystore.certificate.chain go together"
+        )
+    return Tls(
+        trusted_path=options.optional("kafka.ssl.truststore.location"),
+        trusted_pem=options.optional("kafka.ssl.truststore.certificates"),
+        own_path=options.optional("kafka.ssl.keystore.location"),
+        own_pem=None if key is None else f"{key}\n{chain}\n",
+        key_password=options.optional("kafka.ssl.key.password"),
+        check_host=algorithm == "https",
+        lowest=_lowest_version(options),
+    )
+
+
+def _refuse_other_than_pem(options: Options, kind: str) -> None:
+    type_, location = f"{kind}.type", options.text(f"{kind}.location").lower()
+    given = options.one_of(type_, _STORES, "")
+    if given not in {"", "PEM"}:
+        raise ConfigError(f"option {type_} is {given}: {_AS_PEM.format(kind=kind)}")
+    if not given and location.endswith(_NO_PEM_SUFFIXES):
+        raise ConfigError(f"option {kind}.location names a Java store: {_AS_PEM.format(kind=kind)}")
+
+
+def _lowest_version(options: Options) -> str:
+    name = "kafka.ssl.enabled.protocols"
+    offered = [each.strip() for each in options.text(name, "TLSv1.2,TLSv1.3").split(",")]
+    for each in offered:
+        if each not in _VERSIONS:
+            raise ConfigError(f"option {name}: {each!r} is none of {', '.join(_VERSIONS)}")
+    options.one_of("kafka.ssl.protocol", ("TLS", *_VERSIONS), "TLS")
+    return min(offered)
+
+
+def _cause(error: Exception, tls: Tls) -> str:
+    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
+        paths = " or ".join(path for path in (tls.trusted_path, tls.own_path) if path)
+        return f"cannot read {error.filename or paths}: {error.strerror}"
+    return f"not usable as PEM: {error}"

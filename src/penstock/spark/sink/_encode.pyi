@@ -1,0 +1,17 @@
+from penstock.spark.sink.encode import Column, Rows
+from penstock.types import Buffer
+
+def append(
+    out: bytearray | memoryview,
+    at: int,
+    limit: int,
+    order: Buffer,
+    start: int,
+    end: int,
+    timestamps: Buffer,
+    base_timestamp: int,
+    first_delta: int,
+    rows: Rows,
+    /,
+) -> tuple[int, int, int, int]: ...
+def partitions(key: Column | None, count: int, into: bytearray | memoryview, /) -> None: ...

@@ -1,0 +1,149 @@
+"""The options of the sink: those of Spark's `kafka` format, and what Penstock adds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.errors import ConfigError
+from penstock.record.compression import Codec
+from penstock.spark.client.settings import CLIENT, ClientSettings, read_client_settings
+from penstock.spark.options import TAKEN, NoEffect, Options, Refused, Use
+from penstock.spark.sink.columns import SinkColumns, sink_columns
+from penstock.spark.sink.epoch import transactional_id
+
+BATCH_BYTES: Final = 512 * 1024
+BUFFER_BYTES: Final = 32 * 1024 * 1024
+TRANSACTION_TIMEOUT_MS: Final = 300_000
+
+_FULL_BATCHES: Final = NoEffect("batches are sent when they are full, the rest when the task ends")
+_NO_CLASSES: Final = Refused("there is no Java class to load; write key, value and partition")
+
+PRODUCER: Final[dict[str, Use]] = {
+    "acks": TAKEN,
+    "batch.size": TAKEN,
+    "buffer.memory": TAKEN,
+    "compression.type": TAKEN,
+    "compression.gzip.level": TAKEN,
+    "compression.lz4.level": TAKEN,
+    "compression.zstd.level": TAKEN,
+    "delivery.timeout.ms": TAKEN,
+    "enable.idempotence": TAKEN,
+    "linger.ms": _FULL_BATCHES,
+    "max.block.ms": NoEffect("kafka.default.api.timeout.ms limits what is waited for"),
+    "max.in.flight.requests.per.connection": NoEffect("five requests are on their way at most"),
+    "max.request.size": NoEffect("kafka.batch.size and the topic's max.message.bytes decide"),
+    "retries": NoEffect("kafka.delivery.timeout.ms limits how long is tried"),
+    "transaction.timeout.ms": TAKEN,
+    "transactional.id": Refused("write option transactional=true, and transactionalId if needed"),
+    "partitioner.class": _NO_CLASSES,
+    "partitioner.adaptive.partitioning.enable": NoEffect("rows without key take turns by batch"),
+    "partitioner.availability.timeout.ms": NoEffect("rows without key take turns by batch"),
+    "partitioner.ignore.keys": Refused("leave the column key out, or write a column partition"),
+    "key.serializer": Refused("keys are written as they are: string or binary"),
+    "value.serializer": Refused("values are written as they are: string or binary"),
+}
+
+SINK: Final[dict[str, Use]] = {
+    "topic": TAKEN,
+    "transactional": TAKEN,
+    "transactionalId": TAKEN,
+    "orderBy": TAKEN,
+    "includeTimestamp": TAKEN,
+    "includeHeaders": NoEffect("headers are written if the rows have a column headers"),
+    "checkpointLocation": TAKEN,
+    "queryName": TAKEN,
+    "path": Refused("a topic is no path; write option topic, and start() or save() without one"),
+    **{f"kafka.{name}": use for name, use in (CLIENT | PRODUCER).items()},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkSettings:
+    """All that a task of the sink needs to know. A value that travels to the executors."""
+
+    client: ClientSettings
+    topic: str | None
+    columns: SinkColumns
+    acks: int = -1
+    idempotent: bool = True
+    codec: Codec = Codec.NONE
+    level: int | None = None
+    batch_bytes: int = BATCH_BYTES
+    buffer_bytes: int = BUFFER_BYTES
+    delivery_timeout_ms: int = 120_000
+    transactional_id: str | None = None
+    """None where the sink is not transactional."""
+    transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS
+
+
+def read_sink_settings(
+    given: Mapping[str, str], types: Mapping[str, str], *, streaming: bool
+) -> tuple[SinkSettings, list[str]]:
+    """The settings, and what to tell about options without effect; `ConfigError` names the option.
+
+    `types` are the simple types of the rows' columns by name.
+    """
+    options = Options(given)
+    told = options.warnings(SINK)
+    transactional = options.flag("transactional", default=False)
+    if transactional and not streaming:
+        raise ConfigError(
+            "option transactional is for streams: a batch that fails can be written again whole"
+        )
+    acks = _ACKS[options.one_of("kafka.acks", _ACKS, "all")]
+    idempotent = options.flag("kafka.enable.idempotence", default=acks == -1)
+    if idempotent and acks != -1:
+        raise ConfigError("option kafka.enable.idempotence needs kafka.acks all")
+    if transactional and not idempotent:
+        raise ConfigError("option transactional needs kafka.acks all and kafka.enable.idempotence")
+    codec = Codec[options.one_of("kafka.compression.type", _CODECS, "none").upper()]
+    settings = SinkSettings(
+        client=read_client_settings(options),
+        topic=options.optional("topic"),
+        columns=sink_columns(
+            types,
+            topic=options.optional("topic"),
+            with_timestamps=options.flag("includeTimestamp", default=False),
+            order_by=_order_by(options, transactional=transactional),
+        ),
+        acks=acks,
+        idempotent=idempotent,
+        codec=codec,
+        level=_level(options, codec),
+        batch_bytes=options.integer("kafka.batch.size", BATCH_BYTES, low=1),
+        buffer_bytes=options.integer("kafka.buffer.memory", BUFFER_BYTES, low=1),
+        delivery_timeout_ms=options.integer("kafka.delivery.timeout.ms", 120_000, low=1),
+        transactional_id=_transactional_id(options) if transactional else None,
+        transaction_timeout_ms=options.integer(
+            "kafka.transaction.timeout.ms", TRANSACTION_TIMEOUT_MS, low=1
+        ),
+    )
+    return settings, told
+
+
+_ACKS: Final = {"all": -1, "-1": -1, "1": 1}
+_CODECS: Final = tuple(codec.name.lower() for codec in Codec)
+
+
+def _level(options: Options, codec: Codec) -> int | None:
+    name = f"kafka.compression.{codec.name.lower()}.level"
+    return options.integer(name, 0, low=-(1 << 17)) if name in options else None
+
+
+def _order_by(options: Options, *, transactional: bool) -> tuple[str, ...] | None:
+    """Only who repeats rows has to order them; `orderBy` may still ask for it, or for none."""
+    if "orderBy" in options:
+        return tuple(name.strip() for name in options.text("orderBy").split(",") if name.strip())
+    return None if transactional else ()
+
+
+def _transactional_id(options: Options) -> str:
+    found = transactional_id(
+        options.optional("transactionalId"), options.optional("checkpointLocation")
+    )
+    if found is None:
+        raise ConfigError(
+            "option transactional needs option checkpointLocation of this query, or option "
+            "transactionalId with a name that no other query uses"
+        )
+    return found

@@ -1,0 +1,390 @@
+"""The sink's requests to coordinators and leaders; `epoch.py` tells what the answers mean."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeVar
+
+from penstock import __version__
+from penstock.client.refusal import RETRIABLE, BrokerRefused, check
+from penstock.client.route import KeyType, Route, ToBroker, ToCoordinator
+from penstock.errors import ErrorCode
+from penstock.spark.client.cluster import Client
+from penstock.spark.sink.epoch import (
+    Commit,
+    Ending,
+    EpochFailed,
+    Marker,
+    Progress,
+    Transaction,
+    check_counts,
+    ending,
+    is_committed,
+    progress,
+    read_marker,
+)
+from penstock.spark.sink.explicit import explicit
+from penstock.types import TopicPartition
+from penstock.wire.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from penstock.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    TopicRequest,
+)
+from penstock.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+)
+from penstock.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from penstock.wire.schema import Message
+
+R = TypeVar("R", bound=Message)
+
+_ADD_PARTITIONS: Final = 24
+_CLIENTS_ADD_PARTITIONS: Final = 3
+"""From version 4 on AddPartitionsToTxn is for brokers."""
+_IMPLICIT_FROM: Final = 2
+_OFFSETS: Final = "__consumer_offsets"
+_TRANSACTION_VERSION: Final = "transaction.version"
+
+
+def open_transaction(client: Client, transactional_id: str, timeout_ms: int) -> Transaction:
+    """A transaction of our own; whatever was open under the id is over, and its writers fenced.
+
+    The order matters: only when nothing of an earlier run can be committed any more, is the
+    marker the last word on it.
+    """
+    coordinator = ToCoordinator(transactional_id, KeyType.TRANSACTION)
+    request = InitProducerIdRequest(
+        transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
+    )
+
+    def fits(response: InitProducerIdResponse) -> None:
+        words = None
+        if response.error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT:
+            words = (
+                f"kafka.transaction.timeout.ms = {timeout_ms} is above the broker's "
+                "transaction.max.timeout.ms"
+            )
+        check(response.error_code, f"transactional id {transactional_id}", words)
+
+    opened = client.call(
+        request, InitProducerIdResponse, to=coordinator, check=fits, retry_on=RETRIABLE
+    )
+    return Transaction(
+        transactional_id,
+        opened.producer_id,
+        opened.producer_epoch,
+        _implicit(client, coordinator),
+        committed_markers(client, transactional_id),
+    )
+
+
+def committed_markers(client: Client, transactional_id: str) -> tuple[Marker, ...]:
+    """The markers as they stand when nothing is pending."""
+    request = OffsetFetchRequest(
+        group_id=transactional_id,
+        topics=None,
+        groups=[OffsetFetchRequestGroup(group_id=transactional_id, topics=None)],
+        require_stable=True,
+    )
+    about = f"marker of {transactional_id}"
+
+    def fine(response: OffsetFetchResponse) -> None:
+        check(response.error_code, about)
+        for group in response.groups:
+            check(group.error_code, about)
+            for topic in group.topics:
+                for each in topic.partitions:
+                    check(each.error_code, about)
+        for old in response.topics:
+            for part in old.partitions:
+                check(part.error_code, about)
+
+    response = client.call(
+        request,
+        OffsetFetchResponse,
+        to=ToCoordinator(transactional_id),
+        check=fine,
+        retry_on=RETRIABLE,
+    )
+    told = [
+        read_marker(each.committed_offset, each.metadata)
+        for group in response.groups
+        for topic in group.topics
+        for each in topic.partitions
+    ]
+    told += [
+        read_marker(each.committed_offset, each.metadata)
+        for topic in response.topics
+        for each in topic.partitions
+    ]
+    return tuple(marker for marker in told if marker is not None)
+
+
+def add_partitions(
+    client: Client, transaction: Transaction, places: Iterable[TopicPartition]
+) -> None:
+    """Make the partitions part of the transaction, where a first write does not."""
+    topics = [
+        AddPartitionsToTxnTopic(name=name, partitions=indexes)
+        for name, indexes in _by_topic(places).items()
+    ]
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=transaction.id,
+        v3_and_below_producer_id=transaction.producer_id,
+        v3_and_below_producer_epoch=transaction.producer_epoch,
+        v3_and_below_topics=topics,
+    )
+
+    def fine(response: AddPartitionsToTxnResponse) -> None:
+        for topic in response.results_by_topic_v3_and_below:
+            for each in topic.results_by_partition:
+                check(
+                    each.partition_error_code,
+                    f"{topic.name}-{each.partition_index} in transaction {transaction.id}",
+                )
+
+    def attempt() -> None:
+        connection = client.connection(ToCoordinator(transaction.id, KeyType.TRANSACTION))
+        versions = connection.versions
+        versions[_ADD_PARTITIONS] = min(versions[_ADD_PARTITIONS], _CLIENTS_ADD_PARTITIONS)
+        fine(connection.call(request, AddPartitionsToTxnResponse))
+
+    client.retrying(attempt, retry_on=RETRIABLE)
+
+
+def transaction_progress(
+    client: Client, transaction: Transaction, places: Iterable[TopicPartition]
+) -> dict[TopicPartition, Progress]:
+    """How far the transaction is in each of the partitions, as their leaders remember."""
+    wanted = list(places)
+
+    def attempt() -> dict[TopicPartition, Progress]:
+        found: dict[TopicPartition, Progress] = {}
+        for leader, led in client.by_leader(wanted).items():
+            request = DescribeProducersRequest(
+                topics=[
+                    TopicRequest(name=name, partition_indexes=indexes)
+                    for name, indexes in _by_topic(led).items()
+                ]
+            )
+            connection = client.connection(ToBroker(leader))
+            response = connection.call(request, DescribeProducersResponse)
+            for topic in response.topics:
+                for each in topic.partitions:
+                    place = TopicPartition(topic.name, each.partition_index)
+                    words = each.error_message
+                    if each.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                        words = "transactional=true needs READ on the topic, to resume tasks"
+                    check(each.error_code, f"producers of {place}", words)
+                    found[place] = progress(place, each.active_producers, transaction)
+        return found
+
+    return client.retrying(attempt, retry_on=RETRIABLE)
+
+
+def participants(client: Client, transaction: Transaction) -> set[TopicPartition]:
+    """The partitions that anyone wrote to in the transaction, reported or not."""
+
+    def fine(response: DescribeTransactionsResponse) -> None:
+        for state in response.transaction_states:
+            check(state.error_code, f"transaction {transaction.id}")
+
+    response = client.call(
+        DescribeTransactionsRequest(transactional_ids=[transaction.id]),
+        DescribeTransactionsResponse,
+        to=ToCoordinator(transaction.id, KeyType.TRANSACTION),
+        check=fine,
+        retry_on=RETRIABLE,
+    )
+    return {
+        TopicPartition(topic.topic, index)
+        for state in response.transaction_states
+        for topic in state.topics
+        for index in topic.partitions
+        if topic.topic != _OFFSETS  # the marker, of a commit that is asked for again
+    }
+
+
+def commit(client: Client, decided: Commit) -> None:
+    """All or nothing: the rows and the marker, if the leaders have what the tasks reported."""
+    places = decided.rows.keys() | participants(client, decided.transaction)
+    check_counts(decided, transaction_progress(client, decided.transaction, places))
+    _write_marker(client, decided)
+    _end(client, decided)
+
+
+def abort(client: Client, transaction: Transaction) -> None:
+    """End it as if it had never been. Where it is over already, it is over."""
+    request = EndTxnRequest(
+        transactional_id=transaction.id,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        committed=False,
+    )
+    over = {
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    }
+
+    def fine(response: EndTxnResponse) -> None:
+        if response.error_code not in over:
+            check(response.error_code, f"abort of transaction {transaction.id}")
+
+    _ask_coordinator(client, transaction, request, EndTxnResponse, fine)
+
+
+def _write_marker(client: Client, decided: Commit) -> None:
+    """The marker, in the transaction, as an offset of the group that is named as its id.
+
+    Its place is a partition that the epoch wrote to, since a group's offsets need a topic that
+    exists; whoever looks for it asks for all of the group's.
+    """
+    transaction, place = decided.transaction, min(decided.rows)
+    if not transaction.implicit:
+        joined = AddOffsetsToTxnRequest(
+            transactional_id=transaction.id,
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            group_id=transaction.id,
+        )
+        _ask_coordinator(
+            client,
+            transaction,
+            joined,
+            AddOffsetsToTxnResponse,
+            lambda response: check(response.error_code, f"group {transaction.id}"),
+        )
+
+    def attempt() -> None:
+        request = TxnOffsetCommitRequest(
+            transactional_id=transaction.id,
+            group_id=transaction.id,
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            topics=[
+                TxnOffsetCommitRequestTopic(
+                    name=place.topic,
+                    topic_id=client.topic(place.topic).id,
+                    partitions=[
+                        TxnOffsetCommitRequestPartition(
+                            partition_index=place.partition,
+                            committed_offset=decided.marker.next_batch,
+                            committed_metadata=decided.marker.metadata,
+                        )
+                    ],
+                )
+            ],
+        )
+        connection = client.connection(ToCoordinator(transaction.id))
+        if not transaction.implicit:
+            explicit(connection)
+        response = connection.call(request, TxnOffsetCommitResponse)
+        for topic in response.topics:
+            for each in topic.partitions:
+                about = f"marker of transaction {transaction.id}"
+                if each.error_code in {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}:
+                    raise EpochFailed(
+                        f"{about}: the transaction has ended, or a newer run of this query has"
+                        " taken over"
+                    )
+                check(each.error_code, about)
+
+    client.retrying(attempt, retry_on=RETRIABLE)
+
+
+def _end(client: Client, decided: Commit) -> None:
+    transaction, batch_id = decided.transaction, decided.marker.next_batch - 1
+    asked_before = False
+    request = EndTxnRequest(
+        transactional_id=transaction.id,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        committed=True,
+    )
+    about = f"commit of transaction {transaction.id}"
+
+    def attempt() -> None:
+        nonlocal asked_before
+        connection = client.connection(ToCoordinator(transaction.id, KeyType.TRANSACTION))
+        if not transaction.implicit:
+            explicit(connection)
+        before, asked_before = asked_before, True
+        code = connection.call(request, EndTxnResponse).error_code
+        match ending(code, asked_before=before, retriable=RETRIABLE):
+            case Ending.DONE:
+                return
+            case Ending.AGAIN:
+                raise BrokerRefused(code, about)
+            case Ending.UNKNOWN:
+                markers = committed_markers(client, transaction.id)
+                if not is_committed(markers, decided.marker.query, batch_id):
+                    raise EpochFailed(f"{about}: it was aborted; start the query again")
+            case Ending.REFUSED:
+                raise EpochFailed(
+                    f"{about}: {BrokerRefused(code, 'refused')}; it took longer than "
+                    "kafka.transaction.timeout.ms, or a newer run of this query has taken over"
+                )
+
+    client.retrying(attempt, retry_on=RETRIABLE)
+
+
+def _ask_coordinator(
+    client: Client,
+    transaction: Transaction,
+    request: Message,
+    answer: type[R],
+    fine: Callable[[R], None],
+) -> None:
+    to: Route = ToCoordinator(transaction.id, KeyType.TRANSACTION)
+
+    def attempt() -> None:
+        connection = client.connection(to)
+        if not transaction.implicit:
+            explicit(connection)
+        fine(connection.call(request, answer))
+
+    client.retrying(attempt, retry_on=RETRIABLE)
+
+
+def _implicit(client: Client, coordinator: ToCoordinator) -> bool:
+    """Whether the cluster's `transaction.version` lets first writes add their partitions."""
+
+    def attempt() -> bool:
+        request = ApiVersionsRequest(
+            client_software_name="penstock", client_software_version=__version__
+        )
+        response = client.connection(coordinator).call(request, ApiVersionsResponse)
+        levels = {each.name: each.max_version_level for each in response.finalized_features}
+        return levels.get(_TRANSACTION_VERSION, 0) >= _IMPLICIT_FROM
+
+    return client.retrying(attempt, retry_on=RETRIABLE)
+
+
+def _by_topic(places: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place in places:
+        found.setdefault(place.topic, []).append(place.partition)
+    return found

@@ -1,0 +1,160 @@
+"""The writers that Spark calls: of batches, of streams, and of streams exactly once.
+
+What a task does is imported in the task. Spark makes a writer in fresh processes of the driver as
+well, twice for every micro-batch, and those should not wait for numpy and Arrow.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from penstock.errors import ConfigError, KafkaError
+from penstock.spark.client.cluster import Client
+from penstock.spark.sink.epoch import Commit, EpochFailed, Report, Transaction, to_commit
+from penstock.spark.sink.settings import SinkSettings, read_sink_settings
+from penstock.spark.sink.transaction import abort, commit, open_transaction
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+logger = logging.getLogger("penstock.spark")
+
+_BATCH_ID = "streaming.sql.batchId"
+_QUERY_ID = "sql.streaming.queryId"
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """How many rows a task wrote."""
+
+    rows: int
+
+
+@dataclass
+class Reported(WriterCommitMessage):
+    """What a task of an epoch did."""
+
+    report: Report
+
+
+def batch_writer(
+    options: Mapping[str, str], schema: StructType, *, overwrite: bool
+) -> DataSourceArrowWriter:
+    if overwrite:
+        raise ConfigError("a topic cannot be overwritten: use mode append")
+    return BatchWriter(_settings(options, schema, streaming=False))
+
+
+def stream_writer(options: Mapping[str, str], schema: StructType) -> DataSourceStreamArrowWriter:
+    settings = _settings(options, schema, streaming=True)
+    if settings.transactional_id is None:
+        return StreamWriter(settings)
+    return ExactlyOnceWriter(settings, settings.transactional_id)
+
+
+def _settings(options: Mapping[str, str], schema: StructType, *, streaming: bool) -> SinkSettings:
+    types = {each.name: each.dataType.simpleString() for each in schema.fields}
+    settings, told = read_sink_settings(options, types, streaming=streaming)
+    for each in told:
+        logger.warning(each)
+    return settings
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Rows to topics, at least once: what a failed job has written stays."""
+
+    def __init__(self, settings: SinkSettings) -> None:
+        self._settings = settings
+
+    def write(self, iterator: "Iterator[RecordBatch]") -> WriterCommitMessage:
+        from penstock.spark.sink.task import write
+
+        return Written(write(iterator, self._settings))
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Rows of a stream to topics, at least once."""
+
+    def __init__(self, settings: SinkSettings) -> None:
+        self._settings = settings
+
+    def write(self, iterator: "Iterator[RecordBatch]") -> WriterCommitMessage:
+        from penstock.spark.sink.task import write
+
+        return Written(write(iterator, self._settings))
+
+
+class ExactlyOnceWriter(DataSourceStreamArrowWriter):
+    """One transaction for each micro-batch.
+
+    Spark makes a writer in a process of the driver before the tasks of every micro-batch, and
+    pickles it to them: that is where the transaction is opened, once. `commit` and `abort` are
+    called on another instance, which is never pickled and knows what the tasks report only.
+    """
+
+    def __init__(self, settings: SinkSettings, transactional_id: str) -> None:
+        self._settings, self._id = settings, transactional_id
+        self._transaction: Transaction | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._transaction is None:
+            self._transaction = self._opened()
+        return self.__dict__.copy()
+
+    def _opened(self) -> Transaction:
+        try:
+            with Client(self._settings.client) as client:
+                return open_transaction(client, self._id, self._settings.transaction_timeout_ms)
+        except KafkaError as error:
+            # Spark will call it an object that cannot be serialized, and add these words.
+            raise EpochFailed(f"the micro-batch's transaction cannot be opened: {error}") from None
+
+    def write(self, iterator: "Iterator[RecordBatch]") -> WriterCommitMessage:
+        from penstock.spark.sink.task import write_in_transaction
+
+        context = TaskContext.get()
+        assert context is not None, "Spark runs this in a task"
+        assert self._transaction is not None, "the driver opened it"
+        query, batch_id = (context.getLocalProperty(name) for name in (_QUERY_ID, _BATCH_ID))
+        assert query is not None, "Spark tells every task of a stream its query"
+        assert batch_id is not None, "and its batch"
+        return Reported(
+            write_in_transaction(
+                iterator,
+                self._settings,
+                self._transaction,
+                query=query,
+                batch_id=int(batch_id),
+                task=context.partitionId(),
+            )
+        )
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        decided = to_commit(_reports(messages), batchId)
+        if isinstance(decided, Commit):
+            with Client(self._settings.client) as client:
+                commit(client, decided)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's name
+        """End the transaction at once where a task told which it is.
+
+        Otherwise it ends when the query starts again, or after kafka.transaction.timeout.ms: to
+        ask for it anew could end the transaction of a newer run.
+        """
+        told = next((report for report in _reports(messages) if report is not None), None)
+        if told is not None:
+            with Client(self._settings.client) as client:
+                abort(client, told.transaction)
+
+
+def _reports(messages: list[WriterCommitMessage | None]) -> list[Report | None]:
+    return [message.report if isinstance(message, Reported) else None for message in messages]

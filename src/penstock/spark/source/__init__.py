@@ -1,0 +1,1 @@
+"""What a job reads: planned in the driver, fetched and decoded by tasks."""

@@ -1,0 +1,137 @@
+"""Where a read starts and ends: the earliest, the latest, given offsets, or times."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from penstock.client.listing import EARLIEST, LATEST
+from penstock.errors import ConfigError
+from penstock.spark.options import Options
+from penstock.spark.source.positions import parse_numbers
+from penstock.types import Offset, TopicPartition
+
+NOT_FOUND: Final = -1
+"""What ListOffsets answers where no record is as new as the time asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The same end of every log: `EARLIEST` or `LATEST`."""
+
+    which: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """An offset for each partition; `EARLIEST` and `LATEST` may stand for one."""
+
+    option: str
+    by_partition: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The first record at or after a time in ms, for all (None) or for each partition."""
+
+    option: str
+    for_all: int | None
+    by_partition: Mapping[TopicPartition, int]
+    latest_if_none: bool
+    """Else it is an error that no record is as new."""
+
+
+Bound: TypeAlias = End | Offsets | Times
+FROM_EARLIEST, FROM_LATEST = End(EARLIEST), End(LATEST)
+
+
+def read_start(options: Options, default: End) -> Bound:
+    strategy = options.one_of("startingOffsetsByTimestampStrategy", ("error", "latest"), "error")
+    return _read(options, "starting", default, latest_if_none=strategy == "latest")
+
+
+def read_end(options: Options) -> Bound:
+    return _read(options, "ending", FROM_LATEST, latest_if_none=True)
+
+
+def check_batch(start: Bound, end: Bound) -> None:
+    """A batch has an end: what would start at one, or end at the start, is a mistake."""
+    if start == FROM_LATEST:
+        raise ConfigError("option startingOffsets cannot be latest in a batch read")
+    if end == FROM_EARLIEST:
+        raise ConfigError("option endingOffsets cannot be earliest in a batch read")
+    for bound, wrong, word in ((start, LATEST, "-1 (latest)"), (end, EARLIEST, "-2 (earliest)")):
+        if isinstance(bound, Offsets):
+            for place, offset in bound.by_partition.items():
+                if offset == wrong:
+                    raise ConfigError(
+                        f"option {bound.option}: {place} cannot be {word} in a batch read"
+                    )
+
+
+def asked(bound: Bound, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """The times to ask ListOffsets for; partitions whose offset is given are left out."""
+    match bound:
+        case End(which):
+            return dict.fromkeys(partitions, which)
+        case Offsets(option, given):
+            _check_covered(option, given, list(partitions))
+            return {each: offset for each, offset in given.items() if offset < 0}
+        case Times(option, for_all, given):
+            if for_all is not None:
+                return dict.fromkeys(partitions, for_all)
+            _check_covered(option, given, list(partitions))
+            return dict(given)
+
+
+def settled(
+    bound: Bound,
+    found: Mapping[TopicPartition, Offset],
+    latest: Mapping[TopicPartition, Offset],
+) -> dict[TopicPartition, Offset]:
+    """Every partition's offset, from what ListOffsets answered; `latest` where that was asked."""
+    match bound:
+        case End():
+            return dict(found)
+        case Offsets(_, given):
+            return {each: found.get(each, Offset(offset)) for each, offset in given.items()}
+        case Times(option, latest_if_none=latest_if_none):
+            resolved = {}
+            for each, offset in found.items():
+                if offset == NOT_FOUND and not latest_if_none:
+                    raise ConfigError(
+                        f"option {option}: {each} has no record at or after that time; "
+                        "set startingOffsetsByTimestampStrategy to latest to start at its end"
+                    )
+                resolved[each] = latest[each] if offset == NOT_FOUND else offset
+            return resolved
+
+
+def _read(options: Options, side: str, default: End, *, latest_if_none: bool) -> Bound:
+    """Kafka's format has three options for it; a time for all goes before times and offsets."""
+    for_all, by_time = f"{side}Timestamp", f"{side}OffsetsByTimestamp"
+    by_offset = f"{side}Offsets"
+    if for_all in options:
+        return Times(for_all, options.integer(for_all, 0), {}, latest_if_none)
+    if by_time in options:
+        times = parse_numbers(by_time, options.text(by_time), low=0)
+        return Times(by_time, None, times, latest_if_none)
+    text = options.text(by_offset)
+    if by_offset not in options:
+        return default
+    if text.lower() in {"earliest", "latest"}:
+        return FROM_EARLIEST if text.lower() == "earliest" else FROM_LATEST
+    return Offsets(by_offset, parse_numbers(by_offset, text, low=EARLIEST))
+
+
+def _check_covered(
+    option: str, given: Mapping[TopicPartition, int], partitions: list[TopicPartition]
+) -> None:
+    missing = sorted(set(partitions) - given.keys())
+    foreign = sorted(given.keys() - set(partitions))
+    if missing:
+        raise ConfigError(
+            f"option {option} must name every partition: {', '.join(map(str, missing))} missing"
+            " (use -2 for earliest, -1 for latest)"
+        )
+    if foreign:
+        raise ConfigError(f"option {option}: {', '.join(map(str, foreign))} is not subscribed")

@@ -1,0 +1,91 @@
+"""What the driver asks the cluster, partitions and offsets, and tells it: a group's progress."""
+
+from collections.abc import Iterable, Mapping
+
+from penstock.client.commit import check_committed, commit_request
+from penstock.client.listing import (
+    EARLIEST,
+    LATEST,
+    Isolation,
+    ListedOffset,
+    by_topic,
+    list_offsets_request,
+    listed_offsets,
+)
+from penstock.client.metadata import Topic
+from penstock.client.route import ToBroker, ToCoordinator
+from penstock.spark.client.cluster import Client
+from penstock.spark.source.bounds import NOT_FOUND, Bound, Times, asked, settled
+from penstock.spark.source.subscription import Subscription, subscribed, wanted_names
+from penstock.types import Offset, TopicPartition, Uuid
+from penstock.wire.messages.list_offsets import ListOffsetsResponse
+from penstock.wire.messages.offset_commit import OffsetCommitResponse
+
+
+def topics_of(client: Client, subscription: Subscription) -> dict[str, Topic]:
+    """The topics that a subscription may mean and that exist."""
+    return client.retrying(lambda: client.existing(wanted_names(subscription)))
+
+
+def partitions_of(
+    client: Client, subscription: Subscription
+) -> tuple[list[TopicPartition], list[str]]:
+    """The partitions that a subscription means now; and what it names and is missing."""
+    return subscribed(subscription, topics_of(client, subscription))
+
+
+def list_offsets(
+    client: Client, wanted: Mapping[TopicPartition, int], isolation: Isolation
+) -> dict[TopicPartition, Offset]:
+    """For each partition the first offset at or after a time in ms, or `LATEST` and the like."""
+
+    def attempt() -> dict[TopicPartition, ListedOffset]:
+        found: dict[TopicPartition, ListedOffset] = {}
+        timeout_ms = client.settings.request_timeout_ms
+        for leader, partitions in client.by_leader(wanted).items():
+            request = list_offsets_request(
+                {each: wanted[each] for each in partitions}, isolation, timeout_ms
+            )
+            response = client.connection(ToBroker(leader)).call(request, ListOffsetsResponse)
+            found |= listed_offsets(response)
+        return found
+
+    return {each: listed.offset for each, listed in client.retrying(attempt).items()}
+
+
+def earliest(client: Client, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
+    wanted = dict.fromkeys(partitions, EARLIEST)
+    return list_offsets(client, wanted, Isolation.READ_UNCOMMITTED)
+
+
+def latest(
+    client: Client, partitions: Iterable[TopicPartition], isolation: Isolation
+) -> dict[TopicPartition, Offset]:
+    """Where readers of this isolation find the end: open transactions are behind it for some."""
+    return list_offsets(client, dict.fromkeys(partitions, LATEST), isolation)
+
+
+def resolve(
+    client: Client, bound: Bound, partitions: list[TopicPartition], isolation: Isolation
+) -> dict[TopicPartition, Offset]:
+    """The offset that a bound means in each partition."""
+    found = list_offsets(client, asked(bound, partitions), isolation)
+    late: list[TopicPartition] = []
+    if isinstance(bound, Times):
+        late = [each for each, offset in found.items() if offset == NOT_FOUND]
+    return settled(bound, found, latest(client, late, isolation))
+
+
+def commit(client: Client, group: str, offsets: Mapping[TopicPartition, Offset]) -> None:
+    """Make the offsets the group's, so that its lag shows how far the job is."""
+    ids: dict[str, Uuid] = {
+        name: topic.id for name, topic in client.existing(by_topic(offsets)).items()
+    }
+    known = {each: offset for each, offset in offsets.items() if each.topic in ids}
+    if known:
+        client.call(
+            commit_request(group, known, ids),
+            OffsetCommitResponse,
+            to=ToCoordinator(group),
+            check=lambda response: check_committed(group, response),
+        )

@@ -1,0 +1,70 @@
+"""What a task does: fetch a range, decode it, hand out Arrow's record batches."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from penstock.errors import KafkaError
+from penstock.record.batch import CorruptBatch
+from penstock.spark.client.cluster import Client
+from penstock.spark.decode.columns import Decoded, PartitionColumns, Wanted
+from penstock.spark.decode.decoder import NATIVE, Decoder
+from penstock.spark.decode.visible import Batches
+from penstock.spark.options import MAX_INT64, MIN_INT64
+from penstock.spark.source.fetch import READ_AHEAD, RangeFetch
+from penstock.spark.source.ranges import OffsetRange
+from penstock.spark.source.read_ahead import ahead
+from penstock.spark.source.settings import SourceSettings
+
+Completed = Callable[[Decoded], pa.RecordBatch]
+_SCRATCH_BYTES: Final = 2 << 20
+
+
+def read_range(
+    wanted: OffsetRange,
+    settings: SourceSettings,
+    *,
+    oldest_ms: int = MIN_INT64,
+    newest_ms: int = MAX_INT64,
+) -> Iterator[pa.RecordBatch]:
+    """All records of the range, in order; times narrow it further."""
+    bounds = Wanted(wanted.start, wanted.end, oldest_ms, newest_ms)
+    decoder = Decoder(bounds, with_headers=settings.with_headers)
+    columns = PartitionColumns(*wanted.place, with_headers=settings.with_headers)
+    completed: Completed = columns.completed
+    if settings.value_schema is not None:
+        completed = _with_fields(completed, settings.value_schema)
+    # One buffer for all payloads, where the decoder is done with one before the next comes.
+    scratch = bytearray(_SCRATCH_BYTES) if NATIVE else None
+    with Client(settings.client) as client:
+        fetch = RangeFetch(client, wanted, settings.fetch, fail=settings.fail_on_data_loss)
+        for start, records, aborted in ahead(iter(fetch), READ_AHEAD, client.close):
+            if start > decoder.wanted.first:
+                # A batch is given whole; records of it that were deleted are not to come back.
+                decoder.wanted = decoder.wanted._replace(first=start)
+            batches = Batches(
+                decoder.wanted, aborted, check_crcs=settings.fetch.check_crcs, scratch=scratch
+            )
+            try:
+                for decoded in decoder.decode(records, batches, plain=not aborted):
+                    yield completed(decoded)
+            except KafkaError as error:
+                raise CorruptBatch(f"{wanted.place}: {error}") from None
+        for decoded in decoder.rest():
+            yield completed(decoded)
+
+
+def _with_fields(completed: Completed, schema: str) -> Completed:
+    """The fields of values as one column more, the last."""
+    from penstock.spark.avro.schema import record_kind  # late: few need it
+    from penstock.spark.avro.values import decoder
+
+    kind = record_kind(schema)
+    decode = decoder(kind)
+
+    def with_fields(decoded: Decoded) -> pa.RecordBatch:
+        batch = completed(decoded)
+        return batch.append_column("fields", decode(batch.column("value")))
+
+    return with_fields

@@ -1,0 +1,201 @@
+"""The options of a read: those of the `kafka` format by their names, and `groupId`."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.client.listing import Isolation
+from penstock.errors import ConfigError
+from penstock.spark.client.settings import CLIENT, ClientSettings, read_client_settings
+from penstock.spark.options import KAFKA, MAX_INT32, TAKEN, NoEffect, Options, Refused, Use
+from penstock.spark.source.admission import Pace
+from penstock.spark.source.bounds import (
+    FROM_EARLIEST,
+    FROM_LATEST,
+    Bound,
+    check_batch,
+    read_end,
+    read_start,
+)
+from penstock.spark.source.subscription import Subscription, read_subscription
+
+_NO_GROUP: Final = NoEffect("no consumer group is joined; groupId commits progress to one")
+_NO_POLL: Final = NoEffect("records are fetched without a consumer's poll loop")
+_BYTES_ONLY: Final = Refused("keys and values are always bytes; cast them in the DataFrame")
+_ONLY_STREAMS: Final = (
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "groupId",
+)
+_ONLY_BATCHES: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+
+_CONSUMER: Final[dict[str, Use]] = {
+    "isolation.level": TAKEN,
+    "max.partition.fetch.bytes": TAKEN,
+    "fetch.max.wait.ms": TAKEN,
+    "check.crcs": TAKEN,
+    "client.rack": TAKEN,
+    "fetch.min.bytes": NoEffect("a task reads what is there already"),
+    "fetch.max.bytes": NoEffect(
+        "each task fetches one partition: max.partition.fetch.bytes counts"
+    ),
+    "group.id": _NO_GROUP,
+    "group.instance.id": _NO_GROUP,
+    "group.protocol": _NO_GROUP,
+    "group.remote.assignor": _NO_GROUP,
+    "session.timeout.ms": _NO_GROUP,
+    "heartbeat.interval.ms": _NO_GROUP,
+    "partition.assignment.strategy": _NO_GROUP,
+    "max.poll.records": _NO_POLL,
+    "max.poll.interval.ms": _NO_POLL,
+    "exclude.internal.topics": NoEffect("a pattern never means internal topics"),
+    "allow.auto.create.topics": NoEffect("a read never creates a topic"),
+    "enable.auto.commit": Refused("Spark keeps the offsets; set groupId to commit them to a group"),
+    "auto.commit.interval.ms": Refused("Spark keeps the offsets; set groupId to commit them"),
+    "auto.offset.reset": Refused("use startingOffsets"),
+    "key.deserializer": _BYTES_ONLY,
+    "value.deserializer": _BYTES_ONLY,
+}
+
+SOURCE: Final[dict[str, Use]] = {
+    "subscribe": TAKEN,
+    "subscribePattern": TAKEN,
+    "assign": TAKEN,
+    "startingOffsets": TAKEN,
+    "startingTimestamp": TAKEN,
+    "startingOffsetsByTimestamp": TAKEN,
+    "startingOffsetsByTimestampStrategy": TAKEN,
+    "endingOffsets": TAKEN,
+    "endingTimestamp": TAKEN,
+    "endingOffsetsByTimestamp": TAKEN,
+    "failOnDataLoss": TAKEN,
+    "includeHeaders": TAKEN,
+    "minPartitions": TAKEN,
+    "maxRecordsPerPartition": TAKEN,
+    "maxOffsetsPerTrigger": TAKEN,
+    "minOffsetsPerTrigger": TAKEN,
+    "maxTriggerDelay": TAKEN,
+    "groupId": TAKEN,
+    "valueFormat": TAKEN,
+    "valueSchema": TAKEN,
+    "groupIdPrefix": _NO_GROUP,
+    "kafkaConsumer.pollTimeoutMs": NoEffect("kafka.default.api.timeout.ms limits the wait"),
+    "fetchOffset.numRetries": NoEffect("kafka.default.api.timeout.ms limits the attempts"),
+    "fetchOffset.retryIntervalMs": NoEffect("the wait doubles with each attempt"),
+    **{KAFKA + name: use for name, use in {**CLIENT, **_CONSUMER}.items()},
+}
+"""Every option that a read knows."""
+
+_TIME: Final = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?")
+_TIME_MS: Final = {
+    "us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """How a task asks for records."""
+
+    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    partition_bytes: int = 4 << 20
+    """More than a consumer's default: a task reads one partition, and large answers cost least."""
+    max_wait_ms: int = 500
+    check_crcs: bool = True
+    rack: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """What source and executors need to know; travels with every task."""
+
+    client: ClientSettings
+    fetch: FetchSettings
+    subscription: Subscription
+    start: Bound
+    end: Bound
+    fail_on_data_loss: bool
+    with_headers: bool
+    min_partitions: int
+    max_records_per_partition: int
+    pace: Pace
+    group_id: str | None
+    value_schema: str | None
+    """Of Avro values, whose fields become a column; None: values are bytes and nothing else."""
+
+
+def batch_settings(options: Options) -> tuple[SourceSettings, list[str]]:
+    """The settings of a batch read, and what to tell about options without effect."""
+    warnings = options.warnings(SOURCE)
+    settings = _read(options, read_start(options, FROM_EARLIEST))
+    check_batch(settings.start, settings.end)
+    for name in _ONLY_STREAMS:
+        if name in options:
+            warnings.append(f"option {name} has no effect: it is for streaming reads")
+    return settings, warnings
+
+
+def stream_settings(options: Options) -> tuple[SourceSettings, list[str]]:
+    """The settings of a streaming read, and what to tell about options without effect."""
+    warnings = options.warnings(SOURCE)
+    for name in _ONLY_BATCHES:
+        if name in options:
+            raise ConfigError(f"option {name} cannot be used: a stream has no end")
+    return _read(options, read_start(options, FROM_LATEST)), warnings
+
+
+def _read(options: Options, start: Bound) -> SourceSettings:
+    isolation = options.one_of(
+        "kafka.isolation.level", ("read_uncommitted", "read_committed"), "read_uncommitted"
+    )
+    return SourceSettings(
+        client=read_client_settings(options),
+        fetch=FetchSettings(
+            isolation=Isolation[isolation.upper()],
+            partition_bytes=options.integer(
+                "kafka.max.partition.fetch.bytes", 4 << 20, low=1, high=1 << 30
+            ),
+            max_wait_ms=options.integer("kafka.fetch.max.wait.ms", 500, high=MAX_INT32),
+            check_crcs=options.flag("kafka.check.crcs", default=True),
+            rack=options.text("kafka.client.rack"),
+        ),
+        subscription=read_subscription(options),
+        start=start,
+        end=read_end(options),
+        fail_on_data_loss=options.flag("failOnDataLoss", default=True),
+        with_headers=options.flag("includeHeaders", default=False),
+        min_partitions=options.integer("minPartitions", 0, low=1),
+        max_records_per_partition=options.integer("maxRecordsPerPartition", 0, low=1),
+        pace=_pace(options),
+        group_id=options.required("groupId") if "groupId" in options else None,
+        value_schema=read_value_schema(options),
+    )
+
+
+def read_value_schema(options: Options) -> str | None:
+    """What Spark has functions for is left to them: they are faster, and as everybody knows."""
+    if "valueFormat" not in options:
+        if "valueSchema" in options:
+            raise ConfigError("option valueSchema: belongs to valueFormat, which is missing")
+        return None
+    name = options.text("valueFormat").lower()
+    if name != "avro":
+        raise ConfigError(
+            f"option valueFormat: {name!r} is not avro; for JSON and CSV use Spark's from_json and "
+            "from_csv, as in from_json(col('value').cast('string'), 'id int')"
+        )
+    return options.required("valueSchema")
+
+
+def _pace(options: Options) -> Pace:
+    at_most = options.integer("maxOffsetsPerTrigger", 0, low=1) or None
+    at_least = options.integer("minOffsetsPerTrigger", 0, low=1) or None
+    if at_most is not None and at_least is not None and at_least > at_most:
+        raise ConfigError(
+            f"option minOffsetsPerTrigger: {at_least} is above maxOffsetsPerTrigger, {at_most}"
+        )
+    delay = options.text("maxTriggerDelay", "15m").lower()
+    match = _TIME.fullmatch(delay)
+    if match is None:
+        raise ConfigError(f"option maxTriggerDelay: {delay!r} is no time like 90s, 15m or 1h")
+    return Pace(at_most, at_least, int(int(match[1]) * _TIME_MS[match[2] or "ms"]))

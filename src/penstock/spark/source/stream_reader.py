@@ -1,0 +1,196 @@
+"""A streaming read: the driver's side of micro-batches. What is decided here is in `admission`."""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from penstock.client.refusal import BrokerRefused
+from penstock.errors import ErrorCode, KafkaError
+from penstock.spark.client.cluster import Client
+from penstock.spark.source.admission import limited, waits
+from penstock.spark.source.batch_reader import RangePartition
+from penstock.spark.source.data_loss import report
+from penstock.spark.source.lookup import commit, earliest, latest, resolve, topics_of
+from penstock.spark.source.positions import as_json, from_json
+from penstock.spark.source.ranges import OffsetRange, cut
+from penstock.spark.source.settings import SourceSettings
+from penstock.spark.source.subscription import subscribed
+from penstock.types import Offset, TopicPartition, Uuid
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+logger = logging.getLogger("penstock.spark")
+Positions = dict[TopicPartition, Offset]
+
+
+GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """One lives in the driver's process for as long as the query; tasks get copies.
+
+    A call of `latestOffset` means that all before its start was processed: the engine plans a
+    batch when the one before it is done. So that is when a group's progress is committed; Spark's
+    own `commit` comes later, and after the last batch of a run not at all.
+    """
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self._settings = settings
+        self._client: Client | None = None
+        self._target: Positions | None = None
+        """Where an availableNow run ends."""
+        self._latest: Positions | None = None
+        self._committed: Positions = {}
+        self._topic_ids: dict[str, Uuid] = {}
+        self._made_anew: set[str] = set()
+        """Topics whose old positions mean nothing any more."""
+        self._batch_at = float("-inf")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Connections stay where they are."""
+        return {**self.__dict__, "_client": None}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        places = self._partitions(known=())
+        client = self._connected()
+        isolation = self._settings.fetch.isolation
+        return as_json(resolve(client, self._settings.start, places, isolation))
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        pace = self._settings.pace
+        if pace.at_most is not None:
+            return ReadMaxRows(pace.at_most)
+        if pace.at_least is not None:
+            return ReadMinRows(pace.at_least)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        self._target = self._ends(known=())
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        begun = from_json(start)
+        self._commit(begun)
+        ends = self._target if self._target is not None else self._ends(known=begun)
+        self._latest = ends
+        pace = self._settings.pace
+        if isinstance(limit, ReadAllAvailable):
+            return as_json(ends)
+        positions = begun | self._new_starts(begun, ends)
+        waited_ms = (monotonic() - self._batch_at) * 1000
+        # An availableNow run has nothing to wait for.
+        if self._target is None and waits(pace, positions, ends, waited_ms):
+            return start
+        self._batch_at = monotonic()
+        if pace.at_most is not None:
+            ends = limited(pace.at_most, positions, ends)
+        return as_json(ends)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
+        return None if self._latest is None else as_json(self._latest)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        begun, ends = from_json(start), from_json(end)
+        starts = begun | self._new_starts(begun, ends)
+        gone = sorted(begun.keys() - ends.keys())
+        if gone:
+            self._report(f"{', '.join(map(str, gone))} existed and is gone")
+        ranges = []
+        for each, last in ends.items():
+            first = starts[each]
+            if first > last or each.topic in self._made_anew:
+                self._report(f"{each} went from offset {first} to {last}: its topic was made anew")
+                first = earliest(self._connected(), [each])[each]
+            ranges.append(OffsetRange(each, first, last))
+        self._made_anew.clear()
+        settings = self._settings
+        return [
+            RangePartition(each)
+            for each in cut(
+                ranges,
+                at_least=settings.min_partitions,
+                at_most_records=settings.max_records_per_partition,
+            )
+        ]
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        from penstock.spark.source.read import read_range  # tasks alone decode
+
+        return read_range(partition.value, self._settings)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._commit(from_json(end))
+
+    def stop(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _connected(self) -> Client:
+        if self._client is None:
+            self._client = Client(self._settings.client)
+        return self._client
+
+    def _ends(self, known: Iterable[TopicPartition]) -> Positions:
+        known = list(known)
+        try:
+            return self._latest_of(self._partitions(known))
+        except BrokerRefused as error:
+            if error.code not in GONE:
+                raise
+            # Deleted between the two questions: the first one says so now.
+            return self._latest_of(self._partitions(known))
+
+    def _latest_of(self, places: list[TopicPartition]) -> Positions:
+        return latest(self._connected(), places, self._settings.fetch.isolation)
+
+    def _partitions(self, known: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """The partitions that there are now; topics that were made anew are noted."""
+        topics = topics_of(self._connected(), self._settings.subscription)
+        places, missing = subscribed(self._settings.subscription, topics)
+        if missing:
+            what = f"{', '.join(missing)} does not exist"
+            if not known and self._settings.fail_on_data_loss:
+                raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, what)
+            self._report(f"{what} any more" if known else what)
+        for name in {each.topic for each in places}:
+            if self._topic_ids.setdefault(name, topics[name].id) != topics[name].id:
+                self._topic_ids[name] = topics[name].id
+                self._made_anew.add(name)
+        return places
+
+    def _new_starts(self, begun: Positions, ends: Positions) -> Positions:
+        """Where partitions begin that were added since: at their first record."""
+        added = sorted(ends.keys() - begun.keys())
+        if not added:
+            return {}
+        starts = earliest(self._connected(), added)
+        for each, first in starts.items():
+            if first > 0:
+                self._report(f"{each} was added and starts at offset {first}, not at 0")
+        return starts
+
+    def _report(self, what: str) -> None:
+        report(what, fail=self._settings.fail_on_data_loss)
+
+    def _commit(self, offsets: Mapping[TopicPartition, Offset]) -> None:
+        group = self._settings.group_id
+        if group is None or offsets == self._committed:
+            return
+        try:
+            commit(self._connected(), group, offsets)
+        except KafkaError as error:
+            # Spark's checkpoint counts; a group only shows how far the job is.
+            logger.warning("progress was not committed to group %s: %s", group, error)
+        else:
+            self._committed = dict(offsets)

@@ -1,0 +1,1 @@
+"""Questions about topics, from the command line or a shell."""
