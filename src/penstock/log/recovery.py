@@ -113,7 +113,7 @@ def _new_log(
     files.open(offset_path(path, 0, LOG), create=True).close()
     limits = IndexLimits(config.index_interval_bytes, config.segment_index_bytes)
     segments = Segments(files, path, limits, open_segments, base_offsets=[0], now_ms=now_ms)
-    segments.active.make_indexes()
+    segments.active.begin_indexes()
     state = LoadedState(
         segments,
         ProducerState(0),
