@@ -46,6 +46,17 @@ class Bench:
         self._subjects, self._args = subjects, args
         self.load, self.events = Report(), Report()
 
+    def run(self, parts: Sequence[str]) -> list[str]:
+        """What went wrong; whatever was measured before is in the tables."""
+        failed = []
+        self.starts()
+        for name in parts:
+            try:
+                PARTS[name](self)
+            except (PeerError, TimeoutError) as error:
+                failed.append(f"bench: {name}: {error}")
+        return failed
+
     def starts(self) -> None:
         Event().wait(SETTLE_S)
         for each in self._subjects:
@@ -121,16 +132,16 @@ def main(argv: list[str]) -> None:
     args = parser.parse_args(argv)
     if unknown := set(args.parts) - PARTS.keys():
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    names = [name for name in NAMES if args.only in (None, name.lower())]
     try:
         with ExitStack() as stack:
-            names = [name for name in NAMES if args.only in (None, name.lower())]
             bench = Bench([Subject(name, stack) for name in names], args)
-            bench.starts()
-            for name in args.parts or PARTS:
-                PARTS[name](bench)
-    except (PeerError, TimeoutError) as error:
+            failed = bench.run(args.parts or list(PARTS))
+    except PeerError as error:
         sys.exit(f"bench: {error}")
-    print(*filter(None, (bench.load.text(), bench.events.text())), sep="\n\n")
+    print(*(each.text() for each in (bench.load, bench.events) if each.rows), sep="\n\n")
     if args.out:
         tables = {"load": bench.load.jsonable(), "events": bench.events.jsonable()}
         args.out.write_text(json.dumps(tables, indent=1) + "\n")
+    if failed:
+        sys.exit("\n".join(failed))
