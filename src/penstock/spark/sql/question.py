@@ -1,6 +1,7 @@
 """A question in SQL about topics: its answer as rows, or following, as batches of rows."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.spark.pipeline.failure import PipelineFailed, first_lines
+from penstock.spark.pipeline.interrupt import kept_interrupt
 from penstock.spark.pipeline.value_format import ValueFormat, source_options
 from penstock.spark.sql.interactive import records, session
 from penstock.spark.sql.topic_view import as_table, inferred
@@ -34,7 +36,9 @@ class Question:
 
 def answer(question: Question, emit: Emit) -> None:
     try:
-        with session("penstock sql", question.master, question.conf) as spark:
+        with ExitStack() as left:
+            with kept_interrupt():
+                spark = left.enter_context(session("penstock sql", question.master, question.conf))
             asked = _asked(spark, question)
             if question.follow:
                 _follow(asked, emit)
