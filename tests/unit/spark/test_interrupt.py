@@ -10,6 +10,9 @@ import pytest
 from penstock.spark.pipeline.interrupt import apart, kept_interrupt
 
 
+ENOUGH: dict[str, int] = {}
+
+
 class Stopped(BaseException):
     pass
 
@@ -17,7 +20,7 @@ class Stopped(BaseException):
 def test_what_is_done_apart_comes_back() -> None:
     assert apart(lambda: threading.current_thread() is not threading.main_thread())
     with pytest.raises(KeyError, match="x"):
-        apart(lambda: {}["x"])
+        apart(lambda: ENOUGH["x"])
 
 
 def test_a_signal_is_heard_while_the_work_goes_on() -> None:
