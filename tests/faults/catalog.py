@@ -220,6 +220,10 @@ def controller(stage: Stage) -> int:
     return stage.controller
 
 
+def coordinator(stage: Stage) -> int:
+    return stage.coordinator
+
+
 PROCESSES: dict[str, Fault] = {
     "leader killed": killed(leader),
     "follower killed": killed(follower),
@@ -251,6 +255,13 @@ LINKS: dict[str, Fault] = {
     "controller hears nobody": cut_one_way(controller, incoming=True),
     "nobody hears the controller": cut_one_way(controller, incoming=False),
 }
+COORDINATORS: dict[str, Fault] = {
+    "coordinator killed": killed(coordinator),
+    "coordinator terminated": terminated(coordinator),
+    "coordinator paused": paused(coordinator),
+    "coordinator's session expired": session_expired(coordinator),
+}
+"""Of the group that a witness forms."""
 DISKS: dict[str, Fault] = {
     "bit flip": damaged(bit_flip),
     "flipped offset": damaged(flip_in_last_batch(7)),
