@@ -9,7 +9,6 @@ import pytest
 
 from penstock.spark.pipeline.interrupt import apart, kept_interrupt
 
-
 ENOUGH: dict[str, int] = {}
 
 
