@@ -58,6 +58,11 @@ class FrameBuffer:
         return self._end - self._start
 
     @property
+    def has_frame(self) -> bool:
+        """Whether `next` has a frame to give."""
+        return self.pending_bytes >= self._needed()
+
+    @property
     def next_api_key(self) -> int | None:
         """What the next frame asks for; None until it is whole."""
         if self.pending_bytes < max(6, self._needed()):
