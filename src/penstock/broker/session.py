@@ -162,12 +162,13 @@ class Session:
     def carry_out(self, outcome: Outcome) -> None:
         """Reply, or wait for what the handler waits for."""
         request = self._request
-        if isinstance(outcome, Parked) and outcome.has_acted and request is not None:
-            place, self._request = InLine(request), None
-            self._line.append(place)
-            place.waiter = self._owner.park(outcome, partial(self._reply_in_line, place))
-        elif isinstance(outcome, Parked):
-            self._waiter = self._owner.park(outcome, self.reply)
+        if isinstance(outcome, Parked):
+            if outcome.has_acted and request is not None:
+                place, self._request = InLine(request), None
+                self._line.append(place)
+                place.waiter = self._owner.park(outcome, partial(self._reply_in_line, place))
+            else:
+                self._waiter = self._owner.park(outcome, self.reply)
         elif isinstance(outcome, CoroutineType):
             self._owner.run(outcome, self)
         else:
@@ -250,11 +251,14 @@ class Session:
             out.popleft()
             return True
         if len(out) == 1:  # as for most requests
-            views = [first]
             sent = self._sock.send(first)
-        else:
-            views = list(gathered(out))
-            sent = self._sock.sendmsg(views, (), MSG_MORE if len(views) < len(out) else 0)
+            if sent < len(first):
+                out[0] = first[sent:]
+                return False
+            out.clear()
+            return True
+        views = list(gathered(out))
+        sent = self._sock.sendmsg(views, (), MSG_MORE if len(views) < len(out) else 0)
         for view in views:
             if sent < len(view):
                 out[0] = view[sent:]

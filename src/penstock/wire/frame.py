@@ -71,6 +71,8 @@ class FrameBuffer:
 
     def next(self) -> memoryview | None:
         """The next whole frame without its size, or None until more is received."""
+        if self._start == self._end:  # as after most requests
+            return None
         needed = self._needed()
         if self._end - self._start < needed:
             return None
