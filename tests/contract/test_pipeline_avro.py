@@ -4,6 +4,7 @@ import io
 import json
 import random
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,14 @@ EVERY_TYPE: list[Any] = [
     logical("long", "local-timestamp-micros"),
     {"type": "array", "items": logical("long", "timestamp-millis")},
     {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2},
-    {"type": "fixed", "name": "Price", "size": 8, "logicalType": "decimal", "precision": 12},
+    {
+        "type": "fixed",
+        "name": "Price",
+        "size": 8,
+        "logicalType": "decimal",
+        "precision": 12,
+        "scale": 2,
+    },
     logical("string", "uuid"),
 ]
 SCHEMA = {
@@ -62,6 +70,8 @@ SCHEMA = {
     "name": "shop.Everything",
     "fields": [{"name": f"f{number}", "type": each} for number, each in enumerate(EVERY_TYPE)],
 }
+DECIMALS = {"f23": 9, "f24": 12}
+"""How many digits they have."""
 ORDER = {
     "type": "record",
     "name": "Order",
@@ -102,7 +112,10 @@ def orders(lab: Lab, topic: str) -> str:
 def test_every_type_is_what_spark_reads(lab: Lab, topic: str) -> None:
     random.seed(7)
     lab.rdkafka.create_topic(topic, 1)
-    rows = generate_many(parse_schema(SCHEMA), 50)
+    rows: list[Any] = [*generate_many(parse_schema(SCHEMA), 50)]
+    for number, row in enumerate(rows):  # it makes decimals of more digits than they have
+        for name, digits in DECIMALS.items():
+            row[name] = Decimal(random.randrange(10**digits) * (-1) ** number).scaleb(-2)
     lab.rdkafka.produce(topic, [Record(encoded(SCHEMA, row)) for row in rows])
     schema = json.dumps(SCHEMA)
     options = {"subscribe": topic, "valueFormat": "avro", "valueSchema": schema}
