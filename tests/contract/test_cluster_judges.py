@@ -10,7 +10,7 @@ from faults.catalog import COORDINATORS, DISKS, LINKS, PROCESSES, SESSIONS, Faul
 from faults.links import unusable
 from faults.scenario import survives
 from faults.stage import Stage
-from faults.witness import FRANZ, KAFKA, Kind
+from faults.witness import FRANZ, KAFKA, KAFKA_NEXT, Kind
 from peers.penstock_cluster import PenstockCluster
 from peers.zookeeper import ZooKeeper
 
@@ -24,6 +24,10 @@ SETTINGS = {
     "offsets.topic.num.partitions": 5,
     "transaction.state.log.num.partitions": 5,
     "group.initial.rebalance.delay.ms": 0,
+    "group.consumer.min.session.timeout.ms": 6000,
+    "group.consumer.session.timeout.ms": 6000,
+    "group.consumer.min.heartbeat.interval.ms": 300,
+    "group.consumer.heartbeat.interval.ms": 300,
     "log.roll.ms": 3000,
 }
 FAULTS = PROCESSES | COORDINATORS | SESSIONS | DISKS | LINKS
@@ -49,7 +53,8 @@ def witnessed() -> list[object]:
             marks=[] if (kind.name, name) in QUICK else [pytest.mark.soak],
         )
         for name in FAULTS
-        for kind in (FRANZ, KAFKA)
+        for kind in (FRANZ, KAFKA, KAFKA_NEXT)
+        if kind is not KAFKA_NEXT or name in COORDINATORS
     ]
 
 
