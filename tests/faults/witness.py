@@ -103,7 +103,7 @@ class Witness:
             lambda: wanted <= set().union(*(each.got for each in self._in_group.values())),
             "the group to get all",
         )
-        ends = {p: max((o for q, o in wanted if q == p), default=-1) + 1 for p, _ in wanted}
+        ends = {partition: offset + 1 for partition, offset in sorted(wanted)}
         self._wait(lambda: self._looking.has_reached(ends), "the group to commit all")
         for each in self._all_readers():
             each.end()
