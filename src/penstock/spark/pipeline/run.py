@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -17,6 +18,7 @@ from penstock.spark.pipeline.declared import update
 from penstock.spark.pipeline.engine import Engine, local_engine, remote_engine
 from penstock.spark.pipeline.failure import PipelineFailed, first_lines
 from penstock.spark.pipeline.flow import Place, start_flow
+from penstock.spark.pipeline.pack import archive_settings
 from penstock.spark.pipeline.progress import Progress, progress
 from penstock.spark.pipeline.project import Project
 from penstock.spark.pipeline.settings import catalog_settings, spark_settings
@@ -33,6 +35,7 @@ class Run:
     master: str = "local[*]"
     remote: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    archive: Path | None = None
     follow: bool = False
     interval_s: float = 5.0
     full_refresh: tuple[str, ...] = ()
@@ -81,7 +84,10 @@ def _engine(run: Run, told: Told) -> AbstractContextManager[Engine]:
     spec = run.project.spec
     own = catalog_settings(run.project.storage, remembers=run.project.makes_tables())
     settings = spark_settings(spec.name, run.master, own | spec.configuration, run.conf)
-    return local_engine(settings, lambda event: told.progress(progress(event)))
+    if run.archive is not None:
+        settings |= archive_settings(run.archive, settings.get("spark.archives"))
+    elsewhere = run.archive is not None
+    return local_engine(settings, lambda each: told.progress(progress(each)), elsewhere=elsewhere)
 
 
 def _started(spark: SparkSession, run: Run) -> list[StreamingQuery]:
