@@ -9,12 +9,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from peers.jars import folder
+from peers.spark import SHORT_LIVED
 
 SOURCE = Path(__file__).parents[2] / "src"
 CONNECTOR = "spark-kafka-4.2.0"
 _NEEDED = ("spark-sql-kafka-0-10", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
-QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""For a JVM that lives a minute or two."""
+QUICK = {f"spark.{each}.extraJavaOptions": SHORT_LIVED for each in ("driver", "executor")}
 
 
 def connector_jars() -> list[Path]:
