@@ -18,6 +18,11 @@ from spark_faults import Fault, Folder
 
 ROOT = Path(__file__).parents[1]
 PYTHON_PATH = f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"
+ENVIRONMENT = {
+    "PYTHONPATH": PYTHON_PATH,
+    "PYSPARK_PYTHON": sys.executable,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+}
 WAIT_S = 240
 STARTS = 12
 
@@ -64,7 +69,7 @@ def run(
                 [*tied_to_us(), *command],
                 stdout=out,
                 stderr=out,
-                env=os.environ | {"PYTHONPATH": PYTHON_PATH, "SPARK_LOCAL_IP": "127.0.0.1"},
+                env=os.environ | ENVIRONMENT,
                 start_new_session=True,
             )
         try:

@@ -54,9 +54,14 @@ class Lab:
 
 
 @contextmanager
-def lab_beside(penstock: PenstockBroker, work: Path, cores: int = 2) -> Iterator[Lab]:
+def lab_beside(
+    penstock: PenstockBroker,
+    work: Path,
+    cores: int = 2,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Lab]:
     client = LibrdkafkaClient(penstock.bootstrap)
-    with spark_session(work, cores=cores, settings=QUICK) as spark:
+    with spark_session(work, cores=cores, settings={**QUICK, **(settings or {})}) as spark:
         yield Lab(spark, penstock, client)
     client.close()
 

@@ -111,11 +111,10 @@ class Story:
         return [*self._answers(), *self._changes()]
 
     def _answers(self) -> Iterator[str]:
-        ready = self.transactions.runtime.is_ready
         for name, (ticket, told) in list(self._tickets.items()):
-            if ready(ticket):
+            reply = self.transactions.runtime.reply(ticket)
+            if reply is not None:
                 del self._tickets[name]
-                reply = ticket.reply
                 yield f"{name}: {reply.code.name if isinstance(reply, KafkaError) else told(reply)}"
 
     def _changes(self) -> Iterator[str]:

@@ -44,6 +44,7 @@ QUICK = {
     "leader cut off",
     "nobody hears the leader",
     "bit flip",
+    "flipped epoch",
 }
 """The others are in `make soak`."""
 

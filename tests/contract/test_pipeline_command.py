@@ -1,10 +1,7 @@
-"""`penstock pipeline` and `penstock sql` as users call them: processes of their own, with Spark."""
+"""`penstock pipeline` as users call it: processes of their own, with Spark."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,18 +10,12 @@ import pytest
 
 from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import LATEST, Record
-from peers.penstock import SOURCE, PenstockBroker
+from peers.penstock import PenstockBroker
 from peers.process import wait_until
+from penstock_command import QUICK, penstock, started
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
-QUICK = [
-    "--master=local[2]",
-    "--conf=spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "--conf=spark.driver.memory=1g",
-]
-PENSTOCK = [sys.executable, "-m", "penstock"]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
 
 
 @pytest.fixture(scope="module")
@@ -43,24 +34,11 @@ def produce(client: LibrdkafkaClient, events: list[tuple[str, int]]) -> None:
     client.produce("events", [Record(json.dumps(each).encode()) for each in rows])
 
 
-def penstock(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PENSTOCK, *words],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-
-
 def test_a_project_is_run_looked_at_and_stopped(broker: PenstockBroker, tmp_path: Path) -> None:
     project = shutil.copytree(EXAMPLES / "dedup", tmp_path / "dedup")
     client = LibrdkafkaClient(broker.bootstrap)
-    command = [*PENSTOCK, "pipeline", "run", str(project), "--follow", "--interval", "0.5", *QUICK]
-    command += ["--bootstrap", broker.bootstrap]
-    with (tmp_path / "out").open("wb") as out, (tmp_path / "err").open("wb") as err:
-        running = subprocess.Popen(command, env=ENVIRONMENT, stdout=out, stderr=err)
+    options = ["--follow", "--interval", "0.5", "--bootstrap", broker.bootstrap, *QUICK]
+    running = started(tmp_path, "pipeline", "run", str(project), *options)
 
     def written(count: int) -> None:
         def enough() -> bool:
@@ -106,13 +84,3 @@ def test_a_mistake_in_a_definition_is_told_without_a_traceback(tmp_path: Path) -
     assert "nothing" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert "\tat " not in ended.stderr
-
-
-def test_a_question_is_answered(broker: PenstockBroker) -> None:
-    query = "select id, count(*) as n from events where offset < 3 group by id order by id"
-    ended = penstock("sql", query, "--format", "json", "-b", broker.bootstrap, *QUICK)
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    assert ended.stdout == '{"id":"a","n":2}\n{"id":"b","n":1}\n'
-    unknown = penstock("sql", "select * from nothing", "-b", broker.bootstrap)
-    assert unknown.returncode == 2
-    assert "the query names no topic; there are events" in unknown.stderr

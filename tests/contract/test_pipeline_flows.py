@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from clients.protocol import LATEST, Record
+from clients.protocol import Record
+from flow_runs import records, run_flow
 from peers.penstock import PenstockBroker
-from penstock.spark.pipeline.flow import Place, start_flow
-from penstock.spark.pipeline.flow_spec import Expect, FlowSpec, From, To, check_flow
+from penstock.spark.pipeline.flow_spec import Expect, FlowSpec, From, To
 from penstock.spark.sql.interactive import names
 from penstock.spark.sql.topic_view import mentioned
 from spark_rows import Lab, lab_beside
@@ -31,19 +31,6 @@ SCHEMA = "id bigint, customer string, total double, at timestamp"
 def lab(penstock: PenstockBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with lab_beside(penstock, tmp_path_factory.mktemp("spark")) as found:
         yield found
-
-
-def run(lab: Lab, flow: FlowSpec, folder: Path) -> None:
-    check_flow(flow)
-    storage = (folder / "storage").as_uri()
-    place = Place(lab.penstock.bootstrap, folder, storage, {"availableNow": True})
-    for query in start_flow(lab.spark, flow, place):
-        assert query.awaitTermination(90), "the flow did not end"
-
-
-def records(lab: Lab, topic: str) -> list[Record]:
-    count = lab.rdkafka.offset(topic, 0, LATEST)
-    return lab.rdkafka.fetch(topic, 0, (0, count))[0] if count else []
 
 
 def orders(lab: Lab, topic: str) -> None:
@@ -65,8 +52,8 @@ def test_a_topic_becomes_files_by_day_and_bad_rows_dead_letters(
         to=To(parquet="lake", partition_by=["day"]),
         dead_letters=f"{topic}-dead",
     )
-    run(lab, flow, tmp_path)
-    run(lab, flow, tmp_path)  # nothing is read twice
+    run_flow(lab, flow, tmp_path)
+    run_flow(lab, flow, tmp_path)  # nothing is read twice
     found = lab.spark.read.parquet(str(tmp_path / "lake")).orderBy("day").collect()
     assert [(row["id"], row["customer"], str(row["day"])) for row in found] == [
         (1, "ann", "2026-01-01"),
@@ -96,7 +83,7 @@ def test_without_a_dead_letter_topic_a_bad_value_ends_the_flow(
         to=To(parquet="lake"),
     )
     with pytest.raises(StreamingQueryException, match="the value is no json"):
-        run(lab, flow, tmp_path)
+        run_flow(lab, flow, tmp_path)
 
 
 def test_an_expectation_can_end_the_flow(lab: Lab, topic: str, tmp_path: Path) -> None:
@@ -109,7 +96,7 @@ def test_an_expectation_can_end_the_flow(lab: Lab, topic: str, tmp_path: Path) -
         dead_letters=f"{topic}-dead",
     )
     with pytest.raises(StreamingQueryException, match="'customer' is broken"):
-        run(lab, flow, tmp_path)
+        run_flow(lab, flow, tmp_path)
 
 
 def test_lines_of_a_rotating_file_become_records_once(lab: Lab, topic: str, tmp_path: Path) -> None:
@@ -117,12 +104,12 @@ def test_lines_of_a_rotating_file_become_records_once(lab: Lab, topic: str, tmp_
     log = tmp_path / "access.log"
     log.write_text("one\ntwo\npart")
     flow = FlowSpec(name="in", source=From(files="access.log"), to=To(topic=topic, key="file"))
-    run(lab, flow, tmp_path)
+    run_flow(lab, flow, tmp_path)
     with log.open("a") as file:
         file.write("ial\n")
     log.rename(tmp_path / "access.log.1")
     log.write_text("three\n")
-    run(lab, flow, tmp_path)
+    run_flow(lab, flow, tmp_path)
     found = records(lab, topic)
     assert sorted(each.value or b"" for each in found) == [b"one", b"partial", b"three", b"two"]
     assert found[0].key == str(log).encode()
@@ -144,7 +131,7 @@ def test_a_topic_is_upserted_and_refused_rows_are_dead_letters(
         to=To(table="o", url="sqlite:///shop.db", key="id"),
         dead_letters=f"{topic}-dead",
     )
-    run(lab, flow, tmp_path)
+    run_flow(lab, flow, tmp_path)
     rows = connection.execute("select * from o order by id").fetchall()
     connection.close()
     assert rows == [(1, "eve", 7.0), (3, "bob", -1.0)]

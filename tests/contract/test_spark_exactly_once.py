@@ -18,7 +18,7 @@ from peers.spark import SparkCluster
 from spark_faults import ACTIONS, POINTS, Fault, Folder
 from spark_query import PYTHON_PATH, committed, run, write_input
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300), pytest.mark.soak]
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 PARTITIONS = 4
 LOCAL = "local[2,4]"
 

@@ -20,7 +20,8 @@ def url() -> Iterator[str]:
             connection.execute("create schema shop")
             connection.execute(
                 "create table shop.t (id bigint primary key, name text not null, "
-                "at timestamptz, amount numeric(9, 2), tags jsonb, code uuid)"
+                "at timestamptz, amount numeric(9, 2), tags jsonb, code uuid, weight real, "
+                "price numeric)"
             )
         yield postgres.url
 
@@ -39,7 +40,7 @@ def test_rows_are_upserted_and_followed(url: str) -> None:
 def test_columns_get_types_that_spark_has(url: str) -> None:
     assert TableSource({"url": url, "table": "shop.t"}).schema() == (
         "`id` bigint, `name` string, `at` timestamp, `amount` decimal(9, 2), `tags` string, "
-        "`code` string"
+        "`code` string, `weight` double, `price` decimal(38, 18)"
     )
 
 

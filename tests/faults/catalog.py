@@ -7,6 +7,7 @@ from collections.abc import Callable
 from faults.links import both_ways, cut
 from faults.load import Load
 from faults.stage import BROKERS, Stage
+from penstock.record.batch import LENGTH_END
 
 Fault = Callable[[Stage, Load], None]
 
@@ -139,6 +140,19 @@ def bit_flip(data: bytearray) -> None:
     data[len(data) // 2] ^= 0x10
 
 
+def flip_in_last_batch(byte: int) -> Callable[[bytearray], None]:
+    """In a field that no CRC covers, where no later batch tells of it."""
+
+    def flip(data: bytearray) -> None:
+        last = position = 0
+        while position + LENGTH_END <= len(data):
+            last = position
+            position += LENGTH_END + int.from_bytes(data[position + 8 : position + LENGTH_END])
+        data[last + byte] ^= 0x10
+
+    return flip
+
+
 def truncation(data: bytearray) -> None:
     del data[len(data) * 2 // 3 :]
 
@@ -206,6 +220,10 @@ def controller(stage: Stage) -> int:
     return stage.controller
 
 
+def coordinator(stage: Stage) -> int:
+    return stage.coordinator
+
+
 PROCESSES: dict[str, Fault] = {
     "leader killed": killed(leader),
     "follower killed": killed(follower),
@@ -237,8 +255,17 @@ LINKS: dict[str, Fault] = {
     "controller hears nobody": cut_one_way(controller, incoming=True),
     "nobody hears the controller": cut_one_way(controller, incoming=False),
 }
+COORDINATORS: dict[str, Fault] = {
+    "coordinator killed": killed(coordinator),
+    "coordinator terminated": terminated(coordinator),
+    "coordinator paused": paused(coordinator),
+    "coordinator's session expired": session_expired(coordinator),
+}
+"""Of the group that a witness forms."""
 DISKS: dict[str, Fault] = {
     "bit flip": damaged(bit_flip),
+    "flipped offset": damaged(flip_in_last_batch(7)),
+    "flipped epoch": damaged(flip_in_last_batch(15)),
     "truncated segment": damaged(truncation),
     "all killed, bit flip": all_killed_and_one_damaged,
 }

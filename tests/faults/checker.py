@@ -3,16 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
-from faults.history import History, Polled, Sent
-
-
-class Violation(NamedTuple):
-    """A promise that was broken, and what shows it."""
-
-    kind: str
-    what: str
+from faults.group_checker import group_violations
+from faults.history import Group, History, Polled, Sent
+from faults.violation import Violation
 
 
 def violations(history: History) -> list[Violation]:
@@ -27,6 +21,7 @@ def violations(history: History) -> list[Violation]:
         *sends_out_of_order(history),
         *torn_transactions(history),
         *epochs_going_back(history),
+        *(each for group in history.groups.values() for each in _of_group(group, history)),
     ]
 
 
@@ -43,10 +38,9 @@ def lost_writes(history: History) -> Iterator[Violation]:
 def vanished(history: History) -> Iterator[Violation]:
     """Read by somebody, and not there at the end: what was once readable stays so."""
     there = {(each.partition, each.offset) for each in history.final}
-    for reader, polled in history.polled.items():
-        for each in polled:
-            if (each.partition, each.offset) not in there:
-                yield Violation("vanished", f"{reader} read {each}")
+    for reader, each in _reads(history):
+        if (each.partition, each.offset) not in there:
+            yield Violation("vanished", f"{reader} read {each}")
 
 
 def duplicates(history: History) -> Iterator[Violation]:
@@ -122,12 +116,28 @@ def epochs_going_back(history: History) -> Iterator[Violation]:
                 yield Violation("leader-epoch-back", f"{before}, then {after}")
 
 
+def _of_group(group: Group, history: History) -> list[Violation]:
+    return group_violations(group, history.final)
+
+
 def _acked(history: History) -> list[Sent]:
     return [each for sent in history.sent.values() for each in sent if each.offset is not None]
 
 
 def _all_polled(history: History) -> list[Polled]:
-    return [*history.final, *(each for polled in history.polled.values() for each in polled)]
+    return [*history.final, *(each for _, each in _reads(history))]
+
+
+def _reads(history: History) -> Iterator[tuple[str, Polled]]:
+    """Whoever read it, with a group or without."""
+    for reader, polled in history.polled.items():
+        for each in polled:
+            yield reader, each
+    for group in history.groups.values():
+        for member, events in group.members.items():
+            for event in events:
+                if isinstance(event, Polled):
+                    yield member, event
 
 
 def _by_partition(polled: list[Polled]) -> dict[int, list[Polled]]:

@@ -31,6 +31,45 @@ class Transaction:
     """`committed`, `aborted`, or `unknown`."""
 
 
+class Assigned(NamedTuple):
+    """A member of a group was told its share: all of it, as by the eager strategies."""
+
+    partitions: frozenset[int]
+    at_ms: int
+    generation: int | None = None
+    """None: its client does not tell."""
+
+
+class Committed(NamedTuple):
+    """An offset that a member committed, and was told so."""
+
+    partition: int
+    offset: int
+    asked_ms: int
+    told_ms: int
+    generation: int | None = None
+
+
+MemberEvent = Assigned | Polled | Committed
+
+
+class Looked(NamedTuple):
+    """The committed offsets of a group by partition, as whoever asked for them was told."""
+
+    asked_ms: int
+    offsets: dict[int, int]
+
+
+@dataclass(slots=True)
+class Group:
+    """Members that read a topic from its start and commit what they have read."""
+
+    members: dict[str, list[MemberEvent]] = field(default_factory=dict)
+    """What each heard, in order. A member that restarts is another one."""
+    looked: list[Looked] = field(default_factory=list)
+    """One question after the other."""
+
+
 @dataclass(slots=True)
 class History:
     """Of one topic. `final` is what a new consumer reads when everything has healed."""
@@ -40,4 +79,5 @@ class History:
     transactions: list[Transaction] = field(default_factory=list)
     polled: dict[str, list[Polled]] = field(default_factory=dict)
     """By consumer; each reads read_committed, every partition from its start, without a group."""
+    groups: dict[str, Group] = field(default_factory=dict)
     final: list[Polled] = field(default_factory=list)

@@ -1,28 +1,44 @@
 """A fault under load, from a new topic to the verdict."""
 
 from collections import Counter
+from contextlib import ExitStack
 
 from faults.catalog import Fault
 from faults.checker import violations
 from faults.load import Load, read_all
 from faults.stage import Stage, wait_until_identical
+from faults.witness import Kind, Witness
 
 SOME = 100
 
 
-def survives(stage: Stage, fault: Fault) -> None:
-    """Fails if a promise was broken, or if the cluster did not heal in time."""
+def survives(stage: Stage, fault: Fault, kind: Kind | None = None) -> None:
+    """Fails if a promise was broken, or if the cluster did not heal in time.
+
+    Clients of another kind are witnesses, if one is given.
+    """
     topic = stage.new_topic()
+    bootstrap = stage.brokers.bootstrap
     stage.wait_until_healed()
-    with Load(stage.brokers.bootstrap, topic) as load:
-        load.wait_for_acks(SOME)
-        load.wait_for_commit()
-        fault(stage, load)
-        stage.wait_until_healed()
-        load.wait_for_acks(SOME)
-        load.wait_for_commit()
-    wait_until_identical(stage.brokers, topic)
-    load.history.final = read_all(stage.brokers.bootstrap, topic)
+    with ExitStack() as witnessed:
+        witness = None
+        if kind is not None:
+            witness = witnessed.enter_context(Witness(kind, bootstrap, topic))
+        with Load(bootstrap, topic) as load:
+            load.wait_for_acks(SOME)
+            load.wait_for_commit()
+            fault(stage, load)
+            stage.wait_until_healed()
+            load.wait_for_acks(SOME)
+            load.wait_for_commit()
+            if witness is not None:
+                witness.wait_for_acks(SOME)
+                witness.stop_writing()
+        wait_until_identical(stage.brokers, topic)
+        load.history.final = read_all(bootstrap, topic)
+        if witness is not None:
+            witness.wait_until_drained(load.history.final)
+            witness.tell(load.history)
     outcomes = Counter(each.outcome for each in load.history.transactions)
     gap_s = load.longest_gap_s()
     print(f"{len(load.acked_s)} acknowledged, longest gap {gap_s:.2f} s, {dict(outcomes)}")

@@ -14,6 +14,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from faults.load import PARTITIONS, QUIET
+from faults.witness import readers
 from peers.process import wait_until
 from peers.zookeeper import ZooKeeper
 from peers.zookeeper_session import end_session
@@ -76,6 +77,22 @@ class Stage:
             return found[0] >= 0
 
         wait_until(known, HEAL_S, "a controller")
+        return found[0]
+
+    @property
+    def coordinator(self) -> int:
+        """Of the group that witnesses form."""
+        group, found = readers(self.topic), list[int]()
+
+        def known() -> bool:
+            try:
+                described = self._admin.describe_consumer_groups([group], request_timeout=5)
+                found[:] = [described[group].result().coordinator.id]
+            except KafkaException:
+                return False
+            return True
+
+        wait_until(known, HEAL_S, f"a coordinator of {group}")
         return found[0]
 
     @property

@@ -1,4 +1,4 @@
-"""A Spark session on this machine, with Spark's own Kafka connector beside our source."""
+"""A Spark session on this machine, with Spark's own connectors beside our source."""
 
 import os
 import sys
@@ -8,20 +8,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from peers.jars import folder
 from peers.spark import SHORT_LIVED
+from peers.spark_jars import spark_jars
 
 SOURCE = Path(__file__).parents[2] / "src"
-CONNECTOR = "spark-kafka-4.2.0"
-_NEEDED = ("spark-sql-kafka-0-10", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
 QUICK = {f"spark.{each}.extraJavaOptions": SHORT_LIVED for each in ("driver", "executor")}
-
-
-def connector_jars() -> list[Path]:
-    """Those that Spark does not bring itself: two versions of one class would not get on."""
-    return [
-        path for path in sorted(folder(CONNECTOR).glob("*.jar")) if path.name.startswith(_NEEDED)
-    ]
 
 
 @contextmanager
@@ -45,7 +36,7 @@ def spark_session(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(work / "warehouse"),
         "spark.sql.streaming.stopTimeout": "60000",
-        "spark.jars": ",".join(map(str, connector_jars())),
+        "spark.jars": spark_jars(),
         **(settings or {}),
     }.items():
         builder = builder.config(name, value)

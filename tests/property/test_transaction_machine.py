@@ -58,8 +58,9 @@ class TransactionMachine(RuleBasedStateMachine):
     def init(self, name: str, data: st.DataObject, recovers: bool) -> None:
         known = self.producer(name, data) if recovers else None
         ticket = self.transactions.init(name, Initiating(30_000, known), next(self.ids))
-        if self.transactions.runtime.is_ready(ticket) and isinstance(ticket.reply, Producer):
-            self.given[name].append(ticket.reply)
+        reply = self.transactions.runtime.reply(ticket)
+        if isinstance(reply, Producer):
+            self.given[name].append(reply)
 
     @rule(name=names, where=st.sets(st.sampled_from(PARTITIONS), min_size=1), v=versions,
           data=st.data())  # fmt: skip
@@ -74,11 +75,12 @@ class TransactionMachine(RuleBasedStateMachine):
         if producer is None:
             return
         ticket = self.transactions.end(name, Ending(producer, committed, v), next(self.ids))
-        if self.transactions.runtime.is_ready(ticket) and isinstance(ticket.reply, Producer):
+        reply = self.transactions.runtime.reply(ticket)
+        if isinstance(reply, Producer):
             last = self.decisions(name)[-1]
             assert last.state is (State.PREPARE_COMMIT if committed else State.PREPARE_ABORT)
             if v >= 2:
-                self.given[name].append(ticket.reply)
+                self.given[name].append(reply)
 
     @rule(where=st.sampled_from(PARTITIONS))
     def hold_or_release(self, where: TopicPartition) -> None:

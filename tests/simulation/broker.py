@@ -82,11 +82,14 @@ class LoopFlusher(Flusher):
         self._waiting: dict[Flushable, list[Future[int]]] = {}
         self._deliver = lambda call: call()
         self._threads = cast("Any", self)
+        self._pending: dict[Future[None], Callable[[], None]] = {}
 
     def submit(self, work: Callable[[], None]) -> Future[None]:
         future: Future[None] = Future()
 
         def done() -> None:
+            if self._pending.pop(future, None) is None:
+                return
             try:
                 work()
             except StorageError as error:
@@ -94,10 +97,14 @@ class LoopFlusher(Flusher):
             else:
                 future.set_result(None)
 
+        self._pending[future] = done
         self._loop.call_later(self._chance.uniform(0.001, 0.02), done)
         return future
 
-    def shutdown(self) -> None: ...
+    def shutdown(self) -> None:
+        """A broker that stops waits for its threads; one that is killed does not."""
+        for done in list(self._pending.values()):
+            done()
 
 
 class SimulatedSession(Session):

@@ -12,7 +12,7 @@ import pytest
 from penstock.errors import StorageError
 from penstock.metadata import paths
 from penstock.metadata.records import Controller, decode
-from simulation.history import Violation
+from simulation.history import History, Violation
 from simulation.mutants import MUTANTS, Mutant
 from simulation.nemesis import Nemesis, everything
 from simulation.world import Plan, World
@@ -23,6 +23,10 @@ MUTANT_STEPS = 8_000
 MUTANT_SEEDS = range(40)
 
 
+def tracebacks(history: History) -> list[str]:
+    return [each for each in history.counts if each.startswith("traceback")]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_promises_are_kept_whatever_goes_wrong(seed: int) -> None:
     world = World(Plan(seed, STEPS))
@@ -30,13 +34,15 @@ def test_promises_are_kept_whatever_goes_wrong(seed: int) -> None:
     assert world.loop.steps >= STEPS
     assert history.counts["acked"] > 50, "nothing went right either"
     assert history.counts["read"] > 50
+    assert tracebacks(history) == [], "something happened that nobody expected"
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_promises_are_kept_for_long() -> None:
     for seed in range(1_000, 1_500):
-        World(Plan(seed, 4 * STEPS)).run(everything)
+        history = World(Plan(seed, 4 * STEPS)).run(everything)
+        assert tracebacks(history) == [], f"seed {seed}"
 
 
 def test_a_seed_decides_everything() -> None:

@@ -231,6 +231,8 @@ class SimulatedStore:
             loop.call_soon(settle, result, context=self._process.context)
 
         def settle(result: T | StoreError) -> None:
+            if isinstance(result, SessionExpired) and back is self._back:
+                self.lose_connection()  # the server closes it
             if self._answers.pop(outcome, None) is None or outcome.done():
                 return
             if isinstance(result, StoreError):

@@ -4,6 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from penstock.controller.operations import OUT_OF_OFFICE
+
 logger = logging.getLogger(__name__)
 
 RESTART_S = 1.0
@@ -14,6 +16,8 @@ async def supervised(name: str, run: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             await run()
+        except OUT_OF_OFFICE as error:
+            logger.info("%s starts again: %s", name, error)
         except Exception:  # the boundary around a background loop
             logger.exception("%s failed and starts again", name)
         await asyncio.sleep(RESTART_S)

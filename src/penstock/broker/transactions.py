@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.peers.participation_posts import RemoteQuestion
 from penstock.broker.waiters import Parked, Waiters
-from penstock.coordinator.outcome import Done, Ticket
+from penstock.coordinator.outcome import Ticket
 from penstock.coordinator.refusal import CoordinatorNotAvailable
 from penstock.coordinator.storage import Producer
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
@@ -58,17 +58,11 @@ class Participants:
     def _asked_here(
         self, name: str, producer: Producer, places: tuple[TopicPartition, ...], *, adds: bool
     ) -> Answers | asyncio.Future[Answers]:
-        ticket: Ticket[Done] | Ticket[Answers]
-        if adds:
-            ticket = self._coordinator.add(name, producer, frozenset(places), EPOCH_BUMPS)
-        else:
-            ticket = self._coordinator.verify(name, producer, places)
+        ticket = self._ticket(name, producer, places, adds=adds)
 
         def attempt() -> Answers | None:
-            if not self._coordinator.runtime.is_ready(ticket):
-                return None
-            reply = ticket.reply
-            if isinstance(reply, tuple):
+            reply = self._coordinator.runtime.reply(ticket)
+            if reply is None or isinstance(reply, tuple):
                 return reply
             return (reply if isinstance(reply, KafkaError) else None,) * len(places)
 
@@ -80,6 +74,14 @@ class Participants:
             return answers
         keys = [ticket, TopicPartition(TRANSACTION_STATE, ticket.partition)]
         return self._waiters.future(Parked(keys, WAIT_MS, attempt, late))
+
+    def _ticket(
+        self, name: str, producer: Producer, places: tuple[TopicPartition, ...], *, adds: bool
+    ) -> Ticket[Any]:
+        """Its reply is `Done`, or `Answers` where nothing is added."""
+        if adds:
+            return self._coordinator.add(name, producer, frozenset(places), EPOCH_BUMPS)
+        return self._coordinator.verify(name, producer, places)
 
     def _asked_there(
         self,

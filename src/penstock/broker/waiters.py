@@ -7,11 +7,17 @@ that many changes of one turn cost one attempt. At its deadline it answers with 
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable
+from itertools import islice
 from typing import Generic, TypeVar
 
 from penstock.loop import Handle, Loop
 
 R = TypeVar("R")
+
+AT_A_TIME = 16
+"""Of very many that wait for the same, as members of a group do, some try in each of the loop's
+turns: others, who did not wait, get theirs between.
+"""
 
 
 class Parked(Generic[R]):
@@ -78,6 +84,9 @@ class Waiters:
         self._loop = loop
         self._by_key: dict[Hashable, dict[Waiter, None]] = {}
         self._changed: dict[Hashable, None] = {}
+        self._due: dict[Waiter, None] = {}
+        """Those whose turn has not come yet since something changed."""
+        self._is_called = False
 
     def park(self, parked: Parked[R], done: Callable[[R], object]) -> Waiter:
         waiter = Waiter(self, parked, done)
@@ -105,23 +114,33 @@ class Waiters:
                 waiting.pop(waiter, None)
                 if not waiting:
                     del self._by_key[key]
+        self._due.pop(waiter, None)
 
     def changed(self, key: Hashable) -> None:
-        """Those who wait under `key` try again in the loop's next turn."""
+        """Those who wait under `key` try again in the loop's next turn, or soon after."""
         if key in self._by_key:
-            if not self._changed:
-                self._loop.call_soon(self._attempt)
             self._changed[key] = None
+            self._call()
+
+    def _call(self) -> None:
+        if not self._is_called:
+            self._is_called = True
+            self._loop.call_soon(self._attempt)
 
     def _attempt(self) -> None:
         keys, self._changed = self._changed, {}
-        due: dict[Waiter, None] = {}
         for key in keys:
             for waiter in self._by_key.get(key, ()):
                 waiter.notice(key)
-                due[waiter] = None
-        for waiter in due:
-            waiter.attempt()
+                self._due[waiter] = None
+        self._is_called = False
+        now_due = list(islice(self._due, AT_A_TIME))
+        if len(now_due) < len(self._due):
+            self._call()
+        for waiter in now_due:
+            if waiter in self._due:  # no attempt before has taken it away
+                del self._due[waiter]
+                waiter.attempt()
 
     def __len__(self) -> int:
         """How many requests wait."""

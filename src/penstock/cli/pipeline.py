@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -16,19 +16,25 @@ import msgspec
 from penstock.cli.failure import ExitCode, tell
 from penstock.cli.output import FORMAT, iso_time, print_json
 from penstock.cli.pipeline_view import Display, table
+from penstock.cli.remote import Remote
 from penstock.cli.run_file import RunState, read_run, write_run
 from penstock.cli.spark import spark_part
-from penstock.errors import ConfigError
+from penstock.client.admin import BROKER_DEFAULT, NewTopic, create_topic
+from penstock.client.cluster import Client
+from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.local.process import Started, beginning, end
 from penstock.spark.pipeline.failure import PipelineFailed
 from penstock.spark.pipeline.progress import Progress, row
-from penstock.spark.pipeline.project import load_project
+from penstock.spark.pipeline.project import TopicSpec, load_project
 from penstock.spark.pipeline.settings import pairs
 from penstock.spark.pipeline.template import write_project
 
 PROJECT = click.argument(
     "project", type=click.Path(path_type=Path), default=Path(), metavar="[PROJECT]"
 )
+
+TIMEOUT_MS = 10_000
+"""How long to try to reach a broker, for topics that are to be there."""
 
 
 class Stopped(BaseException):
@@ -126,6 +132,9 @@ def run(project: Path, **given: Any) -> None:
     running = read_run(directory)
     if running is not None and running.process.is_alive():
         raise ConfigError(f"{directory}: process {running.process.pid} runs this project already")
+    made = missing_topics(plan.project.own.topics, plan.bootstrap)
+    if made:
+        click.echo(f"created {', '.join(made)}", err=True)
     display = Display()
     state = RunState(own_process(), plan.remote or plan.master, int(time.time() * 1000))
     write_run(directory, state)
@@ -186,6 +195,31 @@ def planned(project: Path, conf: tuple[str, ...], packages: str | None, **given:
     )
 
 
+def missing_topics(topics: Mapping[str, TopicSpec], bootstrap: str) -> list[str]:
+    """Make those that are not there; their names."""
+    made: list[str] = []
+
+    async def create(client: Client) -> None:
+        for name, spec in topics.items():
+            new = NewTopic(
+                name=name,
+                partitions=spec.partitions or BROKER_DEFAULT,
+                replication_factor=spec.replicas or BROKER_DEFAULT,
+                configs=spec.configs,
+            )
+            try:
+                await create_topic(client, new)
+            except KafkaError as error:
+                if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                    raise
+            else:
+                made.append(name)
+
+    if topics:
+        Remote(bootstrap, TIMEOUT_MS).run(create)
+    return made
+
+
 def own_process() -> Started:
     began = beginning(os.getpid())
     assert began is not None
@@ -210,10 +244,12 @@ def stoppable() -> Iterator[None]:
             signal.signal(each, signal.SIG_IGN)  # once is enough
         raise Stopped(number)
 
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, stopped)
+    before = {each: signal.signal(each, stopped) for each in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     except Stopped:
         click.echo("stopped", err=True)
         sys.stdout.flush()
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

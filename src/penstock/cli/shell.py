@@ -11,7 +11,8 @@ from penstock.spark.pipeline.settings import pairs
 
 BANNER = """\
 spark          the session
-topic(NAME)    a topic's records, fields of JSON values as columns
+topic(NAME)    a topic's records, fields of JSON values as columns; other values
+               by values="avro", schema="order.avsc" and the like
 stream(NAME)   the same as a stream
 F              pyspark.sql.functions
 """

@@ -3,6 +3,7 @@
 import csv
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from penstock.cli.remote import Remote, remote
 from penstock.cli.spark import spark_part
 from penstock.client.cluster import Client
 from penstock.errors import ConfigError
+from penstock.spark.avro.schema_file import schema_text
 from penstock.spark.pipeline.flow_spec import FORMATS
 from penstock.spark.pipeline.settings import pairs
 
@@ -28,7 +30,9 @@ from penstock.spark.pipeline.settings import pairs
     type=click.Choice(FORMATS),
     help="What values are. [JSON if they look like it, else text]",
 )
-@click.option("--schema", help="Of the values: 'id int, name string', or Avro's in JSON.")
+@click.option(
+    "--schema", help="Of the values: 'id int, name string'; of Avro, its JSON or a file .avsc."
+)
 @click.option(
     "--format",
     "output",
@@ -62,6 +66,8 @@ def sql(
     settings = pairs(conf, "--conf")
     if schema is not None and format_name is None:
         raise click.UsageError("--schema needs --values")
+    if format_name == "avro" and schema is not None:
+        schema = schema_text(schema, Path())
 
     async def names(client: Client) -> list[str]:
         return [each.name for each in await client.topics(None)]

@@ -178,8 +178,9 @@ class Controller:
         What is in the store is in doubt then, or belongs to another controller: the office is
         given up, and whoever wins it next reads everything anew.
         """
-        logger.warning("the controller gives up its office: %s", error)
-        self.resign()
+        if self.in_office:
+            logger.warning("the controller gives up its office: %s", error)
+            self.resign()
 
     @property
     def image(self) -> ClusterImage:
@@ -371,12 +372,20 @@ class Controller:
         """A broker says that its logs of topics that go are gone."""
         self._schedule(lambda office: topic_life.replicas_deleted(office, broker, partitions))
 
-    def replicas_failed(self, broker: BrokerId, partitions: Sequence[TopicPartition]) -> None:
-        """A broker says that its logs of these are in a directory that has failed."""
+    def replicas_failed(
+        self, broker: BrokerId, epoch: int, partitions: Sequence[TopicPartition]
+    ) -> None:
+        """A broker says that its logs of these are in a directory that has failed.
+
+        That holds for the life in which it said so: it may have started again since, with a
+        directory that works, and would then be kept out of every ISR for ever.
+        """
 
         async def operation(office: Office) -> None:
-            office.failed |= {(broker, where) for where in partitions}
-            await repair(office, self._unclean(office))
+            known = office.image.brokers.get(broker)
+            if known is not None and known.epoch == epoch:
+                office.failed |= {(broker, where) for where in partitions}
+                await repair(office, self._unclean(office))
 
         self._schedule(operation)
 

@@ -16,6 +16,9 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
+OUT_OF_OFFICE = (NotController, StoreUnavailable)
+"""What is to be expected where controllers change and the store comes and goes."""
+
 
 class Operations:
     """A queue with one owner, the task that runs `run`.
@@ -42,7 +45,7 @@ class Operations:
             try:
                 result = await operation()
             except Exception as error:  # noqa: BLE001 (all of it rises where it was asked)
-                if isinstance(error, NotController | StoreUnavailable):
+                if isinstance(error, OUT_OF_OFFICE):
                     self._failed(error)
                 if not outcome.cancelled():
                     outcome.set_exception(error)
@@ -59,6 +62,8 @@ class Operations:
         async def carry_out() -> None:
             try:
                 await operation()
+            except OUT_OF_OFFICE as error:
+                self._failed(error)
             except Exception as error:  # the boundary around what nobody waits for
                 logger.exception("an operation of the controller failed")
                 self._failed(error)

@@ -41,8 +41,8 @@ class Led(Generic[S]):
         self.ended: list[tuple[int, bool]] = []
         """Transactions that ended behind what is being loaded."""
         self.tickets: WeakSet[Ticket[Any]] = WeakSet()
-        """Those that somebody holds: what was told, and clients that went away, drop out by
-        themselves."""
+        """Those that could not be answered at once and that somebody holds: what was told, and
+        clients that went away, drop out by themselves."""
         self.timer: Handle | None = None
         self.timer_ms: int | None = None
 
@@ -114,14 +114,15 @@ class Runtime(Generic[S, Rec]):
 
     def resign(self, partition: int) -> None:
         """Another broker leads, or the partition is gone: its state goes, its clients hear."""
-        led = self._led.pop(partition, None)
+        led = self._led.get(partition)
         if led is not None:
             if led.timer is not None:
                 led.timer.cancel()
-            for ticket in list(led.tickets):
-                # What was appended and not committed may be lost: another broker knows.
-                if ticket.reply is None or not self._is_committed(led, ticket):
-                    self._fill(ticket, NotCoordinator(f"{self.name}-{partition} has moved"))
+            # What was appended and not committed may be lost: another broker knows.
+            unanswered = [each for each in led.tickets if self.reply(each) is None]
+            del self._led[partition]
+            for ticket in unanswered:
+                self._fill(ticket, NotCoordinator(f"{self.name}-{partition} has moved"))
             self.resigned(partition)
 
     def now(self) -> Now:
@@ -134,12 +135,13 @@ class Runtime(Generic[S, Rec]):
         ticket: Ticket[T] = Ticket(partition)
         try:
             led = self._loaded(partition)
-            led.tickets.add(ticket)
-            outcome = operation(led.shard, self.now(), ticket)
-            self._carry_out(led, outcome)
+            self._carry_out(led, operation(led.shard, self.now(), ticket))
         except KafkaError as error:
             ticket = Ticket(partition)
             ticket.reply = error
+            return ticket
+        if self.reply(ticket) is None:
+            led.tickets.add(ticket)
         return ticket
 
     def run_everywhere(
@@ -182,14 +184,13 @@ class Runtime(Generic[S, Rec]):
         """Every shard that this broker leads; refused while one of them is loading."""
         return [self._loaded(partition).shard for partition in self._led]
 
-    def is_ready(self, ticket: Ticket[Any]) -> bool:
-        """The reply is there, and nothing that it rests on can be lost any more."""
+    def reply(self, ticket: Ticket[T]) -> T | KafkaError | None:
+        """The reply, once it is there and nothing that it rests on can be lost any more."""
+        reply = ticket.reply
+        if reply is None or isinstance(reply, KafkaError):
+            return reply
         led = self._led.get(ticket.partition)
-        return ticket.reply is not None and (led is None or self._is_committed(led, ticket))
-
-    @staticmethod
-    def _is_committed(led: Led[S], ticket: Ticket[Any]) -> bool:
-        return isinstance(ticket.reply, KafkaError) or led.log.is_committed(ticket.offset)
+        return reply if led is None or led.log.is_committed(ticket.offset) else None
 
     def _loaded(self, partition: int) -> Led[S]:
         led = self._led.get(partition)

@@ -61,7 +61,10 @@ def beginning(pid: int) -> str | None:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
         return _by_ps(pid) if not Path("/proc/self").exists() else None
-    return None if fields[0] == "Z" else fields[19]
+    if fields[0] == "Z":
+        _reap(pid)  # it ended since we looked
+        return None
+    return fields[19]
 
 
 def _reap(pid: int) -> None:

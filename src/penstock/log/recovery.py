@@ -121,7 +121,7 @@ def _recover(
     """Check the segments from this one on; the end offset. What follows a cut is lost.
 
     A crash may lose the end of one segment and keep the next. Where compaction does not leave
-    gaps, one between two segments tells; it lies after all that was known to be synced.
+    gaps, one tells; it lies after all that was known to be synced.
     """
     # Epochs that began there may be of batches that a crash took: the rest tell again.
     epochs.truncate_from_end(checked_from)
@@ -137,7 +137,7 @@ def _recover(
     while unchecked:
         segment = unchecked.pop(0)
         end_offset = max(end_offset, segment.base_offset)
-        for header in segment.recover(before_cut=drop_rest):
+        for header in segment.recover(drop_rest, gaps_allowed=gaps_allowed):
             end_offset = header.next_offset
             if header.leader_epoch > (-1 if epochs.latest is None else epochs.latest):
                 epochs.assign(header.leader_epoch, header.base_offset)

@@ -11,6 +11,7 @@ from penstock.log.files import Files, LogFile
 from penstock.log.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from penstock.log.offset_index import OffsetIndex
 from penstock.log.open_segments import OpenSegments
+from penstock.log.order import in_order
 from penstock.log.scan import checked, headers, spans
 from penstock.log.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from penstock.log.time_index import TimeIndex, TimestampOffset
@@ -238,7 +239,9 @@ class Segment:
         self._files.remove(self.path(TXN_INDEX))
         self._aborted = None
 
-    def recover(self, before_cut: Callable[[], None]) -> Iterator[BatchHeader]:
+    def recover(
+        self, before_cut: Callable[[], None], *, gaps_allowed: bool
+    ) -> Iterator[BatchHeader]:
         """Check every batch, make the indexes anew and yield the headers.
 
         Ends at the first bad batch by cutting the file there. The cut is synced at once: what
@@ -246,13 +249,13 @@ class Segment:
         """
         self._reset_indexes()
         self.forget_aborted()
-        next_offset = self.base_offset
+        found = checked(self.file, self.size_bytes)
         position = 0
         try:
-            for position, header in checked(self.file, self.size_bytes):
-                self._check_order(header, next_offset)
+            for position, header in in_order(found, self.base_offset, gaps_allowed=gaps_allowed):
+                if header.last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
+                    raise CorruptBatch(f"offset {header.last_offset} is far from the base offset")
                 self._note(position, header.size_bytes, header.last_offset, header.max_timestamp)
-                next_offset = header.next_offset
                 yield header
                 position += header.size_bytes
         except CorruptBatch as error:
@@ -268,12 +271,6 @@ class Segment:
             self._cut(position)
             self.file.sync()
         self.close()
-
-    def _check_order(self, header: BatchHeader, next_offset: int) -> None:
-        if header.base_offset < next_offset or header.last_offset_delta < 0:
-            raise CorruptBatch(f"offset {header.base_offset} comes after {next_offset - 1}")
-        if header.last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
-            raise CorruptBatch(f"offset {header.last_offset} is too far from the base offset")
 
     def truncate_to(self, offset: int) -> None:
         """Cut before the batch that holds `offset`."""

@@ -33,6 +33,8 @@ CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
 _BASE_OFFSET = Struct(">q")
+_LENGTH = Struct(">i")
+_LENGTH_AT = 8
 _LEADER_EPOCH = Struct(">i")
 _LEADER_EPOCH_AT = 12
 _CRC = Struct(">I")
@@ -163,5 +165,6 @@ def stamp_max_timestamp(buf: bytearray | memoryview, max_timestamp: int, at: int
 
 def seal(buf: bytearray | memoryview, at: int = 0) -> None:
     """Write the CRC of the batch as it now is."""
-    end = at + read_header(buf, at).size_bytes
+    (length,) = _LENGTH.unpack_from(buf, at + _LENGTH_AT)
+    end = at + LENGTH_END + length
     _CRC.pack_into(buf, at + _CRC_AT, crc32c(memoryview(buf)[at + CHECKED_FROM : end]))

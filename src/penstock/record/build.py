@@ -17,7 +17,7 @@ from penstock.record.batch import (
 )
 from penstock.record.compression import Codec, compress
 from penstock.record.record import Record
-from penstock.record.varint import write_varint
+from penstock.record.varint import ONE_BYTE, write_varint
 
 
 def numbered(
@@ -48,7 +48,7 @@ def build_batch(
 
     `last_offset` keeps the range of a batch whose last records compaction has dropped.
     """
-    body = bytearray()
+    batch = bytearray(HEADER_BYTES)
     count = 0
     base_timestamp = NO_TIMESTAMP if delete_horizon_ms is None else delete_horizon_ms
     max_timestamp = NO_TIMESTAMP
@@ -56,7 +56,7 @@ def build_batch(
     for record in records:
         if count == 0 and delete_horizon_ms is None:
             base_timestamp = record.timestamp
-        _write_record(body, record, record.timestamp - base_timestamp, record.offset - base_offset)
+        _write_record(batch, record, record.timestamp - base_timestamp, record.offset - base_offset)
         max_timestamp = max(max_timestamp, record.timestamp)
         newest_offset = record.offset
         count += 1
@@ -64,7 +64,8 @@ def build_batch(
         raise ValueError("a batch without records is made by `emptied`")
     if log_append_time_ms is not None:
         max_timestamp = log_append_time_ms
-    packed = body if codec is Codec.NONE else compress(codec, body, level)
+    if codec is not Codec.NONE:
+        batch[HEADER_BYTES:] = compress(codec, memoryview(batch)[HEADER_BYTES:], level)
     attributes = (
         codec
         | (log_append_time_ms is not None) * LOG_APPEND_TIME
@@ -72,12 +73,11 @@ def build_batch(
         | control * CONTROL
         | (delete_horizon_ms is not None) * DELETE_HORIZON
     )
-    batch = bytearray(HEADER_BYTES)
     HEADER.pack_into(
         batch,
         0,
         base_offset,
-        HEADER_BYTES - LENGTH_END + len(packed),
+        len(batch) - LENGTH_END,
         leader_epoch,
         MAGIC,
         0,
@@ -90,7 +90,6 @@ def build_batch(
         base_sequence,
         count,
     )
-    batch += packed
     seal(batch)
     return batch
 
@@ -140,5 +139,9 @@ def _write_bytes(out: bytearray, data: bytes | None) -> None:
     if data is None:
         out.append(1)  # zigzag -1
     else:
-        write_varint(out, len(data))
+        size = len(data)
+        if size < ONE_BYTE:
+            out.append(size << 1)
+        else:
+            write_varint(out, size)
         out += data

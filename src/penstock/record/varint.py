@@ -6,6 +6,8 @@ walkers over whole records turn into a refusal once instead of testing at every 
 
 from penstock.record.invalid import InvalidRecord
 
+ONE_BYTE = 64
+"""What is not negative and smaller takes one byte."""
 _VARINT_BITS = 32
 _VARLONG_BITS = 64
 

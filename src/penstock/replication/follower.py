@@ -14,6 +14,7 @@ from penstock.replication.truncation import (
     Restart,
     TruncationRule,
     cut_at,
+    not_yet_written,
     within,
 )
 from penstock.types import TopicPartition
@@ -138,8 +139,11 @@ def move_within(
     now_ms: int,
 ) -> None:
     """Bring the log into the leader's range."""
-    where = partition.topic_partition
-    match within(leader_start_offset, leader_end_offset, partition.log.end_offset):
+    where, log = partition.topic_partition, partition.log
+    if (damaged := not_yet_written(log.epochs, partition.leader_epoch)) is not None:
+        logger.warning("%s has a later epoch than its leader: cut at %d", where, damaged.offset)
+        logs.cut(where, damaged.offset)
+    match within(leader_start_offset, leader_end_offset, log.end_offset):
         case Cut(offset):
             logger.warning("%s is longer than its leader's log: cut at %d", where, offset)
             logs.cut(where, offset)

@@ -79,3 +79,13 @@ def within(
     if leader_start_offset > end_offset:
         return Restart(leader_start_offset)
     return None
+
+
+def not_yet_written(epochs: LeaderEpochs, leader_epoch: int) -> Cut | None:
+    """What bears a later epoch than the leader's own was changed on disk: nobody wrote it.
+
+    No CRC covers a batch's epoch, so only order tells, and nothing follows the last batch.
+    """
+    later = (each.start_offset for each in epochs.entries if each.epoch > leader_epoch)
+    first = next(later, None)
+    return None if first is None else Cut(first, is_last=True)

@@ -67,8 +67,13 @@ class PenstockSource(DataSource):
         return stream_writer(self.options, schema)
 
     def _columns(self) -> dict[str, str]:
-        with_headers = Options(self.options).flag("includeHeaders", default=False)
-        return _COLUMNS | (_HEADERS if with_headers else {})
+        options = Options(self.options)
+        columns = dict(_COLUMNS)
+        if options.flag("includeHeaders", default=False):
+            columns |= _HEADERS
+        if "valueFormat" in options:
+            columns |= _fields(options)
+        return columns
 
     def _check(self, schema: StructType) -> None:
         if schema.names != list(self._columns()):
@@ -76,6 +81,14 @@ class PenstockSource(DataSource):
                 "a schema cannot be given: the columns are those of the kafka format; "
                 "cast or parse key and value in the DataFrame"
             )
+
+
+def _fields(options: Options) -> dict[str, str]:
+    from penstock.spark.avro.schema import record_kind
+    from penstock.spark.source.settings import read_value_schema
+
+    schema = read_value_schema(options)
+    return {} if schema is None else {"fields": record_kind(schema).spark.simpleString()}
 
 
 def _tell(warnings: list[str]) -> None:

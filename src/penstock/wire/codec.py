@@ -30,9 +30,9 @@ def decode(message: type[M], version: int, data: Buffer) -> M:
     return decoder(message, version)(data, 0)[0]
 
 
-def encode(message: Message, version: int) -> bytes:
-    """Encode a message whose records, if any, are in memory."""
-    out = bytearray()
+def encode(message: Message, version: int, before: bytes = b"") -> bytes:
+    """Encode a message whose records, if any, are in memory, behind what comes before it."""
+    out = bytearray(before)
     splices = encoder(type(message), version)(message, out)
     assert not splices, "records that lie in a file cannot be encoded into bytes"
     return bytes(out)

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.wire import primitives
 from penstock.wire.schema import Array, Field, Kind, Message, fields
-from penstock.wire.source import FIXED, Source
+from penstock.wire.source import FIXED, SIZES, Source
 
 
 class EncoderSource(Source):
@@ -137,20 +137,29 @@ class EncoderSource(Source):
         self.flush()
         known.sort(key=lambda field: field.tag or 0)
         differs = {field.name: f"{value}.{field.name} != {self.default(field)}" for field in known}
-        count, outer = self.fresh("count"), self.out
+        count = self.fresh("count")
         self.emit(f"{count} = {' + '.join(f'({test})' for test in differs.values())}")
-        self.emit(f"{outer}.append({count})")
+        self.emit(f"{self.out}.append({count})")
         with self.block(f"if {count}:"):
             for field in known:
                 with self.block(f"if {differs[field.name]}:"):
-                    self.out = self.fresh("tagged")
-                    self.emit(f"{self.out} = bytearray()")
-                    item = f"{value}.{field.name}"
-                    self.value(field.kind, item, nullable=field.nullable, tagged=True)
-                    self.flush()
-                    sizes = f"uvarint_bytes({field.tag}) + uvarint_bytes(len({self.out}))"
-                    self.emit(f"{outer} += {sizes} + {self.out}")
-                    self.out = outer
+                    self.tag(field, f"{value}.{field.name}")
+
+    def tag(self, field: Field, value: str) -> None:
+        """Number, size and contents of a tagged field."""
+        number = primitives.uvarint_bytes(field.tag or 0)
+        if isinstance(field.kind, str) and field.kind in FIXED:
+            size = primitives.uvarint_bytes(SIZES[FIXED[field.kind]])
+            self.emit(f"{self.out} += {number + size!r}")
+            self.value(field.kind, value, nullable=field.nullable)
+            self.flush()
+            return
+        outer, self.out = self.out, self.fresh("tagged")
+        self.emit(f"{self.out} = bytearray()")
+        self.value(field.kind, value, nullable=field.nullable, tagged=True)
+        self.flush()
+        self.emit(f"{outer} += {number!r} + uvarint_bytes(len({self.out})) + {self.out}")
+        self.out = outer
 
     def default(self, field: Field) -> str:
         return self.constant(f"DEFAULT_{field.name}", field.default)

@@ -110,5 +110,8 @@ def response_frame(
     out = bytearray(4)
     write_response_header(out, api, version, correlation_id)
     splices = encoder(type(response), version)(response, out)
-    _SIZE.pack_into(out, 0, len(out) - 4 + sum(len(region) for _, region in splices))
+    size = len(out) - 4
+    if splices:
+        size += sum(len(region) for _, region in splices)
+    _SIZE.pack_into(out, 0, size)
     return out, splices

@@ -1,4 +1,4 @@
-from penstock.broker.waiters import Parked, Waiters
+from penstock.broker.waiters import AT_A_TIME, Parked, Waiters
 from penstock.testing.loop import ManualLoop
 
 
@@ -99,3 +99,49 @@ def test_a_request_hears_before_it_tries_again_what_has_changed() -> None:
         waiters.changed(key)
     loop.advance()
     assert noticed == ["a", "b"]
+
+
+def test_others_get_their_turn_between_very_many_that_wait_for_the_same() -> None:
+    loop = ManualLoop()
+    waiters = Waiters(loop)
+    crowd = [Waiting("a") for _ in range(3 * AT_A_TIME)]
+    for each in crowd:
+        each.ready = True
+        waiters.park(each.parked, each.answers.append)
+    answered_before: list[int] = []
+    waiters.changed("a")
+    loop.call_soon(lambda: answered_before.append(sum(len(each.answers) for each in crowd)))
+    loop.advance()
+    assert answered_before == [AT_A_TIME]
+    assert all(each.answers == ["done"] for each in crowd)
+    assert all(each.attempts == 1 for each in crowd)
+    assert len(waiters) == 0
+
+
+def test_who_is_taken_away_before_its_turn_does_not_try() -> None:
+    loop = ManualLoop()
+    waiters = Waiters(loop)
+    crowd = [Waiting("a") for _ in range(2 * AT_A_TIME)]
+    places = [waiters.park(each.parked, each.answers.append) for each in crowd]
+    waiters.changed("a")
+    loop.call_soon(places[-1].cancel)
+    loop.advance()
+    assert [each.attempts for each in crowd] == [1] * (2 * AT_A_TIME - 1) + [0]
+
+
+def test_a_change_between_two_turns_is_heard_by_those_who_have_tried() -> None:
+    loop = ManualLoop()
+    waiters = Waiters(loop)
+    crowd = [Waiting("a") for _ in range(2 * AT_A_TIME)]
+    for each in crowd:
+        waiters.park(each.parked, each.answers.append)
+
+    def ready() -> None:
+        for each in crowd:
+            each.ready = True
+        waiters.changed("a")
+
+    waiters.changed("a")
+    loop.call_soon(ready)
+    loop.advance()
+    assert all(each.answers == ["done"] for each in crowd)

@@ -226,7 +226,11 @@ def test_a_failed_directory_takes_its_replicas_only(tree: Tree) -> None:
         await running.settled()
         assert 1 in running.last_change.joined  # asked of all its replicas
         assert await running.store.children(paths.LOG_DIR_EVENT_NOTIFICATION) == []
-        running.controller.replicas_failed(BrokerId(1), [FIRST])
+        epoch = running.controller.image.brokers[BrokerId(1)].epoch
+        running.controller.replicas_failed(BrokerId(1), epoch - 1, [FIRST])  # an earlier life
+        await running.settled()
+        assert (state(running).leader, state(running).isr) == (1, (1, 2, 0))
+        running.controller.replicas_failed(BrokerId(1), epoch, [FIRST])
         await running.settled()
         assert (state(running).leader, state(running).isr) == (2, (2, 0))
         assert state(running).offline_replicas == (1,)

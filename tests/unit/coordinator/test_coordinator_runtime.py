@@ -41,7 +41,7 @@ class Stage:
         return self.groups.commit(group, Committer(), ((WHERE, CommittedOffset(offset)),))
 
     def is_ready(self, ticket: Ticket[Any]) -> bool:
-        return self.groups.runtime.is_ready(ticket)
+        return self.groups.runtime.reply(ticket) is not None
 
     def join(self) -> Ticket[Joined]:
         joining = Joining(

@@ -22,7 +22,7 @@ def test_the_producer_hears_of_its_commit_before_the_markers_are_written() -> No
     assert not isinstance(producer, Exception)
     transactions.add("x", producer, frozenset({WHERE}))
     ticket = transactions.end("x", Ending(producer, True, 0), -1)
-    assert transactions.runtime.is_ready(ticket)
+    assert transactions.runtime.reply(ticket) is not None
     assert participants.told == []
     loop.advance()
     assert [where for where, _ in participants.told] == [WHERE]

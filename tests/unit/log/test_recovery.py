@@ -105,10 +105,40 @@ def test_damage_after_the_recovery_point_is_cut_and_nothing_before_it(offset: in
     rig.crash(damage=lambda: rig.fake.flip_bit(path, bit))
     assert rig.read_all() == expected(offset)
     assert rig.log.producers.map_end_offset == offset
-    assert rig.append(batch_of(b"next", producer_id=9, sequence=offset)).first_offset == offset
+    again = batch_of(b"next", producer_id=9, sequence=offset)
+    assert rig.append(again, leader_epoch=2).first_offset == offset
     rig.flush()
     rig.crash()
     assert rig.read_all() == [*expected(offset), (offset, b"next")]
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+@pytest.mark.parametrize("bit", [*range(64), *range(96, 128)])
+def test_no_flipped_bit_of_an_offset_or_an_epoch_is_believed(bit: int, policy: str) -> None:
+    """No CRC covers them: only what comes before and behind tells."""
+    offset, byte = 45, bit // 8
+    rig = filled(config=replace(CONFIG, cleanup_policy=(policy,)))
+    rig.log.flush()
+    segment = rig.log.segments.floor(offset)
+    assert segment is not None
+    found = segment.find(offset)
+    assert found is not None
+    rig.crash(damage=lambda: rig.fake.flip_bit(segment.path(), (found[0] + byte) * 8 + bit % 8))
+    left = rig.read_all()
+    assert left == expected(len(left))
+    # A neighbour may have to go where nothing tells which of the two was changed.
+    assert offset - 1 <= len(left) <= offset
+    assert rig.log.epochs.latest == 2
+
+
+def test_a_last_batch_that_leaves_a_gap_is_not_believed() -> None:
+    rig = filled()
+    rig.log.flush()
+    segment = rig.log.segments.active
+    found = segment.find(RECORDS - 1)
+    assert found is not None
+    rig.crash(damage=lambda: rig.fake.flip_bit(segment.path(), (found[0] + 7) * 8 + 6))
+    assert rig.read_all() == expected(RECORDS - 1)
 
 
 def test_damage_before_the_recovery_point_is_reported_to_its_readers() -> None:

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.log.epochs import EpochStart, LeaderEpochs
-from penstock.replication.truncation import Cut, EpochEnd, Restart, cut_at, diverging, within
+from penstock.replication.truncation import (
+    Cut,
+    EpochEnd,
+    Restart,
+    cut_at,
+    diverging,
+    not_yet_written,
+    within,
+)
 
 
 def epochs(*entries: tuple[int, int]) -> LeaderEpochs:
@@ -67,6 +75,14 @@ def test_a_log_outside_of_its_leaders_is_brought_into_it(
     leader_start: int, leader_end: int, end_offset: int, done: Cut | Restart | None
 ) -> None:
     assert within(leader_start, leader_end, end_offset) == done
+
+
+@pytest.mark.parametrize(("leader_epoch", "cut"), [(1, 8), (2, 8), (5, None), (6, None)])
+def test_what_bears_a_later_epoch_than_the_leader_is_cut(
+    leader_epoch: int, cut: int | None
+) -> None:
+    found = not_yet_written(epochs((0, 0), (1, 5), (5, 8)), leader_epoch)
+    assert found == (None if cut is None else Cut(cut, is_last=True))
 
 
 class Log:

@@ -23,7 +23,8 @@ def test_what_init_writes_is_a_project(tmp_path: Path) -> None:
     write_project(tmp_path / "new", "new")
     found = load_project(tmp_path / "new")
     assert found.spec.name == "new"
-    assert [each.name for each in found.own.flows] == ["events-to-lake"]
+    assert [each.name for each in found.own.flows] == ["events-in", "events-to-lake"]
+    assert found.own.topics["events"].partitions == 2
     assert found.storage == (tmp_path / "new" / "pipeline-storage").as_uri()
     with pytest.raises(ConfigError, match="is not empty"):
         write_project(tmp_path / "new", "new")
@@ -49,6 +50,11 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
         ("{name: f, from: {table: t, url: u}, to: {topic: b}}", "from.increasing: from.table"),
         ("{name: f, from: {topic: a}, to: {topic: b, partition_by: [d]}}", "to.partition_by"),
         ("{name: f, from: {topic: a}, to: {topic: b}, sql: select 1}", "must read from {source}"),
+        (
+            "{name: f, from: {topic: a, format: avro, schema: no.avsc}, to: {topic: b}}",
+            "no.avsc: No such file",
+        ),
+        ("{name: f, from: {files: a, format: avro, schema: x}, to: {topic: b}}", "are no avro"),
         ("{name: f g, from: {topic: a}, to: {topic: b}}", "its name may have"),
         ("{name: f, from: {topic: a}, to: {topc: b}}", "unknown field `topc`"),
         (

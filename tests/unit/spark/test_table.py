@@ -1,6 +1,8 @@
 """Tables of databases, here SQLite's: columns, rows that follow, upserts, rows that are refused."""
 
+import datetime as dt
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +109,23 @@ def test_what_spark_hands_on_of_a_query_is_no_mistake(url: str) -> None:
     handed_on = {"queryName": "q", "checkpointLocation": "/c", "path": "/p"}
     source = TableSource({"url": url, "table": "t", "key": "id", **handed_on})
     source.streamWriter(StructType([StructField("id", IntegerType())]), False)
+
+
+def test_times_are_those_of_utc_whatever_the_machine_has(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        noon = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+        # As Spark's workers hand over a timestamp.
+        told = noon.astimezone().replace(tzinfo=None)
+        upsert = Upsert(url, "t", ("id",), ("id", "name", "at"), None, "")
+        upsert.write(iter([Row(id=1, name="a", at=told), Row(id=2, name="b", at=None)]))
+        follower = TableFollower(url, "t", "id")
+        (part,) = follower.partitions({"after": None}, {"after": 2})
+        assert [row[2] for row in follower.read(part)] == [noon, None]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert execute(url, "select at from t where id = 1") == [("2026-01-01 12:00:00.000000",)]

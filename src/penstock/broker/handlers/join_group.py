@@ -30,7 +30,9 @@ def join_group(
         request.group_id,
         Joining(
             member_id=request.member_id,
-            new_member_id=f"{request.group_instance_id or client_id}-{uuid4()}",
+            new_member_id=(
+                "" if request.member_id else f"{request.group_instance_id or client_id}-{uuid4()}"
+            ),
             instance_id=request.group_instance_id,
             client_id=client_id,
             client_host=f"/{ctx.peer.host}",

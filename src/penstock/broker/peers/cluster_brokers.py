@@ -54,8 +54,9 @@ class ClusterBrokers:
                 if wanted:
                     self._channel(broker).send(wanted)
         failed = await self._own.carry_out(change)
-        if failed:
-            self.controller.replicas_failed(self._broker_id, failed)
+        own = change.image.brokers.get(self._broker_id)
+        if failed and own is not None:
+            self.controller.replicas_failed(own.id, own.epoch, failed)
 
     async def delivered(self) -> None:
         """Until every broker has answered what it was told so far."""
@@ -81,7 +82,7 @@ class ClusterBrokers:
             )
             channel = Channel(
                 connection,
-                lambda order, answer: self._answered(broker.id, order, answer),
+                lambda order, answer: self._answered(broker, order, answer),
                 lambda: self.controller.broker_refused(*key),
                 self._timeout_ms,
             )
@@ -89,15 +90,15 @@ class ClusterBrokers:
             self._channels[key] = channel, self._tasks.create_task(sending)
         return self._channels[key][0]
 
-    def _answered(self, broker: BrokerId, order: Order, answer: Message) -> None:
+    def _answered(self, broker: Broker, order: Order, answer: Message) -> None:
         if isinstance(order, StopReplicaRequest) and isinstance(answer, StopReplicaResponse):
             deleted = deleted_replicas(order, answer)
             if deleted:
-                self.controller.replicas_deleted(broker, deleted)
+                self.controller.replicas_deleted(broker.id, deleted)
         elif isinstance(order, LeaderAndIsrRequest) and isinstance(answer, LeaderAndIsrResponse):
             failed = failed_replicas(order, answer)
             if failed:
-                self.controller.replicas_failed(broker, failed)
+                self.controller.replicas_failed(broker.id, broker.epoch, failed)
 
 
 def deleted_replicas(

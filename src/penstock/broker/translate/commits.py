@@ -37,14 +37,14 @@ class NamedTopic(Protocol):
 
 def places(topic: NamedTopic, image: ClusterImage, *, by_id: bool) -> list[Place]:
     """The topic's partitions in the order of the request."""
-    return [_place(topic, part.partition_index, image, by_id=by_id) for part in topic.partitions]
-
-
-def _place(topic: NamedTopic, index: int, image: ClusterImage, *, by_id: bool) -> Place:
     try:
-        where = TopicPartition(topic_name(topic.name, topic.topic_id, image, by_id=by_id), index)
+        name = topic_name(topic.name, topic.topic_id, image, by_id=by_id)
     except KafkaError as error:
-        return error
+        return [error] * len(topic.partitions)
+    return [_place(TopicPartition(name, part.partition_index), image) for part in topic.partitions]
+
+
+def _place(where: TopicPartition, image: ClusterImage) -> Place:
     return where if image.partition(where) else UnknownPartition(f"{where} does not exist")
 
 

@@ -29,24 +29,39 @@ def answered(
 
     The tickets are of the coordinator of groups, unless of another.
     """
-    runtime = ctx.services.groups.runtime if of is None else of
-
-    def reply(ticket: Ticket[T]) -> T | KafkaError:
-        if ticket.reply is None or not runtime.is_ready(ticket):
-            return CoordinatorNotAvailable("not enough replicas have it yet")
-        return ticket.reply
-
-    def attempt() -> R | None:
-        return finished() if all(map(runtime.is_ready, tickets)) else None
-
-    def finished() -> R:
-        return respond([reply(each) for each in tickets])
-
-    response = attempt()
+    runtime: Runtime[Any, Any] = ctx.services.groups.runtime if of is None else of
+    response = _attempted(tickets, respond, runtime)
     if response is not None:
         return response
+
+    def attempt() -> R | None:
+        return _attempted(tickets, respond, runtime)
+
+    def finished() -> R:
+        replies: list[T | KafkaError] = []
+        for ticket in tickets:
+            reply = runtime.reply(ticket)
+            late = CoordinatorNotAvailable("not enough replicas have it yet")
+            replies.append(late if reply is None else reply)
+        return respond(replies)
+
     partitions = {TopicPartition(runtime.name, each.partition) for each in tickets}
     return Parked([*tickets, *partitions], wait_ms, attempt, finished)
+
+
+def _attempted(
+    tickets: Sequence[Ticket[T]],
+    respond: Callable[[list[T | KafkaError]], R],
+    runtime: Runtime[Any, Any],
+) -> R | None:
+    """The response, if every ticket has its reply."""
+    replies: list[T | KafkaError] = []
+    for ticket in tickets:
+        reply = runtime.reply(ticket)
+        if reply is None:
+            return None
+        replies.append(reply)
+    return respond(replies)
 
 
 def code_for(refused: KafkaError | None) -> ErrorCode:

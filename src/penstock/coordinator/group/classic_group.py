@@ -65,6 +65,12 @@ class ClassicGroup(msgspec.Struct, frozen=True):
             raise UnknownMemberId(f"{self.id} has no member {member_id}")
         return member
 
+    def with_member(self, member: Member) -> "ClassicGroup":
+        return msgspec.structs.replace(self, members={**self.members, member.id: member})
+
+    def heard(self, member: Member, now_ms: int) -> "ClassicGroup":
+        return self.with_member(member.heard(now_ms))
+
     def check_generation(self, generation: int) -> None:
         if generation != self.generation:
             raise IllegalGeneration(f"{self.id} is at generation {self.generation}")
@@ -117,7 +123,12 @@ class ClassicGroup(msgspec.Struct, frozen=True):
     def next_deadline_ms(self) -> int | None:
         """The earliest time at which `expire` could change something."""
         times = [*self.pending.values()]
-        times += [m.deadline_ms for m in self.members.values() if m.is_late(m.deadline_ms)]
+        # Who will be late at its deadline, as `is_late` has it: spelled out, since each join asks.
+        times += [
+            m.deadline_ms
+            for m in self.members.values()
+            if m.is_new or (m.join is None and m.sync is None)
+        ]
         if self.deadline_ms is not None:
             times.append(self.deadline_ms)
         return min(times, default=None)

@@ -7,6 +7,7 @@ import msgspec
 from penstock.coordinator.group.classic_group import ClassicGroup
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.turn import ConsumerTurn
+from penstock.coordinator.group.member import Member
 from penstock.coordinator.group.rebalance_log import Rebalance
 from penstock.coordinator.group.records import GroupRecord, StoredRecord, metadata_of
 from penstock.coordinator.group.state import State
@@ -35,14 +36,13 @@ def decided(turn: Turn, before: tuple[StoredRecord, ...] = ()) -> Decision:
     """What a turn of a classic group came to."""
     group = turn.group
     records = (GroupRecord(group.id, metadata_of(group)),) if turn.stored else ()
-    kept = Kept(turn.now_ms, group, tuple(turn.finished))
+    kept = Kept(turn.now_ms, group, tuple(turn.finished), only_heard=turn.only_heard)
     return Outcome((*before, *records), tuple(turn.answers), kept)
 
 
-def heard(turn: Turn, records: tuple[StoredRecord, ...] = ()) -> Decision:
-    """What a turn came to that did no more than hear of a member, as most do."""
-    kept = Kept(turn.now_ms, turn.group, only_heard=True)
-    return Outcome(records, tuple(turn.answers), kept)
+def heard(group: ClassicGroup, member: Member, now_ms: int) -> Kept:
+    """What is kept when a member is heard of and nothing else happens, as mostly."""
+    return Kept(now_ms, group.heard(member, now_ms), only_heard=True)
 
 
 def decided_consumer(
@@ -55,7 +55,7 @@ def decided_consumer(
     if turn.downgraded is not None:
         return _downgraded(turn, turn.downgraded, answers)
     finished = (*turn.history, *turn.finished) if before else tuple(turn.finished)
-    kept = Kept(turn.now_ms, turn.group, finished)
+    kept = Kept(turn.now_ms, turn.group, finished, only_heard=turn.only_heard)
     return Outcome((*before, *turn.records), answers, kept)
 
 

@@ -54,6 +54,10 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     def metadata(self, protocol: str | None) -> bytes:
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
+    def heard(self, now_ms: int) -> "Member":
+        """It lives: its session begins anew."""
+        return msgspec.structs.replace(self, deadline_ms=now_ms + self.session_timeout_ms)
+
     def is_late(self, now_ms: int) -> bool:
         """A member that waits for the group need not send heartbeats; a new one is given up
         even so, since its connection may be gone and it would retry under another name.

@@ -5,7 +5,9 @@ who do nothing.
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
+from penstock.coordinator.group.classic_group import ClassicGroup
 from penstock.coordinator.group.member import Member, Synced
 from penstock.coordinator.group.rebalance import (
     complete_if_all_joined,
@@ -67,6 +69,7 @@ def sync(turn: Turn, asked: Syncing, ticket: Ticket[Synced]) -> None:
             _synced(turn, member)
             turn.answer(ticket, share(turn, member))
             turn.heard(member)
+            turn.only_heard = True
         case State.EMPTY | State.DEAD:
             raise UnknownMemberId(f"{group.id} has no members")
 
@@ -81,11 +84,17 @@ def _share_out(turn: Turn, assignments: Mapping[str, bytes]) -> None:
     """The leader's word: the group is stable, and each that waits gets its share."""
     turn.enter(State.STABLE)
     turn.stored = True
-    for member in list(turn.group.members.values()):
-        member = turn.update(member, assignment=assignments.get(member.id, b""))
-        if member.sync is not None:
-            turn.answer(member.sync, share(turn, member))
-            turn.heard(turn.update(member, sync=None))
+    waiting = [each for each in turn.group.members.values() if each.sync is not None]
+
+    def updated(member: Member) -> Member:
+        given = assignments.get(member.id, b"")
+        if member.sync is None:
+            return replace(member, assignment=given)
+        return replace(member.heard(turn.now_ms), assignment=given, sync=None)
+
+    turn.update_all(updated)
+    for member in waiting:
+        turn.answer(member.sync, share(turn, turn.group.members[member.id]))
     finish(turn)
 
 
@@ -93,14 +102,8 @@ def share(turn: Turn, member: Member) -> Synced:
     return Synced(turn.group.protocol_type, turn.group.protocol, member.assignment)
 
 
-def heartbeat(
-    turn: Turn, member_id: str, instance_id: str | None, generation: int
-) -> KafkaError | None:
-    """Keep a session alive; what it returns tells the member to join again."""
-    group = turn.group
-    member = group.checked_member(member_id, instance_id)
-    group.check_generation(generation)
-    turn.heard(member)
+def told_by_heartbeat(group: ClassicGroup) -> KafkaError | None:
+    """What tells a member that lives to join again."""
     if group.state is State.PREPARING_REBALANCE:
         return RebalanceInProgress(f"{group.id} rebalances")
     return None

@@ -1,5 +1,7 @@
 """How a group gets from one generation to the next."""
 
+from msgspec.structs import replace
+
 from penstock.coordinator.group.rebalance_log import Rebalance, also
 from penstock.coordinator.group.refusal import RebalanceInProgress
 from penstock.coordinator.group.state import State
@@ -30,8 +32,7 @@ def _prepare(turn: Turn, reason: str) -> None:
             turn.heard(turn.update(member, sync=None))
     if group.state is State.COMPLETING_REBALANCE:
         # Shares of a generation that never became stable are nobody's.
-        for member in turn.group.members.values():
-            turn.update(member, assignment=b"")
+        turn.update_all(lambda each: replace(each, assignment=b""))
     began_ms = turn.now_ms
     if group.state is State.COMPLETING_REBALANCE:
         # The one before never came to its end: it goes on in this one.
@@ -90,10 +91,11 @@ def complete_join(turn: Turn) -> None:
         unsynced=frozenset(turn.group.members),
         deadline_ms=turn.now_ms + turn.group.rebalance_timeout_ms,
     )
-    for member in list(turn.group.members.values()):
+    waiting = turn.group.members.values()
+    turn.update_all(lambda each: replace(each.heard(turn.now_ms), join=None, is_new=False))
+    for member in waiting:
         is_leader = member.id == turn.group.leader
         turn.answer(member.join, turn.joined(member, as_leader=is_leader))
-        turn.heard(turn.update(member, join=None, is_new=False))
 
 
 def _elect_joined_leader(turn: Turn) -> bool:

@@ -91,7 +91,7 @@ class GroupFormat:
 
 
 def _numbered(number: int, message: Message, version: int) -> bytes:
-    return _NUMBER.pack(number) + encode(message, version)
+    return encode(message, version, _NUMBER.pack(number))
 
 
 def _number(data: bytes) -> int:

@@ -100,8 +100,8 @@ class GroupShard:
 
     def _exist(self, group: str) -> None:
         """A consumer without membership has offsets only: a group that is always empty."""
-        if group not in self.consumer_groups:
-            self.groups.setdefault(group, ClassicGroup(group))
+        if group not in self.groups and group not in self.consumer_groups:
+            self.groups[group] = ClassicGroup(group)
 
     def _replay_offset(
         self, group: str, where: TopicPartition, committed: CommittedOffset | None

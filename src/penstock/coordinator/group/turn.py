@@ -1,5 +1,6 @@
 """One operation on one group, while it is being decided."""
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -27,6 +28,8 @@ class Turn:
         self.now_ms = now.steady_ms
         self.answers: list[Answer] = []
         self.stored = False
+        self.only_heard = False
+        """No deadline has come nearer."""
         self.finished: list[Rebalance] = []
 
     def answer(self, ticket: Ticket[T] | None, reply: T | KafkaError) -> None:
@@ -41,15 +44,19 @@ class Turn:
         self.change(state=state, state_since_ms=self.now.wall_ms)
 
     def put(self, member: Member) -> Member:
-        self.change(members={**self.group.members, member.id: member})
+        self.group = self.group.with_member(member)
         return member
 
     def update(self, member: Member, **fields: Any) -> Member:
         return self.put(msgspec.structs.replace(member, **fields))
 
+    def update_all(self, updated: Callable[[Member], Member]) -> None:
+        """Every member at once: one by one, each would cost a copy of all."""
+        members = self.group.members
+        self.change(members={each.id: updated(each) for each in members.values()})
+
     def heard(self, member: Member) -> Member:
-        """It lives: its session begins anew."""
-        return self.update(member, deadline_ms=self.now_ms + member.session_timeout_ms)
+        return self.put(member.heard(self.now_ms))
 
     def forget_pending(self, member_id: str) -> None:
         self.change(pending={k: v for k, v in self.group.pending.items() if k != member_id})

@@ -38,12 +38,12 @@ class TransactionFormat:
         self._level = level
 
     def encode(self, record: TransactionRecord) -> RawRecord:
-        key = _NUMBER.pack(_KEY) + encode(TransactionLogKey(record.transactional_id), _KEY)
+        key = encode(TransactionLogKey(record.transactional_id), _KEY, _NUMBER.pack(_KEY))
         known = record.transaction
         if known is None:
             return RawRecord(key, None)
         version = min(self._level(), FLEXIBLE)
-        return RawRecord(key, _NUMBER.pack(version) + encode(_value(known), version))
+        return RawRecord(key, encode(_value(known), version, _NUMBER.pack(version)))
 
     def decode(self, raw: RawRecord) -> TransactionRecord | None:
         if _number(raw.key) != _KEY:

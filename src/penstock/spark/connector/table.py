@@ -24,23 +24,39 @@ KINDS: Final = {
     dt.datetime: "timestamp",
     dt.date: "date",
 }
+ANY_DECIMAL: Final = "decimal(38, 18)"
+"""For a column that says nothing of its digits, as Spark's own readers of databases take it."""
 ALIASES: Final = {
     "postgresql": "postgresql+psycopg",
     "mysql": "mysql+pymysql",
     "mariadb": "mariadb+pymysql",
 }
 """The drivers that come with penstock[database]."""
+FAILED_CHECKS: Final = (3819, 4025)
+"""MySQL's and MariaDB's numbers of a broken CHECK, which their driver takes for an operational
+error, as if the server were in trouble.
+"""
 
 
 def engine_of(url: str) -> sa.Engine:
     scheme, colon, rest = url.partition("://")
     try:
         # One connection of its own: a task lives for one batch.
-        return sa.create_engine(ALIASES.get(scheme, scheme) + colon + rest, poolclass=sa.NullPool)
+        engine = sa.create_engine(ALIASES.get(scheme, scheme) + colon + rest, poolclass=sa.NullPool)
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError(
-            "option url: use sqlite:///FILE, postgresql://USER:PASSWORD@HOST/DATABASE or mysql://…"
+            "option url: use sqlite:///FILE, postgresql://USER:PASSWORD@HOST/DATABASE, mysql://… "
+            "or mariadb://…"
         ) from error
+    if engine.dialect.name in {"mysql", "mariadb"}:
+        sa.event.listen(engine, "connect", _in_utc)
+    return engine
+
+
+def _in_utc(connection: Any, _record: Any) -> None:
+    """Its TIMESTAMP columns are told in the session's zone, and without one."""
+    with connection.cursor() as cursor:
+        cursor.execute("set time_zone = '+00:00'")
 
 
 def table_of(engine: sa.Engine, name: str) -> sa.Table:
@@ -63,19 +79,49 @@ def kind_of(column: sa.Column[Any]) -> str:
         python = column.type.python_type
     except NotImplementedError:
         return "string"
-    if python is decimal.Decimal:
-        precision = getattr(column.type, "precision", None) or 38
-        return f"decimal({precision}, {getattr(column.type, 'scale', None) or 0})"
+    if isinstance(column.type, sa.Float):
+        return "double"  # which MySQL's dialect would tell as decimals
+    if isinstance(column.type, sa.Numeric):
+        if column.type.precision is None:
+            return ANY_DECIMAL
+        return f"decimal({column.type.precision}, {column.type.scale or 0})"
+    if isinstance(column.type, mysql.BIGINT) and column.type.unsigned:
+        return "decimal(20, 0)"  # half of its numbers are none of a bigint
     return KINDS.get(python, "string")
 
 
 def as_spark(kind: str) -> Callable[[Any], Any]:
-    """Values of a column as Spark takes them."""
-    return (lambda value: None if value is None else str(value)) if kind == "string" else _same
+    """Values of a column as Spark takes them. A time without a zone is one in UTC."""
+    match kind.partition("(")[0]:
+        case "string":
+            return lambda value: None if value is None else str(value)
+        case "timestamp":
+            return lambda value: value and (value if value.tzinfo else value.replace(tzinfo=dt.UTC))
+        case "double":
+            return lambda value: None if value is None else float(value)
+        case "decimal":
+            return lambda value: None if value is None else decimal.Decimal(value)
+        case _:
+            return lambda value: value
 
 
-def _same(value: Any) -> Any:
-    return value
+def as_stored(column: sa.Column[Any]) -> Callable[[Any], Any]:
+    """Values of Spark as the column takes them: Spark hands over times in the zone of the machine,
+    without saying so.
+    """
+    if kind_of(column) != "timestamp":
+        return lambda value: value
+    if getattr(column.type, "timezone", False):
+        return lambda value: value and value.astimezone(dt.UTC)
+    return lambda value: value and value.astimezone(dt.UTC).replace(tzinfo=None)
+
+
+def is_of_row(error: sa.exc.DBAPIError) -> bool:
+    """Whether the row is to blame, and not the database."""
+    if error.connection_invalidated:
+        return False
+    code = error.orig.args[0] if error.orig is not None and error.orig.args else None
+    return not isinstance(error, sa.exc.OperationalError) or code in FAILED_CHECKS
 
 
 def upsert(engine: sa.Engine, table: sa.Table, key: Sequence[str], columns: Sequence[str]) -> Any:

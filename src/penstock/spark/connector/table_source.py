@@ -1,7 +1,7 @@
 """`penstock_table`: a table of a database as a stream of new rows, and as a sink that upserts."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,8 +29,10 @@ from penstock.errors import ConfigError
 from penstock.spark.connector.refused_row import RefusedRow, send
 from penstock.spark.connector.table import (
     as_spark,
+    as_stored,
     columns_ddl,
     engine_of,
+    is_of_row,
     kind_of,
     table_of,
     upsert,
@@ -206,10 +208,12 @@ class Upsert:
 
     def write(self, rows: Iterator[Row]) -> Upserted:
         engine = engine_of(self.url)
-        statement = upsert(engine, table_of(engine, self.table), self.key, self.columns)
+        table = table_of(engine, self.table)
+        statement = upsert(engine, table, self.key, self.columns)
+        stored = {name: as_stored(table.columns[name]) for name in self.columns}
         written, refused = 0, []
         with engine.connect() as connection:
-            for some in _chunks(rows):
+            for some in _chunks(rows, stored):
                 bad = self._write(connection, statement, some)
                 written += len(some) - len(bad)
                 refused += bad
@@ -231,8 +235,8 @@ class Upsert:
                     with connection.begin():
                         connection.execute(statement, [each])
                 except sa.exc.DBAPIError as error:
-                    if error.connection_invalidated or isinstance(error, sa.exc.OperationalError):
-                        raise  # the database, not the row
+                    if not is_of_row(error):
+                        raise
                     reason = f"table {self.table} refused the row: {error.orig}"
                     if self.dead_letters is None:
                         raise ConfigError(
@@ -243,10 +247,12 @@ class Upsert:
         return []
 
 
-def _chunks(rows: Iterator[Row]) -> Iterator[list[dict[str, Any]]]:
+def _chunks(
+    rows: Iterator[Row], stored: Mapping[str, Callable[[Any], Any]]
+) -> Iterator[list[dict[str, Any]]]:
     some: list[dict[str, Any]] = []
     for each in rows:
-        some.append(each.asDict())
+        some.append({name: stored[name](value) for name, value in each.asDict().items()})
         if len(some) == ROWS_AT_ONCE:
             yield some
             some = []

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from pyspark import pipelines as dp
@@ -22,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from penstock.errors import ConfigError
+from penstock.spark.avro.schema_file import schema_text
 from penstock.spark.pipeline.dead_letter import dead_records, dead_rows
 from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, kept
 from penstock.spark.pipeline.project import DEFAULT_BOOTSTRAP
@@ -31,6 +33,7 @@ from penstock.spark.pipeline.value_format import (
     ValueFormat,
     all_readable,
     parsed,
+    source_options,
     unreadable,
     with_fields,
 )
@@ -63,11 +66,14 @@ def topic_source(
     Values that the format cannot read go to the topic `dead_letters`; without one they end the
     run, as nothing may vanish. `group` shows the progress to all of Kafka's tools.
     """
+    if format == "avro" and schema is not None:
+        schema = schema_text(schema, Path())  # Spark reads definitions in the project's folder
     value_format = None if format is None else ValueFormat(format, schema)
 
     def records() -> DataFrame:
         reader = _session().readStream.format("penstock").option(BOOTSTRAP, bootstrap())
         reader = reader.options(**{"subscribe": topic, "startingOffsets": "earliest", **options})
+        reader = reader.options(**source_options(value_format))
         if group is not None and not _aside.get():
             reader = reader.option("groupId", group)
         return reader.load()

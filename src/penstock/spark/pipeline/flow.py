@@ -21,6 +21,7 @@ from penstock.spark.pipeline.value_format import (
     ValueFormat,
     all_readable,
     parsed,
+    source_options,
     unreadable,
     with_fields,
 )
@@ -54,9 +55,14 @@ def start_flow(spark: SparkSession, flow: FlowSpec, place: Place) -> list[Stream
     return queries
 
 
+def value_format(source: From) -> ValueFormat | None:
+    return None if source.format is None else ValueFormat(source.format, source.schema)
+
+
 def _read(spark: SparkSession, source: From, place: Place) -> DataFrame:
     if source.topic is not None:
         options = {"subscribe": source.topic, "startingOffsets": "earliest"}
+        options |= source_options(value_format(source))
         if source.group is not None:
             options["groupId"] = source.group
         reader = spark.readStream.format("penstock").option(BOOTSTRAP, place.bootstrap)
@@ -82,8 +88,9 @@ def _read(spark: SparkSession, source: From, place: Place) -> DataFrame:
 def _checked(flow: FlowSpec, rows: DataFrame) -> tuple[DataFrame, dict[str, DataFrame]]:
     """The rows that go on, and dead letters by kind. A row has one reason: the first."""
     letters: dict[str, DataFrame] = {}
-    if flow.source.format is not None:
-        read = parsed(rows, ValueFormat(flow.source.format, flow.source.schema))
+    given = value_format(flow.source)
+    if given is not None:
+        read = parsed(rows, given)
         if flow.dead_letters is None:
             read = all_readable(read)
         else:

@@ -107,6 +107,8 @@ def _check_format(source: From) -> None:
         raise ConfigError("from.format: a table has columns already")
     if source.format not in FORMATS:
         raise ConfigError(f"from.format: {source.format!r} is none of {', '.join(FORMATS)}")
+    if source.format == "avro" and source.topic is None:
+        raise ConfigError("from.format: lines of files are no avro; only records of a topic are")
     if source.format in NEED_SCHEMA and not source.schema:
         raise ConfigError(f"from.schema: {source.format} needs one, such as 'id int, name string'")
     if source.format not in NEED_SCHEMA and source.schema:

@@ -5,11 +5,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 
 from penstock.errors import ConfigError
+from penstock.spark.avro.schema_file import schema_text
 from penstock.spark.pipeline.flow_spec import FlowSpec, check_flow
 
 T = TypeVar("T")
@@ -43,10 +44,19 @@ class SparkSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     libraries: list[Library] = []
 
 
+class TopicSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A topic that a run makes where it is missing; None: as the brokers would."""
+
+    partitions: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    replicas: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    configs: dict[str, str] = {}
+
+
 class OwnSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What Penstock adds."""
 
     bootstrap: str | None = None
+    topics: dict[str, TopicSpec] = {}
     flows: list[FlowSpec] = []
 
 
@@ -72,6 +82,9 @@ class Project:
             for library in self.spec.libraries
             for path in _files(self.directory, library.glob.include)
         )
+
+    def writes_delta(self) -> bool:
+        return any(flow.to.delta is not None for flow in self.own.flows)
 
     def bootstrap(self, given: str | None, environment: Mapping[str, str]) -> str:
         return (
@@ -101,7 +114,8 @@ def load_project(directory: Path) -> Project:
     own_path = directory / OWN_NAME
     empty = not own_path.is_file() or not own_path.read_bytes().strip()
     own = OwnSpec() if empty else _decoded(own_path, OwnSpec)
-    _check_flows(own_path, own.flows)
+    flows = _checked_flows(own_path, own.flows)
+    own = msgspec.structs.replace(own, flows=flows)
     if not spec.libraries and not own.flows:
         raise ConfigError(f"{spec_path}: nothing to run: no libraries, and no flows in {OWN_NAME}")
     return Project(directory, spec_path, spec, own)
@@ -131,16 +145,26 @@ def _files(directory: Path, include: str) -> list[Path]:
     return [each for each in directory.glob(pattern) if each.suffix in {".py", ".sql"}]
 
 
-def _check_flows(path: Path, flows: list[FlowSpec]) -> None:
-    seen: set[str] = set()
+def _checked_flows(path: Path, flows: list[FlowSpec]) -> list[FlowSpec]:
+    """Flows that can be seen to be right, with their schemas in place of the files' names."""
+    found: dict[str, FlowSpec] = {}
     for flow in flows:
-        if flow.name in seen:
+        if flow.name in found:
             raise ConfigError(f"{path}: two flows are named {flow.name!r}")
-        seen.add(flow.name)
         try:
             check_flow(flow)
+            found[flow.name] = _with_schema(flow, path.parent)
         except ConfigError as error:
             raise ConfigError(f"{path}: flow {flow.name!r}: {error}") from error
+    return list(found.values())
+
+
+def _with_schema(flow: FlowSpec, directory: Path) -> FlowSpec:
+    source = flow.source
+    if source.format != "avro" or source.schema is None:
+        return flow
+    source = msgspec.structs.replace(source, schema=schema_text(source.schema, directory))
+    return msgspec.structs.replace(flow, source=source)
 
 
 def user_path(directory: Path, path: str) -> str:

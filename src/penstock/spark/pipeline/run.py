@@ -4,8 +4,8 @@ or stopped.
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.errors import ConfigError
 from penstock.spark.pipeline.declared import update
 from penstock.spark.pipeline.engine import Engine, local_engine, remote_engine
 from penstock.spark.pipeline.failure import PipelineFailed, first_lines
-from penstock.spark.pipeline.flow import Place, start_flow
+from penstock.spark.pipeline.flow import Place, start_flow, value_format
+from penstock.spark.pipeline.flow_spec import FlowSpec
+from penstock.spark.pipeline.order import stages
 from penstock.spark.pipeline.pack import archive_settings
 from penstock.spark.pipeline.progress import Progress, progress
 from penstock.spark.pipeline.project import Project
-from penstock.spark.pipeline.settings import catalog_settings, spark_settings
+from penstock.spark.pipeline.settings import DELTA, catalog_settings, spark_settings
 
 STEP_S = 0.2
 
@@ -51,7 +54,12 @@ class Told:
 
 
 def validate(run: Run, told: Told) -> None:
-    """Have Spark look at the definitions without running them; flows were checked when read."""
+    """Have Spark look at the definitions without running them; flows were checked when read, but
+    for their formats.
+    """
+    for flow in run.project.own.flows:
+        with _named(flow):
+            value_format(flow.source)
     with _engine(run, told) as engine:
         if run.project.spec.libraries:
             update(engine.spark, run.project, told.message, dry=True)
@@ -60,21 +68,48 @@ def validate(run: Run, told: Told) -> None:
 def run_project(run: Run, told: Told) -> None:
     """Run until everything that the sources hold is processed or, following, until it is stopped:
     that is, until the caller's signal handler raises something.
+
+    What runs once runs in order: flows stage by stage, then definitions. What follows runs side by
+    side.
     """
+    flows = run.project.own.flows
     with _engine(run, told) as engine:
         told.message(f"Spark {engine.spark.version} is ready at {run.remote or run.master}")
-        queries = _started(engine.spark, run)
-        try:
-            _declared(engine.spark, run, told, queries)
-            while any(each.isActive for each in queries):
-                _check(queries)
-                time.sleep(STEP_S)
-            _check(queries)
-        finally:
-            for each in queries:
-                each.stop()
-            if not engine.is_driver:
-                _tell_last(queries, told)
+        if run.follow:
+            with _running(engine, flows, run, told) as queries:
+                _declared(engine.spark, run, told, queries)
+                _wait(queries)
+            return
+        for some in stages(flows):
+            with _running(engine, some, run, told) as queries:
+                _wait(queries)
+        _declared(engine.spark, run, told, [])
+
+
+@contextmanager
+def _running(
+    engine: Engine, flows: Sequence[FlowSpec], run: Run, told: Told
+) -> Iterator[list[StreamingQuery]]:
+    """Queries that end with the block."""
+    queries: list[StreamingQuery] = []
+    place = Place(run.bootstrap, run.project.directory, run.project.storage, _trigger(run))
+    try:
+        for flow in flows:
+            with _named(flow):
+                queries += start_flow(engine.spark, flow, place)
+        yield queries
+    finally:
+        for each in queries:
+            each.stop()
+        if not engine.is_driver:
+            _tell_last(queries, told)
+
+
+def _wait(queries: list[StreamingQuery]) -> None:
+    while any(each.isActive for each in queries):
+        _check(queries)
+        time.sleep(STEP_S)
+    _check(queries)
 
 
 def _engine(run: Run, told: Told) -> AbstractContextManager[Engine]:
@@ -83,6 +118,8 @@ def _engine(run: Run, told: Told) -> AbstractContextManager[Engine]:
         return remote_engine(run.remote)
     spec = run.project.spec
     own = catalog_settings(run.project.storage, remembers=run.project.makes_tables())
+    if run.project.writes_delta():
+        own |= DELTA
     settings = spark_settings(spec.name, run.master, own | spec.configuration, run.conf)
     if run.archive is not None:
         settings |= archive_settings(run.archive, settings.get("spark.archives"))
@@ -90,15 +127,15 @@ def _engine(run: Run, told: Told) -> AbstractContextManager[Engine]:
     return local_engine(settings, lambda each: told.progress(progress(each)), elsewhere=elsewhere)
 
 
-def _started(spark: SparkSession, run: Run) -> list[StreamingQuery]:
-    place = Place(run.bootstrap, run.project.directory, run.project.storage, _trigger(run))
-    queries: list[StreamingQuery] = []
-    for flow in run.project.own.flows:
-        try:
-            queries += start_flow(spark, flow, place)
-        except PySparkException as error:
-            raise PipelineFailed(f"flow {flow.name!r}: {first_lines(str(error))}") from error
-    return queries
+@contextmanager
+def _named(flow: FlowSpec) -> Iterator[None]:
+    """Whatever is wrong with a flow is told with its name."""
+    try:
+        yield
+    except PySparkException as error:
+        raise PipelineFailed(f"flow {flow.name!r}: {first_lines(str(error))}") from error
+    except ConfigError as error:
+        raise ConfigError(f"flow {flow.name!r}: {error}") from error
 
 
 def _trigger(run: Run) -> dict[str, Any]:

@@ -17,6 +17,16 @@ DEFAULTS = {
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """For a driver whose executors are on this machine: nobody else needs to reach it."""
 
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "4",
+}
+"""Without the first two Delta refuses to write, even to a path. By itself it cuts the list of a
+table's files into 50 tasks, which take longer than the writing of a small micro-batch.
+"""
+DELTA_JAR = "io.delta:delta-spark_4.2_2.13:4.4.0"
+
 
 def spark_settings(
     name: str, master: str, configuration: Mapping[str, str], given: Mapping[str, str]

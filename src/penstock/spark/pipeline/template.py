@@ -18,7 +18,13 @@ libraries:
 OWN = """\
 # What Penstock adds. Flows copy between topics, files, tables and lakes without any code.
 bootstrap: 127.0.0.1:9092
+topics: # made by a run where they are missing
+  events: {partitions: 2}
+  events-dead: {}
 flows:
+  - name: events-in
+    from: {files: data/events.jsonl}
+    to: {topic: events}
   - name: events-to-lake
     from: {topic: events, format: json, schema: "user string, action string, at timestamp"}
     sql: select *, date(at) as day from {source}
@@ -58,6 +64,13 @@ FROM events
 GROUP BY user
 """
 
+EVENTS = """\
+{"user": "ann", "action": "view", "at": "2026-01-01T10:00:00Z"}
+{"user": "ann", "action": "buy", "at": "2026-01-01T10:05:00Z"}
+{"user": "bob", "action": "view", "at": "2026-01-02T09:00:00Z"}
+{"action": "view", "at": "2026-01-02T09:30:00Z"}
+"""
+
 
 def write_project(directory: Path, name: str) -> list[Path]:
     if directory.exists() and any(directory.iterdir()):
@@ -67,6 +80,7 @@ def write_project(directory: Path, name: str) -> list[Path]:
         "penstock.yml": OWN,
         "transformations/events.py": PYTHON.replace("{name}", name),
         "transformations/actions_per_user.sql": SQL,
+        "data/events.jsonl": EVENTS,
         ".gitignore": "pipeline-storage/\n.penstock/\nlake/\n",
     }
     for path, text in files.items():

@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
 
 from penstock.errors import ConfigError
+from penstock.spark.avro.schema import record_kind
 from penstock.spark.pipeline.access_log import access_log_fields
 from penstock.spark.pipeline.expectation import true
 from penstock.spark.pipeline.flow_spec import FORMATS, NEED_SCHEMA
@@ -34,6 +35,15 @@ class ValueFormat:
             raise ConfigError(f"format {self.name}: needs a schema, such as 'id int, at timestamp'")
         if self.name not in NEED_SCHEMA and self.schema:
             raise ConfigError(f"format {self.name}: has its own columns, leave the schema out")
+        if self.name == "avro":
+            record_kind(self.schema or "")
+
+
+def source_options(value_format: ValueFormat | None) -> dict[str, str]:
+    """What the source must be told, where it is the one that decodes: Spark cannot read Avro."""
+    if value_format is None or value_format.name != "avro":
+        return {}
+    return {"valueFormat": "avro", "valueSchema": value_format.schema or ""}
 
 
 def parsed(records: DataFrame, value_format: ValueFormat) -> DataFrame:
@@ -77,10 +87,7 @@ def _fields(value_format: ValueFormat) -> tuple[Column, Column]:
             fields = F.from_csv(text, f"{schema}, {_CORRUPT} string", permissive)
             return fields, _reason(F.col(FIELDS).isNull() | corrupt, name, schema)
         case "avro":
-            from pyspark.sql.avro.functions import from_avro  # needs Spark's own jar for Avro
-
-            fields = from_avro("value", schema, {"mode": "PERMISSIVE"})
-            return fields, _reason(F.col(FIELDS).isNull(), name, "its schema")
+            return F.col("fields"), _reason(F.col(FIELDS).isNull(), name, "its schema")
         case "text":
             return F.struct(text.alias("line")), _reason(F.col("value").isNull(), name, "a line")
         case _:

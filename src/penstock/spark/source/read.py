@@ -1,6 +1,6 @@
 """What a task does: fetch a range, decode it, hand out Arrow's record batches."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -8,7 +8,7 @@ import pyarrow as pa
 from penstock.errors import KafkaError
 from penstock.record.batch import CorruptBatch
 from penstock.spark.client.cluster import Client
-from penstock.spark.decode.columns import PartitionColumns, Wanted
+from penstock.spark.decode.columns import Decoded, PartitionColumns, Wanted
 from penstock.spark.decode.decoder import NATIVE, Decoder
 from penstock.spark.decode.visible import Batches
 from penstock.spark.options import MAX_INT64, MIN_INT64
@@ -17,6 +17,7 @@ from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.read_ahead import ahead
 from penstock.spark.source.settings import SourceSettings
 
+Completed = Callable[[Decoded], pa.RecordBatch]
 _SCRATCH_BYTES: Final = 2 << 20
 
 
@@ -31,6 +32,9 @@ def read_range(
     bounds = Wanted(wanted.start, wanted.end, oldest_ms, newest_ms)
     decoder = Decoder(bounds, with_headers=settings.with_headers)
     columns = PartitionColumns(*wanted.place, with_headers=settings.with_headers)
+    completed: Completed = columns.completed
+    if settings.value_schema is not None:
+        completed = _with_fields(completed, settings.value_schema)
     # One buffer for all payloads, where the decoder is done with one before the next comes.
     scratch = bytearray(_SCRATCH_BYTES) if NATIVE else None
     with Client(settings.client) as client:
@@ -44,8 +48,23 @@ def read_range(
             )
             try:
                 for decoded in decoder.decode(records, batches, plain=not aborted):
-                    yield columns.completed(decoded)
+                    yield completed(decoded)
             except KafkaError as error:
                 raise CorruptBatch(f"{wanted.place}: {error}") from None
         for decoded in decoder.rest():
-            yield columns.completed(decoded)
+            yield completed(decoded)
+
+
+def _with_fields(completed: Completed, schema: str) -> Completed:
+    """The fields of values as one column more, the last."""
+    from penstock.spark.avro.schema import record_kind  # late: few need it
+    from penstock.spark.avro.values import decoder
+
+    kind = record_kind(schema)
+    decode = decoder(kind)
+
+    def with_fields(decoded: Decoded) -> pa.RecordBatch:
+        batch = completed(decoded)
+        return batch.append_column("fields", decode(batch.column("value")))
+
+    return with_fields

@@ -77,6 +77,8 @@ SOURCE: Final[dict[str, Use]] = {
     "minOffsetsPerTrigger": TAKEN,
     "maxTriggerDelay": TAKEN,
     "groupId": TAKEN,
+    "valueFormat": TAKEN,
+    "valueSchema": TAKEN,
     "groupIdPrefix": _NO_GROUP,
     "kafkaConsumer.pollTimeoutMs": NoEffect("kafka.default.api.timeout.ms limits the wait"),
     "fetchOffset.numRetries": NoEffect("kafka.default.api.timeout.ms limits the attempts"),
@@ -118,6 +120,8 @@ class SourceSettings:
     max_records_per_partition: int
     pace: Pace
     group_id: str | None
+    value_schema: str | None
+    """Of Avro values, whose fields become a column; None: values are bytes and nothing else."""
 
 
 def batch_settings(options: Options) -> tuple[SourceSettings, list[str]]:
@@ -164,7 +168,23 @@ def _read(options: Options, start: Bound) -> SourceSettings:
         max_records_per_partition=options.integer("maxRecordsPerPartition", 0, low=1),
         pace=_pace(options),
         group_id=options.required("groupId") if "groupId" in options else None,
+        value_schema=read_value_schema(options),
     )
+
+
+def read_value_schema(options: Options) -> str | None:
+    """What Spark has functions for is left to them: they are faster, and as everybody knows."""
+    if "valueFormat" not in options:
+        if "valueSchema" in options:
+            raise ConfigError("option valueSchema: belongs to valueFormat, which is missing")
+        return None
+    name = options.text("valueFormat").lower()
+    if name != "avro":
+        raise ConfigError(
+            f"option valueFormat: {name!r} is not avro; for JSON and CSV use Spark's from_json and "
+            "from_csv, as in from_json(col('value').cast('string'), 'id int')"
+        )
+    return options.required("valueSchema")
 
 
 def _pace(options: Options) -> Pace:

@@ -3,10 +3,13 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, functions
 
+from penstock.spark.avro.schema_file import schema_text
 from penstock.spark.pipeline.settings import spark_settings, worker_environment
+from penstock.spark.pipeline.value_format import ValueFormat, source_options
 from penstock.spark.sql.topic_view import as_table, inferred
 
 BOOTSTRAP = "kafka.bootstrap.servers"
@@ -41,13 +44,24 @@ def records(
 def names(spark: SparkSession, bootstrap: str) -> dict[str, object]:
     """What a shell starts with."""
 
-    def topic(name: str, **options: str) -> DataFrame:
-        found = records(spark, bootstrap, name, follow=False, **options)
-        return as_table(found, inferred(found))
+    def table(
+        name: str, values: str | None, schema: str | None, options: dict[str, str], *, follow: bool
+    ) -> DataFrame:
+        if values is not None:
+            value_format = ValueFormat(values, schema and schema_text(schema, Path()))
+        else:
+            value_format = inferred(records(spark, bootstrap, name, follow=False))
+        options = {**source_options(value_format), **options}
+        return as_table(records(spark, bootstrap, name, follow=follow, **options), value_format)
 
-    def stream(name: str, **options: str) -> DataFrame:
-        looked_at = records(spark, bootstrap, name, follow=False)
-        found = records(spark, bootstrap, name, follow=True, **options)
-        return as_table(found, inferred(looked_at))
+    def topic(
+        name: str, values: str | None = None, schema: str | None = None, **options: str
+    ) -> DataFrame:
+        return table(name, values, schema, options, follow=False)
+
+    def stream(
+        name: str, values: str | None = None, schema: str | None = None, **options: str
+    ) -> DataFrame:
+        return table(name, values, schema, options, follow=True)
 
     return {"spark": spark, "topic": topic, "stream": stream, "F": functions}

@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.spark.pipeline.failure import PipelineFailed, first_lines
-from penstock.spark.pipeline.value_format import ValueFormat
+from penstock.spark.pipeline.value_format import ValueFormat, source_options
 from penstock.spark.sql.interactive import records, session
 from penstock.spark.sql.topic_view import as_table, inferred
 
@@ -48,11 +48,12 @@ def answer(question: Question, emit: Emit) -> None:
 
 def _asked(spark: SparkSession, question: Question) -> DataFrame:
     for topic in question.topics:
-        found = records(spark, question.bootstrap, topic, follow=question.follow)
         if question.value_format is not None:
             value_format = ValueFormat(*question.value_format)
         else:
             value_format = inferred(records(spark, question.bootstrap, topic, follow=False))
+        options = source_options(value_format)
+        found = records(spark, question.bootstrap, topic, follow=question.follow, **options)
         as_table(found, value_format).createOrReplaceTempView(f"`{topic}`")
     return spark.sql(question.query)
 

@@ -55,6 +55,17 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
             and self.owned is not None
         )
 
+    @property
+    def is_bare(self) -> bool:
+        """The member lives and says nothing more, as mostly."""
+        return (
+            self.rebalance_timeout_ms < 0
+            and self.topics is None
+            and self.regex is None
+            and self.assignor is None
+            and self.rack_id is None
+        )
+
 
 class HeartbeatReply(msgspec.Struct, frozen=True):
     """What a member is told; without a share, it has not changed."""
@@ -95,12 +106,17 @@ def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
         raise GroupMaxSizeReached(f"{turn.world.config.group_consumer_max_size} members")
     had = known.assigned if known is not None else NOTHING
     epoch = turn.group.epoch
-    turn.subscribed(known, _updated(known or ConsumerMember(id=asked.member_id), asked))
+    updated = _updated(known or ConsumerMember(id=asked.member_id), asked)
+    if updated is not known:
+        turn.subscribed(known, updated)
     bring_up_to_date(turn, is_news=turn.group.epoch > epoch)
     turn.reconcile(asked.member_id, asked.owned)
+    only_lives = turn.group is turn.before
     turn.heard(asked.member_id)
     turn.finish()
     member = turn.group.members[asked.member_id]
+    # A session timeout that was set shorter brings the deadline nearer.
+    turn.only_heard = only_lives and known is not None and member.deadline_ms >= known.deadline_ms
     tells = asked.epoch == JOINS or asked.is_full or member.assigned != had
     return HeartbeatReply(
         member.id, member.epoch, _interval_ms(turn), member.assigned if tells else None
@@ -127,6 +143,8 @@ def _interval_ms(turn: ConsumerTurn) -> int:
 
 
 def _updated(member: ConsumerMember, asked: Heartbeat) -> ConsumerMember:
+    if asked.is_bare and _is_from(member, asked):
+        return member
     timeout_ms = asked.rebalance_timeout_ms
     return msgspec.structs.replace(
         member,
@@ -139,6 +157,16 @@ def _updated(member: ConsumerMember, asked: Heartbeat) -> ConsumerMember:
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms < 0 else timeout_ms,
         assignor=asked.assignor or member.assignor,
         classic=None,
+    )
+
+
+def _is_from(member: ConsumerMember, asked: Heartbeat) -> bool:
+    """Whether it comes from the client that the member was last, in the protocol that it spoke."""
+    return (
+        asked.client_id == member.client_id
+        and asked.client_host == member.client_host
+        and asked.instance_id in {None, member.instance_id}
+        and member.classic is None
     )
 
 

@@ -61,6 +61,8 @@ class ConsumerTurn:
         self.now_ms = world.now.steady_ms
         self.records: list[ConsumerRecord] = []
         self.finished: list[Rebalance] = []
+        self.only_heard = False
+        """A member was heard of and nothing else has changed: no deadline has come nearer."""
         self.downgraded: Turn | None = None
         """The classic group that takes the place of this one."""
 

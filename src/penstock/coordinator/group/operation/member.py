@@ -25,7 +25,7 @@ from penstock.coordinator.group.records import GroupRecord
 from penstock.coordinator.group.refusal import GroupIdNotFound, UnknownMemberId
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.group.state import State
-from penstock.coordinator.outcome import Answer, Done, Now, Ticket, answer
+from penstock.coordinator.outcome import Answer, Done, Now, Outcome, Ticket, answer
 
 
 def join(
@@ -66,10 +66,10 @@ def heartbeat(
         consumer_turn = shard.consumer_turn(known, now)
         refused = classic_member.heartbeat(consumer_turn, who, generation)
         return decided_consumer(consumer_turn, answers=(answer(ticket, refused or Done()),))
-    turn = shard.turn(known, now)
-    refused = membership.heartbeat(turn, who.member_id, who.instance_id, generation)
-    turn.answer(ticket, refused or Done())
-    return heard(turn)
+    member = known.checked_member(who.member_id, who.instance_id)
+    known.check_generation(generation)
+    told = answer(ticket, membership.told_by_heartbeat(known) or Done())
+    return Outcome(answers=(told,), soft=heard(known, member, now.steady_ms))
 
 
 def leave(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, Reader, check_consumer
-from penstock.coordinator.group.decision import Decision, Kept, Refused
+from penstock.coordinator.group.decision import Decision, Refused, heard
 from penstock.coordinator.group.offsets import (
     CommittedOffset,
     Committer,
@@ -39,22 +39,19 @@ def commit(
         check_commit(known, committer)
     else:
         check_consumer(consumer, Reader.of(committer), commits=True)
-    refused = tuple(
-        too_large(committed.metadata, shard.config.offset_metadata_max_bytes)
-        for _, committed in offsets
-    )
-    records = tuple(
-        OffsetRecord(group, where.topic, where.partition, committed)
-        for (where, committed), no in zip(offsets, refused, strict=True)
-        if no is None
-    )
+    limit = shard.config.offset_metadata_max_bytes
+    refused: list[Refused] = []
+    records: list[OffsetRecord] = []
+    for where, committed in offsets:
+        no = too_large(committed.metadata, limit)
+        refused.append(no)
+        if no is None:
+            records.append(OffsetRecord(group, where.topic, where.partition, committed))
     kept = None
     member = known.members.get(committer.member_id) if known is not None else None
     if known is not None and member is not None:
-        turn = shard.turn(known, now)
-        turn.heard(member)  # whoever commits lives
-        kept = Kept(now.steady_ms, turn.group, only_heard=True)
-    return Outcome(records, (answer(ticket, refused),), kept, producer=producer)
+        kept = heard(known, member, now.steady_ms)  # whoever commits lives
+    return Outcome(tuple(records), (answer(ticket, tuple(refused)),), kept, producer=producer)
 
 
 def fetch(

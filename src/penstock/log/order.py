@@ -1,0 +1,62 @@
+"""Whether batches can follow each other: no CRC covers a batch's base offset and leader epoch.
+
+Both only go up. Where two neighbours contradict each other, one was changed on disk: the earlier
+if it leaped ahead of what comes before it, else the later.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from penstock.record.batch import BatchHeader, CorruptBatch
+
+UNKNOWN_EPOCH = -1
+"""Of batches that come from before there were epochs."""
+
+
+class Place(NamedTuple):
+    """What a log expects behind its last batch."""
+
+    next_offset: int
+    epoch: int
+
+
+def in_order(
+    found: Iterable[tuple[int, BatchHeader]], base_offset: int, *, gaps_allowed: bool
+) -> Iterator[tuple[int, BatchHeader]]:
+    """The batches of a segment, each believed once the next one does not contradict it.
+
+    `CorruptBatch` at the first that cannot be true; those that `found` raises come through.
+    """
+    place = Place(base_offset, UNKNOWN_EPOCH)
+    held: tuple[int, BatchHeader] | None = None
+    try:
+        for position, header in found:
+            if held is not None:
+                believed, held = held, None
+                _check_leap(place, believed[1], header)
+                yield believed
+                place = Place(believed[1].next_offset, max(place.epoch, believed[1].leader_epoch))
+            _check(place, header, gaps_allowed=gaps_allowed)
+            held = position, header
+    except CorruptBatch:
+        if held is not None:
+            yield held
+        raise
+    if held is not None:
+        yield held
+
+
+def _check(place: Place, header: BatchHeader, *, gaps_allowed: bool) -> None:
+    gap = header.base_offset - place.next_offset
+    if gap < 0 or (gap and not gaps_allowed) or header.last_offset_delta < 0:
+        raise CorruptBatch(f"offset {header.base_offset} comes after {place.next_offset - 1}")
+    if header.leader_epoch < place.epoch and header.leader_epoch != UNKNOWN_EPOCH:
+        raise CorruptBatch(f"epoch {header.leader_epoch} comes after {place.epoch}")
+
+
+def _check_leap(place: Place, header: BatchHeader, following: BatchHeader) -> None:
+    if place.next_offset < header.base_offset and following.base_offset < header.next_offset:
+        raise CorruptBatch(f"offset {header.base_offset} comes before {following.base_offset}")
+    lower = max(place.epoch, following.leader_epoch) < header.leader_epoch
+    if lower and following.leader_epoch != UNKNOWN_EPOCH:
+        raise CorruptBatch(f"epoch {header.leader_epoch} comes before {following.leader_epoch}")

@@ -1,0 +1,52 @@
+"""Avro values as a column of structs, decoded by fastavro."""
+
+import io
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+
+from penstock.spark.avro.schema import Kind
+
+Decode = Callable[[pa.Array], pa.Array]
+_BAD: Final = (ArithmeticError, EOFError, LookupError, TypeError, ValueError)
+"""What fastavro and Arrow raise for bytes that are none of the schema."""
+
+
+def decoder(kind: Kind) -> Decode:
+    """From an array of bytes to one of structs; whatever cannot be read is null."""
+    from fastavro import parse_schema, schemaless_reader
+
+    schema: Any = parse_schema(kind.avro)
+
+    def record(value: bytes | None) -> Any:
+        if value is None:
+            return None
+        source = io.BytesIO(value)
+        try:
+            found = schemaless_reader(source, schema, None)
+        except _BAD:
+            return None
+        return found if source.tell() == len(value) else None
+
+    def column(values: pa.Array) -> pa.Array:
+        found = [record(each) for each in values.to_pylist()]
+        try:
+            return _built(found, kind)
+        except (*_BAD, pa.ArrowException):
+            # One of them has a number that its column cannot hold: the others are right.
+            return pa.concat_arrays(list(_one_by_one(found, kind)))
+
+    return column
+
+
+def _one_by_one(found: list[Any], kind: Kind) -> Iterator[pa.Array]:
+    for each in found:
+        try:
+            yield _built([each], kind)
+        except (*_BAD, pa.ArrowException):
+            yield pa.nulls(1, kind.arrow)
+
+
+def _built(found: list[Any], kind: Kind) -> pa.Array:
+    return pa.array(found, kind.read).cast(kind.arrow)

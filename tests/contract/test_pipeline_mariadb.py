@@ -1,0 +1,175 @@
+"""A table of a real MariaDB to a topic, and a topic to a table of it."""
+
+import datetime as dt
+import decimal
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from pyspark.sql import Row
+
+from clients.protocol import Record
+from flow_runs import forget_last_commit, records, run_flow
+from peers.mariadb import MariaDb
+from peers.penstock import PenstockBroker
+from penstock.errors import ConfigError
+from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
+from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
+from spark_rows import Lab, lab_beside
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
+ORDERS = (
+    "create table {} (id bigint primary key, customer varchar(20) not null, "
+    "total decimal(9, 2) check (total >= 0), at datetime(3))"
+)
+SCHEMA = "id bigint, customer string, total decimal(9,2), at timestamp"
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[MariaDb]:
+    with MariaDb() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def lab(penstock: PenstockBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with lab_beside(penstock, tmp_path_factory.mktemp("spark")) as found:
+        yield found
+
+
+def ask(mariadb: MariaDb, *statements: str) -> list[tuple[Any, ...]]:
+    """The rows of the last one."""
+    connection = pymysql.connect(
+        host="127.0.0.1", port=mariadb.port, user="root", database="test", autocommit=True
+    )
+    with connection, connection.cursor() as cursor:
+        for each in statements:
+            cursor.execute(each)
+        return [*cursor.fetchall()]
+
+
+def test_a_table_goes_to_a_topic_row_by_row(
+    lab: Lab, mariadb: MariaDb, topic: str, tmp_path: Path
+) -> None:
+    lab.rdkafka.create_topic(topic, 1)
+    ask(
+        mariadb,
+        ORDERS.format("orders"),
+        "insert into orders values (1, 'ann', 10.50, '2026-01-01 10:00:00.25'), "
+        "(2, 'bob', 0, null)",
+    )
+    flow = FlowSpec(
+        name="orders",
+        source=From(table="orders", url=mariadb.url, increasing="id"),
+        to=To(topic=topic, key="id", options={"transactional": "true"}),
+    )
+    run_flow(lab, flow, tmp_path)
+    ask(mariadb, "insert into orders values (3, 'eve', 7, '2026-01-02 12:00:00')")
+    run_flow(lab, flow, tmp_path)
+    run_flow(lab, flow, tmp_path)  # nothing new
+    found = [each for each in records(lab, topic) if each.key is not None]
+    assert [json.loads(each.value or b"") for each in found] == [
+        {"id": 1, "customer": "ann", "total": 10.5, "at": "2026-01-01T10:00:00.250Z"},
+        {"id": 2, "customer": "bob", "total": 0.0},
+        {"id": 3, "customer": "eve", "total": 7.0, "at": "2026-01-02T12:00:00.000Z"},
+    ]
+
+
+def test_a_topic_is_upserted_and_done_again_it_is_the_same(
+    lab: Lab, mariadb: MariaDb, topic: str, tmp_path: Path
+) -> None:
+    for name in (topic, f"{topic}-dead"):
+        lab.rdkafka.create_topic(name, 1)
+    rows = [
+        {"id": 1, "customer": "ann", "total": 10, "at": "2026-01-01T10:00:00.250Z"},
+        {"id": 2, "customer": None, "total": 5},
+        {"id": 3, "customer": "bob", "total": -1},
+        {"id": 4, "customer": "b" * 30, "total": 1},
+        {"id": 1, "customer": "eve 🎉", "total": 7.25, "at": "2026-01-02T12:00:00Z"},
+    ]
+    lab.rdkafka.produce(topic, [Record(json.dumps(each).encode()) for each in rows])
+    ask(mariadb, ORDERS.format("copied"))
+    flow = FlowSpec(
+        name="copy",
+        source=From(topic=topic, format="json", schema=SCHEMA),
+        to=To(table="copied", url=mariadb.url, key="id"),
+        dead_letters=f"{topic}-dead",
+    )
+    run_flow(lab, flow, tmp_path)
+    expected = (1, "eve 🎉", decimal.Decimal("7.25"), dt.datetime(2026, 1, 2, 12))  # noqa: DTZ001
+    assert ask(mariadb, "select * from copied") == [expected]
+    dead = records(lab, f"{topic}-dead")
+    reasons = {
+        json.loads(each.value or b"")["id"]: dict(each.headers)["penstock.reason"] for each in dead
+    }
+    assert sorted(reasons) == [2, 3, 4]
+    assert b"cannot be null" in reasons[2]
+    assert b"CONSTRAINT" in reasons[3]
+    assert b"Data too long" in reasons[4]
+    forget_last_commit(tmp_path, "copy")
+    run_flow(lab, flow, tmp_path)
+    assert ask(mariadb, "select * from copied") == [expected]
+
+
+def test_columns_get_types_that_spark_has(mariadb: MariaDb) -> None:
+    ask(
+        mariadb,
+        "create table kinds (a bigint unsigned primary key, b tinyint(1), c double, "
+        "d decimal(9, 2), e timestamp(6) null, f date, g time, h json, "
+        "i enum('x', 'y'), j varbinary(4), k year)",
+        "insert into kinds values (18446744073709551615, 1, 0.5, 1.25, '2026-01-01 00:00:00', "
+        "'2026-01-02', '10:00:00', '{}', 'y', 'abcd', 2026)",
+    )
+    assert TableSource({"url": mariadb.url, "table": "kinds"}).schema() == (
+        "`a` decimal(20, 0), `b` bigint, `c` double, `d` decimal(9, 2), `e` timestamp, `f` date, "
+        "`g` string, `h` string, `i` string, `j` binary, `k` string"
+    )
+
+
+def test_every_value_reaches_spark(lab: Lab, mariadb: MariaDb) -> None:
+    ask(
+        mariadb,
+        "create table kinds_read "
+        "(a bigint unsigned primary key, e timestamp(6) null, f date, g time, c double)",
+        "set time_zone = '+03:00'",
+        "insert into kinds_read values (18446744073709551615, '2026-01-01 03:00:00', '2026-01-02', "
+        "'10:00:00', 0.25)",
+    )
+    read = lab.spark.read.format("penstock_table").options(url=mariadb.url, table="kinds_read")
+    (row,) = read.load().selectExpr("a", "cast(e as string) as e", "f", "g", "c").collect()
+    assert tuple(row) == (
+        decimal.Decimal(18446744073709551615),
+        "2026-01-01 00:00:00",
+        dt.date(2026, 1, 2),
+        "10:00:00",
+        0.25,
+    )
+
+
+def test_rows_are_followed_by_a_time(mariadb: MariaDb) -> None:
+    ask(
+        mariadb,
+        "create table events (id int primary key, at datetime(6))",
+        "insert into events values (1, '2026-01-01 00:00:00.000001')",
+    )
+    follower = TableFollower(mariadb.url, "events", "at")
+    limit = follower.getDefaultReadLimit()
+    first = follower.latestOffset(follower.initialOffset(), limit)
+    ask(mariadb, "insert into events values (2, '2026-01-01 00:00:00.000002')")
+    (part,) = follower.partitions(first, follower.latestOffset(first, limit))
+    assert [row[0] for row in follower.read(part)] == [2]
+
+
+def test_keys_alone_are_upserted(mariadb: MariaDb) -> None:
+    ask(mariadb, "create table seen (id int primary key)")
+    upsert = Upsert(mariadb.url, "seen", ("id",), ("id",), None, "")
+    upsert.write(iter([Row(id=1), Row(id=1), Row(id=2)]))
+    assert ask(mariadb, "select id from seen order by id") == [(1,), (2,)]
+
+
+def test_a_table_that_is_not_there_is_told(mariadb: MariaDb) -> None:
+    with pytest.raises(ConfigError, match="there is no table nothing"):
+        TableSource({"url": mariadb.url, "table": "nothing"}).schema()

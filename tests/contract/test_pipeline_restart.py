@@ -1,0 +1,155 @@
+"""Projects that are run, stopped or killed, and run again: no row is lost, none comes twice."""
+
+import json
+import os
+import random
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from clients.librdkafka import LibrdkafkaClient
+from clients.protocol import LATEST, Record
+from lake_files import delta_files, parquet_files
+from peers.penstock import PenstockBroker
+from peers.process import wait_until
+from peers.spark_jars import DELTA, spark_jars
+from penstock_command import QUICK, penstock, started
+from spark_query import committed
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+SPEC = "name: {name}\nstorage: storage\n"
+COPIES = """\
+topics:
+  {name}-out: {{partitions: 2}}
+flows:
+  - name: copy
+    from: {{topic: {name}, options: {{maxOffsetsPerTrigger: "{step}"}}}}
+    sql: select key, value from {{source}}
+    to: {{topic: {name}-out, options: {{transactional: "true"}}}}
+  - name: lake
+    from:
+      topic: {name}
+      format: json
+      schema: id bigint
+      options: {{maxOffsetsPerTrigger: "{step}"}}
+    to: {{{lake}: lake}}
+"""
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[PenstockBroker]:
+    with PenstockBroker() as found:
+        yield found
+
+
+def run(project: Path, broker: PenstockBroker, *options: str) -> None:
+    ended = penstock(
+        "pipeline", "run", str(project), "--bootstrap", broker.bootstrap, *QUICK, *options
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+
+
+def rows(folder: Path) -> list[dict[str, object]]:
+    """A table without partitions, as another reader of Parquet sees it."""
+    found: list[dict[str, object]] = pq.read_table(folder).to_pylist()
+    return found
+
+
+def test_what_init_makes_runs_as_it_is_and_again(broker: PenstockBroker, tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    assert penstock("pipeline", "init", str(project)).returncode == 0
+    run(project, broker)
+    with (project / "data" / "events.jsonl").open("a") as file:
+        file.write('{"user": "bob", "action": "buy", "at": "2026-01-03T08:00:00Z"}\n')
+    run(project, broker)
+    client = LibrdkafkaClient(broker.bootstrap)
+    try:
+        assert sum(client.offset("events", each, LATEST) for each in range(2)) == 5
+        # The event of nobody, from the flow and from the definition.
+        assert client.offset("events-dead", 0, LATEST) == 2
+    finally:
+        client.close()
+    lake = [row for each in parquet_files(project / "lake" / "events") for row in rows(each)]
+    expected = [("ann", "buy"), ("ann", "view"), ("bob", "buy"), ("bob", "view")]
+    assert sorted((row["user"], row["action"]) for row in lake) == expected
+    warehouse = project / "pipeline-storage" / "warehouse"
+    table = [row for each in parquet_files(warehouse / "events") for row in rows(each)]
+    assert sorted((row["user"], row["action"]) for row in table) == expected
+    counted = {row["user"]: row["actions"] for row in rows(warehouse / "actions_per_user")}
+    assert counted == {"ann": 2, "bob": 2}
+
+
+def copies(broker: PenstockBroker, folder: Path, name: str, lake: str, count: int) -> Path:
+    """A project that copies a topic of so many records, in ten micro-batches or so."""
+    client = LibrdkafkaClient(broker.bootstrap)
+    client.create_topic(name, 2)
+    records = [Record(b'{"id": %d}' % n, b"%d" % n, partition=n % 2) for n in range(count)]
+    client.produce(name, records)
+    client.close()
+    project = folder / name
+    project.mkdir()
+    (project / "spark-pipeline.yml").write_text(SPEC.format(name=name))
+    own = COPIES.format(name=name, step=count // 10, lake=lake)
+    (project / "penstock.yml").write_text(own)
+    return project
+
+
+def kill_once_begun(project: Path, broker: PenstockBroker, done: int, *options: str) -> None:
+    """SIGKILL to the process that runs the project, in the middle of its work."""
+    running = started(
+        project, "pipeline", "run", str(project), "--bootstrap", broker.bootstrap, *options
+    )
+    client = LibrdkafkaClient(broker.bootstrap)
+    topic = f"{project.name}-out"
+
+    def begun() -> bool:
+        assert running.poll() is None, (project / "err").read_text()[-3000:]
+        if topic not in client.topics():
+            return False
+        return sum(client.offset(topic, each, LATEST) for each in range(2)) > done
+
+    try:
+        wait_until(begun, 150, f"more than {done} rows")
+        os.kill(running.pid, signal.SIGKILL)
+    finally:
+        running.kill()
+        running.wait()
+        client.close()
+
+
+def check_copied(project: Path, broker: PenstockBroker, lake: str, count: int) -> None:
+    expected = Counter(range(count))
+    topic = f"{project.name}-out"
+    found = [
+        json.loads(each)["id"] for part in committed(broker.bootstrap, topic, 2) for each in part
+    ]
+    assert Counter(found) == expected
+    files = {"parquet": parquet_files, "delta": delta_files}[lake](project / "lake")
+    assert Counter(row["id"] for each in files for row in rows(each)) == expected
+
+
+def test_a_killed_run_goes_on_and_each_row_comes_once(
+    broker: PenstockBroker, tmp_path: Path
+) -> None:
+    project = copies(broker, tmp_path, "once", "parquet", 1000)
+    kill_once_begun(project, broker, 100, *QUICK)
+    run(project, broker)
+    check_copied(project, broker, "parquet", 1000)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("lake", ["parquet", "delta"])
+def test_a_run_that_is_killed_again_and_again(
+    broker: PenstockBroker, tmp_path: Path, lake: str
+) -> None:
+    options = [*QUICK, f"--conf=spark.jars={spark_jars(DELTA)}"]
+    project = copies(broker, tmp_path, f"often-{lake}", lake, 4000)
+    for round_ in range(5):
+        kill_once_begun(project, broker, 600 * round_ + random.randrange(500), *options)
+    run(project, broker, *options[len(QUICK) :])
+    check_copied(project, broker, lake, 4000)

@@ -1,0 +1,165 @@
+"""`penstock sql` and `penstock shell`, on a broker and a local Spark that lives as long as they."""
+
+import csv
+import io
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from fastavro import parse_schema, schemaless_writer
+
+from clients.librdkafka import LibrdkafkaClient
+from clients.protocol import Record
+from peers.penstock import PenstockBroker
+from peers.process import wait_until
+from penstock.cli.main import main
+from penstock_command import QUICK, penstock, started
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"]}],
+}
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[PenstockBroker]:
+    with PenstockBroker() as found:
+        client = LibrdkafkaClient(found.bootstrap)
+        for topic in ("events", "orders", "followed"):
+            client.create_topic(topic, 1)
+        produce(client, "events", [("a", 1), ("b", 2), ("a", 3)])
+        client.produce("orders", [Record(each, b"k") for each in (*map(encoded, ORDERS), b"\x02")])
+        client.close()
+        yield found
+
+
+ORDERS = [{"id": 1, "note": 'said "no",\nthen yes'}, {"id": 2, "note": None}]
+
+
+def encoded(order: object) -> bytes:
+    out = io.BytesIO()
+    schemaless_writer(out, parse_schema(ORDER), order)
+    return out.getvalue()
+
+
+def produce(client: LibrdkafkaClient, topic: str, events: list[tuple[str, int]]) -> None:
+    rows = [{"id": i, "amount": n} for i, n in events]
+    client.produce(topic, [Record(json.dumps(each).encode()) for each in rows])
+
+
+def called(*words: str, typed: str = "") -> Result:
+    """In this process: its JVM is warm after the first."""
+    return CliRunner().invoke(main, [*words, *QUICK], input=typed, catch_exceptions=False)
+
+
+def sql(broker: PenstockBroker, query: str, *options: str) -> str:
+    result = called("sql", query, "-b", broker.bootstrap, *options)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def test_a_question_is_answered_as_a_table_json_and_csv(broker: PenstockBroker) -> None:
+    query = "select id, count(*) as n from events group by id order by id"
+    assert sql(broker, query, "--format", "json") == '{"id":"a","n":2}\n{"id":"b","n":1}\n'
+    assert [*csv.reader(io.StringIO(sql(broker, query, "--format", "csv")))] == [
+        ["id", "n"],
+        ["a", "2"],
+        ["b", "1"],
+    ]
+    table = [line.split() for line in sql(broker, query).splitlines()]
+    assert [each for each in table if len(each) == 2][-2:] == [["a", "2"], ["b", "1"]]
+
+
+def test_an_answer_may_be_parquet(broker: PenstockBroker, tmp_path: Path) -> None:
+    into = tmp_path / "answer"
+    sql(broker, "select id, amount from events", "--format", "parquet", "--output", str(into))
+    found = pq.read_table(into).sort_by("amount").to_pylist()
+    assert found == [
+        {"id": "a", "amount": 1},
+        {"id": "b", "amount": 2},
+        {"id": "a", "amount": 3},
+    ]
+    again = called(
+        *("sql", "select id from events", "-b", broker.bootstrap),
+        *("--format", "parquet", "--output", str(into)),
+    )
+    assert again.exit_code == 1
+    assert "already exists" in again.stderr
+
+
+def test_avro_is_asked_by_a_schema_in_a_file(broker: PenstockBroker, tmp_path: Path) -> None:
+    schema = tmp_path / "order.avsc"
+    schema.write_text(json.dumps(ORDER))
+    told = sql(
+        broker,
+        "select id, note, key, _error from orders order by offset",
+        *("--values", "avro", "--schema", str(schema), "--format", "csv"),
+    )
+    assert [*csv.reader(io.StringIO(told, newline=""))] == [
+        ["id", "note", "key", "_error"],
+        ["1", 'said "no",\nthen yes', "k", ""],
+        ["2", "", "k", ""],
+        ["", "", "k", "the value is no avro of its schema"],
+    ]
+    missing = called("sql", "select 1 from orders", "-b", broker.bootstrap, "--values", "avro")
+    assert (missing.exit_code, "format avro: needs a schema" in missing.stderr) == (2, True)
+
+
+def test_a_question_about_nothing_is_told(broker: PenstockBroker) -> None:
+    unknown = penstock("sql", "select * from nothing", "-b", broker.bootstrap)
+    assert unknown.returncode == 2
+    assert "the query names no topic; there are events" in unknown.stderr
+    wrong = called("sql", "select nothing from events", "-b", broker.bootstrap)
+    assert wrong.exit_code == 1
+    assert "`nothing`" in wrong.stderr
+    assert "JVM" not in wrong.stderr
+
+
+def test_a_question_follows_what_comes(broker: PenstockBroker, tmp_path: Path) -> None:
+    client = LibrdkafkaClient(broker.bootstrap)
+    produce(client, "followed", [("a", 1)])
+    query = "select id, amount from followed where amount > 0"
+    options = ["--follow", "--format", "csv", "-b", broker.bootstrap, *QUICK]
+    following = started(tmp_path, "sql", query, *options)
+
+    def lines(count: int) -> None:
+        def enough() -> bool:
+            assert following.poll() is None, (tmp_path / "err").read_text()[-2000:]
+            return len((tmp_path / "out").read_text().splitlines()) >= count
+
+        wait_until(enough, 120, f"{count} lines")
+
+    try:
+        lines(2)
+        produce(client, "followed", [("b", 0), ("c", 3)])
+        lines(3)
+        following.send_signal(signal.SIGINT)
+        assert following.wait(60) == 0
+    finally:
+        if following.poll() is None:
+            following.kill()
+            following.wait()
+        client.close()
+    assert (tmp_path / "out").read_text().splitlines() == ["id,amount", "a,1", "c,3"]
+    assert (tmp_path / "err").read_text().endswith("stopped\n")
+
+
+def test_a_shell_has_everything_at_hand(broker: PenstockBroker) -> None:
+    typed = (
+        "events = topic('events')\n"
+        "print('sum', events.agg(F.sum('amount')).first()[0])\n"
+        "print('streams', stream('events').isStreaming, spark.version > '4')\n"
+        "print('jars', spark.read.format('penstock').option("
+        f"'kafka.bootstrap.servers', '{broker.bootstrap}')"
+        ".option('subscribe', 'orders').load().count())\n"
+    )
+    result = called("shell", "-b", broker.bootstrap, typed=typed)
+    assert result.exit_code == 0, result.stderr
+    for line in ("sum 6", "streams True True", "jars 3"):
+        assert line in result.output

@@ -1,0 +1,280 @@
+"""Clients by other hands beside the load: a writer, readers and members of a group.
+
+What they were told goes into the same history, so that no single client library decides what is
+right. `KAFKA` are Kafka's own verifiable clients, `FRANZ` is franz-go.
+"""
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from clients.programs import go_program
+from faults.history import Group, History, Looked, Polled
+from faults.load import PARTITIONS, QUIET, WAIT_S
+from faults.telling import Event, events, member_events, polled, sent
+from peers.process import Process, last_lines, wait_until
+from peers.servers import properties
+from peers.tools import tool_command
+
+PREFIX = "9"
+"""Of the witness's values. Kafka's tool wants a number."""
+LOOK_S = 0.05
+"""Between two questions for a group's committed offsets."""
+
+Command = list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How the clients of a witness are started. The folder is for what they want in files."""
+
+    name: str
+    writer: Callable[[str, str, Path], Command]
+    member: Callable[[str, str, str, Path], Command]
+    reader: Callable[[str, str], Command] | None = None
+    """Without a group, if the client can do that."""
+
+
+def readers(topic: str) -> str:
+    """The group that a witness forms."""
+    return f"{topic}-readers"
+
+
+class Witness:
+    """`with Witness(kind, bootstrap, topic) as witness:` writes and reads meanwhile.
+
+    Then `wait_until_drained` by what is there in the end, and `tell` for the history.
+    """
+
+    def __init__(self, kind: Kind, bootstrap: str, topic: str, members: int = 2) -> None:
+        self._kind, self._bootstrap, self._topic, self._members = kind, bootstrap, topic, members
+        self._group = readers(topic)
+        self._ending = ExitStack()
+        self._looking = Looking(bootstrap, self._group)
+
+    def __enter__(self) -> "Witness":
+        with ExitStack() as undo:
+            folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="witness-")))
+            where = self._bootstrap, self._topic
+
+            def printing(name: str, command: Command) -> Printing:
+                return undo.enter_context(Printing(f"{self._kind.name} {name}", command, folder))
+
+            self._readers = {}
+            if self._kind.reader is not None:
+                self._readers["reader"] = printing("reader", self._kind.reader(*where))
+            names = [f"member {number}" for number in range(self._members)]
+            in_group = self._kind.member(*where, self._group, folder)
+            self._in_group = {name: printing(name, in_group) for name in names}
+            self._writer = printing("writer", self._kind.writer(*where, folder))
+            undo.enter_context(self._looking)
+            self.wait_for_acks(1)
+            self._wait(lambda: all(each.got for each in self._all_readers()), "all to read")
+            self._ending = undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.close()
+
+    def wait_for_acks(self, count: int) -> None:
+        """Until its writer has heard of so many more."""
+        wanted = self._writer.acked + count
+        self._wait(lambda: self._writer.acked >= wanted, f"{count} acknowledgements")
+
+    def stop_writing(self) -> None:
+        """In good order: what was sent is told of."""
+        self._writer.end()
+
+    def wait_until_drained(self, final: Sequence[Polled]) -> None:
+        """Until its readers have got whatever is there, and its group has committed all of it."""
+        wanted = {(each.partition, each.offset) for each in final}
+        self._wait(
+            lambda: all(wanted <= each.got for each in self._readers.values()),
+            "readers to get all",
+        )
+        self._wait(
+            lambda: wanted <= set().union(*(each.got for each in self._in_group.values())),
+            "the group to get all",
+        )
+        ends = {p: max((o for q, o in wanted if q == p), default=-1) + 1 for p, _ in wanted}
+        self._wait(lambda: self._looking.has_reached(ends), "the group to commit all")
+        for each in self._all_readers():
+            each.end()
+        self._looking.end()
+
+    def tell(self, history: History) -> None:
+        """What its clients were told, all of them being ended."""
+        name = self._kind.name
+        history.sent[name] = sent(self._writer.told, PREFIX)
+        for reader in self._readers.values():
+            history.polled[reader.name] = polled(reader.told)
+        history.groups[self._group] = Group(
+            {each.name: member_events(each.told) for each in self._in_group.values()},
+            self._looking.looked,
+        )
+
+    def _all_readers(self) -> "list[Printing]":
+        return [*self._readers.values(), *self._in_group.values()]
+
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        def done() -> bool:
+            for each in (*self._all_readers(), self._writer):
+                each.look()
+            return condition()
+
+        try:
+            wait_until(done, WAIT_S, what)
+        except TimeoutError as late:
+            words = [each.last_words() for each in (self._writer, *self._all_readers())]
+            raise TimeoutError("\n".join([f"{late}", *words])) from late
+
+
+class Printing:
+    """A client in a process of its own that prints what it is told; `told` is what it printed."""
+
+    def __init__(self, name: str, command: Command, folder: Path) -> None:
+        self.name = name
+        self.told: list[Event] = []
+        self.acked = 0
+        self.got: set[tuple[int, int]] = set()
+        own = folder / name
+        own.mkdir()
+        self._process, self._read, self._ended = Process(name, command, own), 0, False
+
+    def __enter__(self) -> "Printing":
+        self._process.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+
+    def look(self) -> None:
+        """Read on what it has printed. That it ends by itself is a failure."""
+        running = self._process.running
+        with self._process.output.open("rb") as output:
+            output.seek(self._read)
+            data = output.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        self._read += len(whole)
+        for each in events(whole.decode().splitlines()):
+            self.told.append(each)
+            self.acked += each["name"] == "producer_send_success"
+            if each["name"] == "record_data":
+                self.got.add((each["partition"], each["offset"]))
+        assert running or self._ended, f"it ended early: {self.last_words()}"
+
+    def last_words(self) -> str:
+        return f"{self.name}:\n{last_lines(self._process.output, 5)}"
+
+    def end(self) -> None:
+        """By SIGTERM; it finishes what it began and says so."""
+        self._process.stop(WAIT_S)
+        self._ended = True
+        self.look()
+        done = any(each["name"] == "shutdown_complete" for each in self.told)
+        assert done, f"it broke off: {self.last_words()}"
+
+
+@dataclass
+class Looking:
+    """Asks for a group's committed offsets, one question after the other, by librdkafka."""
+
+    bootstrap: str
+    group: str
+    looked: list[Looked] = field(default_factory=list)
+
+    def __enter__(self) -> "Looking":
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        self._done.set()
+        self._thread.join(WAIT_S)
+
+    def has_reached(self, ends: Mapping[int, int]) -> bool:
+        """Whether everything below these offsets is committed."""
+        last = self.looked[-1].offsets if self.looked else {}
+        return all(last.get(partition, -1) >= end for partition, end in ends.items())
+
+    def _look(self) -> None:
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
+        while not self._done.wait(LOOK_S):
+            asked_ms = time.time_ns() // 1_000_000
+            try:
+                asked = admin.list_consumer_group_offsets(
+                    [ConsumerGroupTopicPartitions(self.group)], request_timeout=5
+                )
+                found = asked[self.group].result()
+            except KafkaException:
+                continue  # nobody coordinates the group at the moment
+            if not any(each.error for each in found.topic_partitions):
+                offsets = {each.partition: each.offset for each in found.topic_partitions}
+                self.looked.append(Looked(asked_ms, offsets))
+
+
+PATIENT = {
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 100,
+    "retry.backoff.ms": 20,
+    "retry.backoff.max.ms": 100,
+    "metadata.max.age.ms": 1000,
+    "request.timeout.ms": 5000,
+    "socket.connection.setup.timeout.ms": 2000,
+}
+WRITING = {
+    **PATIENT,
+    # The tool would try nothing twice.
+    "enable.idempotence": "true",
+    "retries": 2**31 - 1,
+    "delivery.timeout.ms": WAIT_S * 1000,
+    "max.block.ms": WAIT_S * 1000,
+}
+READING = {**PATIENT, "isolation.level": "read_committed", "heartbeat.interval.ms": 300}
+
+
+def _file(folder: Path, name: str, settings: Mapping[str, object]) -> str:
+    file = folder / name
+    file.write_text(properties(dict(settings)))
+    return os.fspath(file)
+
+
+def _verifiable_producer(bootstrap: str, topic: str, folder: Path) -> Command:
+    return tool_command(
+        "kafka-verifiable-producer",
+        *("--bootstrap-server", bootstrap, "--topic", topic),
+        *("--acks", "-1", "--throughput", "250", "--value-prefix", PREFIX),
+        *("--command-config", _file(folder, "writing.properties", WRITING)),
+    )
+
+
+def _verifiable_consumer(bootstrap: str, topic: str, group: str, folder: Path) -> Command:
+    return tool_command(
+        "kafka-verifiable-consumer",
+        *("--bootstrap-server", bootstrap, "--topic", topic, "--group-id", group),
+        *("--session-timeout", "6000", "--verbose"),
+        *("--command-config", _file(folder, "reading.properties", READING)),
+    )
+
+
+KAFKA = Kind("Kafka's verifiable clients", _verifiable_producer, _verifiable_consumer)
+FRANZ = Kind(
+    "franz-go",
+    lambda bootstrap, topic, _: [
+        *go_program("witness"), "write", bootstrap, topic, PREFIX, str(PARTITIONS),
+    ],
+    lambda bootstrap, topic, group, _: [*go_program("witness"), "member", bootstrap, topic, group],
+    lambda bootstrap, topic: [*go_program("witness"), "read", bootstrap, topic, str(PARTITIONS)],
+)  # fmt: skip

@@ -1,0 +1,35 @@
+"""Which files of a lake count: those that its log of finished micro-batches names.
+
+What a killed task left behind lies beside them, and a reader that goes by the log does not see it.
+"""
+
+import json
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """By the log of Spark's file sink: every tenth entry holds all before it."""
+    log = folder / "_spark_metadata"
+    entries = [each for each in log.iterdir() if each.name.split(".")[0].isdigit()]
+    entries.sort(key=lambda each: int(each.name.split(".")[0]))
+    last = max((n for n, each in enumerate(entries) if each.suffix == ".compact"), default=0)
+    return [
+        Path(unquote(urlsplit(json.loads(line)["path"]).path))
+        for each in entries[last:]
+        for line in each.read_text().splitlines()[1:]  # the first is the log's version
+    ]
+
+
+def delta_files(folder: Path) -> list[Path]:
+    """By Delta's log, from its first entry on."""
+    found: dict[str, Path] = {}
+    for each in sorted((folder / "_delta_log").glob("*.json")):
+        for line in each.read_text().splitlines():
+            action = json.loads(line)
+            if "add" in action:
+                path = action["add"]["path"]
+                found[path] = folder / unquote(path)
+            elif "remove" in action:
+                found.pop(action["remove"]["path"], None)
+    return list(found.values())

@@ -1,0 +1,55 @@
+"""A real MariaDB on loopback, in a folder of its own."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from peers.jars import NotInstalledError
+from peers.process import Process, free_ports
+from peers.servers import Servers
+
+SERVER = "/usr/sbin"
+"""Where Debian has it, beside most users' path."""
+
+
+class MariaDb(Servers):
+    """`with MariaDb() as mariadb: mariadb.url`; anybody on this machine may do everything."""
+
+    def __init__(self, folder: Path | None = None, timeout_s: float = 60) -> None:
+        super().__init__(folder, timeout_s)
+        (self.port,) = free_ports(1)
+
+    @property
+    def url(self) -> str:
+        return f"mariadb://root@127.0.0.1:{self.port}/test"
+
+    def _answers(self, number: int) -> bool:
+        return "ready for connections" in self.output(number).read_text(errors="replace")
+
+    def _prepared(self) -> dict[int, Process]:
+        folder = self.folder / "mariadb"
+        folder.mkdir(parents=True, exist_ok=True)
+        data, user = folder / "data", []
+        if os.geteuid() == 0:
+            # As root it asks for a user to become.
+            user = ["--user=nobody"]
+            self.folder.chmod(0o755)
+            shutil.chown(folder, "nobody")
+        if not data.exists():
+            made = [_program("mariadb-install-db"), "--no-defaults", f"--datadir={data}", *user]
+            made += ["--auth-root-authentication-method=normal", "--skip-name-resolve"]
+            subprocess.run(made, check=True, capture_output=True, cwd=folder)
+            (data / "test").mkdir(exist_ok=True)
+        command = [_program("mariadbd"), "--no-defaults", f"--datadir={data}", *user]
+        command += ["--bind-address=127.0.0.1", f"--port={self.port}", "--skip-name-resolve"]
+        command += [f"--socket={folder / 'socket'}", f"--pid-file={folder / 'pid'}"]
+        command += ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]
+        return {0: Process("MariaDB", command, folder)}
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}{os.pathsep}{SERVER}")
+    if found is None:
+        raise NotInstalledError(name)
+    return found

@@ -1,0 +1,139 @@
+"""Avro schemas: the columns that they mean, and what is said about those that mean none."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fastavro import parse_schema, schemaless_writer
+
+from penstock.errors import ConfigError
+from penstock.spark.avro.schema import record_kind
+from penstock.spark.avro.schema_file import schema_text
+from penstock.spark.avro.values import decoder
+from penstock.spark.data_source import PenstockSource
+from penstock.spark.options import Options
+from penstock.spark.source.settings import read_value_schema
+
+POINT = {"type": "record", "name": "Point", "fields": [{"name": "x", "type": "int"}]}
+
+
+def record(*types: Any) -> dict[str, Any]:
+    fields = [{"name": f"f{number}", "type": each} for number, each in enumerate(types)]
+    return {"type": "record", "name": "shop.Row", "fields": fields}
+
+
+def columns(*types: Any) -> str:
+    return record_kind(json.dumps(record(*types))).spark.simpleString()
+
+
+def encoded(schema: dict[str, Any], row: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    schemaless_writer(out, parse_schema(schema), row)
+    return out.getvalue()
+
+
+def decoded(schema: dict[str, Any], *values: bytes | None) -> list[Any]:
+    decode = decoder(record_kind(json.dumps(schema)))
+    found: list[Any] = decode(pa.array(values, pa.binary())).to_pylist()
+    return found
+
+
+def logical(under: str, name: str) -> dict[str, str]:
+    return {"type": under, "logicalType": name}
+
+
+def test_types_are_those_that_spark_gives_them() -> None:
+    found = columns(
+        "long",
+        ["null", "string"],
+        {"type": "array", "items": "double"},
+        {"type": "map", "values": logical("long", "timestamp-millis")},
+        logical("int", "date"),
+        {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2},
+        ["int", "long"],
+    )
+    assert found == (
+        "struct<f0:bigint,f1:string,f2:array<double>,f3:map<string,timestamp>,f4:date,"
+        "f5:decimal(9,2),f6:bigint>"
+    )
+
+
+def test_a_named_type_may_be_used_again() -> None:
+    again = {"type": "array", "items": "Point"}
+    assert columns(POINT, again) == "struct<f0:struct<x:int>,f1:array<struct<x:int>>>"
+
+
+def test_a_union_has_a_member_for_each_branch() -> None:
+    schema = record(["null", "string", POINT, "int"])
+    values = [encoded(schema, {"f0": each}) for each in (None, "a", {"x": 1}, 7)]
+    assert [row["f0"] for row in decoded(schema, *values)] == [
+        None,
+        {"member0": "a", "member1": None, "member2": None},
+        {"member0": None, "member1": {"x": 1}, "member2": None},
+        {"member0": None, "member1": None, "member2": 7},
+    ]
+
+
+def test_only_the_value_that_cannot_be_read_is_null() -> None:
+    schema = record("int", logical("long", "timestamp-millis"))
+    numbers = record("long", "long")
+    good, large, far = (
+        encoded(numbers, {"f0": id_, "f1": at}) for id_, at in ((1, 0), (1 << 40, 0), (1, 1 << 62))
+    )
+    found = decoded(schema, good, None, large, far, good[:-1], good + b"\0", b"", good)
+    assert [row and row["f0"] for row in found] == [1, None, None, None, None, None, None, 1]
+
+
+def test_what_has_no_columns_is_refused_with_the_field() -> None:
+    node = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": "Node"}]}
+    with pytest.raises(ConfigError, match=r"shop.Row.f0.next: shop.Node contains itself"):
+        columns(node)
+    wide = {"type": "bytes", "logicalType": "decimal", "precision": 40, "scale": 2}
+    with pytest.raises(ConfigError, match=r"shop.Row.f0: a decimal of 40 digits"):
+        columns(wide)
+    with pytest.raises(ConfigError, match="without fields"):
+        columns({"type": "record", "name": "Empty", "fields": []})
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ("id int, name string", "one in JSON, or the name of a file .avsc"),
+        ('"string"', "needs a record"),
+        ("[]", "needs a record"),
+        ("7", "no schema of Avro"),
+        ('{"type": "record", "fields": []}', "no schema of Avro"),
+        (
+            '{"type": "record", "name": "a", "fields": [{"name": "b", "type": "c"}]}',
+            "type c is now",
+        ),
+    ],
+)
+def test_a_text_that_is_no_schema_is_told(schema: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        record_kind(schema)
+
+
+def test_a_schema_may_be_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "row.avsc").write_text(json.dumps(POINT))
+    assert json.loads(schema_text("row.avsc", tmp_path)) == POINT
+    assert schema_text("{}", tmp_path) == "{}"
+    with pytest.raises(ConfigError, match=r"other.avsc: No such file"):
+        schema_text("other.avsc", tmp_path)
+
+
+def test_the_source_reads_avro_and_leaves_the_rest_to_spark() -> None:
+    assert read_value_schema(Options({})) is None
+    assert read_value_schema(Options({"valueformat": "Avro", "valueschema": "{}"})) == "{}"
+    for options, said in (
+        ({"valueFormat": "json"}, "use Spark's from_json"),
+        ({"valueFormat": "avro"}, "option valueSchema is missing"),
+        ({"valueSchema": "{}"}, "belongs to valueFormat"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            read_value_schema(Options(options))
+    given = {"valueFormat": "avro", "valueSchema": json.dumps(POINT), "includeHeaders": "true"}
+    assert PenstockSource(given).schema().endswith("fields struct<x:int>")
