@@ -6,6 +6,7 @@ would not do, because extension modules cannot be imported from one.
 """
 
 import re
+import sys
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution
@@ -25,8 +26,10 @@ _COMPRESSED: Final = {".tar": False, ".tar.gz": True, ".tgz": True}
 _LEVEL: Final = 3
 """Of gzip: the default takes six times as long for a tenth of the size."""
 _SOURCES: Final = frozenset(
-    {".a", ".c", ".cc", ".f", ".f90", ".h", ".hpp", ".pth", ".pxd", ".pxi", ".pyc", ".pyi", ".pyx"}
+    {".a", ".c", ".cc", ".f", ".f90", ".h", ".hpp", ".pth", ".pxd", ".pxi", ".pyi", ".pyx"}
 )
+_OWN: Final = frozenset({".py", ".pyc", ".so", ".typed"})
+"""Compiled modules go along: each executor would compile them all, which takes it seconds."""
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)\s*(?:\[([^]]*)\])?")
 _EXTRA: Final = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 
@@ -130,7 +133,7 @@ def _own_files() -> Iterator[tuple[Path, str]]:
     folder = Path(penstock.__file__).parents[1]
     for package in [folder / "penstock", *sorted(folder.glob("pyspark_penstock*"))]:
         for path in sorted(package.rglob("*")):
-            if path.is_file() and path.suffix in {".py", ".so", ".typed"}:
+            if path.is_file() and path.suffix in _OWN and _is_needed(path.relative_to(folder)):
                 yield path, path.relative_to(folder).as_posix()
 
 
@@ -147,5 +150,7 @@ def _installed_files(names: Iterable[str]) -> Iterator[tuple[Path, str]]:
 def _is_needed(file: PurePath) -> bool:
     """Neither outside of the folder of packages, as commands are, nor for developers alone."""
     if ".." in file.parts or file.suffix in _SOURCES:
+        return False
+    if file.suffix == ".pyc" and sys.implementation.cache_tag not in file.name:
         return False
     return "tests" not in file.parts[1:-1]
