@@ -11,6 +11,8 @@ from urllib.parse import unquote, urlsplit
 def parquet_files(folder: Path) -> list[Path]:
     """By the log of Spark's file sink: every tenth entry holds all before it."""
     log = folder / "_spark_metadata"
+    if not log.exists():
+        return []
     entries = [each for each in log.iterdir() if each.name.split(".")[0].isdigit()]
     entries.sort(key=lambda each: int(each.name.split(".")[0]))
     last = max((n for n, each in enumerate(entries) if each.suffix == ".compact"), default=0)

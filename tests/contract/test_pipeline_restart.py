@@ -121,6 +121,34 @@ def kill_once_begun(project: Path, broker: PenstockBroker, done: int, *options: 
         client.close()
 
 
+def follow_to_the_end(project: Path, broker: PenstockBroker, lake: str, count: int) -> None:
+    """Until all is copied, then Ctrl-C: that ends it in order."""
+    following = started(
+        project,
+        *("pipeline", "run", str(project), "--bootstrap", broker.bootstrap, *QUICK),
+        *("--follow", "--interval", "0.2"),
+    )
+
+    def copied() -> bool:
+        assert following.poll() is None, (project / "err").read_text()[-3000:]
+        done = sum(map(len, committed(broker.bootstrap, f"{project.name}-out", 2)))
+        return done >= count and len(lake_ids(project, lake)) >= count
+
+    try:
+        wait_until(copied, 150, f"{count} rows")
+        following.send_signal(signal.SIGINT)
+        assert following.wait(60) == 0
+    finally:
+        following.kill()
+        following.wait()
+    assert (project / "err").read_text().endswith("stopped\n")
+
+
+def lake_ids(project: Path, lake: str) -> list[object]:
+    files = {"parquet": parquet_files, "delta": delta_files}[lake](project / "lake")
+    return [row["id"] for each in files for row in rows(each)]
+
+
 def check_copied(project: Path, broker: PenstockBroker, lake: str, count: int) -> None:
     expected = Counter(range(count))
     topic = f"{project.name}-out"
@@ -128,8 +156,7 @@ def check_copied(project: Path, broker: PenstockBroker, lake: str, count: int) -
         json.loads(each)["id"] for part in committed(broker.bootstrap, topic, 2) for each in part
     ]
     assert Counter(found) == expected
-    files = {"parquet": parquet_files, "delta": delta_files}[lake](project / "lake")
-    assert Counter(row["id"] for each in files for row in rows(each)) == expected
+    assert Counter(lake_ids(project, lake)) == expected
 
 
 def test_a_killed_run_goes_on_and_each_row_comes_once(
@@ -137,7 +164,7 @@ def test_a_killed_run_goes_on_and_each_row_comes_once(
 ) -> None:
     project = copies(broker, tmp_path, "once", "parquet", 1000)
     kill_once_begun(project, broker, 100, *QUICK)
-    run(project, broker)
+    follow_to_the_end(project, broker, "parquet", 1000)
     check_copied(project, broker, "parquet", 1000)
 
 

@@ -1,13 +1,12 @@
 """What the transaction settings of a broker do, as a client meets it."""
 
-import time
-
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from clients.referee import Referee
 from peers.penstock import PenstockBroker
+from peers.process import wait_until
 
 WAIT_S = 20
 STATE = "__transaction_state"
@@ -85,13 +84,14 @@ def test_an_id_that_is_idle_for_too_long_is_forgotten(topic: str) -> None:
         producer.init_transactions(WAIT_S)
         write(producer, topic)
         end = Referee(broker.bootstrap)
-        first = [end.offset(STATE, at, -1) for at in range(50)]
-        (at,) = [number for number, offset in enumerate(first) if offset]
-        deadline_s = time.monotonic() + WAIT_S
-        while end.offset(STATE, at, -1) == first[at]:  # its tombstone
-            assert time.monotonic() < deadline_s
-        (records,) = end.fetch(STATE, at, (first[at], 1))
-        assert records[0].value is None
+        (at,) = [number for number in range(50) if end.offset(STATE, number, -1)]
+
+        def has_tombstone() -> bool:
+            last = end.offset(STATE, at, -1) - 1
+            (records,) = end.fetch(STATE, at, (last, 1))
+            return records[0].value is None
+
+        wait_until(has_tombstone, WAIT_S, "the id to be forgotten")
         with pytest.raises(KafkaException) as failed:
             write(producer, topic)
         assert failed.value.args[0].code() in {

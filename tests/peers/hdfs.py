@@ -1,7 +1,6 @@
 """A real HDFS on loopback: a name node and a data node in one JVM, by Hadoop's own test kit."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 from peers import java
@@ -21,13 +20,6 @@ class Hdfs(Servers):
     @property
     def url(self) -> str:
         return f"hdfs://127.0.0.1:{self._port}"
-
-    def listed(self, path: str) -> list[str]:
-        """All files under a path, as HDFS's own command tells of them."""
-        options = ["-fs", self.url, "-ls", "-R", "-C", path]
-        command = java.command(JARS, "org.apache.hadoop.fs.FsShell", *options, log_level="ERROR")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-        return done.stdout.split()
 
     def _answers(self, number: int) -> bool:
         return "Started MiniDFSCluster" in self.output(number).read_text(errors="replace")

@@ -44,6 +44,7 @@ class MariaDb(Servers):
         command = [_program("mariadbd"), "--no-defaults", f"--datadir={data}", *user]
         command += ["--bind-address=127.0.0.1", f"--port={self.port}", "--skip-name-resolve"]
         command += [f"--socket={folder / 'socket'}", f"--pid-file={folder / 'pid'}"]
+        command += ["--character-set-server=utf8mb4"]  # as Debian's own settings say
         command += ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]
         return {0: Process("MariaDB", command, folder)}
 

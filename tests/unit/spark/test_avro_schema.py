@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from fastavro import parse_schema, schemaless_writer
+from pyspark.sql.pandas.types import to_arrow_type
 
 from penstock.errors import ConfigError
 from penstock.spark.avro.schema import record_kind
@@ -59,6 +60,21 @@ def test_types_are_those_that_spark_gives_them() -> None:
         "struct<f0:bigint,f1:string,f2:array<double>,f3:map<string,timestamp>,f4:date,"
         "f5:decimal(9,2),f6:bigint>"
     )
+
+
+def test_columns_of_arrow_are_the_very_ones_that_spark_asks_for() -> None:
+    kinds = [
+        {"type": "array", "items": ["null", POINT]},
+        {"type": "map", "values": {"type": "array", "items": logical("long", "time-micros")}},
+        logical("long", "timestamp-millis"),
+        logical("long", "local-timestamp-millis"),
+        ["null", "int", "string"],
+        {"type": "fixed", "name": "Hash", "size": 4},
+        {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2},
+    ]
+    kind = record_kind(json.dumps(record(*kinds)))
+    assert kind.arrow == to_arrow_type(kind.spark, timezone="UTC")
+    assert decoder(kind)(pa.array([b"\2"], pa.binary())).type == kind.arrow
 
 
 def test_a_named_type_may_be_used_again() -> None:

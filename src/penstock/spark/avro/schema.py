@@ -23,7 +23,7 @@ class Kind:
     read: pa.DataType
     """What Arrow builds of the values that were read."""
     arrow: pa.DataType
-    """What it makes of those, for Spark: all times in microseconds."""
+    """What it makes of those for Spark, which takes nothing but its own types."""
     spark: t.DataType
 
 
@@ -45,7 +45,7 @@ _LOGICAL: Final[dict[tuple[str, str], tuple[pa.DataType, pa.DataType, t.DataType
     ("long", "timestamp-micros"): (_MICROS, _MICROS, t.TimestampType()),
     ("long", "local-timestamp-millis"): (pa.timestamp("ms"), _LOCAL_MICROS, t.TimestampNTZType()),
     ("long", "local-timestamp-micros"): (_LOCAL_MICROS, _LOCAL_MICROS, t.TimestampNTZType()),
-    ("long", "time-micros"): (pa.time64("us"), pa.time64("us"), t.TimeType(6)),
+    ("long", "time-micros"): (pa.time64("us"), pa.time64("ns"), t.TimeType(6)),
 }
 """fastavro reads the numbers under them, which Arrow takes as they are: its own dates and times end
 with the year 9999, Spark's do not. Other logical types are read as what lies under them.
@@ -132,7 +132,8 @@ class _Reading:
     def _array(self, told: Any, where: str) -> Kind:
         item = self.kind(told["items"], f"{where}[]")
         avro = {"type": "array", "items": item.avro}
-        return Kind(avro, pa.list_(item.read), pa.list_(item.arrow), t.ArrayType(item.spark))
+        arrow = pa.list_(pa.field("element", item.arrow))  # Spark's name for it
+        return Kind(avro, pa.list_(item.read), arrow, t.ArrayType(item.spark))
 
     def _map(self, told: Any, where: str) -> Kind:
         value = self.kind(told["values"], f"{where}{{}}")

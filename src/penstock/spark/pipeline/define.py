@@ -27,7 +27,7 @@ from penstock.spark.avro.schema_file import schema_text
 from penstock.spark.pipeline.dead_letter import dead_records, dead_rows
 from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, kept
 from penstock.spark.pipeline.project import DEFAULT_BOOTSTRAP
-from penstock.spark.pipeline.record import as_records
+from penstock.spark.pipeline.record import as_records, by_one_task
 from penstock.spark.pipeline.value_format import (
     ERROR,
     ValueFormat,
@@ -121,7 +121,7 @@ def to_topic(topic: str, *, key: str | None = None, **options: str) -> Callable[
 
         @dp.append_flow(target=name, name=query.__name__)
         def flow() -> DataFrame:
-            return as_records(query(), [key] if key else [])
+            return by_one_task(as_records(query(), [key] if key else []), options)
 
     return declared
 

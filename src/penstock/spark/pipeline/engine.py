@@ -16,6 +16,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
+from penstock.spark.pipeline.interrupt import kept_interrupt
 from penstock.spark.pipeline.settings import elsewhere_environment, worker_environment
 
 Listener = Callable[[dict[str, Any]], None]
@@ -50,7 +51,9 @@ def local_engine(
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = secrets.token_hex(16)
     with ExitStack() as left:
-        context = SparkContext.getOrCreate(SparkConf().setAll([*{**CONNECT, **settings}.items()]))
+        conf = SparkConf().setAll([*{**CONNECT, **settings}.items()])
+        with kept_interrupt():
+            context = SparkContext.getOrCreate(conf)
         left.callback(context.stop)
         context.setLogLevel(settings.get("spark.log.level", "OFF"))
         left.enter_context(_heard(context, listener))

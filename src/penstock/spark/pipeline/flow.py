@@ -14,7 +14,7 @@ from penstock.spark.pipeline.dead_letter import dead_records, dead_rows
 from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, kept
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
 from penstock.spark.pipeline.project import user_path, user_url
-from penstock.spark.pipeline.record import as_records, with_key
+from penstock.spark.pipeline.record import as_records, by_one_task, with_key
 from penstock.spark.pipeline.value_format import (
     ERROR,
     RECORD,
@@ -110,7 +110,10 @@ def _writer(rows: DataFrame, to: To, place: Place) -> DataStreamWriter:
     rows = rows.drop(RECORD)
     if to.topic is not None:
         made = with_key if "value" in rows.columns else as_records
-        writer = made(rows, to.keys).writeStream.format("penstock")
+        records = made(rows, to.keys)
+        if "partition" not in records.columns:  # else the flow says where rows go
+            records = by_one_task(records, to.options)
+        writer = records.writeStream.format("penstock")
         return writer.options(**{BOOTSTRAP: place.bootstrap, "topic": to.topic} | to.options)
     files = to.parquet or to.delta
     if files is not None:

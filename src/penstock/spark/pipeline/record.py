@@ -1,6 +1,6 @@
 """Rows as records: what a topic's key and value are made of."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -20,6 +20,14 @@ def with_key(rows: DataFrame, key: Sequence[str]) -> DataFrame:
         return rows
     (named,) = _key(key)
     return rows.withColumn("key", named)
+
+
+def by_one_task(records: DataFrame, options: Mapping[str, str]) -> DataFrame:
+    """For a sink that writes exactly once: by key, rows of any task may go to any partition, and
+    each partition must have one writer. No shuffle: an attempt that comes later has the same order.
+    """
+    given = {name.lower(): value.strip().lower() for name, value in options.items()}
+    return records.coalesce(1) if given.get("transactional") == "true" else records
 
 
 def _key(key: Sequence[str]) -> list[Column]:

@@ -24,7 +24,7 @@ from penstock.spark.pipeline.order import stages
 from penstock.spark.pipeline.pack import archive_settings
 from penstock.spark.pipeline.progress import Progress, progress
 from penstock.spark.pipeline.project import Project
-from penstock.spark.pipeline.settings import DELTA, catalog_settings, spark_settings
+from penstock.spark.pipeline.settings import DELTA, DELTA_JAR, catalog_settings, spark_settings
 
 STEP_S = 0.2
 
@@ -58,7 +58,7 @@ def validate(run: Run, told: Told) -> None:
     for their formats.
     """
     for flow in run.project.own.flows:
-        with _named(flow):
+        with named(flow):
             value_format(flow.source)
     with _engine(run, told) as engine:
         if run.project.spec.libraries:
@@ -95,7 +95,7 @@ def _running(
     place = Place(run.bootstrap, run.project.directory, run.project.storage, _trigger(run))
     try:
         for flow in flows:
-            with _named(flow):
+            with named(flow):
                 queries += start_flow(engine.spark, flow, place)
         yield queries
     finally:
@@ -128,12 +128,15 @@ def _engine(run: Run, told: Told) -> AbstractContextManager[Engine]:
 
 
 @contextmanager
-def _named(flow: FlowSpec) -> Iterator[None]:
+def named(flow: FlowSpec) -> Iterator[None]:
     """Whatever is wrong with a flow is told with its name."""
     try:
         yield
     except PySparkException as error:
-        raise PipelineFailed(f"flow {flow.name!r}: {first_lines(str(error))}") from error
+        said = first_lines(str(error))
+        if flow.to.delta is not None and "DATA_SOURCE_NOT_FOUND" in said:
+            said = f"Spark has no Delta; let it fetch the jar: --packages {DELTA_JAR}"
+        raise PipelineFailed(f"flow {flow.name!r}: {said}") from error
     except ConfigError as error:
         raise ConfigError(f"flow {flow.name!r}: {error}") from error
 

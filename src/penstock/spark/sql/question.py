@@ -1,6 +1,7 @@
 """A question in SQL about topics: its answer as rows, or following, as batches of rows."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.spark.pipeline.failure import PipelineFailed, first_lines
+from penstock.spark.pipeline.interrupt import apart, kept_interrupt
 from penstock.spark.pipeline.value_format import ValueFormat, source_options
 from penstock.spark.sql.interactive import records, session
 from penstock.spark.sql.topic_view import as_table, inferred
@@ -33,17 +35,30 @@ class Question:
 
 
 def answer(question: Question, emit: Emit) -> None:
+    """Until it is told or, following, until the caller's signal handler raises something."""
     try:
-        with session("penstock sql", question.master, question.conf) as spark:
-            asked = _asked(spark, question)
-            if question.follow:
-                _follow(asked, emit)
-            elif question.parquet is not None:
-                asked.write.mode("errorifexists").parquet(question.parquet)
-            else:
-                emit(asked.columns, [each.asDict(recursive=True) for each in asked.collect()])
+        with ExitStack() as left:
+            with kept_interrupt():
+                spark = left.enter_context(session("penstock sql", question.master, question.conf))
+            left.callback(_stop_queries, spark)
+            apart(lambda: _answer(spark, question, emit))
     except PySparkException as error:
         raise PipelineFailed(first_lines(str(error))) from error
+
+
+def _stop_queries(spark: SparkSession) -> None:
+    for each in spark.streams.active:
+        each.stop()
+
+
+def _answer(spark: SparkSession, question: Question, emit: Emit) -> None:
+    asked = _asked(spark, question)
+    if question.follow:
+        _follow(asked, emit)
+    elif question.parquet is not None:
+        asked.write.mode("errorifexists").parquet(question.parquet)
+    else:
+        emit(asked.columns, [each.asDict(recursive=True) for each in asked.collect()])
 
 
 def _asked(spark: SparkSession, question: Question) -> DataFrame:
@@ -71,7 +86,4 @@ def _follow(asked: DataFrame, emit: Emit) -> None:
         query = writer.outputMode("append").start()
     except AnalysisException:
         query = writer.outputMode("update").start()
-    try:
-        query.awaitTermination()
-    finally:
-        query.stop()
+    query.awaitTermination()

@@ -1,0 +1,52 @@
+"""Signals while Spark is asked something."""
+
+import os
+import signal
+import threading
+from types import FrameType
+
+import pytest
+
+from penstock.spark.pipeline.interrupt import apart, kept_interrupt
+
+ENOUGH: dict[str, int] = {}
+
+
+class Stopped(BaseException):
+    pass
+
+
+def test_what_is_done_apart_comes_back() -> None:
+    assert apart(lambda: threading.current_thread() is not threading.main_thread())
+    with pytest.raises(KeyError, match="x"):
+        apart(lambda: ENOUGH["x"])
+
+
+def test_a_signal_is_heard_while_the_work_goes_on() -> None:
+    """The thread that waits is free: what it does next waits for nobody."""
+    go_on, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        go_on.wait(30)
+        ended.set()
+
+    def heard(_number: int, _frame: FrameType | None) -> None:
+        raise Stopped
+
+    before = signal.signal(signal.SIGUSR1, heard)
+    try:
+        with pytest.raises(Stopped):
+            apart(work)
+        assert not ended.is_set()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        go_on.set()
+    assert ended.wait(30)
+
+
+def test_ctrl_c_stays_with_who_had_it() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with kept_interrupt():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,24 @@
+"""What is told of a flow that Spark refuses."""
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from penstock.errors import ConfigError
+from penstock.spark.pipeline.failure import PipelineFailed
+from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
+from penstock.spark.pipeline.run import named
+
+
+def test_a_missing_delta_is_told_with_what_to_do() -> None:
+    flow = FlowSpec(name="lake", source=From(topic="a"), to=To(delta="lake"))
+    words = r"flow 'lake': Spark has no Delta; .* --packages io.delta:delta-spark_"
+    with pytest.raises(PipelineFailed, match=words), named(flow):
+        raise AnalysisException("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta.")
+
+
+def test_other_mistakes_are_told_with_the_flow() -> None:
+    flow = FlowSpec(name="lake", source=From(topic="a"), to=To(delta="lake"))
+    with pytest.raises(PipelineFailed, match=r"flow 'lake': no such column$"), named(flow):
+        raise AnalysisException("no such column\n\tat org.apache.spark.Something")
+    with pytest.raises(ConfigError, match="flow 'lake': schema: none"), named(flow):
+        raise ConfigError("schema: none")
