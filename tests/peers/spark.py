@@ -1,8 +1,7 @@
-"""A real Spark cluster in standalone mode: a master and its workers, on loopback."""
+"""Spark's own servers on loopback: a cluster in standalone mode, and a Connect server."""
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
@@ -11,23 +10,30 @@ from peers.process import Process, free_ports
 from peers.servers import Servers
 
 HOME = Path(pyspark.__file__).parent
+SOURCE = Path(__file__).parents[2] / "src"
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of a JVM that lives a minute or two."""
 MASTER = 0
 """Its number; workers are numbered from 1."""
 
 
 class SparkCluster(Servers):
-    """`with SparkCluster(2) as spark: spark.master`; each worker has one core, so one executor."""
+    """`with SparkCluster(2) as spark: spark.master`; each worker has one core, so one executor.
+
+    With `python`, a folder, workers know no Python but the one in there.
+    """
 
     def __init__(
         self,
         workers: int = 2,
         *,
         python_path: str = "",
+        python: Path | None = None,
         folder: Path | None = None,
         timeout_s: float = 60,
     ) -> None:
         super().__init__(folder, timeout_s)
-        self._workers, self._python_path = workers, python_path
+        self._workers, self._python_path, self._python = workers, python_path, python
         (self._port,) = free_ports(1)
 
     @property
@@ -52,15 +58,64 @@ class SparkCluster(Servers):
         return made
 
     def _process(self, name: str, main: str, options: list[str]) -> Process:
-        folder = self.folder / name
-        folder.mkdir(parents=True, exist_ok=True)
-        env: Mapping[str, str] = {
-            "SPARK_HOME": str(HOME),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_MEMORY": "256m",
+        if self._python is None:
+            path = self._python_path or os.environ.get("PYTHONPATH", "")
+            env = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
+        else:
+            folders = f"{self._python}{os.pathsep}{os.environ['PATH']}"
+            env = {"PATH": folders, "PYTHONPATH": ""}
+        env["SPARK_DAEMON_MEMORY"] = "256m"
+        command = ["spark-class", f"org.apache.spark.deploy.{main}", *options]
+        return _server(f"Spark {name}", command, env, self.folder / name)
+
+
+class SparkConnect(Servers):
+    """`with SparkConnect() as connect: connect.url`; it is its own driver and executor."""
+
+    def __init__(
+        self, *settings: str, cores: int = 2, folder: Path | None = None, timeout_s: float = 60
+    ) -> None:
+        super().__init__(folder, timeout_s)
+        self._settings, self._cores = settings, cores
+        (self._port,) = free_ports(1)
+
+    @property
+    def url(self) -> str:
+        return f"sc://127.0.0.1:{self._port}"
+
+    def _answers(self, number: int) -> bool:
+        said = self.output(number).read_text(errors="replace")
+        return "Spark Connect server started" in said
+
+    def _prepared(self) -> dict[int, Process]:
+        options = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+        options += ["--master", f"local[{self._cores}]"]
+        for each in (
+            "spark.connect.grpc.binding.address=127.0.0.1",
+            f"spark.connect.grpc.binding.port={self._port}",
+            "spark.driver.host=127.0.0.1",
+            "spark.ui.enabled=false",
+            "spark.sql.shuffle.partitions=2",
+            f"spark.sql.warehouse.dir={self.folder / 'warehouse'}",
+            *self._settings,
+        ):
+            options += ["--conf", each]
+        env = {
+            "SPARK_DAEMON_MEMORY": "1g",
             "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": self._python_path or os.environ.get("PYTHONPATH", ""),
+            "PYTHONPATH": os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")]),
         }
-        command = ["env", *(f"{key}={value}" for key, value in env.items())]
-        command += [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", *options]
-        return Process(f"Spark {name}", command, folder)
+        folder = self.folder / "connect"
+        return {0: _server("Spark Connect", ["spark-submit", *options], env, folder)}
+
+
+def _server(name: str, command: list[str], given: dict[str, str], folder: Path) -> Process:
+    folder.mkdir(parents=True, exist_ok=True)
+    env = {
+        "SPARK_HOME": str(HOME),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
+        **given,
+    }
+    words = ["env", *(f"{key}={value}" for key, value in env.items())]
+    return Process(name, [*words, str(HOME / "bin" / command[0]), *command[1:]], folder)

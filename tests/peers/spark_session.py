@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from peers.spark import SHORT_LIVED
 from peers.spark_jars import spark_jars
 
 SOURCE = Path(__file__).parents[2] / "src"
-QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""For a JVM that lives a minute or two."""
+QUICK = {f"spark.{each}.extraJavaOptions": SHORT_LIVED for each in ("driver", "executor")}
 
 
 @contextmanager

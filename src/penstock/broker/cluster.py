@@ -27,6 +27,7 @@ class Cluster:
         self._config: BrokerConfig
         self._groups: tuple[GroupConfig, Mapping[str, Configs]] | None = None
         self._group_configs: dict[str, ConsumerGroupConfig] = {}
+        self._last_topic: tuple[Configs, BrokerConfig, TopicConfig] | None = None
 
     @property
     def layers(self) -> BrokerLayers:
@@ -58,5 +59,10 @@ class Cluster:
         return self._group_configs.get(group, self._group_default)
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """A topic's settings as they are now."""
-        return effective_topic_config(self.image.topic_configs.get(topic, NOTHING), self.layers)
+        """A topic's settings as they are now; asked for all partitions of a topic in a row."""
+        given, broker = self.image.topic_configs.get(topic, NOTHING), self.config
+        last = self._last_topic
+        if last is None or last[0] is not given or last[1] is not broker:
+            last = (given, broker, effective_topic_config(given, self.layers))
+            self._last_topic = last
+        return last[2]

@@ -26,16 +26,14 @@ class Participation:
         self._ctx = ctx
         self._adds = ctx.version >= 12
         """Newer clients do not add partitions: their first write does (KIP-890)."""
+        self._is_asked = request.transactional_id is not None and (
+            self._adds or ctx.services.config.transaction.transaction_partition_verification_enable
+        )
         self._answers: dict[tuple[Producer, TopicPartition], Refused] = {}
         self._awaited: list[tuple[Producer, list[Question], asyncio.Future[Answers]]] = []
         self._questions: dict[tuple[Producer, TopicPartition], Question] = {}
         if request.transactional_id is not None and self._is_asked and request.acks in {-1, 0, 1}:
             self._ask(request, request.transactional_id)
-
-    @property
-    def _is_asked(self) -> bool:
-        config = self._ctx.services.config.transaction
-        return self._adds or config.transaction_partition_verification_enable
 
     @property
     def waits(self) -> bool:

@@ -95,6 +95,13 @@ class Session:
         """A request waits for its response, or responses wait for the socket."""
         return self._request is not None or self._writing or bool(self._line)
 
+    def _may_go_on(self) -> bool:
+        """Whether no request waits; one that gives way is answered as soon as another is there."""
+        waiter = self._waiter
+        if waiter is not None and waiter.gives_way and self._buffer.has_frame:
+            waiter.expire()
+        return self._request is None
+
     def _may_pass(self) -> bool:
         """Whether the next request may be handled while those in line wait."""
         return len(self._line) < MAX_IN_LINE and self._buffer.next_api_key == PRODUCE
@@ -111,7 +118,7 @@ class Session:
             self.close("closed by the client")
             return
         self._buffer.received(count)
-        if self._request is None and not self._writing:
+        if (self._request is None or self._waiter is not None) and not self._writing:
             self.pump()
         if self._request is not None or self._writing or self._line:
             self._pause_if_ahead()
@@ -127,7 +134,7 @@ class Session:
         self._pumping = True
         self.active_at = self._loop.time()
         try:
-            while self._request is None and not self._writing and self._fd >= 0:
+            while self._may_go_on() and not self._writing and self._fd >= 0:
                 if self._line and not self._may_pass():
                     break
                 frame = self._buffer.next()
@@ -155,12 +162,13 @@ class Session:
     def carry_out(self, outcome: Outcome) -> None:
         """Reply, or wait for what the handler waits for."""
         request = self._request
-        if isinstance(outcome, Parked) and outcome.has_acted and request is not None:
-            place, self._request = InLine(request), None
-            self._line.append(place)
-            place.waiter = self._owner.park(outcome, partial(self._reply_in_line, place))
-        elif isinstance(outcome, Parked):
-            self._waiter = self._owner.park(outcome, self.reply)
+        if isinstance(outcome, Parked):
+            if outcome.has_acted and request is not None:
+                place, self._request = InLine(request), None
+                self._line.append(place)
+                place.waiter = self._owner.park(outcome, partial(self._reply_in_line, place))
+            else:
+                self._waiter = self._owner.park(outcome, self.reply)
         elif isinstance(outcome, CoroutineType):
             self._owner.run(outcome, self)
         else:
@@ -243,11 +251,14 @@ class Session:
             out.popleft()
             return True
         if len(out) == 1:  # as for most requests
-            views = [first]
             sent = self._sock.send(first)
-        else:
-            views = list(gathered(out))
-            sent = self._sock.sendmsg(views, (), MSG_MORE if len(views) < len(out) else 0)
+            if sent < len(first):
+                out[0] = first[sent:]
+                return False
+            out.clear()
+            return True
+        views = list(gathered(out))
+        sent = self._sock.sendmsg(views, (), MSG_MORE if len(views) < len(out) else 0)
         for view in views:
             if sent < len(view):
                 out[0] = view[sent:]

@@ -25,10 +25,11 @@ class Parked(Generic[R]):
 
     `attempt` gives the response once it is ready, and None before; `expire` gives it at the end.
     `notice` hears, before an attempt, each key under which something has changed. A request that
-    `has_acted` only waits to hear what came of it: those of its kind behind it may act too.
+    `has_acted` only waits to hear what came of it: those of its kind behind it may act too. One
+    that `gives_way` expires as soon as its client asks for anything else.
     """
 
-    __slots__ = ("attempt", "expire", "has_acted", "keys", "notice", "wait_ms")
+    __slots__ = ("attempt", "expire", "gives_way", "has_acted", "keys", "notice", "wait_ms")
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class Parked(Generic[R]):
         notice: Callable[[Hashable], object] | None = None,
         *,
         has_acted: bool = False,
+        gives_way: bool = False,
     ) -> None:
         self.keys = tuple(keys)
         self.wait_ms = wait_ms
@@ -46,6 +48,7 @@ class Parked(Generic[R]):
         self.expire = expire
         self.notice = notice
         self.has_acted = has_acted
+        self.gives_way = gives_way
 
 
 class Waiter:
@@ -56,6 +59,10 @@ class Waiter:
     def __init__(self, waiters: "Waiters", parked: Parked[R], done: Callable[[R], object]) -> None:
         self._waiters, self._parked, self._done = waiters, parked, done
         self.timer: Handle | None = None
+
+    @property
+    def gives_way(self) -> bool:
+        return self._parked.gives_way
 
     def notice(self, key: Hashable) -> None:
         if self._parked.notice is not None:

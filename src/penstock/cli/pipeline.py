@@ -48,6 +48,12 @@ def where(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--conf", "conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark."
         ),
+        click.option(
+            "--archive",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="What `pack` made, for executors that do not have penstock.",
+        ),
         click.option("--packages", metavar="MAVEN,...", help="Jars that Spark is to fetch."),
         click.option("--remote", metavar="sc://HOST", help="A Spark Connect server to run on."),
         click.option(
@@ -72,6 +78,20 @@ def init(directory: Path) -> None:
     """Make a project that runs as it is: a spec, a flow, definitions in Python and SQL."""
     for path in write_project(directory, directory.absolute().name):
         click.echo(path)
+
+
+@pipeline.command("pack")
+@click.argument("archive", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--include", multiple=True, metavar="NAME", help="One more installed distribution, of yours."
+)
+def pack(archive: Path, include: tuple[str, ...]) -> None:
+    """Write what executors need besides Spark and Python into ARCHIVE, for run --archive.
+
+    It fits machines of this kind with this version of Python. A name in .tar.gz is compressed.
+    """
+    names = spark_part("pipeline.pack").pack(archive, include)
+    click.echo(f"{archive}: penstock, {', '.join(names)}", err=True)
 
 
 @pipeline.command("validate")
@@ -165,8 +185,10 @@ def planned(project: Path, conf: tuple[str, ...], packages: str | None, **given:
     settings = pairs(conf, "--conf")
     if packages:
         settings["spark.jars.packages"] = packages
-    if given["remote"] is not None and settings:
-        raise ConfigError("--conf and --packages: with --remote they are the server's to set")
+    if given["remote"] is not None and (settings or given["archive"]):
+        raise ConfigError(
+            "--conf, --packages, --archive: with --remote they are the server's to set"
+        )
     bootstrap = found.bootstrap(given.pop("bootstrap"), os.environ)
     return spark_part("pipeline.run").Run(
         project=found, bootstrap=bootstrap, conf=settings, **given

@@ -22,6 +22,7 @@ R = TypeVar("R", bound=Message)
 
 MAX_RESPONSE_BYTES = 1 << 30
 CLOSE_TIMEOUT_S = 2.0
+WHO_ASKS = ApiVersionsRequest(client_software_name="penstock", client_software_version=__version__)
 
 
 class _Awaited(NamedTuple, Generic[R]):
@@ -32,6 +33,7 @@ class _Awaited(NamedTuple, Generic[R]):
     correlation_id: int
     answer: type[R]
     future: asyncio.Future[R]
+    lent: bool
 
 
 async def connect(
@@ -87,10 +89,18 @@ class Connection(asyncio.BufferedProtocol):
         return self._broken is None and self._transport is not None
 
     def send(
-        self, request: Message, answer: type[R], version: int | None = None
+        self,
+        request: Message,
+        answer: type[R],
+        version: int | None = None,
+        *,
+        lent: bool = False,
     ) -> asyncio.Future[R]:
         """Send at once, in the highest version that both speak unless one is given; the future
         brings the answer. Cancel it to throw the answer away.
+
+        Records in an answer that is `lent` may be views of what the next one is received into:
+        use them as soon as it comes, before anything else is sent.
         """
         if self._broken is not None or self._transport is None:
             raise self._broken or ConnectionFailed(f"not connected to {self.address}")
@@ -101,15 +111,21 @@ class Connection(asyncio.BufferedProtocol):
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = request_frame(api, version, self._correlation_id, self.client_id, request)
         future: asyncio.Future[R] = self._lost.get_loop().create_future()
-        self._awaited.append(_Awaited(api, version, self._correlation_id, answer, future))
+        self._awaited.append(_Awaited(api, version, self._correlation_id, answer, future, lent))
         self._transport.write(frame)
         return future
 
     async def call(
-        self, request: Message, answer: type[R], *, timeout_ms: int, version: int | None = None
+        self,
+        request: Message,
+        answer: type[R],
+        *,
+        timeout_ms: int,
+        version: int | None = None,
+        lent: bool = False,
     ) -> R:
         """Send and wait. A broker that is late is taken for lost: the connection closes."""
-        future = self.send(request, answer, version)
+        future = self.send(request, answer, version, lent=lent)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await future
@@ -121,16 +137,18 @@ class Connection(asyncio.BufferedProtocol):
 
     async def negotiate(self) -> None:
         """Ask what the broker speaks: once, or twice if it is older than the first question."""
-        request = ApiVersionsRequest(
-            client_software_name="penstock", client_software_version=__version__
-        )
-        response = await self.send(request, ApiVersionsResponse)
+        response = await self.send(WHO_ASKS, ApiVersionsResponse)
         if response.error_code != ErrorCode.NONE:
             again = versions.asked_again(response, str(self.address))
             self.versions = {API_VERSIONS: again}
-            response = await self.send(request, ApiVersionsResponse)
+            response = await self.send(WHO_ASKS, ApiVersionsResponse)
             check(response.error_code, f"ApiVersions of {self.address}")
         self.versions = versions.common(response.api_keys)
+
+    def knock(self) -> None:
+        """Ask anything, if an answer is awaited: a request that gives way is then answered."""
+        if self._awaited:
+            self.send(WHO_ASKS, ApiVersionsResponse).cancel()
 
     async def wait_closed(self) -> None:
         """Until it is lost, or closed from here."""
@@ -181,8 +199,11 @@ class Connection(asyncio.BufferedProtocol):
                 )
             if awaited.future.cancelled():
                 return
-            # A copy, since records in the answer are views of it and the buffer is used again.
-            awaited.future.set_result(_decoded(awaited, bytes(frame[body:])))
+            # Else a copy, since the buffer is used again, at once if another answer is on its way.
+            # Small answers decode faster from bytes.
+            is_view = awaited.lent and not self._awaited
+            contents = frame[body:] if is_view else bytes(frame[body:])
+            awaited.future.set_result(_decoded(awaited, contents))
         except ProtocolError:
             self._awaited.appendleft(awaited)
             raise

@@ -51,7 +51,7 @@ class ReplicationConfig:
     replica_fetch_backoff_ms: int = setting(
         "replica.fetch.backoff.ms",
         1000,
-        "How long a follower rests after a fetch that failed.",
+        "How long a follower rests at most after a fetch that failed.",
         low=0,
     )
     replica_high_watermark_checkpoint_interval_ms: int = setting(

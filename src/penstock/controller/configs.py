@@ -8,6 +8,7 @@ from msgspec import Struct
 from penstock.config.broker import broker_config, broker_settings
 from penstock.config.consumer_group import ConsumerGroupConfig, check_group_config
 from penstock.config.effective import BrokerLayers
+from penstock.config.gradual import check_steps
 from penstock.config.group import GroupConfig
 from penstock.config.setting import Setting, Update, load, settings
 from penstock.config.topic import TopicConfig
@@ -143,6 +144,7 @@ def checked(
     fixed = [name for name in given if _update(name) is Update.READ_ONLY]
     if fixed:
         raise InvalidRequest(f"only a restart can change {', '.join(sorted(fixed))}")
+    before = layers
     if resource.id is None:
         own = [name for name in given if _update(name) is Update.PER_BROKER]
         if own:
@@ -152,6 +154,7 @@ def checked(
         layers = BrokerLayers(layers.static, layers.dynamic_default, given)
     try:
         broker_config(layers.texts())
+        check_steps(before.texts(), layers.texts())
     except ConfigError as error:
         raise InvalidRequest(str(error)) from error
     return given

@@ -1,6 +1,6 @@
 """Writing who leads: the `state` nodes of new partitions, and of those with a new leader."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 from msgspec import UNSET
@@ -35,7 +35,7 @@ async def bring_online(
         if partition.partition_epoch < 0
     ]
     multis, changes = [], []
-    there = await _existing_parents(office, [(topic.name, index) for topic, index, _ in pending])
+    there = await _existing_parents(office, {topic.name for topic, _, _ in pending})
     for topic, index, partition in pending:
         where = TopicPartition(topic.name, index)
         outcome = first_elected(partition.replicas, office.live(where, partition.replicas))
@@ -58,14 +58,13 @@ async def bring_online(
     return changes
 
 
-async def _existing_parents(office: Office, partitions: Iterable[tuple[str, int]]) -> set[str]:
+async def _existing_parents(office: Office, topics: Collection[str]) -> set[str]:
     """What a start that was broken off has left, or a Kafka that writes one node at a time."""
-    wanted = {
-        path
-        for name, index in partitions
-        for path in (paths.partitions(name), paths.partition(TopicPartition(name, index)))
+    found = await office.store.children_many(map(paths.partitions, topics))
+    return {
+        *found,
+        *(f"{parent}/{index}" for parent, indexes in found.items() for index in indexes),
     }
-    return set(await office.store.get_many(wanted))
 
 
 async def write_elected(

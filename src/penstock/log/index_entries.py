@@ -20,13 +20,15 @@ class IndexEntries:
     """Fixed-size entries in ascending order of their first field.
 
     While its segment is active the file is preallocated to the largest size it may have, as
-    Kafka does; `trim` cuts it to its entries. `size_bytes` counts entries, not the file.
+    Kafka does; `trim` cuts it to its entries. `size_bytes` counts entries, not the file. That of a
+    new log is made when there is something to write, at the first flush, or at the end.
     """
 
     __slots__ = (
         "_allocated",
         "_entry",
         "_files",
+        "_is_made",
         "_mapped",
         "_path",
         "_tail",
@@ -42,6 +44,14 @@ class IndexEntries:
         self.size_bytes = size_bytes
         self._tail = bytearray()
         self._mapped: Buffer | mmap.mmap | None = None
+        self._is_made = True
+
+    @classmethod
+    def new(cls, files: Files, path: Path, entry: Struct) -> "IndexEntries":
+        """Without a file yet: there must be none of that name."""
+        entries = cls(files, path, entry, 0)
+        entries._is_made = False
+        return entries
 
     @classmethod
     def empty(cls, files: Files, path: Path, entry: Struct) -> "IndexEntries":
@@ -101,7 +111,8 @@ class IndexEntries:
         file.truncate(self._allocated)
 
     def preallocate(self, size_bytes: int) -> None:
-        self._open().truncate(size_bytes)
+        if self._is_made:
+            self._open().truncate(size_bytes)
         self._allocated = size_bytes
 
     def write(self) -> None:
@@ -116,7 +127,7 @@ class IndexEntries:
     def trim(self) -> None:
         """Write the entries and give back the space that no entry uses."""
         self.write()
-        if self._allocated != self.size_bytes:
+        if self._allocated != self.size_bytes or not self._is_made:
             self._mapped = None
             self._open().truncate(self.size_bytes)
             self._allocated = self.size_bytes
@@ -128,7 +139,11 @@ class IndexEntries:
 
     def _open(self) -> LogFile:
         # Not kept open: it is written rarely, and one file a segment is enough to hold.
-        return self._files.open(self._path, create=True)
+        file = self._files.open(self._path, create=True)
+        if not self._is_made:
+            file.truncate(self._allocated)
+            self._is_made = True
+        return file
 
     def _map(self) -> Buffer | mmap.mmap:
         if self._mapped is None:

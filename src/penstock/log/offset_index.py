@@ -39,6 +39,10 @@ class OffsetIndex:
         return cls(entries, base_offset)
 
     @classmethod
+    def new(cls, files: Files, path: Path, base_offset: int) -> "OffsetIndex":
+        return cls(IndexEntries.new(files, path, ENTRY), base_offset)
+
+    @classmethod
     def empty(cls, files: Files, path: Path, base_offset: int) -> "OffsetIndex":
         return cls(IndexEntries.empty(files, path, ENTRY), base_offset)
 

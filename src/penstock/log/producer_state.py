@@ -182,6 +182,8 @@ class ProducerState:
 
     def replicated_to(self, high_watermark: int) -> None:
         """Forget completed transactions below the high watermark: the last stable offset moves."""
+        if not self._unreplicated:
+            return
         done = [first for first, last in self._unreplicated.items() if last < high_watermark]
         for first in done:
             del self._unreplicated[first]
@@ -230,10 +232,11 @@ class ProducerState:
         return state
 
     def _find_first_unstable(self) -> None:
-        first_ongoing = next(iter(self._ongoing), None)
-        first_unreplicated = min(self._unreplicated, default=None)
-        offsets = [at for at in (first_ongoing, first_unreplicated) if at is not None]
-        self.first_unstable_offset = min(offsets, default=None)
+        first = next(iter(self._ongoing), None)
+        if self._unreplicated:
+            ended = min(self._unreplicated)
+            first = ended if first is None else min(first, ended)
+        self.first_unstable_offset = first
 
 
 def _stale_epoch(entry: ProducerEntry, producer_epoch: int) -> str:

@@ -35,12 +35,14 @@ def load_log(
     clean: bool,
     now_ms: int,
 ) -> PartitionLog:
-    """The log in `path`, or a new and empty one.
+    """The log in `path`, or a new and empty one if there is no such directory.
 
     `clean`: the last stop left everything whole, so that no batch need be checked. If that
     turns out to be untrue, the log is recovered as after a crash. The caller makes the recovery
     point last before it lets anything be appended.
     """
+    if not files.exists(path):
+        return _new_log(files, log_dir, path, topic_partition, config, open_segments, now_ms)
     resolve_leftovers(files, path)
     bases = base_offsets(files.names(path))
     fresh = not bases
@@ -91,6 +93,35 @@ def load_log(
         recovery_point=recovery_point,
         end_offset=end_offset,
         changed=fresh or checked_from is not None,
+    )
+    return PartitionLog(files, log_dir, topic_partition, config, state)
+
+
+def _new_log(
+    files: Files,
+    log_dir: LogDir,
+    path: Path,
+    topic_partition: TopicPartition,
+    config: TopicConfig,
+    open_segments: OpenSegments,
+    now_ms: int,
+) -> PartitionLog:
+    """A topic may have thousands of partitions, and clients wait for all of them: nothing is looked
+    for that cannot be there.
+    """
+    files.make_dir(path)
+    files.open(offset_path(path, 0, LOG), create=True).close()
+    limits = IndexLimits(config.index_interval_bytes, config.segment_index_bytes)
+    segments = Segments(files, path, limits, open_segments, base_offsets=[0], now_ms=now_ms)
+    segments.active.begin_indexes()
+    state = LoadedState(
+        segments,
+        ProducerState(0),
+        LeaderEpochs(),
+        log_start_offset=0,
+        recovery_point=0,
+        end_offset=0,
+        changed=True,
     )
     return PartitionLog(files, log_dir, topic_partition, config, state)
 

@@ -239,6 +239,13 @@ class Segment:
         self._files.remove(self.path(TXN_INDEX))
         self._aborted = None
 
+    def begin_indexes(self) -> None:
+        """Those of a new log, which has none on the disk."""
+        self._offset_index = OffsetIndex.new(self._files, self.path(INDEX), self.base_offset)
+        self._time_index = TimeIndex.new(self._files, self.path(TIME_INDEX), self.base_offset)
+        self._newest = TimestampOffset(-1, self.base_offset)
+        self._preallocate()
+
     def recover(
         self, before_cut: Callable[[], None], *, gaps_allowed: bool
     ) -> Iterator[BatchHeader]:

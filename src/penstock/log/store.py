@@ -171,7 +171,6 @@ class LogStore:
         assert partition not in logs
         directory = log_dir.path / dir_name(partition, role, uuid4().hex)
         with log_dir:
-            self.files.make_dir(directory)
             log = load_log(
                 self.files,
                 log_dir,

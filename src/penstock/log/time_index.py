@@ -45,6 +45,10 @@ class TimeIndex:
         return cls(entries, base_offset)
 
     @classmethod
+    def new(cls, files: Files, path: Path, base_offset: int) -> "TimeIndex":
+        return cls(IndexEntries.new(files, path, ENTRY), base_offset)
+
+    @classmethod
     def empty(cls, files: Files, path: Path, base_offset: int) -> "TimeIndex":
         return cls(IndexEntries.empty(files, path, ENTRY), base_offset)
 

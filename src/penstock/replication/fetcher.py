@@ -2,6 +2,7 @@
 
 One request is on its way at a time, and it waits at the leader until there is something
 (`replica.fetch.wait.max.ms`), so a follower that has everything costs two requests a second.
+A partition that comes meanwhile must not wait for that: a word to the leader calls it back.
 """
 
 import asyncio
@@ -40,6 +41,10 @@ logger = logging.getLogger(__name__)
 LATEST, EARLIEST = -1, -2
 HELD_BACK_MS = 100
 """When to look again whether a throttled replica may go on."""
+FIRST_REST_MS = 10
+"""After a partition's first failure: as a rule its leader has yet to hear that it leads."""
+CALL_BACK_S = 0.005
+"""Partitions come in numbers; what comes within this time is called back for once."""
 
 
 class Connect(Protocol):
@@ -84,6 +89,8 @@ class Copied(Struct):
 
     partition: Partition
     ready_ms: int = 0
+    rest_ms: int = 0
+    """How long it rested last, if the last fetch has failed."""
     asked: Asked | None = None
     """As it was last asked for: the same value as long as nothing has moved."""
 
@@ -98,6 +105,9 @@ class Fetcher:
         self._session = FollowerSession()
         self._connection: Connection | None = None
         self._changed = asyncio.Event()
+        self._asks = False
+        """A fetch is on its way."""
+        self._calls_back: asyncio.TimerHandle | None = None
 
     @property
     def is_used(self) -> bool:
@@ -107,9 +117,19 @@ class Fetcher:
     def add(self, partition: Partition) -> None:
         self._copied[partition.topic_partition] = Copied(partition)
         self._changed.set()
+        if self._asks and self._calls_back is None:
+            loop = asyncio.get_running_loop()
+            self._calls_back = loop.call_later(CALL_BACK_S, self._call_back)
 
     def remove(self, where: TopicPartition) -> None:
         self._copied.pop(where, None)
+
+    def _call_back(self) -> None:
+        """Have the leader answer now: a fetch that waits there gives way to any other request."""
+        self._calls_back = None
+        connection = self._connection
+        if self._asks and connection is not None and connection.is_open:
+            connection.knock()
 
     async def run(self) -> None:
         """Copy until cancelled."""
@@ -118,7 +138,7 @@ class Fetcher:
                 self._changed.clear()
                 wanted, wait_ms = self._ready()
                 if wanted:
-                    await self._round(wanted)
+                    await self._round(wanted, wait_ms)
                 else:
                     await self._rest(wait_ms)
         finally:
@@ -152,16 +172,20 @@ class Fetcher:
         except TimeoutError:
             pass
 
-    async def _round(self, wanted: dict[TopicPartition, Asked]) -> None:
+    async def _round(self, wanted: dict[TopicPartition, Asked], soonest_ms: int | None) -> None:
+        """Ask for these; the answer comes before the first of those that rest is ready."""
         config = self._follower.config()
+        wait_ms = config.replica_fetch_wait_max_ms
         try:
             connection = self._connection
             if connection is None:
                 connection = self._connection = await self._connect()
+            self._asks = True
             response = await connection.call(
-                self._request(wanted),
+                self._request(wanted, wait_ms if soonest_ms is None else min(wait_ms, soonest_ms)),
                 FetchResponse,
                 timeout_ms=config.replica_socket_timeout_ms,
+                lent=True,  # appended before the next is asked for: copies would cost as much again
             )
             if response.error_code in LOST:
                 self._session.lost()
@@ -172,6 +196,8 @@ class Fetcher:
             self.break_connection()
             await asyncio.sleep(config.replica_fetch_backoff_ms / 1000)
             return
+        finally:
+            self._asks = False
         self._session.answered(response.session_id)
         lost = self._take_all(wanted, response)
         for where in lost:
@@ -184,7 +210,7 @@ class Fetcher:
             self._connection.abort()
             self._connection = None
 
-    def _request(self, wanted: dict[TopicPartition, Asked]) -> FetchRequest:
+    def _request(self, wanted: dict[TopicPartition, Asked], wait_ms: int) -> FetchRequest:
         follower, config = self._follower, self._follower.config()
         told = self._session.next(wanted)
         return FetchRequest(
@@ -192,7 +218,7 @@ class Fetcher:
             replica_state=ReplicaState(
                 replica_id=follower.broker_id, replica_epoch=follower.broker_epoch()
             ),
-            max_wait_ms=config.replica_fetch_wait_max_ms,
+            max_wait_ms=wait_ms,
             min_bytes=config.replica_fetch_min_bytes,
             max_bytes=config.replica_fetch_response_max_bytes,
             session_id=told.session_id,
@@ -237,13 +263,14 @@ class Fetcher:
     def _go_on(self, where: TopicPartition, copied: Copied, then: Next) -> None:
         match then:
             case Next.LATER | Next.FIND_RANGE:
-                rest_ms = self._follower.config().replica_fetch_backoff_ms
-                copied.ready_ms = self._follower.clock.monotonic_ms() + rest_ms
+                most_ms = self._follower.config().replica_fetch_backoff_ms
+                copied.rest_ms = min(most_ms, 2 * copied.rest_ms or FIRST_REST_MS)
+                copied.ready_ms = self._follower.clock.monotonic_ms() + copied.rest_ms
             case Next.AWAIT_LEADER:
                 if self._copied.get(where) is copied:
                     self.remove(where)
             case Next.FETCH:
-                pass
+                copied.rest_ms = 0
 
     async def _find_range(self, connection: Connection, where: TopicPartition) -> None:
         """Ask where the leader's log ends and begins, and move the follower's there."""

@@ -58,6 +58,11 @@ class FrameBuffer:
         return self._end - self._start
 
     @property
+    def has_frame(self) -> bool:
+        """Whether `next` has a frame to give."""
+        return self.pending_bytes >= self._needed()
+
+    @property
     def next_api_key(self) -> int | None:
         """What the next frame asks for; None until it is whole."""
         if self.pending_bytes < max(6, self._needed()):
@@ -66,6 +71,8 @@ class FrameBuffer:
 
     def next(self) -> memoryview | None:
         """The next whole frame without its size, or None until more is received."""
+        if self._start == self._end:  # as after most requests
+            return None
         needed = self._needed()
         if self._end - self._start < needed:
             return None

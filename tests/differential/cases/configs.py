@@ -49,6 +49,16 @@ COMPARED_BROKER_SETTINGS = (
     "offsets.retention.minutes", "group.max.session.timeout.ms", "transactional.id.expiration.ms",
 )  # fmt: skip
 
+THREADS = {
+    "background.threads": (4, 5, 20, 21),
+    "log.cleaner.threads": (0, 2, 3),
+    "num.io.threads": (3, 17),
+    "num.network.threads": (1, 7),
+    "num.recovery.threads.per.data.dir": (1, 5),
+    "num.replica.fetchers": (0, 3),
+}
+"""A running broker changes these by half or double at most."""
+
 DESCRIBE = [
     case("a topic", _describe(every=True), topics=ONE),
     case("a topic with synonyms", _describe(every=True, synonyms=True), topics=ONE),
@@ -180,6 +190,24 @@ INCREMENTAL = [
     case("a broker's wrong value, only validated",
          _change(("log.cleaner.threads", SET, "many"), kind=BROKER, name="0",
                  validate_only=True)),
+    *(
+        case(f"{name} of {whose} to {count}, only validated",
+             _change((name, SET, str(count)), kind=BROKER, name=broker, validate_only=True))
+        for name, counts in THREADS.items() for count in counts
+        for whose, broker in (("a broker", "0"), ("all brokers", ""))
+    ),
+    case("a broker's threads, in steps",
+         _change(("num.io.threads", SET, "16"), kind=BROKER, name="0"),
+         _reads("num.io.threads", "16", BROKER, "0"),
+         _change(("num.io.threads", SET, "33"), kind=BROKER, name="0"),
+         _change(("num.io.threads", SET, "32"), kind=BROKER, name="0"),
+         _reads("num.io.threads", "32", BROKER, "0"),
+         _change(("num.io.threads", DELETE, None), kind=BROKER, name="0"),
+         _change(("num.io.threads", SET, "16"), kind=BROKER, name="0"),
+         _reads("num.io.threads", "16", BROKER, "0"),
+         _change(("num.io.threads", DELETE, None), kind=BROKER, name="0"),
+         _reads("num.io.threads", "8", BROKER, "0"),
+         api=IncrementalAlterConfigsRequest),
     case("a broker's setting set and deleted",
          _change(("log.cleaner.backoff.ms", SET, "12345"), kind=BROKER, name="0"),
          _reads("log.cleaner.backoff.ms", "12345", BROKER, "0"),

@@ -23,3 +23,19 @@ def test_a_change_of_anything_else_costs_no_new_reading_of_the_settings() -> Non
     cluster.image = cluster.image.apply(ImageDelta(topic_configs={"t": {"retention.ms": "1"}}))
     assert cluster.config is before
     assert cluster.topic_config("t").retention_ms == 1
+
+
+def test_a_topics_settings_are_read_once_and_again_after_each_change() -> None:
+    cluster = Cluster(ME, {}, ClusterImage(topic_configs={"t": {"segment.bytes": "2000000"}}))
+    before = cluster.topic_config("t")
+    assert cluster.topic_config("t") is before
+    assert cluster.topic_config("other").segment_bytes > before.segment_bytes == 2_000_000
+    cluster.image = cluster.image.apply(
+        ImageDelta(topic_configs={"t": {"segment.bytes": "3000000"}})
+    )
+    assert cluster.topic_config("t").segment_bytes == 3_000_000
+    cluster.image = cluster.image.apply(
+        ImageDelta(default_broker_config={"log.retention.ms": "1000"})
+    )
+    after = cluster.topic_config("t")
+    assert (after.segment_bytes, after.retention_ms) == (3_000_000, 1000)

@@ -135,6 +135,38 @@ async def test_a_request_that_waits_holds_back_those_behind_it() -> None:
 
 
 @served
+async def test_a_request_that_gives_way_is_answered_when_the_next_one_comes() -> None:
+    def wait(_request: Any, ctx: Context) -> MetadataResponse | Parked[MetadataResponse]:
+        if ctx.header.correlation_id % 2:
+            return MetadataResponse()
+        return Parked(["key"], 60_000, lambda: None, MetadataResponse, gives_way=True)
+
+    async with connected({3: wait}) as client:
+        await client.ask(0)
+        while not len(client.owner.waiters):
+            await asyncio.sleep(0)
+        for number in range(1, 4):  # the first while it waits, the last with the one that waits
+            await client.ask(number)
+        assert [(await client.answer())[0] for _ in range(4)] == [0, 1, 2, 3]
+        assert len(client.owner.waiters) == 0
+
+
+@served
+async def test_half_a_request_makes_nobody_give_way_and_a_bad_one_ends_the_connection() -> None:
+    def wait(_request: Any, _ctx: Context) -> Parked[MetadataResponse]:
+        return Parked(["key"], 60_000, lambda: None, MetadataResponse, gives_way=True)
+
+    async with connected({3: wait}, max_frame_bytes=100) as client:
+        await client.ask(0)
+        await client.send(b"\0\0")
+        while not len(client.owner.waiters):
+            await asyncio.sleep(0)
+        assert client.session.is_busy
+        await client.send(b"\0\x65")
+        assert await client.answer() == (-1, b"")
+
+
+@served
 async def test_produce_requests_wait_for_their_replicas_side_by_side() -> None:
     replicated, handled = set[int](), list[int]()
 

@@ -236,6 +236,13 @@ def test_verify_reports_what_is_missing_or_contradicts(data: Path) -> None:
     assert "orders-0 at 99, but its log ends at 7" in told
 
 
+def test_verify_takes_no_offence_at_an_index_that_is_yet_to_be_made(data: Path) -> None:
+    file(data, "00000000000000000006.index").unlink()  # of the last segment
+    result = run("verify", data)
+    assert result.exit_code == 0
+    assert "is not there yet" in result.stdout
+
+
 def test_verify_reports_bad_records_when_asked_to_look_deep(data: Path) -> None:
     path = file(data, "00000000000000000006.log")
     batch = build_batch([Record(6, NOW + 11, b"k", b"last", [])], base_offset=6, leader_epoch=0)

@@ -11,10 +11,17 @@ from penstock.client.address import Address
 from penstock.client.connection import Connection, connect
 from penstock.client.refusal import BrokerRefused, ConnectionFailed, NoAnswer, VersionsApart
 from penstock.errors import ErrorCode
+from penstock.types import Buffer
 from penstock.wire.apis import APIS, api_of
 from penstock.wire.frame import response_frame
 from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
 from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from penstock.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
 from penstock.wire.negotiation import api_versions_refusal
@@ -93,6 +100,51 @@ def test_each_api_is_called_in_the_highest_common_version() -> None:
         ("ApiVersions", 4, "me"),
         ("Metadata", APIS[3].high, "me"),
     ]
+
+
+def fetched(header: RequestHeader) -> bytes:
+    if header.api.key == API_VERSIONS:
+        keys = [SPOKEN[0], ApiVersion(api_key=1, min_version=4, max_version=18)]
+        return answer(header, ApiVersionsResponse(api_keys=keys))
+    part = PartitionData(partition_index=0, records=b"%d" % header.correlation_id * 100)
+    topic = FetchableTopicResponse(partitions=[part])
+    return answer(header, FetchResponse(responses=[topic]))
+
+
+def test_lent_records_are_views_and_others_are_kept() -> None:
+    async def scenario(connection: Connection) -> Buffer:
+        async def records(*, lent: bool) -> Buffer:
+            response = await connection.call(
+                FetchRequest(), FetchResponse, timeout_ms=10_000, lent=lent
+            )
+            (part,) = response.responses[0].partitions
+            assert isinstance(part.records, memoryview if lent else bytes)
+            return part.records
+
+        kept, lent = await records(lent=False), await records(lent=True)
+        assert (kept, bytes(lent)) == (b"2" * 100, b"3" * 100)
+        again = await records(lent=True)
+        assert bytes(lent) == bytes(again) == b"4" * 100  # received into the same place
+        return kept
+
+    kept, _ = run(fetched, scenario)
+    assert kept == b"2" * 100
+
+
+def test_what_is_lent_is_kept_if_another_answer_is_on_its_way() -> None:
+    async def scenario(connection: Connection) -> Buffer:
+        connection.knock()  # nothing is awaited, so nobody is asked
+        fetching = connection.send(FetchRequest(), FetchResponse, lent=True)
+        connection.knock()
+        (part,) = (await fetching).responses[0].partitions
+        # Its answer is received behind this one's, or where that was.
+        await connection.call(FetchRequest(), FetchResponse, timeout_ms=10_000)
+        assert isinstance(part.records, bytes)
+        return part.records
+
+    kept, asked = run(fetched, scenario)
+    assert kept == b"2" * 100
+    assert [each.api.key for each in asked] == [API_VERSIONS, 1, API_VERSIONS, 1]
 
 
 def test_a_broker_older_than_the_first_question_is_asked_in_its_own_version() -> None:

@@ -145,6 +145,8 @@ def test_validation_alone_alters_nothing(tree: Tree) -> None:
         (TopicResource(""), ("retention.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
         (THIS, ("broker.id", SET, "9"), ErrorCode.INVALID_REQUEST),
         (THIS, ("log.cleaner.threads", SET, "x"), ErrorCode.INVALID_REQUEST),
+        (THIS, ("log.cleaner.threads", SET, "3"), ErrorCode.INVALID_REQUEST),
+        (ALL, ("num.io.threads", SET, "3"), ErrorCode.INVALID_REQUEST),
         (ALL, ("listeners", SET, "PLAINTEXT://:1"), ErrorCode.INVALID_REQUEST),
         (ALL, ("log.retention.hours", SET, "1"), ErrorCode.INVALID_REQUEST),
     ],

@@ -163,6 +163,40 @@ def test_indexes_are_preallocated_and_trimmed_at_the_roll() -> None:
     assert rig.files.size(active.path(".timeindex")) == (10 << 20) // 12 * 12
 
 
+def index_sizes(rig: LogRig) -> list[int]:
+    path = rig.log.path
+    found = [name for name in rig.files.names(path) if name.endswith("index")]
+    return [rig.files.size(path / name) for name in found]
+
+
+def test_a_new_logs_indexes_are_made_when_they_are_needed() -> None:
+    rig = LogRig(TopicConfig(index_interval_bytes=1))
+    rig.append(batch_of(b"x"))
+    rig.append(batch_of(b"y"))
+    assert index_sizes(rig) == []
+    rig.log.flush()
+    assert index_sizes(rig) == [10 << 20, (10 << 20) // 12 * 12]
+    rig.log.segments.active.release()
+    assert index_sizes(rig) == [8, 12]
+    assert rig.read_all() == [(0, b"x"), (1, b"y")]
+
+
+def test_a_clean_stop_leaves_the_indexes_of_an_empty_log() -> None:
+    rig = LogRig()
+    rig.store.close()
+    assert index_sizes(rig) == [0, 0]
+
+
+def test_a_new_log_whose_indexes_were_not_made_yet_survives_a_crash() -> None:
+    rig = LogRig()
+    for _ in range(3):
+        rig.append(batch_of(b"x"))
+    rig.crash(lambda _kind, count: count)
+    assert rig.read_all() == [(0, b"x"), (1, b"x"), (2, b"x")]
+    rig.append(batch_of(b"y"))
+    assert rig.read_all()[3:] == [(3, b"y")]
+
+
 def test_there_is_one_index_entry_for_each_interval_of_bytes() -> None:
     rig = LogRig(TopicConfig(index_interval_bytes=4096))
     size = len(batch_of(b"x" * 1_000))

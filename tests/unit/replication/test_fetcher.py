@@ -12,6 +12,7 @@ from penstock.client.produce import NewRecord
 from penstock.config.replication import ReplicationConfig
 from penstock.log.files import Files
 from penstock.record.batch import read_header
+from penstock.replication.fetcher import FIRST_REST_MS
 from penstock.replication.partition import Partition
 from penstock.testing.files import FakeFiles
 from penstock.testing.logs import batch_of
@@ -176,6 +177,46 @@ def test_a_leader_that_has_not_heard_of_its_epoch_is_asked_again(tmp_path: Path)
                 assert copy.log.end_offset == 0
                 leader.lead(0, 4)
                 await until(lambda: same(leader.partition(), copy))
+
+    run(test)
+
+
+SLOW = ReplicationConfig(replica_fetch_backoff_ms=25_000, replica_fetch_wait_max_ms=25_000)
+"""With it, a test that has to wait for either is late."""
+
+
+def test_a_partition_that_comes_while_a_fetch_waits_is_copied_at_once(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with leading(tmp_path, partitions=3) as leader:
+            follower = Following(leader, tmp_path, SLOW)
+            copies = []
+            async with follower.copying():
+                for index in range(3):
+                    leader.lead(index, 3)
+                    leader.append(b"a", index=index)
+                    copies.append(follower.begin(index))
+                    await until(lambda: same(leader.partition(len(copies) - 1), copies[-1]))
+                    await until(lambda: len(leader.services.waiters) == 1)  # nothing more to copy
+
+    run(test)
+
+
+def test_a_leader_that_hears_late_that_it_leads_is_asked_again_soon(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with leading(tmp_path, partitions=2) as leader:
+            leader.lead(0, 3)
+            leader.lead(1, 3)
+            leader.append(b"a", index=1)
+            follower = Following(leader, tmp_path, SLOW)
+            follower.begin(0)  # of which there is nothing to copy: the fetch waits
+            late = follower.begin(1, leader_epoch=4)
+            async with follower.copying():
+                (fetcher,) = follower.fetchers._by_leader.values()
+                copied = fetcher._copied[late.topic_partition]
+                await until(lambda: copied.rest_ms == 4 * FIRST_REST_MS)
+                leader.lead(1, 4)
+                await until(lambda: same(leader.partition(1), late))
+                await until(lambda: copied.rest_ms == 0)
 
     run(test)
 

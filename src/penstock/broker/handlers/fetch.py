@@ -62,7 +62,15 @@ def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchRe
         reading.read_all()
         return reading.response()
 
-    return Parked(reading.keys, request.max_wait_ms, attempt, expire, reading.notice)
+    return Parked(
+        reading.keys,
+        request.max_wait_ms,
+        attempt,
+        expire,
+        reading.notice,
+        # A follower that is given more to copy says so by asking anything.
+        gives_way=reading.is_for_follower,
+    )
 
 
 class Reading:
@@ -132,6 +140,10 @@ class Reading:
     @property
     def keys(self) -> Iterable[Hashable]:
         return self._at
+
+    @property
+    def is_for_follower(self) -> bool:
+        return self._replica >= 0
 
     def is_ready(self, max_wait_ms: int) -> bool:
         return max_wait_ms <= 0 or self.has_errors or self.size_bytes >= self._min_bytes

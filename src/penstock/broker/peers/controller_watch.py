@@ -1,7 +1,8 @@
 """Noticing that the controller's process is gone before its session with the store is.
 
 A closed connection and a refused one after it mean that nobody listens there any more. Whoever
-notices removes `/controller`, at the epoch that was read: a newer controller is never touched.
+notices removes `/controller`, and what the broker registered in that session, at the epoch that
+was read: a newer controller is never touched, nor a broker that has come back.
 """
 
 import asyncio
@@ -64,11 +65,20 @@ class ControllerWatch:
 
 
 async def depose(store: MetadataStore, controller: BrokerId) -> None:
-    """Free the office, if it is still this broker that holds it."""
-    nodes = await store.get_many((paths.CONTROLLER, paths.CONTROLLER_EPOCH))
-    holder, epoch = nodes.get(paths.CONTROLLER), nodes.get(paths.CONTROLLER_EPOCH)
+    """Free the office, if it is still this broker that holds it; its registration goes as well.
+
+    Else its successor would begin with leaders that are gone, and find that out one by one.
+    """
+    wanted = (paths.CONTROLLER, paths.CONTROLLER_EPOCH, paths.broker(controller))
+    holder, epoch, registered = map((await store.get_many(wanted)).get, wanted)
     if holder is None or epoch is None or decode(Controller, holder).broker != controller:
         return
+    gone = [holder]
+    if registered is not None and registered.ephemeral_owner == holder.ephemeral_owner:
+        gone.append(registered)  # of the same life: it has not come back meanwhile
     await store.multi(
-        (Check(paths.CONTROLLER_EPOCH, epoch.version), Delete(paths.CONTROLLER, holder.version))
+        (
+            Check(paths.CONTROLLER_EPOCH, epoch.version),
+            *(Delete(each.path, each.version) for each in gone),
+        )
     )

@@ -86,9 +86,8 @@ class TransactionCoordinator:
     def _run(
         self, name: str, operation: Callable[[TransactionShard, Now, Ticket[T]], Decision]
     ) -> Ticket[T]:
-        def named(shard: TransactionShard, now: Now, ticket: Ticket[T]) -> Decision:
-            if not name:
-                raise InvalidTransactionRequest("a transaction needs an id")
-            return operation(shard, now, ticket)
+        return self.runtime.run(self.partition_of(name), operation if name else _nameless)
 
-        return self.runtime.run(self.partition_of(name), named)
+
+def _nameless(*_: object) -> Decision:
+    raise InvalidTransactionRequest("a transaction needs an id")

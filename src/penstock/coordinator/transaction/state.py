@@ -32,7 +32,7 @@ class State(Enum):
     @property
     def is_decided(self) -> bool:
         """Markers have to be written."""
-        return self in {State.PREPARE_COMMIT, State.PREPARE_ABORT}
+        return self is State.PREPARE_COMMIT or self is State.PREPARE_ABORT
 
     @property
     def is_at_rest(self) -> bool:

@@ -132,7 +132,7 @@ class _PartitionCheck:
 
     def _check_segment(self, base: int, following: int | None) -> None:
         path = offset_path(self._directory, base, LOG)
-        check = self._index_check(base)
+        check = self._index_check(base, is_last=following is None)
         self._report.segments += 1
         self._report.size_bytes += self._files.size(path)
         self._check_aborted(base, following)
@@ -179,14 +179,17 @@ class _PartitionCheck:
                 f"which was written in epoch {header.leader_epoch}",
             )
 
-    def _index_check(self, base: int) -> IndexCheck:
+    def _index_check(self, base: int, *, is_last: bool) -> IndexCheck:
         entries: list[list[tuple[int, int]]] = [[], []]
         for number, (suffix, decode) in enumerate(
             [(INDEX, offset_entries), (TIME_INDEX, time_entries)]
         ):
             path = offset_path(self._directory, base, suffix)
             if path.name not in self._names:
-                self._report.damaged(path, "is missing")
+                if is_last:
+                    self._report.remark(path, "is not there yet: a flush, or a start, makes it")
+                else:
+                    self._report.damaged(path, "is missing")
                 continue
             with _reporting(self._report, path):
                 entries[number] = decode(self._files.read(path), base, str(path))

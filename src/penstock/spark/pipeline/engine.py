@@ -17,7 +17,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from penstock.spark.pipeline.interrupt import kept_interrupt
-from penstock.spark.pipeline.settings import worker_environment
+from penstock.spark.pipeline.settings import elsewhere_environment, worker_environment
 
 Listener = Callable[[dict[str, Any]], None]
 """Is called with the progress of a micro-batch, as Spark's JSON has it; in a thread of its own."""
@@ -39,9 +39,14 @@ class Engine:
 
 
 @contextmanager
-def local_engine(settings: Mapping[str, str], listener: Listener) -> Iterator[Engine]:
-    """A driver here; its executors are wherever `spark.master` says. One in a process's life."""
-    os.environ.update(worker_environment())
+def local_engine(
+    settings: Mapping[str, str], listener: Listener, *, elsewhere: bool = False
+) -> Iterator[Engine]:
+    """A driver here; its executors are wherever `spark.master` says. One in a process's life.
+
+    `elsewhere`: they bring a Python of their own.
+    """
+    os.environ.update(elsewhere_environment() if elsewhere else worker_environment())
     if settings.get("spark.driver.host") == "127.0.0.1":
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = secrets.token_hex(16)

@@ -1,12 +1,21 @@
 """How a run ends that was neither finished nor stopped."""
 
+import re
+from typing import Final
+
+_NO_PENSTOCK: Final = re.compile(r"No module named '(penstock|numpy|pyarrow|pandas)")
+_NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]*python[^"]*)"')
+
 
 class PipelineFailed(Exception):
     """Spark, the data or a sink ended the run; the text says what and where."""
 
 
 def first_lines(text: str) -> str:
-    """What went wrong, without the JVM's stack."""
+    """What went wrong, without the JVM's stack, and what to do if executors miss something."""
+    missing = _missing(text)
+    if missing is not None:
+        return missing
     kept = []
     for line in text.splitlines():
         if line.lstrip().startswith(("at ", "JVM stacktrace")):
@@ -14,3 +23,18 @@ def first_lines(text: str) -> str:
         if line.strip():
             kept.append(line.rstrip())
     return "\n".join(kept[:12])
+
+
+def _missing(text: str) -> str | None:
+    """Spark tells it in fifty lines of its own and Python's; there is one cause."""
+    module, python = _NO_PENSTOCK.search(text), _NO_PYTHON.search(text)
+    if module is not None:
+        what = f"executors cannot import {module[1]}"
+    elif python is not None:
+        what = f"executors have no {python[1]}"
+    else:
+        return None
+    return (
+        f"{what}: `penstock pipeline pack FILE.tar.gz` writes what they need besides Spark and "
+        "Python; run with --archive FILE.tar.gz (docs/spark.md)"
+    )

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -20,6 +21,7 @@ from penstock.spark.pipeline.failure import PipelineFailed, first_lines
 from penstock.spark.pipeline.flow import Place, start_flow, value_format
 from penstock.spark.pipeline.flow_spec import FlowSpec
 from penstock.spark.pipeline.order import stages
+from penstock.spark.pipeline.pack import archive_settings
 from penstock.spark.pipeline.progress import Progress, progress
 from penstock.spark.pipeline.project import Project
 from penstock.spark.pipeline.settings import DELTA, DELTA_JAR, catalog_settings, spark_settings
@@ -36,6 +38,7 @@ class Run:
     master: str = "local[*]"
     remote: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    archive: Path | None = None
     follow: bool = False
     interval_s: float = 5.0
     full_refresh: tuple[str, ...] = ()
@@ -118,7 +121,10 @@ def _engine(run: Run, told: Told) -> AbstractContextManager[Engine]:
     if run.project.writes_delta():
         own |= DELTA
     settings = spark_settings(spec.name, run.master, own | spec.configuration, run.conf)
-    return local_engine(settings, lambda event: told.progress(progress(event)))
+    if run.archive is not None:
+        settings |= archive_settings(run.archive, settings.get("spark.archives"))
+    elsewhere = run.archive is not None
+    return local_engine(settings, lambda each: told.progress(progress(each)), elsewhere=elsewhere)
 
 
 @contextmanager

@@ -79,3 +79,18 @@ def worker_environment() -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable),
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, path))),
     }
+
+
+def elsewhere_environment() -> dict[str, str]:
+    """The same where executors have a Python of their own, at a path of their own.
+
+    Spark runs one command everywhere, so it is a name: here it means this Python, there theirs.
+    It also hands our PYTHONPATH to executors, before theirs. So no folder of this machine goes in:
+    another machine may have one of that name, with other versions.
+    """
+    python, folder = f"python3.{sys.version_info.minor}", os.path.dirname(sys.executable)  # noqa: PTH120
+    return {
+        "PATH": os.pathsep.join(filter(None, [folder, os.environ.get("PATH", "")])),
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", python),
+        "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable),
+    }

@@ -97,12 +97,11 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
             return GroupState.EMPTY
         if self.epoch > self.target_epoch:
             return GroupState.ASSIGNING
-        if all(map(self.is_reconciled, self.members.values())):
-            return GroupState.STABLE
-        return GroupState.RECONCILING
-
-    def is_reconciled(self, member: ConsumerMember) -> bool:
-        return member.state is MemberState.STABLE and member.epoch == self.target_epoch
+        target_epoch = self.target_epoch
+        for each in self.members.values():  # asked at every heartbeat: no call for each member
+            if each.epoch != target_epoch or each.state is not MemberState.STABLE:
+                return GroupState.RECONCILING
+        return GroupState.STABLE
 
     def static_member(self, instance_id: str) -> ConsumerMember | None:
         return next((m for m in self.members.values() if m.instance_id == instance_id), None)

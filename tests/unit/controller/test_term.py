@@ -1,0 +1,99 @@
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from penstock.clock import SystemClock
+from penstock.controller.term import GROUP_BYTES, GROUP_OPERATIONS, NotController, Term, grouped
+from penstock.metadata import paths
+from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.refusal import NodeExists, StoreError
+from penstock.metadata.store import Answer, Create, Operation
+from penstock.metadata.tree import Tree
+from penstock.types import BrokerId
+
+
+class CountingStore(EmbeddedStore):
+    """Remembers how many transactions it was sent."""
+
+    transactions = 0
+
+    async def multi_many(
+        self, multis: Iterable[Sequence[Operation]]
+    ) -> list[list[Answer] | StoreError]:
+        wanted = list(multis)
+        self.transactions += len(wanted)
+        return await super().multi_many(wanted)
+
+
+@asynccontextmanager
+async def in_office() -> AsyncIterator[tuple[CountingStore, Term]]:
+    tree = Tree.in_memory(SystemClock())
+    store = CountingStore(tree, asyncio.get_running_loop().call_soon)
+    try:
+        term = await Term.begin(store, BrokerId(0), now_ms=0)
+        store.transactions = 0
+        yield store, term
+    finally:
+        await store.close()
+        tree.close()
+
+
+def with_term(work: Callable[[CountingStore, Term], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with in_office() as (store, term):
+            await work(store, term)
+
+    asyncio.run(run())
+
+
+def test_many_transactions_go_as_few_and_each_has_its_own_answer() -> None:
+    async def work(store: CountingStore, term: Term) -> None:
+        multis = [[Create(f"/{n}"), Create(f"/{n}/child")] for n in range(1000)]
+        answers = await term.write_each(multis)
+        assert answers == [[f"/{n}", f"/{n}/child"] for n in range(1000)]
+        assert store.transactions == 2000 // GROUP_OPERATIONS
+
+    with_term(work)
+
+
+def test_one_that_fails_takes_no_other_along() -> None:
+    async def work(store: CountingStore, term: Term) -> None:
+        await store.create("/5")
+        answers = await term.write_each([[Create(f"/{n}"), Create(f"/{n}/c")] for n in range(200)])
+        failed: dict[int, list[Answer] | StoreError] = {
+            n: answer for n, answer in enumerate(answers) if isinstance(answer, StoreError)
+        }
+        assert list(failed) == [5]
+        assert isinstance(failed[5], NodeExists)
+        assert failed[5].path == "/5"
+        assert not await store.exists("/5/c")
+        assert await store.exists("/199/c")
+
+    with_term(work)
+
+
+def test_whoever_was_succeeded_writes_nothing_in_a_group_either() -> None:
+    async def work(store: CountingStore, term: Term) -> None:
+        await store.delete(paths.CONTROLLER)
+        await Term.begin(store, BrokerId(1), now_ms=0)
+        with pytest.raises(NotController):
+            await term.write_each([[Create(f"/{n}")] for n in range(10)])
+        assert not await store.exists("/0")
+
+    with_term(work)
+
+
+def sizes(*multis: list[Operation]) -> list[int]:
+    return [len(group) for group in grouped(multis)]
+
+
+def test_groups_stay_small() -> None:
+    half = Create("/a", b"x" * (GROUP_BYTES // 2))
+    whole = Create("/a", b"x" * (GROUP_BYTES + 1))
+    small: Operation = Create("/a")
+    assert sizes([half], [half], [small], [half]) == [3, 1]
+    assert sizes([small], [whole], [small]) == [1, 1, 1]
+    assert sizes([small] * GROUP_OPERATIONS, [small], [small]) == [1, 2]
+    assert sizes() == []

@@ -1,0 +1,156 @@
+"""What an archive for executors holds, and how Spark is told of it."""
+
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import ConfigError
+from penstock.spark.pipeline.failure import first_lines
+from penstock.spark.pipeline.pack import UNPACKED, archive_settings, closure, pack, packed
+from penstock.spark.pipeline.settings import elsewhere_environment
+
+INSTALLED: dict[str, list[str]] = {
+    "penstock": [
+        "crc32c>=2.7",
+        'uvloop>=0.21; sys_platform != "win32"',
+        'pyspark[pipelines]<4.4; extra == "spark"',
+        'numpy>=2; extra == "spark"',
+        'pandas<3; extra == "spark"',
+        'pyarrow>=18; extra == "spark"',
+        'psycopg[binary, pool]>=3; extra == "database"',
+        'ruff; extra == "dev"',
+    ],
+    "crc32c": [],
+    "pyspark": ["py4j"],
+    "py4j": [],
+    "numpy": [],
+    "pandas": ["numpy", "Python_DateUtil>=2.8", 'pytest; extra == "test"'],
+    "python-dateutil": ["pandas"],  # in a ring, for once
+    "pyarrow": [],
+    "psycopg": ['psycopg-binary==3; python_version > "3" and extra == "binary"', 'x; extra == "c"'],
+    "psycopg-binary": [],
+    "x": [],
+    "ruff": [],
+    "pytest": [],
+    "geo": ["numpy"],
+}
+
+
+def requirements(name: str) -> Iterable[str] | None:
+    return INSTALLED.get(name)
+
+
+def test_what_tasks_need_is_packed_and_neither_spark_nor_tools() -> None:
+    needed = ["crc32c", "numpy", "pandas", "psycopg", "psycopg-binary", "pyarrow"]
+    assert packed([], requirements) == [*needed, "python-dateutil"]
+    assert "geo" in packed(["Geo"], requirements)
+
+
+def test_an_extra_counts_for_the_distribution_it_was_asked_of() -> None:
+    assert closure(["psycopg"], requirements) == {"psycopg"}
+    assert closure(["psycopg", "psycopg[c]"], requirements) == {"psycopg", "x"}
+
+
+def test_what_is_not_installed_is_named() -> None:
+    with pytest.raises(ConfigError, match="--include nothing: no distribution of this name"):
+        packed(["nothing"], requirements)
+    without = {name: found for name, found in INSTALLED.items() if name != "pyarrow"}
+    with pytest.raises(ConfigError, match=r"pyarrow is not installed: pip install 'penstock\["):
+        packed([], without.get)
+
+
+def test_a_python_without_packages_imports_penstock_from_the_unpacked_archive(
+    tmp_path: Path,
+) -> None:
+    archive = tmp_path / "environment.tar"
+    assert "pyarrow" in pack(archive)
+    assert [each.name for each in tmp_path.iterdir()] == [archive.name]
+    with tarfile.open(archive) as file:
+        file.extractall(tmp_path / UNPACKED, filter="data")
+    script = (
+        "import pyspark_penstock_files, penstock.spark.source.read as read\n"
+        "import penstock.spark.sink.task as task, sqlalchemy\n"
+        "print(*sorted({each.__file__ for each in (read, task, sqlalchemy)}), sep='\\n')\n"
+        "print(read.NATIVE)"
+    )
+    path = [str(tmp_path / UNPACKED), *spark_itself()]
+    ended = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {path}\n{script}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    *files, native = ended.stdout.splitlines()
+    assert all(each.startswith(str(tmp_path)) for each in files)
+    from penstock.spark.decode.decoder import NATIVE
+
+    assert native == str(NATIVE)
+
+
+def spark_itself() -> list[str]:
+    """As executors find pyspark: in the zip files of Spark."""
+    import pyspark
+
+    return [str(each) for each in (Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip")]
+
+
+def test_names_that_spark_does_not_unpack_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"e\.zip: name it \.tar or \.tar\.gz or \.tgz"):
+        pack(tmp_path / "e.zip")
+    with pytest.raises(ConfigError, match="cannot be written: No such file"):
+        pack(tmp_path / "nowhere" / "e.tar")
+
+
+def test_the_archive_goes_beside_those_of_the_user(tmp_path: Path) -> None:
+    archive = tmp_path / "my env.tar"
+    with pytest.raises(ConfigError, match="no such file; `penstock pipeline pack"):
+        archive_settings(archive)
+    archive.touch()
+    own = f"{tmp_path.as_uri()}/my%20env.tar#{UNPACKED}"
+    assert archive_settings(archive) == {
+        "spark.archives": own,
+        "spark.executorEnv.PYTHONPATH": UNPACKED,
+    }
+    assert archive_settings(archive, "data.zip#data")["spark.archives"] == f"data.zip#data,{own}"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "... ModuleNotFoundError: No module named 'penstock'\n",
+            "executors cannot import penstock",
+        ),
+        (
+            'java.io.IOException: Cannot run program "/v/bin/python": error=2',
+            "have no /v/bin/python",
+        ),
+    ],
+)
+def test_executors_that_miss_something_are_told_of_the_archive(said: str, told: str) -> None:
+    text = first_lines(f"[X] Job aborted.\nTraceback:\n{said}\tat org.apache")
+    assert told in text
+    assert "penstock pipeline pack" in text
+    assert "Traceback" not in text
+
+
+def test_other_failures_are_told_as_they_are() -> None:
+    assert first_lines("No module named 'mine'\n\n\tat x") == "No module named 'mine'"
+
+
+def test_one_command_means_this_python_here_and_theirs_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setenv("PATH", "/usr/bin")
+    made = elsewhere_environment()
+    assert made["PYSPARK_PYTHON"] == f"python3.{sys.version_info.minor}"
+    assert made["PATH"] == f"{Path(sys.executable).parent}:/usr/bin"
+    assert "PYTHONPATH" not in made, "executors would look there first"
+    monkeypatch.setenv("PYSPARK_PYTHON", "/opt/python")
+    assert elsewhere_environment()["PYSPARK_PYTHON"] == "/opt/python"
