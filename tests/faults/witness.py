@@ -133,6 +133,7 @@ class Witness:
             wait_until(done, WAIT_S, what)
         except TimeoutError as late:
             words = [each.last_words() for each in (self._writer, *self._all_readers())]
+            words.append(f"committed: {self._looking.looked[-1:]}")
             raise TimeoutError("\n".join([f"{late}", *words])) from late
 
 
@@ -219,11 +220,16 @@ class Looking:
             asked_ms = time.time_ns() // 1_000_000
             try:
                 found = consumer.committed(wanted, timeout=5)
+                refused = any(each.error for each in found)
             except KafkaException:
-                continue  # nobody coordinates the group at the moment
-            if not any(each.error for each in found):
-                offsets = {each.partition: each.offset for each in found if each.offset >= 0}
-                self.looked.append(Looked(asked_ms, offsets))
+                found, refused = [], True
+            if refused:
+                # By default it asks for another coordinator every ten minutes; a new one asks now.
+                consumer.close()
+                consumer = Consumer(own)
+                continue
+            offsets = {each.partition: each.offset for each in found if each.offset >= 0}
+            self.looked.append(Looked(asked_ms, offsets))
         consumer.close()
 
 
