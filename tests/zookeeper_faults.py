@@ -5,10 +5,14 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
+
+from peers.process import wait_until
 
 T = TypeVar("T")
 
+WAIT_S = 5
 TICK_S = 0.01
 LONGEST_TURN_S = 0.5
 """A call that waits for ZooKeeper would take seconds; a busy machine takes less than this."""
@@ -43,7 +47,17 @@ def run_unblocked(scenario: Callable[[], Awaitable[T]]) -> T:
 def stopped(pid: int) -> Iterator[None]:
     """The process neither runs nor dies: its connections stay, and nothing is answered."""
     os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: _stands_still(pid), WAIT_S, f"{pid} to stand still")
     try:
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def _stands_still(pid: int) -> bool:
+    """Every thread of it: those that run on another core go on for a moment after the signal."""
+    try:
+        stats = [each.read_text() for each in Path(f"/proc/{pid}/task").glob("*/stat")]
+    except FileNotFoundError:
+        return False  # a thread that ended just now
+    return all(each.rpartition(")")[2].split()[0] in "Tt" for each in stats)

@@ -13,7 +13,7 @@ from pyspark.sql import Row
 
 from clients.protocol import Record
 from flow_runs import forget_last_commit, records, run_flow
-from peers.mariadb import MariaDb
+from peers.mariadb import DATABASE, MariaDb
 from peers.penstock import PenstockBroker
 from penstock.errors import ConfigError
 from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
@@ -44,7 +44,7 @@ def lab(penstock: PenstockBroker, tmp_path_factory: pytest.TempPathFactory) -> I
 def ask(mariadb: MariaDb, *statements: str) -> list[tuple[Any, ...]]:
     """The rows of the last one."""
     connection = pymysql.connect(
-        host="127.0.0.1", port=mariadb.port, user="root", database="test", autocommit=True
+        host="127.0.0.1", port=mariadb.port, user="root", database=DATABASE, autocommit=True
     )
     with connection, connection.cursor() as cursor:
         for each in statements:

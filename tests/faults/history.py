@@ -32,7 +32,7 @@ class Transaction:
 
 
 class Assigned(NamedTuple):
-    """A member of a group was told its share: all of it, as by the eager strategies."""
+    """A member of a group got partitions: these are all that it holds now."""
 
     partitions: frozenset[int]
     at_ms: int

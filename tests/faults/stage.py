@@ -18,8 +18,10 @@ from faults.witness import readers
 from peers.process import wait_until
 from peers.zookeeper import ZooKeeper
 from peers.zookeeper_session import end_session
+from penstock.coordinator.keys import partition_for
 
 HEAL_S = 60
+OFFSETS = "__consumer_offsets"
 BROKERS = 3
 _numbers = count()
 
@@ -81,18 +83,16 @@ class Stage:
 
     @property
     def coordinator(self) -> int:
-        """Of the group that witnesses form."""
-        group, found = readers(self.topic), list[int]()
+        """Of the group that witnesses form: who leads its partition of the internal topic."""
+        found: list[int] = []
 
         def known() -> bool:
-            try:
-                described = self._admin.describe_consumer_groups([group], request_timeout=5)
-                found[:] = [described[group].result().coordinator.id]
-            except KafkaException:
-                return False
-            return True
+            leaders = [leader for leader, _ in self._partitions(OFFSETS)]
+            if leaders:
+                found[:] = [leaders[partition_for(readers(self.topic), len(leaders))]]
+            return bool(found) and found[0] >= 0
 
-        wait_until(known, HEAL_S, f"a coordinator of {group}")
+        wait_until(known, HEAL_S, "a coordinator")
         return found[0]
 
     @property
@@ -111,9 +111,10 @@ class Stage:
             leader >= 0 and len(isr) == BROKERS for leader, isr in partitions
         )
 
-    def _partitions(self) -> list[tuple[int, list[int]]]:
+    def _partitions(self, topic: str | None = None) -> list[tuple[int, list[int]]]:
+        topic = topic or self.topic
         try:
-            found = self._admin.list_topics(self.topic, timeout=5).topics[self.topic].partitions
+            found = self._admin.list_topics(topic, timeout=5).topics[topic].partitions
         except (KafkaException, KeyError):
             return []
         return [(each.leader, list(each.isrs)) for _, each in sorted(found.items())]

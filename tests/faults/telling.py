@@ -51,14 +51,17 @@ def _polled(event: Event) -> Polled:
 
 
 def member_events(told: Iterable[Event]) -> list[MemberEvent]:
-    """What a member of a group heard, in order."""
+    """What a member of a group heard, in order. It hears what it gets and what it loses."""
     found: list[MemberEvent] = []
+    held: frozenset[int] = frozenset()
     before_ms = 0
     for each in told:
         generation, at_ms = each.get("generation"), each["timestamp"]
         if each["name"] == "partitions_assigned":
-            partitions = frozenset(part["partition"] for part in each["partitions"])
-            found.append(Assigned(partitions, at_ms, generation))
+            held |= _partitions(each)
+            found.append(Assigned(held, at_ms, generation))
+        elif each["name"] == "partitions_revoked":
+            held -= _partitions(each)
         elif each["name"] == "record_data":
             found.append(_polled(each))
         elif each["name"] == "offsets_committed" and each["success"]:
@@ -70,3 +73,7 @@ def member_events(told: Iterable[Event]) -> list[MemberEvent]:
             ]
         before_ms = at_ms
     return found
+
+
+def _partitions(event: Event) -> frozenset[int]:
+    return frozenset(part["partition"] for part in event["partitions"])

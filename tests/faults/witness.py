@@ -13,12 +13,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from clients.programs import go_program
 from faults.history import Group, History, Looked, Polled
-from faults.load import PARTITIONS, QUIET, WAIT_S
+from faults.load import PARTITIONS, READING, WAIT_S
 from faults.telling import Event, events, member_events, polled, sent
 from peers.process import Process, last_lines, wait_until
 from peers.servers import properties
@@ -58,7 +57,7 @@ class Witness:
         self._kind, self._bootstrap, self._topic, self._members = kind, bootstrap, topic, members
         self._group = readers(topic)
         self._ending = ExitStack()
-        self._looking = Looking(bootstrap, self._group)
+        self._looking = Looking(bootstrap, self._group, topic)
 
     def __enter__(self) -> "Witness":
         with ExitStack() as undo:
@@ -104,7 +103,7 @@ class Witness:
             lambda: wanted <= set().union(*(each.got for each in self._in_group.values())),
             "the group to get all",
         )
-        ends = {p: max((o for q, o in wanted if q == p), default=-1) + 1 for p, _ in wanted}
+        ends = {partition: offset + 1 for partition, offset in sorted(wanted)}
         self._wait(lambda: self._looking.has_reached(ends), "the group to commit all")
         for each in self._all_readers():
             each.end()
@@ -189,6 +188,7 @@ class Looking:
 
     bootstrap: str
     group: str
+    topic: str
     looked: list[Looked] = field(default_factory=list)
 
     def __enter__(self) -> "Looking":
@@ -203,6 +203,7 @@ class Looking:
     def end(self) -> None:
         self._done.set()
         self._thread.join(WAIT_S)
+        assert not self._thread.is_alive(), "it hangs"
 
     def has_reached(self, ends: Mapping[int, int]) -> bool:
         """Whether everything below these offsets is committed."""
@@ -210,19 +211,20 @@ class Looking:
         return all(last.get(partition, -1) >= end for partition, end in ends.items())
 
     def _look(self) -> None:
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
+        # Not by the admin client: that of 2.16 crashes when whom it asks goes from the metadata.
+        own = {"bootstrap.servers": self.bootstrap, **READING, "group.id": self.group}
+        consumer = Consumer(own)
+        wanted = [TopicPartition(self.topic, each) for each in range(PARTITIONS)]
         while not self._done.wait(LOOK_S):
             asked_ms = time.time_ns() // 1_000_000
             try:
-                asked = admin.list_consumer_group_offsets(
-                    [ConsumerGroupTopicPartitions(self.group)], request_timeout=5
-                )
-                found = asked[self.group].result()
+                found = consumer.committed(wanted, timeout=5)
             except KafkaException:
                 continue  # nobody coordinates the group at the moment
-            if not any(each.error for each in found.topic_partitions):
-                offsets = {each.partition: each.offset for each in found.topic_partitions}
+            if not any(each.error for each in found):
+                offsets = {each.partition: each.offset for each in found if each.offset >= 0}
                 self.looked.append(Looked(asked_ms, offsets))
+        consumer.close()
 
 
 PATIENT = {
@@ -242,7 +244,7 @@ WRITING = {
     "delivery.timeout.ms": WAIT_S * 1000,
     "max.block.ms": WAIT_S * 1000,
 }
-READING = {**PATIENT, "isolation.level": "read_committed", "heartbeat.interval.ms": 300}
+GROUP_READING = {**PATIENT, "isolation.level": "read_committed"}
 
 
 def _file(folder: Path, name: str, settings: Mapping[str, object]) -> str:
@@ -260,16 +262,30 @@ def _verifiable_producer(bootstrap: str, topic: str, folder: Path) -> Command:
     )
 
 
-def _verifiable_consumer(bootstrap: str, topic: str, group: str, folder: Path) -> Command:
+def _classic_consumer(bootstrap: str, topic: str, group: str, folder: Path) -> Command:
+    settings = {**GROUP_READING, "heartbeat.interval.ms": 300}
+    own = ("--session-timeout", "6000")
+    return _verifiable_consumer(bootstrap, topic, group, _file(folder, "classic", settings), *own)
+
+
+def _next_consumer(bootstrap: str, topic: str, group: str, folder: Path) -> Command:
+    """By the consumer protocol (KIP-848), where the broker decides on sessions and heartbeats."""
+    own = ("--group-protocol", "CONSUMER")
+    return _verifiable_consumer(bootstrap, topic, group, _file(folder, "next", GROUP_READING), *own)
+
+
+def _verifiable_consumer(
+    bootstrap: str, topic: str, group: str, settings: str, *options: str
+) -> Command:
     return tool_command(
         "kafka-verifiable-consumer",
         *("--bootstrap-server", bootstrap, "--topic", topic, "--group-id", group),
-        *("--session-timeout", "6000", "--verbose"),
-        *("--command-config", _file(folder, "reading.properties", READING)),
+        *("--verbose", "--command-config", settings, *options),
     )
 
 
-KAFKA = Kind("Kafka's verifiable clients", _verifiable_producer, _verifiable_consumer)
+KAFKA = Kind("Kafka's verifiable clients", _verifiable_producer, _classic_consumer)
+KAFKA_NEXT = Kind("Kafka's by the consumer protocol", _verifiable_producer, _next_consumer)
 FRANZ = Kind(
     "franz-go",
     lambda bootstrap, topic, _: [

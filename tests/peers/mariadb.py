@@ -9,6 +9,7 @@ from peers.jars import NotInstalledError
 from peers.process import Process, free_ports
 from peers.servers import Servers
 
+DATABASE = "penstock"
 SERVER = "/usr/sbin"
 """Where Debian has it, beside most users' path."""
 
@@ -22,7 +23,7 @@ class MariaDb(Servers):
 
     @property
     def url(self) -> str:
-        return f"mariadb://root@127.0.0.1:{self.port}/test"
+        return f"mariadb://root@127.0.0.1:{self.port}/{DATABASE}"
 
     def _answers(self, number: int) -> bool:
         return "ready for connections" in self.output(number).read_text(errors="replace")
@@ -40,7 +41,10 @@ class MariaDb(Servers):
             made = [_program("mariadb-install-db"), "--no-defaults", f"--datadir={data}", *user]
             made += ["--auth-root-authentication-method=normal", "--skip-name-resolve"]
             subprocess.run(made, check=True, capture_output=True, cwd=folder)
-            (data / "test").mkdir(exist_ok=True)
+            # An empty folder is a database without tables, and without a charset of its own.
+            (data / DATABASE).mkdir()
+            if user:
+                shutil.chown(data / DATABASE, "nobody")
         command = [_program("mariadbd"), "--no-defaults", f"--datadir={data}", *user]
         command += ["--bind-address=127.0.0.1", f"--port={self.port}", "--skip-name-resolve"]
         command += [f"--socket={folder / 'socket'}", f"--pid-file={folder / 'pid'}"]

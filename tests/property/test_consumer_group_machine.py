@@ -5,10 +5,18 @@ coordinator is lost now and then.
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec.structs import replace
 
 from consumer_members import Cluster, Consumer, durable, settle
 from group_transcript import GROUP
 from penstock.coordinator.group.consumer.group import ConsumerGroup
+from penstock.coordinator.group.consumer.heartbeat import (
+    Heartbeat,
+    HeartbeatReply,
+    heartbeat,
+    interval_ms,
+    lives,
+)
 from penstock.coordinator.group.consumer.member import NOTHING
 from penstock.coordinator.group.consumer.refusal import FencedMemberEpoch, UnreleasedInstanceId
 from penstock.coordinator.group.refusal import (
@@ -129,6 +137,22 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             member = self._group().members.get(each.id)
             if each.epoch and member is not None:
                 assert each.has <= member.holds
+
+    @invariant()
+    def the_short_way_of_a_heartbeat_comes_to_what_the_long_one_does(self) -> None:
+        group, shard, now = self._group(), self.cluster.shard, self.cluster.groups.runtime.now()
+        for member in group.members.values():
+            for instance_id in {None, member.instance_id}:
+                asked = Heartbeat(member_id=member.id, epoch=member.epoch, instance_id=instance_id)
+                world = shard.world(GROUP, now)
+                after = lives(group, asked, world)
+                if after is not None:
+                    turn = shard.consumer_turn(group, now)
+                    reply = heartbeat(turn, asked)
+                    assert turn.group == replace(group, members={**group.members, after.id: after})
+                    assert (turn.records, turn.finished) == ([], [])
+                    told = HeartbeatReply(after.id, after.epoch, interval_ms(group, world))
+                    assert reply == told
 
     def teardown(self) -> None:
         members = [each for each in self.consumers if each.id in self._group().members]

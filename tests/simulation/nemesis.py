@@ -340,9 +340,13 @@ class Nemesis:
         where = chance.choice(world.partitions)
         target = chance.sample(range(world.plan.brokers), world.plan.replicas)
         self._note(f"move {where} to {target}")
+        await self.reassign(where, None if chance.random() < 0.2 else target, at)
+
+    async def reassign(
+        self, where: TopicPartition, target: list[int] | None, at: str | None = None
+    ) -> None:
+        """To these brokers; None calls a move off."""
         part = ReassignablePartition(partition_index=where.partition, replicas=target)
-        if chance.random() < 0.2:
-            part = ReassignablePartition(partition_index=where.partition, replicas=None)
         await self._ask(
             AlterPartitionReassignmentsRequest(
                 topics=[ReassignableTopic(name=TOPIC, partitions=[part])]
@@ -364,13 +368,16 @@ class Nemesis:
         """A topic comes, and goes again, perhaps at once, perhaps under the same name."""
         name = f"churned-{self._churned % 3}"
         self._churned += 1
-        topic = CreatableTopic(name=name, num_partitions=2, replication_factor=2)
-        await self._ask(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse)
+        await self.create(name)
         await self._rest(0, 2)
         await self._ask(
             DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], topic_names=[name]),
             DeleteTopicsResponse,
         )
+
+    async def create(self, name: str) -> None:
+        topic = CreatableTopic(name=name, num_partitions=2, replication_factor=2)
+        await self._ask(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse)
 
 
 async def everything(world: World) -> None:

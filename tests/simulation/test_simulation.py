@@ -67,7 +67,8 @@ def test_a_broken_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatc
 
 
 def told(story: Callable[[World], Awaitable[None]], **plan: int) -> None:
-    World(Plan(1, 0, **plan)).run(story)  # type: ignore[arg-type]
+    history = World(Plan(1, 0, **plan)).run(story)  # type: ignore[arg-type]
+    assert tracebacks(history) == []
 
 
 async def until(condition: Callable[[], bool], seconds: float) -> None:
@@ -99,6 +100,33 @@ def test_a_directory_that_fails_on_the_controllers_broker_is_noticed_as_any_othe
 
         await until(is_out, 10)
         assert world.loop.time() - began < 1, "only its lag was noticed"
+
+    told(story)
+
+
+@pytest.mark.parametrize("of_controller", [False, True])
+def test_a_replica_in_a_failed_directory_is_given_up(of_controller: bool) -> None:
+    """Its broker cannot delete the log, and says so; what else it is told is carried out."""
+
+    async def story(world: World) -> None:
+        where = world.partitions[0]
+        replicas, _ = world.assignment(where)
+        while controller_of(world) not in replicas:
+            await Nemesis(world).depose()
+            await asyncio.sleep(2)
+        number = next(each for each in replicas if (each == controller_of(world)) is of_controller)
+        (spare,) = set(range(world.plan.brokers)) - set(replicas)
+        partition, running = world.partition(number, where), world.brokers[number].running
+        assert partition is not None
+        assert running is not None
+        world.brokers[number].disk.failed.add(str(partition.log.log_dir.path))
+        partition.log.log_dir.fail(StorageError("Input/output error"))
+        nemesis = Nemesis(world)
+        target = [spare if each == number else each for each in replicas]
+        await world.spawn(world.tasks, "admin", nemesis.reassign(where, target))
+        await until(lambda: world.assignment(where) == (target, False), 20)
+        await world.spawn(world.tasks, "admin", nemesis.create("later"))
+        await until(lambda: "later" in running.services.cluster.image.topics, 20)
 
     told(story)
 

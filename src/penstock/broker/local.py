@@ -8,7 +8,7 @@ from penstock.broker.cluster import Cluster
 from penstock.broker.coordinators import Coordinators
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
-from penstock.controller.change import PartitionChange, StateChange
+from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.compactor import Compactor
 from penstock.metadata.records import NO_LEADER
@@ -59,7 +59,8 @@ class LocalBroker:
                 await asyncio.sleep(0)
         for stopped in change.stopped:
             if self._broker_id in stopped.replicas:
-                self._stop(stopped.where, delete=stopped.delete)
+                is_stopped = self._stop(stopped)
+                failed += [] if is_stopped else [stopped.where]
         gone = [s.where for s in change.stopped if s.where.topic not in change.image.topics]
         if gone:
             self._coordinators.deleted(gone)
@@ -117,17 +118,25 @@ class LocalBroker:
         elif is_new:
             self._fetchers.follow(partition)
 
-    def _stop(self, where: TopicPartition, *, delete: bool) -> None:
+    def _stop(self, stopped: StoppedReplicas) -> bool:
+        """Lead or follow no more; False if the log should go, and its directory has failed."""
+        where = stopped.where
         self._coordinators.not_led(where)
         self._fetchers.stop(where)
-        if not delete:
+        if not stopped.delete:
             self._resign(where)
         # At start a log is there before its partition, and its deletion may be overdue.
         log = self._partitions.store.get(where)
-        if log is not None and delete:
-            self._compactor.truncated(log, 0)
-            self._partitions.drop(*where, self._clock.now_ms())
-        self._waiters.changed(where)
+        try:
+            if log is not None and stopped.delete:
+                self._compactor.truncated(log, 0)
+                self._partitions.drop(*where, self._clock.now_ms())
+        except StorageError as error:
+            logger.warning("%s is not deleted: %s", where, error)
+            return False
+        finally:
+            self._waiters.changed(where)
+        return True
 
     def _resign(self, where: TopicPartition) -> None:
         """Keep the log, and neither lead nor follow: this broker is about to stop or to lose it."""

@@ -41,8 +41,8 @@ class Led(Generic[S]):
         self.ended: list[tuple[int, bool]] = []
         """Transactions that ended behind what is being loaded."""
         self.tickets: WeakSet[Ticket[Any]] = WeakSet()
-        """Those that could not be answered at once and that somebody holds: what was told, and
-        clients that went away, drop out by themselves."""
+        """Those that wait, or rest on what was appended, and that somebody holds: what was told,
+        and clients that went away, drop out by themselves."""
         self.timer: Handle | None = None
         self.timer_ms: int | None = None
 
@@ -140,7 +140,7 @@ class Runtime(Generic[S, Rec]):
             ticket = Ticket(partition)
             ticket.reply = error
             return ticket
-        if self.reply(ticket) is None:
+        if ticket.reply is None or ticket.offset > 0:
             led.tickets.add(ticket)
         return ticket
 

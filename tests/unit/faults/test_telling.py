@@ -50,6 +50,24 @@ def test_a_member_of_kafkas_tells_shares_records_and_commits() -> None:
     ]
 
 
+def test_a_share_is_what_was_given_less_what_was_taken() -> None:
+    told: list[dict[str, object]] = [
+        {"name": name, "timestamp": at_ms, "partitions": [{"partition": each} for each in parts]}
+        for name, at_ms, parts in [
+            ("partitions_assigned", 1, (0, 1)),
+            ("partitions_revoked", 2, (1,)),
+            ("partitions_assigned", 3, (2,)),
+            ("partitions_revoked", 4, (0, 2)),
+            ("partitions_assigned", 5, (1,)),
+        ]
+    ]
+    assert member_events(told) == [
+        Assigned(frozenset({0, 1}), 1),
+        Assigned(frozenset({0, 2}), 3),
+        Assigned(frozenset({1}), 5),
+    ]
+
+
 def test_a_member_of_ours_tells_generations_too() -> None:
     told = list(events(WITNESS))
     assert polled(told) == [Polled(1, 0, "x", 5)]

@@ -48,7 +48,7 @@ def consumer_group_describe(
             ]
         )
 
-    return answered(tickets, respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+    return answered(tickets, respond, ctx)
 
 
 def unknown(name: str, error: KafkaError) -> DescribedGroup:

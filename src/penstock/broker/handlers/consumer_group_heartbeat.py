@@ -34,12 +34,7 @@ def consumer_group_heartbeat(
     if not request.group_id:
         return respond(InvalidHeartbeat("a group needs a name"))
     ticket = ctx.services.groups.consumer_heartbeat(request.group_id, asked(request, ctx))
-    return answered(
-        [ticket],
-        lambda replies: respond(*replies),
-        ctx,
-        ctx.services.config.group.offsets_commit_timeout_ms,
-    )
+    return answered([ticket], lambda replies: respond(*replies), ctx)
 
 
 def asked(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> Heartbeat:

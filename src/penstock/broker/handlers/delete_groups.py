@@ -26,7 +26,7 @@ def delete_groups(
             results=[result(name, reply) for name, reply in zip(names, replies, strict=True)]
         )
 
-    return answered(tickets, respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+    return answered(tickets, respond, ctx)
 
 
 def result(name: str, reply: Done | KafkaError) -> DeletableGroupResult:

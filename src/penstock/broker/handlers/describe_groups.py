@@ -35,7 +35,7 @@ def describe_groups(
             ]
         )
 
-    return answered(tickets, respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+    return answered(tickets, respond, ctx)
 
 
 def refused(name: str, error: KafkaError, ctx: Context) -> DescribedGroup:

@@ -13,8 +13,7 @@ def heartbeat(
 ) -> HeartbeatResponse | Parked[HeartbeatResponse]:
     who = Leaving(request.member_id, request.group_instance_id)
     ticket = ctx.services.groups.heartbeat(request.group_id, who, request.generation_id)
-    wait_ms = ctx.services.config.group.offsets_commit_timeout_ms
-    return answered([ticket], lambda replies: respond(*replies), ctx, wait_ms)
+    return answered([ticket], lambda replies: respond(*replies), ctx)
 
 
 def respond(reply: object) -> HeartbeatResponse:

@@ -48,5 +48,4 @@ def leave_group(
             ]
         )
 
-    wait_ms = ctx.services.config.group.offsets_commit_timeout_ms
-    return answered([ticket], respond, ctx, wait_ms)
+    return answered([ticket], respond, ctx)

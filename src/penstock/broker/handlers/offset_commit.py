@@ -54,7 +54,7 @@ def offset_commit(
         (reply,) = replies
         return respond(named, (reply,) * len(offsets) if isinstance(reply, KafkaError) else reply)
 
-    return answered([ticket], finish, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+    return answered([ticket], finish, ctx)
 
 
 def committed(

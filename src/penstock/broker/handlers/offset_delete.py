@@ -53,4 +53,4 @@ def offset_delete(
             ]
         )
 
-    return answered([ticket], respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+    return answered([ticket], respond, ctx)

@@ -47,7 +47,7 @@ def offset_fetch(
         ]
         return OffsetFetchResponse(groups=found) if ctx.version >= 8 else single(found[0], ctx)
 
-    return answered(tickets, respond, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+    return answered(tickets, respond, ctx)
 
 
 def as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:

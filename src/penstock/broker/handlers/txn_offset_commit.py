@@ -122,7 +122,7 @@ def commit(
         (reply,) = replies
         return respond(named, (reply,) * len(offsets) if isinstance(reply, KafkaError) else reply)
 
-    return answered([ticket], finish, ctx, ctx.services.config.group.offsets_commit_timeout_ms)
+    return answered([ticket], finish, ctx)
 
 
 def as_committers_know_it(error: KafkaError, version: int) -> KafkaError:

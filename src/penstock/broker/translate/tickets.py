@@ -22,12 +22,13 @@ def answered(
     tickets: Sequence[Ticket[T]],
     respond: Callable[[list[T | KafkaError]], R],
     ctx: Context,
-    wait_ms: int,
+    wait_ms: int | None = None,
     of: Runtime[Any, Any] | None = None,
 ) -> R | Parked[R]:
     """Respond once every ticket has its reply and it is committed, or when time is up.
 
-    The tickets are of the coordinator of groups, unless of another.
+    The tickets are of the coordinator of groups, unless of another; time is up after
+    `offsets.commit.timeout.ms`, unless after `wait_ms`.
     """
     runtime: Runtime[Any, Any] = ctx.services.groups.runtime if of is None else of
     response = _attempted(tickets, respond, runtime)
@@ -45,6 +46,8 @@ def answered(
             replies.append(late if reply is None else reply)
         return respond(replies)
 
+    if wait_ms is None:
+        wait_ms = ctx.services.config.group.offsets_commit_timeout_ms
     partitions = {TopicPartition(runtime.name, each.partition) for each in tickets}
     return Parked([*tickets, *partitions], wait_ms, attempt, finished)
 

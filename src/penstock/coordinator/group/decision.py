@@ -6,13 +6,14 @@ import msgspec
 
 from penstock.coordinator.group.classic_group import ClassicGroup
 from penstock.coordinator.group.consumer.group import ConsumerGroup
+from penstock.coordinator.group.consumer.member import ConsumerMember
 from penstock.coordinator.group.consumer.turn import ConsumerTurn
 from penstock.coordinator.group.member import Member
 from penstock.coordinator.group.rebalance_log import Rebalance
 from penstock.coordinator.group.records import GroupRecord, StoredRecord, metadata_of
 from penstock.coordinator.group.state import State
 from penstock.coordinator.group.turn import Turn
-from penstock.coordinator.outcome import Answer, Outcome
+from penstock.coordinator.outcome import Answer, Now, Outcome
 from penstock.errors import KafkaError
 
 Refused: TypeAlias = KafkaError | None
@@ -45,6 +46,11 @@ def heard(group: ClassicGroup, member: Member, now_ms: int) -> Kept:
     return Kept(now_ms, group.heard(member, now_ms), only_heard=True)
 
 
+def heard_consumer(group: ConsumerGroup, member: ConsumerMember, now: Now) -> Kept:
+    members = {**group.members, member.id: member}
+    return Kept(now.steady_ms, msgspec.structs.replace(group, members=members), only_heard=True)
+
+
 def decided_consumer(
     turn: ConsumerTurn, before: tuple[StoredRecord, ...] = (), answers: tuple[Answer, ...] = ()
 ) -> Decision:
@@ -55,7 +61,7 @@ def decided_consumer(
     if turn.downgraded is not None:
         return _downgraded(turn, turn.downgraded, answers)
     finished = (*turn.history, *turn.finished) if before else tuple(turn.finished)
-    kept = Kept(turn.now_ms, turn.group, finished, only_heard=turn.only_heard)
+    kept = Kept(turn.now_ms, turn.group, finished)
     return Outcome((*before, *turn.records), answers, kept)
 
 

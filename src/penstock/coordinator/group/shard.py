@@ -78,10 +78,11 @@ class GroupShard:
     def turn(self, group: ClassicGroup, now: Now) -> Turn:
         return Turn(group, self.config, now)
 
+    def world(self, group: str, now: Now) -> World:
+        return World(self.config, self._settings(group), self._assignors, self._topics(), now)
+
     def consumer_turn(self, group: ConsumerGroup, now: Now) -> ConsumerTurn:
-        settings = self._settings(group.id)
-        world = World(self.config, settings, self._assignors, self._topics(), now)
-        return ConsumerTurn(group, world, self.rebalances.of(group.id))
+        return ConsumerTurn(group, self.world(group.id, now), self.rebalances.of(group.id))
 
     # --- what follows from decisions
 

@@ -67,8 +67,10 @@ class Pipeline:
             self._sent[ticket] = None
             answered = partial(self._post, self._answered, ticket)
             if not self._session.submit(self.connection, ticket.request, answered):
+                # In the loop's next turn, when it has heard of that as well: whoever tries again
+                # at once would be refused for ever, and the loop stand still.
                 del self._sent[ticket]
-                ticket.told(NotSent())
+                self._post(ticket.told, NotSent())
 
     def _answered(self, ticket: Ticket, answer: object) -> None:
         if ticket not in self._sent:

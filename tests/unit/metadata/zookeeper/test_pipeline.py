@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from kazoo.exceptions import ConnectionLoss
@@ -90,6 +91,20 @@ def test_what_nobody_takes_is_told_as_not_sent(wired: Wired) -> None:
     wired.send("a", "b", "c")
     assert [type(each) for each in wired.told] == [NotSent] * 3
     assert wired.under_way == []
+
+
+def test_nobody_is_refused_in_the_turn_in_which_it_asks(wired: Wired) -> None:
+    """The loop hears in turns that the connection has gone; who asks in one turn never lets it."""
+    posted: list[Callable[[], None]] = []
+    wired.pipeline = Pipeline(
+        wired.session,  # type: ignore[arg-type]
+        lambda function, *args: posted.append(partial(function, *args)),
+        2,
+    )
+    wired.send("a")
+    assert wired.told == []
+    posted.pop()()
+    assert [type(each) for each in wired.told] == [NotSent]
 
 
 def test_what_was_abandoned_is_not_sent(wired: Wired) -> None:

@@ -99,6 +99,28 @@ def check(asked: Heartbeat, world: World) -> None:
         raise UnsupportedAssignor(f"{asked.assignor} is none of {offered}")
 
 
+def lives(group: ConsumerGroup, asked: Heartbeat, world: World) -> ConsumerMember | None:
+    """The member as it is heard of, if it says no more and nothing is to be done for its group.
+
+    Most heartbeats are such, and `heartbeat` would come to the same.
+    """
+    member = group.members.get(asked.member_id)
+    if (
+        member is None
+        or not asked.is_bare
+        or not _is_from(member, asked)
+        or not JOINS < asked.epoch == member.epoch == group.target_epoch == group.epoch
+        or member.state is not MemberState.STABLE
+        or group.rebalance_reason
+        or not world.is_known_to(group)
+    ):
+        return None
+    deadline_ms = world.now.steady_ms + world.settings.consumer_session_timeout_ms
+    if deadline_ms < member.deadline_ms:
+        return None  # the timeout was set shorter
+    return msgspec.structs.replace(member, deadline_ms=deadline_ms)
+
+
 def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
     """Join or go on; the reply has the member's share if it is news."""
     known = _known(turn, asked)
@@ -106,20 +128,18 @@ def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
         raise GroupMaxSizeReached(f"{turn.world.config.group_consumer_max_size} members")
     had = known.assigned if known is not None else NOTHING
     epoch = turn.group.epoch
-    updated = _updated(known or ConsumerMember(id=asked.member_id), asked)
-    if updated is not known:
-        turn.subscribed(known, updated)
+    turn.subscribed(known, _updated(known or ConsumerMember(id=asked.member_id), asked))
     bring_up_to_date(turn, is_news=turn.group.epoch > epoch)
     turn.reconcile(asked.member_id, asked.owned)
-    only_lives = turn.group is turn.before
     turn.heard(asked.member_id)
     turn.finish()
     member = turn.group.members[asked.member_id]
-    # A session timeout that was set shorter brings the deadline nearer.
-    turn.only_heard = only_lives and known is not None and member.deadline_ms >= known.deadline_ms
     tells = asked.epoch == JOINS or asked.is_full or member.assigned != had
     return HeartbeatReply(
-        member.id, member.epoch, _interval_ms(turn), member.assigned if tells else None
+        member.id,
+        member.epoch,
+        interval_ms(turn.group, turn.world),
+        member.assigned if tells else None,
     )
 
 
@@ -135,16 +155,14 @@ def bring_up_to_date(turn: ConsumerTurn, *, is_news: bool) -> None:
         turn.put_off()
 
 
-def _interval_ms(turn: ConsumerTurn) -> int:
-    usual_ms = turn.world.settings.consumer_heartbeat_interval_ms
-    if turn.group.state is GroupState.STABLE:
+def interval_ms(group: ConsumerGroup, world: World) -> int:
+    usual_ms = world.settings.consumer_heartbeat_interval_ms
+    if group.state is GroupState.STABLE:
         return usual_ms
     return min(usual_ms, RECONCILING_INTERVAL_MS)
 
 
 def _updated(member: ConsumerMember, asked: Heartbeat) -> ConsumerMember:
-    if asked.is_bare and _is_from(member, asked):
-        return member
     timeout_ms = asked.rebalance_timeout_ms
     return msgspec.structs.replace(
         member,

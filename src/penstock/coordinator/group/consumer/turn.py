@@ -46,6 +46,14 @@ class World(msgspec.Struct, frozen=True):
     topics: Topics
     now: Now
 
+    def is_known_to(self, group: ConsumerGroup) -> bool:
+        """The group has looked at these topics, and not too long ago.
+
+        Expressions are matched anew after a while even so: who may read what can change.
+        """
+        interval_ms = self.config.group_consumer_regex_refresh_interval_ms
+        return group.seen is self.topics and self.now.steady_ms < group.seen_ms + interval_ms
+
 
 class ConsumerTurn:
     """The group as it becomes, and the records that make it so: nothing durable changes
@@ -61,8 +69,6 @@ class ConsumerTurn:
         self.now_ms = world.now.steady_ms
         self.records: list[ConsumerRecord] = []
         self.finished: list[Rebalance] = []
-        self.only_heard = False
-        """A member was heard of and nothing else has changed: no deadline has come nearer."""
         self.downgraded: Turn | None = None
         """The classic group that takes the place of this one."""
 
@@ -125,15 +131,9 @@ class ConsumerTurn:
         )
 
     def look_at_topics(self) -> None:
-        """Notice topics that came, went or grew since the group last looked.
-
-        Expressions are matched anew after a while even so: who may read what can change.
-        """
-        topics, interval_ms = (
-            self.world.topics,
-            self.world.config.group_consumer_regex_refresh_interval_ms,
-        )
-        if self.group.seen is topics and self.now_ms < self.group.seen_ms + interval_ms:
+        """Notice topics that came, went or grew since the group last looked."""
+        topics = self.world.topics
+        if self.world.is_known_to(self.group):
             return
         self.group = msgspec.structs.replace(self.group, seen=topics, seen_ms=self.now_ms)
         for regex in self.group.regexes:

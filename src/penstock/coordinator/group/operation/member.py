@@ -14,6 +14,7 @@ from penstock.coordinator.group.decision import (
     decided,
     decided_consumer,
     heard,
+    heard_consumer,
 )
 from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, Synced
@@ -100,6 +101,14 @@ def consumer_heartbeat(
     shard: GroupShard, now: Now, ticket: Ticket[HeartbeatReply], group: str, asked: Heartbeat
 ) -> Decision:
     known = shard.consumer_groups.get(group)
+    if known is not None:
+        world = shard.world(group, now)
+        member = beats.lives(known, asked, world)
+        if member is not None:
+            reply = HeartbeatReply(member.id, member.epoch, beats.interval_ms(known, world))
+            return Outcome(
+                answers=(answer(ticket, reply),), soft=heard_consumer(known, member, now)
+            )
     turn = shard.consumer_turn(known or new_group(group), now)
     beats.check(asked, turn.world)
     if known is None and asked.epoch != beats.JOINS:

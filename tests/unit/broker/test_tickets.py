@@ -1,0 +1,44 @@
+"""What a coordinator answers, as a response: once all of it is committed, or when time is up."""
+
+from typing import Any
+
+from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
+from penstock.broker.translate.tickets import answered
+from penstock.broker.waiters import Parked
+from penstock.config.group import GroupConfig
+from penstock.coordinator.group.offsets import CommittedOffset, Committer
+from penstock.errors import ErrorCode, KafkaError
+from penstock.testing.loop import ManualLoop
+from penstock.types import TopicPartition
+
+NO_CONTEXT: Any = None
+"""Who names its coordinator and how long it waits needs none."""
+
+OFFSET = ((TopicPartition("t", 0), CommittedOffset(5)),)
+
+
+def told(replies: list[Any]) -> list[Any]:
+    return [each.code if isinstance(each, KafkaError) else each for each in replies]
+
+
+def test_a_response_waits_until_every_reply_is_committed() -> None:
+    loop, log = ManualLoop(), MemoryLog()
+    groups = coordinator(log, loop, LoopClock(loop), GroupConfig())
+    log.commits = False
+    tickets: list[Any] = [groups.commit(GROUP, Committer(), OFFSET), groups.fetch(GROUP, ())]
+    response = answered(tickets, told, NO_CONTEXT, 100, groups.runtime)
+    assert isinstance(response, Parked)
+    assert response.attempt() is None
+    log.commit()
+    assert response.attempt() == [(None,), {}]
+
+
+def test_when_time_is_up_an_empty_reply_is_still_a_reply() -> None:
+    loop, log = ManualLoop(), MemoryLog()
+    groups = coordinator(log, loop, LoopClock(loop), GroupConfig())
+    empty = groups.fetch(GROUP, None)
+    log.commits = False
+    tickets: list[Any] = [empty, groups.commit(GROUP, Committer(), OFFSET)]
+    response = answered(tickets, told, NO_CONTEXT, 100, groups.runtime)
+    assert isinstance(response, Parked)
+    assert response.expire() == [{}, ErrorCode.COORDINATOR_NOT_AVAILABLE]
