@@ -149,6 +149,7 @@ def test_a_client_of_connect_reads_and_writes_topics(
     assert sorted(values) == sorted(value for _, _, value in events)
 
 
+@pytest.mark.soak
 def test_a_pipeline_runs_on_a_connect_server(
     broker: PenstockBroker, connect: SparkConnect, tmp_path: Path
 ) -> None:
@@ -159,13 +160,12 @@ def test_a_pipeline_runs_on_a_connect_server(
     assert sorted(events_once(broker)[before:]) == sorted(set(IDS))
 
 
-@pytest.mark.soak
 def test_an_archive_without_penstock_is_told_without_a_traceback(
     broker: PenstockBroker, cluster: SparkCluster, tmp_path: Path
 ) -> None:
     project = shutil.copytree(ROOT / "examples" / "dedup", tmp_path / "dedup")
     with tarfile.open(tmp_path / "empty.tar", "w"):
-        pass
+        pass  # so that nobody gets penstock but by the archive
     where = ["--master", cluster.master, "--archive", str(tmp_path / "empty.tar")]
     command = [*PENSTOCK, "pipeline", "run", str(project), *where, "-b", broker.bootstrap]
     ended = run(*command, *QUICKLY, fails=True)

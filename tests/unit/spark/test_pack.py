@@ -152,5 +152,6 @@ def test_one_command_means_this_python_here_and_theirs_there(
     assert made["PYSPARK_PYTHON"] == f"python3.{sys.version_info.minor}"
     assert made["PATH"] == f"{Path(sys.executable).parent}:/usr/bin"
     assert "PYTHONPATH" not in made, "executors would look there first"
+    assert made["PYSPARK_DRIVER_PYTHON"] == made["PYSPARK_PYTHON"], "sources are run by this one"
     monkeypatch.setenv("PYSPARK_PYTHON", "/opt/python")
     assert elsewhere_environment()["PYSPARK_PYTHON"] == "/opt/python"

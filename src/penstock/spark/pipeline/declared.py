@@ -61,7 +61,8 @@ def _of_session(spark: SparkSession, configuration: Mapping[str, str]) -> dict[s
 def _messages(events: Iterator[dict[str, Any]]) -> Iterator[str]:
     for each in events:
         if "pipeline_event_result" in each:
-            yield str(each["pipeline_event_result"].event.message)
+            # A flow that failed brings the stacks of the JVM and of Python along.
+            yield first_lines(str(each["pipeline_event_result"].event.message))
 
 
 @contextlib.contextmanager

@@ -88,9 +88,10 @@ def elsewhere_environment() -> dict[str, str]:
     It also hands our PYTHONPATH to executors, before theirs. So no folder of this machine goes in:
     another machine may have one of that name, with other versions.
     """
-    python, folder = f"python3.{sys.version_info.minor}", os.path.dirname(sys.executable)  # noqa: PTH120
+    folder = os.path.dirname(sys.executable)  # noqa: PTH120 - a link is not followed
+    python = os.environ.get("PYSPARK_PYTHON", f"python3.{sys.version_info.minor}")
     return {
         "PATH": os.pathsep.join(filter(None, [folder, os.environ.get("PATH", "")])),
-        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", python),
-        "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable),
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": python,  # by which Spark runs sources and sinks, on executors too
     }
