@@ -31,6 +31,9 @@ from penstock.wire.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 
+NOBODY = 4_000_000
+"""Far from the producer ids that brokers hand out, the first of which is 0."""
+
 
 def _init(name: str = "~x", timeout_ms: int = 60_000, **more: int) -> InitProducerIdRequest:
     return InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=timeout_ms, **more)
@@ -110,8 +113,8 @@ INIT = [
          _init(producer_id=PRODUCER, producer_epoch=0),
          _init(producer_id=PRODUCER, producer_epoch=5), since=3),
     case("transactional, with another's id", _init(),
-         _init(producer_id=4_000_000, producer_epoch=0), since=3),
-    case("transactional, new, with an id", _init(producer_id=4_000_000, producer_epoch=3), since=3),
+         _init(producer_id=NOBODY, producer_epoch=0), since=3),
+    case("transactional, new, with an id", _init(producer_id=NOBODY, producer_epoch=3), since=3),
     case("transactional, one is open", _init(), _add(0), _init(), ABORTED, _init(), topics=ONE),
 ]  # fmt: skip
 
@@ -120,8 +123,8 @@ ADD = [
     case("again and more", _init(), _add(0), _add(0), _add(1, 2), DESCRIBED, topics=THREE),
     case("an unknown partition", _init(), _add(0, 5), topics=ONE),
     case("an unknown topic", _init(), _add(0, of="~none")),
-    case("an unknown id", _add(0, producer=5), topics=ONE),
-    case("another producer", _init(), _add(0, producer=5), topics=ONE),
+    case("an unknown id", _add(0, producer=NOBODY), topics=ONE),
+    case("another producer", _init(), _add(0, producer=NOBODY), topics=ONE),
     case("an old epoch", _init(), _init(), _add(0), topics=ONE),
     case("an epoch to come", _init(), _add(0, epoch=3), topics=ONE),
     case("verified", _init(), _add(0), _add(0, 1, verify=True), topics=THREE, since=4),
@@ -131,7 +134,7 @@ ADD = [
 
 OFFSETS = [
     case("a group", _init(), _add_offsets()),
-    case("an unknown id", _add_offsets(producer=5)),
+    case("an unknown id", _add_offsets(producer=NOBODY)),
     case("an old epoch", _init(), _init(), _add_offsets()),
     case("committed", _init(), _add_offsets(), _offsets(0), FETCHED, _end(), COMMITTED, FETCHED,
          topics=ONE, api=TxnOffsetCommitRequest, until=4),
@@ -139,7 +142,7 @@ OFFSETS = [
          topics=ONE, api=TxnOffsetCommitRequest, until=4),
     case("not added", _init(), _offsets(0), topics=ONE),
     case("an old epoch", _init(), _init(), _offsets(0), topics=ONE),
-    case("an unknown id", _offsets(0, producer=5), topics=ONE),
+    case("an unknown id", _offsets(0, producer=NOBODY), topics=ONE),
     case("an unknown partition", _init(), _add_offsets(), _offsets(3), topics=ONE),
     case("of a generation", _init(), _add_offsets(),
          _offsets(0, generation_id_or_member_epoch=3, member_id="m"), topics=ONE, since=3),
@@ -157,9 +160,9 @@ END = [
          topics=ONE),
     case("commit of nothing", _init(), _end()),
     case("abort of nothing", _init(), _end(committed=False)),
-    case("an unknown id", _end(producer=5)),
+    case("an unknown id", _end(producer=NOBODY)),
     case("an empty id", _end(name="")),
-    case("another producer", _init(), _add(0), _end(producer=5), topics=ONE),
+    case("another producer", _init(), _add(0), _end(producer=NOBODY), topics=ONE),
     case("an old epoch", _init(), _init(), _add(0, epoch=1), _end(), topics=ONE),
     case("an epoch to come", _init(), _add(0), _end(epoch=4), topics=ONE),
 ]  # fmt: skip
