@@ -270,7 +270,7 @@ class LibrdkafkaMember:
         self._consumer = consumer
 
     def poll(self) -> Poll:
-        messages = self._consumer.consume(100, 0.1)
+        messages = [each for each in self._consumer.consume(100, 0.1) if not _joins_again(each)]
         for message in messages:
             _raise(message.error())
         held = {(part.topic, part.partition) for part in self._consumer.assignment()}
@@ -284,6 +284,12 @@ class LibrdkafkaMember:
 
     def leave(self) -> None:
         self._consumer.close()
+
+
+def _joins_again(message: Message) -> bool:
+    """It tells of a join that it repeats: a group that changes its protocol refuses one."""
+    error = message.error()
+    return error is not None and error.code() == KafkaError.REBALANCE_IN_PROGRESS
 
 
 def _read(consumer: Consumer, count: int) -> list[Record]:
