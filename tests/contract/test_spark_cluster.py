@@ -160,6 +160,7 @@ def test_a_pipeline_runs_on_a_connect_server(
     assert sorted(events_once(broker)[before:]) == sorted(set(IDS))
 
 
+@pytest.mark.soak
 def test_an_archive_without_penstock_is_told_without_a_traceback(
     broker: PenstockBroker, cluster: SparkCluster, tmp_path: Path
 ) -> None:
