@@ -54,6 +54,8 @@ def main() -> None:
         group_id=work.group,
         session_timeout_ms=SESSION_MS,
         heartbeat_interval_ms=HEARTBEAT_MS,
+        # Now and then it does not join again when it is told to: the group then goes on without it.
+        max_poll_interval_ms=2 * SESSION_MS,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         isolation_level="read_committed",
