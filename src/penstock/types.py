@@ -4,6 +4,7 @@ Distinct integers get distinct names, so that the type checker tells an offset f
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
 from typing import NamedTuple, NewType, TypeAlias
 
 Offset = NewType("Offset", int)
@@ -44,3 +45,11 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def indexes_by_topic(places: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """As most requests and records spell partitions: each topic once, in the order given."""
+    found: dict[str, list[int]] = {}
+    for topic, partition in places:
+        found.setdefault(topic, []).append(partition)
+    return found

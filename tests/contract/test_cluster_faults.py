@@ -20,21 +20,12 @@ from faults.catalog import (
 from faults.links import unusable
 from faults.load import Load
 from faults.scenario import survives
-from faults.stage import Stage
+from faults.stage import SETTINGS, Stage, penstock_stage
 from peers.penstock_cluster import PenstockCluster
 from peers.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 
-SETTINGS = {
-    "zookeeper.session.timeout.ms": 2000,
-    "replica.lag.time.max.ms": 2000,
-    "replica.fetch.backoff.ms": 100,
-    "replica.socket.timeout.ms": 3000,
-    "offsets.topic.num.partitions": 5,
-    "transaction.state.log.num.partitions": 5,
-    "log.roll.ms": 3000,
-}
 QUICK = {
     "leader killed",
     "controller terminated",
@@ -51,11 +42,8 @@ QUICK = {
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
-    with (
-        ZooKeeper(settings={"tickTime": 500}) as zookeeper,
-        PenstockCluster(zookeeper.connect, settings=SETTINGS, apart=True) as brokers,
-    ):
-        yield Stage(zookeeper, brokers)
+    with penstock_stage(SETTINGS) as made:
+        yield made
 
 
 def named(faults: dict[str, Fault]) -> list[object]:

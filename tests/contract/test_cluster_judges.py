@@ -14,28 +14,19 @@ from faults.history import History
 from faults.links import unusable
 from faults.load import PARTITIONS, QUIET, read_all
 from faults.scenario import survives
-from faults.stage import Stage
+from faults.stage import SETTINGS, Stage, penstock_stage
 from faults.witness import FRANZ, KAFKA, KAFKA_NEXT, Kind, Witness
 from peers.penstock import PenstockBroker
-from peers.penstock_cluster import PenstockCluster
 from peers.process import free_ports
-from peers.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 
-SETTINGS = {
-    "zookeeper.session.timeout.ms": 2000,
-    "replica.lag.time.max.ms": 2000,
-    "replica.fetch.backoff.ms": 100,
-    "replica.socket.timeout.ms": 3000,
-    "offsets.topic.num.partitions": 5,
-    "transaction.state.log.num.partitions": 5,
+QUICK_GROUPS = {
     "group.initial.rebalance.delay.ms": 0,
     "group.consumer.min.session.timeout.ms": 6000,
     "group.consumer.session.timeout.ms": 6000,
     "group.consumer.min.heartbeat.interval.ms": 300,
     "group.consumer.heartbeat.interval.ms": 300,
-    "log.roll.ms": 3000,
 }
 FAULTS = PROCESSES | COORDINATORS | SESSIONS | DISKS | LINKS
 QUICK = {(FRANZ.name, "coordinator killed"), (KAFKA.name, "controller killed")}
@@ -44,11 +35,8 @@ QUICK = {(FRANZ.name, "coordinator killed"), (KAFKA.name, "controller killed")}
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
-    with (
-        ZooKeeper(settings={"tickTime": 500}) as zookeeper,
-        PenstockCluster(zookeeper.connect, settings=SETTINGS, apart=True) as brokers,
-    ):
-        yield Stage(zookeeper, brokers)
+    with penstock_stage({**SETTINGS, **QUICK_GROUPS}) as made:
+        yield made
 
 
 def witnessed() -> list[object]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from faults.group_checker import group_violations
-from faults.history import Group, History, Polled, Sent
+from faults.history import Group, History, Polled, Sent, by_partition
 from faults.violation import Violation
 
 
@@ -65,7 +65,7 @@ def inconsistent_offsets(history: History) -> Iterator[Violation]:
 def polls_out_of_order(history: History) -> Iterator[Violation]:
     """A consumer that nobody moved went back, or stood still."""
     for reader, polled in history.polled.items():
-        for records in _by_partition(polled).values():
+        for records in by_partition(polled).values():
             for before, after in pairwise(records):
                 if after.offset <= before.offset:
                     yield Violation("nonmonotonic-poll", f"{reader}: {before}, then {after}")
@@ -73,9 +73,9 @@ def polls_out_of_order(history: History) -> Iterator[Violation]:
 
 def poll_skips(history: History) -> Iterator[Violation]:
     """A consumer passed over a record that it should have got."""
-    final = _by_partition(history.final)
+    final = by_partition(history.final)
     for reader, polled in history.polled.items():
-        for partition, records in _by_partition(polled).items():
+        for partition, records in by_partition(polled).items():
             got = {each.offset for each in records}
             last = max(got)
             for each in final.get(partition, ()):
@@ -110,7 +110,7 @@ def torn_transactions(history: History) -> Iterator[Violation]:
 
 def epochs_going_back(history: History) -> Iterator[Violation]:
     """Later records of a partition were written by an earlier leader."""
-    for records in _by_partition(history.final).values():
+    for records in by_partition(history.final).values():
         for before, after in pairwise(sorted(records, key=lambda each: each.offset)):
             if after.leader_epoch < before.leader_epoch:
                 yield Violation("leader-epoch-back", f"{before}, then {after}")
@@ -138,10 +138,3 @@ def _reads(history: History) -> Iterator[tuple[str, Polled]]:
             for event in events:
                 if isinstance(event, Polled):
                     yield member, event
-
-
-def _by_partition(polled: list[Polled]) -> dict[int, list[Polled]]:
-    found: dict[int, list[Polled]] = defaultdict(list)
-    for each in polled:
-        found[each.partition].append(each)
-    return found

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from faults.history import Assigned, Committed, Group, MemberEvent, Polled
+from faults.history import Assigned, Committed, Group, MemberEvent, Polled, by_partition
 from faults.violation import Violation
 
 
@@ -84,7 +84,7 @@ def starts_before_commits(group: Group) -> Iterator[Violation]:
     """A member that gets a partition goes on behind what was committed before."""
     commits = [commit for _, commit in _commits(group)]
     for member, assigned, records in _shares(group):
-        for partition, polled in _by_partition(records).items():
+        for partition, polled in by_partition(records).items():
             before = [
                 each.offset
                 for each in commits
@@ -97,9 +97,9 @@ def starts_before_commits(group: Group) -> Iterator[Violation]:
 
 def shares_out_of_order(group: Group, final: Sequence[Polled]) -> Iterator[Violation]:
     """As long as a member holds a partition it gets what lies there, one after the other."""
-    there = _by_partition(final)
+    there = by_partition(final)
     for member, assigned, records in _shares(group):
-        for partition, polled in _by_partition(records).items():
+        for partition, polled in by_partition(records).items():
             if partition not in assigned.partitions:
                 yield Violation("not-owner", f"{member} got {polled[0]} in {assigned}")
             for before, after in pairwise(polled):
@@ -160,10 +160,3 @@ def _shares_of(events: Sequence[MemberEvent]) -> Iterator[tuple[Assigned, list[P
         elif isinstance(each, Polled):
             records.append(each)
     yield share, records
-
-
-def _by_partition(polled: Sequence[Polled]) -> dict[int, list[Polled]]:
-    found: dict[int, list[Polled]] = defaultdict(list)
-    for each in polled:
-        found[each.partition].append(each)
-    return found

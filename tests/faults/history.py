@@ -1,5 +1,7 @@
 """What clients did and were told while faults happened: the checker's only input."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -81,3 +83,10 @@ class History:
     """By consumer; each reads read_committed, every partition from its start, without a group."""
     groups: dict[str, Group] = field(default_factory=dict)
     final: list[Polled] = field(default_factory=list)
+
+
+def by_partition(polled: Iterable[Polled]) -> dict[int, list[Polled]]:
+    found: dict[int, list[Polled]] = defaultdict(list)
+    for each in polled:
+        found[each.partition].append(each)
+    return found

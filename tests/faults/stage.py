@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from faults.load import PARTITIONS, QUIET
 from faults.witness import readers
+from peers.penstock_cluster import PenstockCluster
 from peers.process import wait_until
 from peers.zookeeper import ZooKeeper
 from peers.zookeeper_session import end_session
@@ -24,6 +25,17 @@ HEAL_S = 60
 OFFSETS = "__consumer_offsets"
 BROKERS = 3
 _numbers = count()
+
+SETTINGS: dict[str, object] = {
+    "zookeeper.session.timeout.ms": 2000,
+    "replica.lag.time.max.ms": 2000,
+    "replica.fetch.backoff.ms": 100,
+    "replica.socket.timeout.ms": 3000,
+    "offsets.topic.num.partitions": 5,
+    "transaction.state.log.num.partitions": 5,
+    "log.roll.ms": 3000,
+}
+"""Of Penstock's brokers: quick to notice, and with small topics of their own."""
 
 
 class Brokers(Protocol):
@@ -143,6 +155,15 @@ class Stage:
         held = json.loads(file.read_bytes())
         password = base64.b64decode(held["password"])
         end_session(self.zookeeper.port(0), held["session_id"], password)
+
+
+@contextmanager
+def penstock_stage(settings: dict[str, object]) -> Iterator[Stage]:
+    with (
+        ZooKeeper(settings={"tickTime": 500}) as zookeeper,
+        PenstockCluster(zookeeper.connect, settings=settings, apart=True) as brokers,
+    ):
+        yield Stage(zookeeper, brokers)
 
 
 def replicas(brokers: Brokers, topic: str) -> list[list[bytes]]:

@@ -16,21 +16,18 @@ from penstock.metadata.refusal import (
     StoreError,
 )
 from penstock.metadata.store import (
-    ANY_VERSION,
     Answer,
     Change,
     ChildrenChanged,
-    Create,
     DataChanged,
-    Delete,
     Node,
     Operation,
     SessionState,
-    Set,
     Subscription,
 )
 from penstock.metadata.subscriptions import Subscriptions
 from penstock.metadata.tree import Tree
+from penstock.metadata.writes import Writes
 from simulation.loop import PROCESS, Process
 from simulation.network import Network, Pipe
 
@@ -78,7 +75,7 @@ class ZooKeeper:
             client.server_tells(told)
 
 
-class SimulatedStore:
+class SimulatedStore(Writes):
     """A broker's session, as `MetadataStore` has it."""
 
     def __init__(self, server: ZooKeeper) -> None:
@@ -296,39 +293,6 @@ class SimulatedStore:
             return found
 
         return await self._ask("/", work)
-
-    async def create(
-        self,
-        path: str,
-        data: bytes | None = None,
-        *,
-        ephemeral: bool = False,
-        sequential: bool = False,
-    ) -> str:
-        created = await self._alone(Create(path, data, ephemeral, sequential))
-        assert isinstance(created, str)
-        return created
-
-    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Node:
-        node = await self._alone(Set(path, data, version))
-        assert isinstance(node, Node)
-        return node
-
-    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        await self._alone(Delete(path, version))
-
-    async def _alone(self, operation: Operation) -> Answer:
-        try:
-            (answer,) = await self.multi((operation,))
-        except StoreError as error:
-            raise type(error)(error.path) from None
-        return answer
-
-    async def multi(self, operations: Sequence[Operation]) -> list[Answer]:
-        (answers,) = await self.multi_many((operations,))
-        if isinstance(answers, StoreError):
-            raise answers
-        return answers
 
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]

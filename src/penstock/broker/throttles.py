@@ -8,14 +8,16 @@ from penstock.replication.throttle import Throttle, is_listed
 from penstock.types import BrokerId
 
 
-class LeaderThrottle:
-    """What throttled followers may read of the partitions led here. Belongs to the event loop."""
-
+class _Throttled:
     def __init__(
         self, broker_id: BrokerId, cluster: Cluster, monotonic_ms: Callable[[], int]
     ) -> None:
         self._broker_id, self._cluster = broker_id, cluster
         self._throttle = Throttle(monotonic_ms)
+
+
+class LeaderThrottle(_Throttled):
+    """What throttled followers may read of the partitions led here. Belongs to the event loop."""
 
     @property
     def _rate(self) -> int:
@@ -37,14 +39,8 @@ class LeaderThrottle:
         self._throttle.passed(size_bytes, self._rate)
 
 
-class FollowerThrottle:
+class FollowerThrottle(_Throttled):
     """What this broker may read of its leaders. Belongs to the event loop."""
-
-    def __init__(
-        self, broker_id: BrokerId, cluster: Cluster, monotonic_ms: Callable[[], int]
-    ) -> None:
-        self._broker_id, self._cluster = broker_id, cluster
-        self._throttle = Throttle(monotonic_ms)
 
     @property
     def _rate(self) -> int:

@@ -7,7 +7,7 @@ from penstock.client.cluster import Client
 from penstock.client.refusal import BrokerRefused, check
 from penstock.client.route import CONTROLLER
 from penstock.errors import ErrorCode, KafkaError
-from penstock.types import BrokerId, TopicPartition
+from penstock.types import BrokerId, TopicPartition, indexes_by_topic
 from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -87,13 +87,11 @@ async def ongoing_reassignments(client: Client) -> dict[TopicPartition, Ongoing]
 
 async def elect_preferred(client: Client, partitions: Iterable[TopicPartition]) -> list[KafkaError]:
     """Have the first replica of each lead; who leads already is fine. Refusals are returned."""
-    topics: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        topics.setdefault(topic, []).append(index)
     request = ElectLeadersRequest(
         election_type=PREFERRED,
         topic_partitions=[
-            TopicPartitions(topic=name, partitions=indexes) for name, indexes in topics.items()
+            TopicPartitions(topic=name, partitions=indexes)
+            for name, indexes in indexes_by_topic(partitions).items()
         ],
         timeout_ms=client.request_timeout_ms,
     )

@@ -4,24 +4,21 @@ from collections.abc import Callable, Iterable, Sequence
 
 from penstock.metadata.refusal import NoNode, SessionExpired, StoreError
 from penstock.metadata.store import (
-    ANY_VERSION,
     Answer,
     Change,
     ChildrenChanged,
-    Create,
     DataChanged,
-    Delete,
     Node,
     Operation,
     SessionState,
-    Set,
     Subscription,
 )
 from penstock.metadata.subscriptions import Subscriptions
 from penstock.metadata.tree import Tree
+from penstock.metadata.writes import Writes
 
 
-class EmbeddedStore:
+class EmbeddedStore(Writes):
     """A session on a tree; see `MetadataStore`. Belongs to the thread that opened the tree.
 
     `call_soon` is that of the loop on which the callbacks are to run.
@@ -87,32 +84,6 @@ class EmbeddedStore:
                 continue
         return found
 
-    async def create(
-        self,
-        path: str,
-        data: bytes | None = None,
-        *,
-        ephemeral: bool = False,
-        sequential: bool = False,
-    ) -> str:
-        created = await self._alone(Create(path, data, ephemeral, sequential))
-        assert isinstance(created, str)
-        return created
-
-    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Node:
-        node = await self._alone(Set(path, data, version))
-        assert isinstance(node, Node)
-        return node
-
-    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        await self._alone(Delete(path, version))
-
-    async def multi(self, operations: Sequence[Operation]) -> list[Answer]:
-        (answers,) = await self.multi_many((operations,))
-        if isinstance(answers, StoreError):
-            raise answers
-        return answers
-
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]
     ) -> list[list[Answer] | StoreError]:
@@ -131,13 +102,6 @@ class EmbeddedStore:
         self._session_watches.tell(SessionState.EXPIRED)
         self._session = self._tree.open_session()
         self._session_watches.tell(SessionState.CONNECTED)
-
-    async def _alone(self, operation: Operation) -> Answer:
-        try:
-            (answer,) = await self.multi((operation,))
-        except StoreError as error:
-            raise type(error)(error.path) from None
-        return answer
 
     def _tell(self, changes: Iterable[Change]) -> None:
         for change in changes:

@@ -6,6 +6,7 @@ from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.transaction.transaction import Transaction
 from penstock.errors import KafkaError
+from penstock.types import indexes_by_topic
 from penstock.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -34,9 +35,7 @@ def describe_transactions(
 
 
 def described(name: str, known: Transaction) -> TransactionState:
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(known.partitions):
-        by_topic.setdefault(topic, []).append(partition)
+    by_topic = indexes_by_topic(sorted(known.partitions))
     return TransactionState(
         transactional_id=name,
         transaction_state=known.state.value,

@@ -12,7 +12,7 @@ from penstock.broker.waiters import Parked
 from penstock.coordinator.group.consumer.offsets import Reader
 from penstock.coordinator.group.offsets import CommittedOffset, Offsets
 from penstock.errors import ErrorCode, KafkaError
-from penstock.types import NO_UUID, TopicPartition
+from penstock.types import NO_UUID, TopicPartition, indexes_by_topic
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -108,9 +108,7 @@ def response_group(
 
 def every(offsets: Iterable[TopicPartition], ctx: Context) -> list[OffsetFetchRequestTopics]:
     """All partitions with an offset, as if they had been asked for."""
-    by_topic: dict[str, list[int]] = {}
-    for where in offsets:
-        by_topic.setdefault(where.topic, []).append(where.partition)
+    by_topic = indexes_by_topic(offsets)
     if ctx.version < 10:
         return [OffsetFetchRequestTopics(name, NO_UUID, each) for name, each in by_topic.items()]
     known = ctx.services.cluster.image.topics  # what has no id cannot be told in this version

@@ -9,7 +9,7 @@ from penstock.broker.peers.outbox import Link, Outbox
 from penstock.coordinator.transaction.completion import Verdict
 from penstock.coordinator.transaction.transaction import EPOCH_BUMPS
 from penstock.errors import ErrorCode
-from penstock.types import BrokerId, TopicPartition
+from penstock.types import BrokerId, TopicPartition, indexes_by_topic
 from penstock.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -48,9 +48,6 @@ def markers_request(markers: list[RemoteMarker]) -> WriteTxnMarkersRequest:
 
 
 def _writable(marker: RemoteMarker) -> WritableTxnMarker:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in marker.partitions:
-        topics.setdefault(topic, []).append(partition)
     verdict = marker.verdict
     return WritableTxnMarker(
         producer_id=verdict.producer_id,
@@ -58,7 +55,7 @@ def _writable(marker: RemoteMarker) -> WritableTxnMarker:
         transaction_result=verdict.committed,
         topics=[
             WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
-            for name, indexes in topics.items()
+            for name, indexes in indexes_by_topic(marker.partitions).items()
         ],
         coordinator_epoch=marker.coordinator_epoch,
         transaction_version=EPOCH_BUMPS if verdict.bumps_epoch else 0,

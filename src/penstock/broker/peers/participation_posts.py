@@ -10,7 +10,7 @@ from penstock.client.refusal import BrokerRefused
 from penstock.coordinator.storage import Producer
 from penstock.coordinator.transaction.shard import Refused
 from penstock.errors import ErrorCode
-from penstock.types import BrokerId, TopicPartition
+from penstock.types import BrokerId, TopicPartition, indexes_by_topic
 from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -66,9 +66,6 @@ def participation_request(questions: list[RemoteQuestion]) -> AddPartitionsToTxn
 
 
 def _transaction(question: RemoteQuestion) -> AddPartitionsToTxnTransaction:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in question.places:
-        topics.setdefault(topic, []).append(partition)
     return AddPartitionsToTxnTransaction(
         transactional_id=question.transactional_id,
         producer_id=question.producer.id,
@@ -76,7 +73,7 @@ def _transaction(question: RemoteQuestion) -> AddPartitionsToTxnTransaction:
         verify_only=not question.adds,
         topics=[
             AddPartitionsToTxnTopic(name=name, partitions=partitions)
-            for name, partitions in topics.items()
+            for name, partitions in indexes_by_topic(question.places).items()
         ],
     )
 

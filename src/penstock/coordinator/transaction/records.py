@@ -9,7 +9,7 @@ from penstock.coordinator.storage import RawRecord
 from penstock.coordinator.transaction.state import BY_NUMBER, State
 from penstock.coordinator.transaction.transaction import Transaction
 from penstock.errors import ProtocolError
-from penstock.types import TopicPartition
+from penstock.types import TopicPartition, indexes_by_topic
 from penstock.wire.apis import DATA
 from penstock.wire.codec import decode, encode
 from penstock.wire.messages.transaction_log_key import TransactionLogKey
@@ -66,9 +66,7 @@ def _number(data: bytes) -> int:
 
 
 def _value(known: Transaction) -> TransactionLogValue:
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(known.partitions):
-        by_topic.setdefault(topic, []).append(partition)
+    by_topic = indexes_by_topic(sorted(known.partitions))
     partitions = [PartitionsSchema(topic, each) for topic, each in by_topic.items()]
     return TransactionLogValue(
         producer_id=known.producer_id,

@@ -23,21 +23,18 @@ from penstock.metadata.refusal import (
     StoreError,
 )
 from penstock.metadata.store import (
-    ANY_VERSION,
     NO_SESSION,
     Answer,
     Change,
     ChildrenChanged,
-    Create,
     DataChanged,
-    Delete,
     Node,
     Operation,
     SessionState,
-    Set,
     Subscription,
 )
 from penstock.metadata.subscriptions import Subscriptions
+from penstock.metadata.writes import Writes
 from penstock.metadata.zookeeper.pipeline import Pipeline
 from penstock.metadata.zookeeper.session import Request, SessionKey, SessionThread
 from penstock.metadata.zookeeper.session_file import SessionFile
@@ -46,7 +43,7 @@ from penstock.metadata.zookeeper.translation import Chroot, is_too_large, node, 
 logger = logging.getLogger(__name__)
 
 
-class ZooKeeperStore:
+class ZooKeeperStore(Writes):
     """A session on the ensemble at `where`, for the loop that runs. Made by `open_store`.
 
     It begins SUSPENDED; `start` returns at once and the session's thread goes on by itself.
@@ -124,32 +121,6 @@ class ZooKeeperStore:
     async def children_many(self, paths: Iterable[str]) -> dict[str, list[str]]:
         found = await self._found(paths, self._chroot.children)
         return {path: sorted(names) for path, names in found.items()}
-
-    async def create(
-        self,
-        path: str,
-        data: bytes | None = None,
-        *,
-        ephemeral: bool = False,
-        sequential: bool = False,
-    ) -> str:
-        created = await self._write(Create(path, data, ephemeral, sequential))
-        assert isinstance(created, str)
-        return created
-
-    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Node:
-        written = await self._write(Set(path, data, version))
-        assert isinstance(written, Node)
-        return written
-
-    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        await self._write(Delete(path, version))
-
-    async def multi(self, operations: Sequence[Operation]) -> list[Answer]:
-        (answers,) = await self.multi_many((operations,))
-        if isinstance(answers, StoreError):
-            raise answers
-        return answers
 
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]
@@ -249,7 +220,7 @@ class ZooKeeperStore:
                 continue
         return found
 
-    async def _write(self, operation: Operation) -> Answer:
+    async def _alone(self, operation: Operation) -> Answer:
         if is_too_large((operation,)):
             raise DataTooLarge(operation.path)
         (answer,) = await self._ask((self._chroot.write(operation),))

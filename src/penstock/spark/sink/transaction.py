@@ -1,6 +1,6 @@
 """The sink's requests to coordinators and leaders; `epoch.py` tells what the answers mean."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from penstock import __version__
@@ -22,7 +22,7 @@ from penstock.spark.sink.epoch import (
     read_marker,
 )
 from penstock.spark.sink.explicit import explicit
-from penstock.types import TopicPartition
+from penstock.types import TopicPartition, indexes_by_topic
 from penstock.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -147,7 +147,7 @@ def add_partitions(
     """Make the partitions part of the transaction, where a first write does not."""
     topics = [
         AddPartitionsToTxnTopic(name=name, partitions=indexes)
-        for name, indexes in _by_topic(places).items()
+        for name, indexes in indexes_by_topic(places).items()
     ]
     request = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=transaction.id,
@@ -185,7 +185,7 @@ def transaction_progress(
             request = DescribeProducersRequest(
                 topics=[
                     TopicRequest(name=name, partition_indexes=indexes)
-                    for name, indexes in _by_topic(led).items()
+                    for name, indexes in indexes_by_topic(led).items()
                 ]
             )
             connection = client.connection(ToBroker(leader))
@@ -381,10 +381,3 @@ def _implicit(client: Client, coordinator: ToCoordinator) -> bool:
         return levels.get(_TRANSACTION_VERSION, 0) >= _IMPLICIT_FROM
 
     return client.retrying(attempt, retry_on=RETRIABLE)
-
-
-def _by_topic(places: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for place in places:
-        found.setdefault(place.topic, []).append(place.partition)
-    return found

@@ -31,6 +31,16 @@ class RangePartition(InputPartition):
         super().__init__(wanted)
 
 
+def planned(ranges: Iterable[OffsetRange], settings: SourceSettings) -> list[InputPartition]:
+    """The ranges as tasks, as many and as large as the settings wish."""
+    pieces = cut(
+        ranges,
+        at_least=settings.min_partitions,
+        at_most_records=settings.max_records_per_partition,
+    )
+    return [RangePartition(each) for each in pieces]
+
+
 def batch_reader(settings: SourceSettings) -> "BatchReader":
     """A reader that takes filters where Spark offers them.
 
@@ -56,14 +66,7 @@ class BatchReader(DataSourceReader):
                 raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, there_is_no)
             ranges = [self._narrowing.narrowed(each) for each in self._ranges(client, places)]
             ranges = self._from_times(client, [each for each in ranges if each.size > 0])
-        return [
-            RangePartition(each)
-            for each in cut(
-                ranges,
-                at_least=settings.min_partitions,
-                at_most_records=settings.max_records_per_partition,
-            )
-        ]
+        return planned(ranges, settings)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         wanted = partition.value

@@ -18,11 +18,11 @@ from penstock.client.refusal import BrokerRefused
 from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.client.cluster import Client
 from penstock.spark.source.admission import limited, waits
-from penstock.spark.source.batch_reader import RangePartition
+from penstock.spark.source.batch_reader import planned
 from penstock.spark.source.data_loss import report
 from penstock.spark.source.lookup import commit, earliest, latest, resolve, topics_of
 from penstock.spark.source.positions import as_json, from_json
-from penstock.spark.source.ranges import OffsetRange, cut
+from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.settings import SourceSettings
 from penstock.spark.source.subscription import subscribed
 from penstock.types import Offset, TopicPartition, Uuid
@@ -113,15 +113,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 first = earliest(self._connected(), [each])[each]
             ranges.append(OffsetRange(each, first, last))
         self._made_anew.clear()
-        settings = self._settings
-        return [
-            RangePartition(each)
-            for each in cut(
-                ranges,
-                at_least=settings.min_partitions,
-                at_most_records=settings.max_records_per_partition,
-            )
-        ]
+        return planned(ranges, self._settings)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         from penstock.spark.source.read import read_range  # tasks alone decode

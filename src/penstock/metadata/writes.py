@@ -1,0 +1,49 @@
+"""What every store offers for single writes, made of what it has: transactions of several."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+
+from penstock.metadata.refusal import StoreError
+from penstock.metadata.store import ANY_VERSION, Answer, Create, Delete, Node, Operation, Set
+
+
+class Writes(ABC):
+    """A part of `MetadataStore`."""
+
+    @abstractmethod
+    async def multi_many(
+        self, multis: Iterable[Sequence[Operation]]
+    ) -> list[list[Answer] | StoreError]: ...
+
+    async def multi(self, operations: Sequence[Operation]) -> list[Answer]:
+        (answers,) = await self.multi_many((operations,))
+        if isinstance(answers, StoreError):
+            raise answers
+        return answers
+
+    async def create(
+        self,
+        path: str,
+        data: bytes | None = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+    ) -> str:
+        created = await self._alone(Create(path, data, ephemeral, sequential))
+        assert isinstance(created, str)
+        return created
+
+    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Node:
+        written = await self._alone(Set(path, data, version))
+        assert isinstance(written, Node)
+        return written
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        await self._alone(Delete(path, version))
+
+    async def _alone(self, operation: Operation) -> Answer:
+        try:
+            (answer,) = await self.multi((operation,))
+        except StoreError as error:
+            raise type(error)(error.path) from None  # it is not one of several
+        return answer
