@@ -61,6 +61,7 @@ def test_other_clients_find_what_they_were_promised(stage: Stage, name: str, kin
     survives(stage, fault, kind)
 
 
+@pytest.mark.soak  # now and then members have committed again before anybody looked
 def test_a_broker_that_forgets_commits_is_found_out(tmp_path: Path) -> None:
     """As it would if it answered before they were safe: the witness tells, the checker sees."""
     (port,) = free_ports(1)
