@@ -26,7 +26,7 @@ run: setup  ## A broker, access logs and their analytics on Spark; ends by Ctrl-
 
 test: setup peers check  ## Install what the tests need and run every check and test
 	$(PYTEST) -m "not soak and not peer" -n 2 $(ARGS)
-	$(PYTEST) -m "not soak and peer" $(ARGS)
+	scripts/test-peers $(PYTEST) -m "not soak and peer" $(ARGS)
 
 quick: setup  ## The inner loop, under three minutes: checks, and tests without other servers
 	@$(MAKE) --no-print-directory check

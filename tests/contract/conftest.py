@@ -15,7 +15,8 @@ from peers.penstock import PenstockBroker
 
 @pytest.fixture(scope="session")
 def penstock() -> Iterator[PenstockBroker]:
-    with PenstockBroker() as broker:
+    # Records with the times of years ago would be gone after five minutes, in the midst of tests.
+    with PenstockBroker("--set", "log.retention.check.interval.ms=86400000") as broker:
         yield broker
 
 

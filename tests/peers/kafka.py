@@ -113,9 +113,11 @@ SMALL: dict[str, object] = {
     "offsets.topic.num.partitions": 5,
     "transaction.state.log.num.partitions": 5,
     "share.coordinator.state.topic.num.partitions": 5,
+    "log.retention.check.interval.ms": 86_400_000,
 }
 """What tests would wait for: a killed broker is taken back only when its session has expired,
-and fifty partitions of an internal topic take seconds to create."""
+and fifty partitions of an internal topic take seconds to create. And what would surprise them:
+records with the times of years ago are due for deletion every five minutes."""
 
 
 def kraft_settings(broker: int, ports: list[int], controller_ports: list[int]) -> dict[str, object]:

@@ -126,7 +126,8 @@ func (m *member) commit(command lines.Command) error {
 
 func (m *member) leave() error {
 	m.cancel()
-	if err := <-m.done; err != nil {
+	// A member that was joining again ends with what it was told just now: to stop.
+	if err := <-m.done; err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return m.group.Close()
