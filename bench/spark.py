@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.report import Report
-from bench.spark_topic import Topic, batch_of, fill
+from bench.spark_topic import SESSION, Topic, batch_of, fill
 from bench.subject import Penstock
 from bench.timing import best_s
 from pyspark.sql import DataFrame, SparkSession
@@ -177,7 +177,7 @@ def main(argv: list[str]) -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
         broker = Penstock(stack)
-        spark = stack.enter_context(spark_session(folder, settings={"spark.driver.memory": "3g"}))
+        spark = stack.enter_context(spark_session(folder, settings=SESSION))
         settings = ClientSettings((Address("127.0.0.1", broker.port),))
         bench = Bench(spark, f"127.0.0.1:{broker.port}", folder)
         print(measure(bench, settings, options.rows, options.rounds).text())

@@ -8,6 +8,7 @@ from penstock.record.build import build_batch
 from penstock.record.record import Record
 from penstock.spark.client.cluster import Client
 from penstock.spark.client.settings import ClientSettings
+from penstock.spark.pipeline.settings import DEFAULTS
 from penstock.types import TopicPartition
 from penstock.wire.messages.create_topics import (
     CreatableTopic,
@@ -21,6 +22,8 @@ from penstock.wire.messages.produce import (
     TopicProduceData,
 )
 
+SESSION = {"spark.driver.memory": "3g", **DEFAULTS}
+"""Settings of a session, those of our pipelines among them."""
 BATCH_BYTES = 16 << 10
 """`batch.size` of a producer that nobody tuned."""
 IN_FLIGHT = 32

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bench.process import cpu_s
 from bench.report import Report
+from bench.spark_topic import SESSION
 from bench.topic import topic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -134,7 +135,7 @@ def main(argv: list[str]) -> None:
     with (
         tempfile.TemporaryDirectory() as work,
         PenstockBroker() as broker,
-        spark_session(Path(work), settings={"spark.driver.memory": "3g"}) as spark,
+        spark_session(Path(work), settings=SESSION) as spark,
     ):
         assert spark.sparkContext._jvm is not None
         jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
