@@ -60,9 +60,11 @@ def rows(folder: Path) -> list[dict[str, object]]:
 
 
 def test_what_init_makes_runs_as_it_is_and_again(broker: PenstockBroker, tmp_path: Path) -> None:
-    project = tmp_path / "shop"
+    project = tmp_path / "my shop"
     assert penstock("pipeline", "init", str(project)).returncode == 0
     run(project, broker)
+    kept = {each.name for each in (project / "pipeline-storage").iterdir()}
+    assert kept >= {"catalog", "derby.log", "flows", "warehouse"}
     with (project / "data" / "events.jsonl").open("a") as file:
         file.write('{"user": "bob", "action": "buy", "at": "2026-01-03T08:00:00Z"}\n')
     run(project, broker)

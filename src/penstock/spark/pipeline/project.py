@@ -71,9 +71,9 @@ class Project:
 
     @property
     def storage(self) -> str:
-        """An absolute address, as Spark asks for."""
+        """An absolute address, as Spark asks for: it takes `%20` for a name, not for a space."""
         storage = self.spec.storage
-        return storage if "://" in storage else (self.directory / storage).absolute().as_uri()
+        return storage if "://" in storage else f"file://{(self.directory / storage).absolute()}"
 
     def makes_tables(self) -> bool:
         """Whether any definition looks as if it did; a catalog that is not needed costs seconds."""

@@ -53,8 +53,12 @@ def catalog_settings(storage: str, *, remembers: bool) -> dict[str, str]:
     if remembers:
         settings["spark.sql.catalogImplementation"] = "hive"
     if remembers and folder.startswith("file://"):
-        database = f"jdbc:derby:;databaseName={folder.removeprefix('file://')}/catalog;create=true"
+        here = folder.removeprefix("file://")
+        database = f"jdbc:derby:;databaseName={here}/catalog;create=true"
         settings["spark.hadoop.javax.jdo.option.ConnectionURL"] = database
+        # Derby would write it to whatever folder the caller stands in.
+        log = f"-Dderby.stream.error.file={here}/derby.log"
+        settings["spark.driver.defaultJavaOptions"] = f'"{log}"' if " " in log else log
     return settings
 
 
