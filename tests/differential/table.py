@@ -2,6 +2,7 @@
 
 from differential.case import Case
 from differential.cases import (
+    acls,
     configs,
     consumer_groups,
     features,
@@ -38,5 +39,6 @@ CASES: list[Case] = [
     *transactions.CASES,
     *open_transactions.CASES,
     *pending_offsets.CASES,
+    *acls.CASES,
     *features.CASES,
 ]

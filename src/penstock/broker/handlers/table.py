@@ -15,11 +15,14 @@ from penstock.broker.handlers.api_versions import api_versions
 from penstock.broker.handlers.consumer_group_describe import consumer_group_describe
 from penstock.broker.handlers.consumer_group_heartbeat import consumer_group_heartbeat
 from penstock.broker.handlers.controlled_shutdown import controlled_shutdown
+from penstock.broker.handlers.create_acls import create_acls
 from penstock.broker.handlers.create_partitions import create_partitions
 from penstock.broker.handlers.create_topics import create_topics
+from penstock.broker.handlers.delete_acls import delete_acls
 from penstock.broker.handlers.delete_groups import delete_groups
 from penstock.broker.handlers.delete_records import delete_records
 from penstock.broker.handlers.delete_topics import delete_topics
+from penstock.broker.handlers.describe_acls import describe_acls
 from penstock.broker.handlers.describe_cluster import describe_cluster
 from penstock.broker.handlers.describe_configs import describe_configs
 from penstock.broker.handlers.describe_groups import describe_groups
@@ -84,6 +87,9 @@ HANDLERS: Mapping[int, Handler] = {
     26: end_txn,
     27: write_txn_markers,
     28: txn_offset_commit,
+    29: describe_acls,
+    30: create_acls,
+    31: delete_acls,
     32: describe_configs,
     33: at_controller(alter_configs),
     34: alter_replica_log_dirs,

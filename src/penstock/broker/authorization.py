@@ -1,0 +1,5 @@
+"""Who may do what: everybody everything, since there is no authorizer."""
+
+from typing import Final
+
+NO_AUTHORIZER: Final = "No Authorizer is configured."

@@ -1,0 +1,143 @@
+"""Workers of Kafka Connect in distributed mode, which share connectors through a group."""
+
+import json
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+from peers.java import command
+from peers.process import Process, free_ports
+from peers.servers import Servers, properties
+
+JARS = "connect-4.3.1"
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+
+
+class ConnectCluster(Servers):
+    """`with ConnectCluster(bootstrap, 2) as connect: connect.put("name", {...})`."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        workers: int = 1,
+        *,
+        settings: Mapping[str, object] | None = None,
+        folder: Path | None = None,
+        timeout_s: float = 60,
+    ) -> None:
+        super().__init__(folder, timeout_s)
+        self._bootstrap, self._settings = bootstrap, settings or {}
+        self._ports = free_ports(workers)
+
+    def put(self, name: str, settings: Mapping[str, object]) -> None:
+        """Create the connector, or change it."""
+        body = {key: str(value) for key, value in settings.items()}
+        self._ask("PUT", f"/connectors/{name}/config", body)
+
+    def states(self, name: str) -> list[str]:
+        """Of the connector and its tasks; none as long as nobody knows it."""
+        try:
+            told = self._ask("GET", f"/connectors/{name}/status")
+        except OSError:
+            return []
+        return [told["connector"]["state"], *(each["state"] for each in told["tasks"])]
+
+    def runs(self, name: str, tasks: int = 1) -> bool:
+        return self.states(name) == ["RUNNING"] * (1 + tasks)
+
+    def worker_of(self, name: str) -> int:
+        """Which worker has the connector's first task."""
+        told = self._ask("GET", f"/connectors/{name}/status")
+        port = int(told["tasks"][0]["worker_id"].rpartition(":")[2])
+        return self._ports.index(port)
+
+    def _answers(self, number: int) -> bool:
+        try:
+            _asked(self._ports[number], "GET", "/connectors")
+        except OSError:
+            return False
+        return True
+
+    def _ask(self, method: str, path: str, body: object = None) -> Any:
+        return _asked(self._ports[min(self.running)], method, path, body)
+
+    def _prepared(self) -> dict[int, Process]:
+        return {number: self._process(number) for number in range(len(self._ports))}
+
+    def _process(self, number: int) -> Process:
+        folder = self.folder / f"worker-{number}"
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / "worker.properties"
+        file.write_text(
+            properties(
+                {
+                    "bootstrap.servers": self._bootstrap,
+                    "group.id": "connect",
+                    "listeners": f"http://127.0.0.1:{self._ports[number]}",
+                    "key.converter": STRING,
+                    "value.converter": STRING,
+                    **{f"{each}.storage.topic": f"connect-{each}" for each in KEPT},
+                    **{f"{each}.storage.replication.factor": 1 for each in KEPT},
+                    "offset.storage.partitions": 2,
+                    "status.storage.partitions": 1,
+                    "offset.flush.interval.ms": 300,
+                    "session.timeout.ms": 6000,
+                    "heartbeat.interval.ms": 500,
+                    "scheduled.rebalance.max.delay.ms": 0,
+                    "reconnect.backoff.max.ms": 100,
+                    **self._settings,
+                }
+            )
+        )
+        main = "org.apache.kafka.connect.cli.ConnectDistributed"
+        java = command(JARS, main, str(file), log_level="INFO")
+        return Process(f"Kafka Connect {number}", java, folder)
+
+
+KEPT = ("config", "offset", "status")
+"""What workers keep in topics."""
+
+
+def mirror(source: str, target: str, topics: str, folder: Path) -> Process:
+    """MirrorMaker 2, which copies these topics, a pattern, as `source.TOPIC`; not started yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    internal = ("checkpoints.topic", "heartbeats.topic", "offset-syncs.topic")
+    often = ("emit.checkpoints", "refresh.groups", "refresh.topics", "sync.group.offsets")
+    file = folder / "mirror.properties"
+    file.write_text(
+        properties(
+            {
+                "clusters": "source, target",
+                "source.bootstrap.servers": source,
+                "target.bootstrap.servers": target,
+                "source->target.enabled": "true",
+                "source->target.topics": topics,
+                "replication.factor": 1,
+                **{f"{each}.replication.factor": 1 for each in internal},
+                **{f"{each}.storage.replication.factor": 1 for each in KEPT},
+                **{f"{each}.interval.seconds": 1 for each in often},
+                "sync.group.offsets.enabled": "true",
+                "offset.lag.max": 0,
+            }
+        )
+    )
+    main = "org.apache.kafka.connect.mirror.MirrorMaker"
+    return Process("MirrorMaker", command(JARS, main, str(file), log_level="INFO"), folder)
+
+
+def _asked(port: int, method: str, path: str, body: object = None) -> Any:
+    """OSError where there is no good answer, yet."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        sent = None if body is None else json.dumps(body)
+        connection.request(method, path, sent, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        told = answer.read()
+    except HTTPException as error:
+        raise OSError(f"{method} {path}: {error}") from error
+    finally:
+        connection.close()
+    if answer.status >= 300:
+        raise OSError(f"{method} {path}: {answer.status} {told.decode(errors='replace')}")
+    return json.loads(told)
