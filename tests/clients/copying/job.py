@@ -43,7 +43,8 @@ class Ending:
         self._asked = False
         signal.signal(signal.SIGTERM, self._ask)
         # Where it is just then, at once: in a call of the client the handler above has to wait.
-        faulthandler.register(signal.SIGTERM, chain=True)
+        # Of this thread alone: others run on meanwhile, and to look at their frames may crash.
+        faulthandler.register(signal.SIGTERM, all_threads=False, chain=True)
 
     def _ask(self, *_: object) -> None:
         self._asked = True
