@@ -3,6 +3,7 @@
 from typing import Any
 
 from differential.case import Case, Eventually, case
+from differential.cases.consumer_groups import enter
 from differential.requests import ONE, THREE
 from differential.symbols import PRODUCER
 from penstock.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -146,6 +147,16 @@ OFFSETS = [
     case("an unknown partition", _init(), _add_offsets(), _offsets(3), topics=ONE),
     case("of a generation", _init(), _add_offsets(),
          _offsets(0, generation_id_or_member_epoch=3, member_id="m"), topics=ONE, since=3),
+    *(
+        case(f"beside a member of the consumer protocol, {who}", enter(), _init(), _add_offsets(),
+             _offsets(0, generation_id_or_member_epoch=epoch, member_id=member), _end(), COMMITTED,
+             FETCHED, topics=ONE, api=TxnOffsetCommitRequest, since=3, until=4)
+        for who, member, epoch in [
+            ("by itself", "~a", 2), ("at an old epoch", "~a", 1), ("at an epoch to come", "~a", 9),
+            ("without its epoch", "~a", -1), ("by another", "~b", 2), ("by nobody", "", -1),
+            ("by nobody with an epoch", "", 2),
+        ]
+    ),
 ]  # fmt: skip
 
 END = [

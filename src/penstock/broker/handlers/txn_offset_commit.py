@@ -12,6 +12,7 @@ from penstock.broker.transactions import Answers, as_producers_know_it
 from penstock.broker.translate.commits import Place, codes, places
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
+from penstock.coordinator.group.consumer.refusal import StaleMemberEpoch
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.decision import Refused
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
@@ -42,7 +43,10 @@ BETWEEN_BROKERS = {
 }
 """What one broker hears of another, and clients do not know."""
 
-KNOWN_AS: dict[type[KafkaError], ErrorCode] = {GroupIdNotFound: ErrorCode.ILLEGAL_GENERATION}
+KNOWN_AS: dict[type[KafkaError], ErrorCode] = {
+    GroupIdNotFound: ErrorCode.ILLEGAL_GENERATION,
+    StaleMemberEpoch: ErrorCode.ILLEGAL_GENERATION,
+}
 
 
 Offsets = tuple[tuple[TopicPartition, CommittedOffset], ...]

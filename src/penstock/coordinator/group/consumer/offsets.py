@@ -26,17 +26,21 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
             member_id=committer.member_id,
             instance_id=committer.instance_id,
             epoch=committer.generation,
-            # Whoever has no generation speaks of none: any version will do.
-            knows_epochs=committer.knows_epochs or committer.generation < 0,
+            # Whoever has no generation speaks of none: any version will do. A transaction's
+            # commits are a request of their own, whose versions tell nothing of it.
+            knows_epochs=committer.knows_epochs
+            or committer.is_transactional
+            or committer.generation < 0,
         )
 
 
 ADMINISTRATOR = Reader()
 
 
-def check_consumer(group: ConsumerGroup, reader: Reader, *, commits: bool = False) -> None:
-    """Refuse members of another epoch; and while there are members, commits of nobody."""
-    if reader.epoch < 0 and not reader.member_id and not (commits and group.members):
+def check_consumer(group: ConsumerGroup, reader: Reader, *, members_only: bool = False) -> None:
+    """Refuse members of another epoch; and on demand, while there are members, everybody else."""
+    is_member = reader.epoch >= 0 or reader.member_id or reader.instance_id is not None
+    if not is_member and not (members_only and group.members):
         return
     if reader.epoch < 0 and not group.members:
         return

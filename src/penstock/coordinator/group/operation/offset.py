@@ -38,7 +38,8 @@ def commit(
     if consumer is None:
         check_commit(known, committer)
     else:
-        check_consumer(consumer, Reader.of(committer), commits=True)
+        only = not committer.is_transactional  # a producer need not tell for whom it commits
+        check_consumer(consumer, Reader.of(committer), members_only=only)
     limit = shard.config.offset_metadata_max_bytes
     refused: list[Refused] = []
     records: list[OffsetRecord] = []
