@@ -76,8 +76,13 @@ class Mixed:
                 found.append(message.value() or b"")
             return len(found) >= len(self.acked)
 
-        wait_until(complete, 40, "all that was acknowledged")
-        consumer.close()
+        try:
+            wait_until(complete, 40, "all that was acknowledged")
+        except TimeoutError as late:
+            missing = sorted(set(self.acked) - set(found))
+            raise AssertionError(f"{late}: {len(found)} read, {missing[:5]} missing") from late
+        finally:
+            consumer.close()
         return found
 
 
