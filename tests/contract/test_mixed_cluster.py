@@ -16,7 +16,10 @@ from peers.zookeeper import ZooKeeper
 
 pytestmark = pytest.mark.peer
 OURS = 2
-SETTINGS = {"zookeeper.session.timeout.ms": "4000"}
+SETTINGS = {"zookeeper.session.timeout.ms": "4000", "offsets.topic.num.partitions": "5"}
+"""Kafka's brokers count the partitions of offsets by their own setting until they start again, so
+all must have the same: whoever is asked first for a group creates the topic.
+"""
 
 
 class Mixed:
