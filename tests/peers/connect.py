@@ -12,6 +12,8 @@ from peers.servers import Servers, properties
 
 JARS = "connect-4.3.1"
 STRING = "org.apache.kafka.connect.storage.StringConverter"
+KEPT = ("config", "offset", "status")
+"""What workers keep in topics."""
 
 
 class ConnectCluster(Servers):
@@ -38,18 +40,18 @@ class ConnectCluster(Servers):
     def states(self, name: str) -> list[str]:
         """Of the connector and its tasks; none as long as nobody knows it."""
         try:
-            told = self._ask("GET", f"/connectors/{name}/status")
+            told = self._status(name)
         except OSError:
             return []
         return [told["connector"]["state"], *(each["state"] for each in told["tasks"])]
 
-    def runs(self, name: str, tasks: int = 1) -> bool:
-        return self.states(name) == ["RUNNING"] * (1 + tasks)
+    def runs(self, name: str) -> bool:
+        """The connector, and its one task."""
+        return self.states(name) == ["RUNNING", "RUNNING"]
 
     def worker_of(self, name: str) -> int:
         """Which worker has the connector's first task."""
-        told = self._ask("GET", f"/connectors/{name}/status")
-        port = int(told["tasks"][0]["worker_id"].rpartition(":")[2])
+        port = int(self._status(name)["tasks"][0]["worker_id"].rpartition(":")[2])
         return self._ports.index(port)
 
     def _answers(self, number: int) -> bool:
@@ -59,6 +61,9 @@ class ConnectCluster(Servers):
             return False
         return True
 
+    def _status(self, name: str) -> Any:
+        return self._ask("GET", f"/connectors/{name}/status")
+
     def _ask(self, method: str, path: str, body: object = None) -> Any:
         return _asked(self._ports[min(self.running)], method, path, body)
 
@@ -66,64 +71,52 @@ class ConnectCluster(Servers):
         return {number: self._process(number) for number in range(len(self._ports))}
 
     def _process(self, number: int) -> Process:
-        folder = self.folder / f"worker-{number}"
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / "worker.properties"
-        file.write_text(
-            properties(
-                {
-                    "bootstrap.servers": self._bootstrap,
-                    "group.id": "connect",
-                    "listeners": f"http://127.0.0.1:{self._ports[number]}",
-                    "key.converter": STRING,
-                    "value.converter": STRING,
-                    **{f"{each}.storage.topic": f"connect-{each}" for each in KEPT},
-                    **{f"{each}.storage.replication.factor": 1 for each in KEPT},
-                    "offset.storage.partitions": 2,
-                    "status.storage.partitions": 1,
-                    "offset.flush.interval.ms": 300,
-                    "session.timeout.ms": 6000,
-                    "heartbeat.interval.ms": 500,
-                    "scheduled.rebalance.max.delay.ms": 0,
-                    "reconnect.backoff.max.ms": 100,
-                    **self._settings,
-                }
-            )
-        )
-        main = "org.apache.kafka.connect.cli.ConnectDistributed"
-        java = command(JARS, main, str(file), log_level="INFO")
-        return Process(f"Kafka Connect {number}", java, folder)
-
-
-KEPT = ("config", "offset", "status")
-"""What workers keep in topics."""
+        settings = {
+            "bootstrap.servers": self._bootstrap,
+            "group.id": "connect",
+            "listeners": f"http://127.0.0.1:{self._ports[number]}",
+            "key.converter": STRING,
+            "value.converter": STRING,
+            **{f"{each}.storage.topic": f"connect-{each}" for each in KEPT},
+            **{f"{each}.storage.replication.factor": 1 for each in KEPT},
+            "offset.storage.partitions": 2,
+            "status.storage.partitions": 1,
+            "offset.flush.interval.ms": 300,
+            "session.timeout.ms": 6000,
+            "heartbeat.interval.ms": 500,
+            "scheduled.rebalance.max.delay.ms": 0,
+            "reconnect.backoff.max.ms": 100,
+            **self._settings,
+        }
+        return _program("cli.ConnectDistributed", settings, self.folder / f"worker-{number}")
 
 
 def mirror(source: str, target: str, topics: str, folder: Path) -> Process:
     """MirrorMaker 2, which copies these topics, a pattern, as `source.TOPIC`; not started yet."""
-    folder.mkdir(parents=True, exist_ok=True)
     internal = ("checkpoints.topic", "heartbeats.topic", "offset-syncs.topic")
     often = ("emit.checkpoints", "refresh.groups", "refresh.topics", "sync.group.offsets")
-    file = folder / "mirror.properties"
-    file.write_text(
-        properties(
-            {
-                "clusters": "source, target",
-                "source.bootstrap.servers": source,
-                "target.bootstrap.servers": target,
-                "source->target.enabled": "true",
-                "source->target.topics": topics,
-                "replication.factor": 1,
-                **{f"{each}.replication.factor": 1 for each in internal},
-                **{f"{each}.storage.replication.factor": 1 for each in KEPT},
-                **{f"{each}.interval.seconds": 1 for each in often},
-                "sync.group.offsets.enabled": "true",
-                "offset.lag.max": 0,
-            }
-        )
-    )
-    main = "org.apache.kafka.connect.mirror.MirrorMaker"
-    return Process("MirrorMaker", command(JARS, main, str(file), log_level="INFO"), folder)
+    settings = {
+        "clusters": "source, target",
+        "source.bootstrap.servers": source,
+        "target.bootstrap.servers": target,
+        "source->target.enabled": "true",
+        "source->target.topics": topics,
+        "replication.factor": 1,
+        **{f"{each}.replication.factor": 1 for each in internal},
+        **{f"{each}.storage.replication.factor": 1 for each in KEPT},
+        **{f"{each}.interval.seconds": 1 for each in often},
+        "sync.group.offsets.enabled": "true",
+        "offset.lag.max": 0,
+    }
+    return _program("mirror.MirrorMaker", settings, folder)
+
+
+def _program(main: str, settings: dict[str, object], folder: Path) -> Process:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "settings.properties"
+    file.write_text(properties(settings))
+    java = command(JARS, f"org.apache.kafka.connect.{main}", str(file), log_level="INFO")
+    return Process(main, java, folder)
 
 
 def _asked(port: int, method: str, path: str, body: object = None) -> Any:

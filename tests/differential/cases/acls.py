@@ -1,5 +1,7 @@
 """Rules of access where nobody checks any."""
 
+from typing import Any
+
 from differential.case import Case, case
 from penstock.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from penstock.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -16,29 +18,21 @@ RULE = AclCreation(
     operation=READ,
     permission_type=ALLOW,
 )
-FILTER = DeleteAclsFilter(
-    resource_type_filter=TOPIC,
-    resource_name_filter=None,
-    pattern_type_filter=ANY,
-    principal_filter=None,
-    host_filter=None,
-    operation=ANY,
-    permission_type=ANY,
-)
-ALL = DescribeAclsRequest(
-    resource_type_filter=ANY,
-    resource_name_filter=None,
-    pattern_type_filter=ANY,
-    principal_filter=None,
-    host_filter=None,
-    operation=ANY,
-    permission_type=ANY,
-)
+ANYTHING: dict[str, Any] = {
+    "resource_type_filter": ANY,
+    "resource_name_filter": None,
+    "pattern_type_filter": ANY,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": ANY,
+    "permission_type": ANY,
+}
+OF_TOPICS = DeleteAclsFilter(**{**ANYTHING, "resource_type_filter": TOPIC})
 
 CASES: list[Case] = [
-    case("all rules", ALL),
+    case("all rules", DescribeAclsRequest(**ANYTHING)),
     case("two rules are made", CreateAclsRequest(creations=[RULE, RULE])),
     case("no rule is made", CreateAclsRequest(creations=[])),
-    case("two filters delete", DeleteAclsRequest(filters=[FILTER, FILTER])),
+    case("two filters delete", DeleteAclsRequest(filters=[OF_TOPICS, OF_TOPICS])),
     case("no filter deletes", DeleteAclsRequest(filters=[])),
 ]

@@ -57,8 +57,8 @@ def catalog_settings(storage: str, *, remembers: bool) -> dict[str, str]:
         database = f"jdbc:derby:;databaseName={here}/catalog;create=true"
         settings["spark.hadoop.javax.jdo.option.ConnectionURL"] = database
         # Derby would write it to whatever folder the caller stands in.
-        log = f"-Dderby.stream.error.file={here}/derby.log"
-        settings["spark.driver.defaultJavaOptions"] = f'"{log}"' if " " in log else log
+        log = f'"-Dderby.stream.error.file={here}/derby.log"'
+        settings["spark.driver.defaultJavaOptions"] = log
     return settings
 
 
