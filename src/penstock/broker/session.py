@@ -32,6 +32,10 @@ PRODUCE = 0
 MAX_IN_LINE = 256
 """Produce requests of one connection that wait for their replicas at a time."""
 MAX_GATHERED = 64
+REQUESTS_A_TURN = 64
+"""Pipelined requests handled before other connections get their turn."""
+SEND_BYTES = 1 << 16
+"""Responses are sent once so many bytes of them wait, before further requests are handled."""
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # absent on macOS: the header leaves on its own
 
 
@@ -76,7 +80,9 @@ class Session:
         self._request: Request | None = None
         self._waiter: Waiter | None = None
         self._line: deque[InLine] = deque()
-        self._reading = self._pumping = self._writing = False
+        self._out_bytes = 0
+        """Of the responses made since the last one was wholly sent."""
+        self._reading = self._pumping = self._writing = self._yields = False
         self.active_at = loop.time()
         self.resume_reading()
 
@@ -92,8 +98,8 @@ class Session:
 
     @property
     def is_busy(self) -> bool:
-        """A request waits for its response, or responses wait for the socket."""
-        return self._request is not None or self._writing or bool(self._line)
+        """A request waits for its response or its turn, or responses wait for the socket."""
+        return self._request is not None or self._writing or self._yields or bool(self._line)
 
     def _may_go_on(self) -> bool:
         """Whether no request waits; one that gives way is answered as soon as another is there."""
@@ -111,7 +117,7 @@ class Session:
             count = self._sock.recv_into(self._buffer.space())
         except BlockingIOError:
             return
-        except OSError as error:
+        except (OSError, ProtocolError) as error:  # a bad frame behind a request that waits
             self.close(str(error))
             return
         if count == 0:
@@ -120,7 +126,7 @@ class Session:
         self._buffer.received(count)
         if (self._request is None or self._waiter is not None) and not self._writing:
             self.pump()
-        if self._request is not None or self._writing or self._line:
+        if self._request is not None or self._writing or self._yields or self._line:
             self._pause_if_ahead()
 
     def _pause_if_ahead(self) -> None:
@@ -128,15 +134,25 @@ class Session:
             self.pause_reading()
 
     def pump(self) -> None:
-        """Handle whole requests until one has to wait, then send what they were answered."""
+        """Handle whole requests until one has to wait, then send their responses.
+
+        Stops early for the sake of other connections, and of memory: a client that sends many
+        small requests and reads no response must not have all of them answered.
+        """
         if self._pumping:
             return  # a reply was given from within: the loop below goes on
-        self._pumping = True
+        self._pumping, self._yields = True, False
         self.active_at = self._loop.time()
+        left = REQUESTS_A_TURN
         try:
             while self._may_go_on() and not self._writing and self._fd >= 0:
                 if self._line and not self._may_pass():
                     break
+                if not left or self._out_bytes > SEND_BYTES:
+                    self._yields = True
+                    self._loop.call_soon(self.pump)
+                    break
+                left -= 1
                 frame = self._buffer.next()
                 if frame is None:
                     break
@@ -189,9 +205,14 @@ class Session:
         if response is None:
             return ()
         if isinstance(response, bytearray):
+            self._out_bytes += len(response)
             return (memoryview(response),)
         frame, splices = self._dispatch.encode(request, response)
-        return interleaved(frame, splices) if splices else (memoryview(frame),)
+        self._out_bytes += len(frame)
+        if not splices:
+            return (memoryview(frame),)
+        self._out_bytes += sum(len(region) for _, region in splices)
+        return interleaved(frame, splices)
 
     def _reply_in_line(self, place: InLine, response: Message) -> None:
         """What came of a request; it leaves when all those before it do."""
@@ -225,6 +246,8 @@ class Session:
             self.close(str(error))
             return
         is_full = bool(self._out)
+        if not is_full:
+            self._out_bytes = 0
         if is_full != self._writing:
             self._writing = is_full
             if is_full:

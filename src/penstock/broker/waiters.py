@@ -14,10 +14,20 @@ from penstock.loop import Handle, Loop
 
 R = TypeVar("R")
 
+MAX_CLIENT_WAIT_MS = 600_000
+"""The longest that a request waits because its client says so, as long as an idle connection
+lives: the field has room for 24 days.
+"""
+
 AT_A_TIME = 16
 """Of very many that wait for the same, as members of a group do, some try in each of the loop's
 turns: others, who did not wait, get theirs between.
 """
+
+
+def client_wait_ms(asked_ms: int) -> int:
+    """How long a request waits whose client asks for `asked_ms`."""
+    return min(max(asked_ms, 0), MAX_CLIENT_WAIT_MS)
 
 
 class Parked(Generic[R]):
@@ -144,10 +154,14 @@ class Waiters:
         now_due = list(islice(self._due, AT_A_TIME))
         if len(now_due) < len(self._due):
             self._call()
-        for waiter in now_due:
-            if waiter in self._due:  # no attempt before has taken it away
-                del self._due[waiter]
-                waiter.attempt()
+        try:
+            for waiter in now_due:
+                if waiter in self._due:  # no attempt before has taken it away
+                    del self._due[waiter]
+                    waiter.attempt()
+        finally:
+            if self._due:  # after an attempt that failed, the others still get their turn
+                self._call()
 
     def __len__(self) -> int:
         """How many requests wait."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from penstock.broker.context import Context, Handler, Peer, Services
 from penstock.broker.dispatch import Dispatch, Routes
-from penstock.broker.session import READ_AHEAD_BYTES, Session
+from penstock.broker.session import READ_AHEAD_BYTES, REQUESTS_A_TURN, SEND_BYTES, Session
 from penstock.broker.waiters import Parked, Waiter, Waiters
 from penstock.clock import SystemClock
 from penstock.errors import ErrorCode, KafkaError
@@ -18,7 +18,12 @@ from penstock.wire.frame import request_frame
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
-from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
+from penstock.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from penstock.wire.schema import Message
 
 
@@ -167,6 +172,21 @@ async def test_half_a_request_makes_nobody_give_way_and_a_bad_one_ends_the_conne
 
 
 @served
+async def test_a_bad_frame_behind_a_request_that_waits_ends_the_connection() -> None:
+    def wait(_request: Any, _ctx: Context) -> Parked[MetadataResponse]:
+        return Parked(["key"], 60_000, lambda: None, MetadataResponse)
+
+    async with connected({3: wait}) as client:
+        await client.ask(0)
+        await client.send(b"\xff\xff\xff\xff")
+        while not len(client.owner.waiters):
+            await asyncio.sleep(0)
+        await client.send(b"GET /")
+        await client.owner.ended.wait()
+        assert len(client.owner.waiters) == 0
+
+
+@served
 async def test_produce_requests_wait_for_their_replicas_side_by_side() -> None:
     replicated, handled = set[int](), list[int]()
 
@@ -258,6 +278,52 @@ async def test_a_client_that_does_not_read_is_not_read_from_either() -> None:
         assert handled < 200
         assert [(await client.answer())[0] for _ in range(200)] == list(range(200))
         assert handled == 200
+
+
+@served
+async def test_pipelined_requests_of_a_client_that_does_not_read_are_not_all_answered() -> None:
+    handled, response_bytes = 0, 30_000
+
+    def large(_request: Any, _ctx: Context) -> MetadataResponse:
+        nonlocal handled
+        handled += 1
+        return MetadataResponse(cluster_id="x" * response_bytes)
+
+    def grow_the_buffer(_request: Any, _ctx: Context) -> None:
+        return None
+
+    async with connected({0: grow_the_buffer, 3: large}) as client:
+        client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        records = [PartitionProduceData(records=memoryview(bytes(900_000)))]
+        request = ProduceRequest(topic_data=[TopicProduceData(partition_data=records)])
+        await client.send(request_frame(APIS[0], 9, 0, None, request))
+        for number in range(300):
+            await client.ask(number)
+        while not handled:
+            await asyncio.sleep(0)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        in_the_sockets = 1 << 19
+        assert handled * response_bytes < SEND_BYTES + in_the_sockets
+        assert [(await client.answer())[0] for _ in range(300)] == list(range(300))
+
+
+@served
+async def test_a_client_with_many_requests_lets_others_have_a_turn() -> None:
+    handled = 0
+
+    def small(_request: Any, _ctx: Context) -> MetadataResponse:
+        nonlocal handled
+        handled += 1
+        return MetadataResponse()
+
+    async with connected({3: small}) as client:
+        frame = request_frame(APIS[3], 4, 1, None, MetadataRequest(topics=[]))
+        client.sock.send(bytes(frame) * 150)  # they fit into one read
+        while not handled:
+            await asyncio.sleep(0)
+        assert handled == REQUESTS_A_TURN
+        assert [(await client.answer())[0] for _ in range(150)] == [1] * 150
 
 
 @served

@@ -1,5 +1,15 @@
-from penstock.broker.waiters import AT_A_TIME, Parked, Waiters
+import pytest
+
+from penstock.broker.handlers.produce import parked as produce_parked
+from penstock.broker.waiters import (
+    AT_A_TIME,
+    MAX_CLIENT_WAIT_MS,
+    Parked,
+    Waiters,
+    client_wait_ms,
+)
 from penstock.testing.loop import ManualLoop
+from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
 
 
 class Waiting:
@@ -145,3 +155,29 @@ def test_a_change_between_two_turns_is_heard_by_those_who_have_tried() -> None:
     loop.call_soon(ready)
     loop.advance()
     assert all(each.answers == ["done"] for each in crowd)
+
+
+def test_a_client_cannot_make_a_request_wait_for_days() -> None:
+    request = ProduceRequest(acks=-1, timeout_ms=2**31 - 1)
+    assert produce_parked(request, ProduceResponse(), []).wait_ms == MAX_CLIENT_WAIT_MS
+    assert client_wait_ms(30_000) == 30_000
+    assert client_wait_ms(-(2**31)) == 0
+
+
+def test_an_attempt_that_fails_takes_no_turn_from_the_others() -> None:
+    class BugError(Exception):
+        pass
+
+    def fail() -> str | None:
+        raise BugError
+
+    loop = ManualLoop()
+    waiters, waiting = Waiters(loop), Waiting("a")
+    waiters.park(Parked(["a"], 500, fail, lambda: "expired"), waiting.answers.append)
+    waiters.park(waiting.parked, waiting.answers.append)
+    waiting.ready = True
+    waiters.changed("a")
+    with pytest.raises(BugError):
+        loop.advance()
+    loop.advance()
+    assert waiting.answers == ["done"]

@@ -10,7 +10,7 @@ import msgspec
 
 from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
-from penstock.broker.waiters import Parked
+from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError
 from penstock.replication.partition import Partition
 from penstock.wire.messages.delete_records import (
@@ -83,7 +83,7 @@ def delete_records(
         )
 
     keys = [each.partition.topic_partition for each in everything if each.partition is not None]
-    return attempt() or Parked(keys, request.timeout_ms, attempt, expire)
+    return attempt() or Parked(keys, client_wait_ms(request.timeout_ms), attempt, expire)
 
 
 def named_once(partitions: Iterable[DeleteRecordsPartition]) -> Iterable[DeleteRecordsPartition]:

@@ -13,7 +13,7 @@ from penstock.broker.context import Context
 from penstock.broker.fetch_sessions import FetchSession, Wanted
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.translate.topics import UnknownTopicId, topic_name
-from penstock.broker.waiters import Parked
+from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.controller.topic_rules import InvalidRequest
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.lookup import LogSlice
@@ -64,7 +64,7 @@ def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchRe
 
     return Parked(
         reading.keys,
-        request.max_wait_ms,
+        client_wait_ms(request.max_wait_ms),
         attempt,
         expire,
         reading.notice,

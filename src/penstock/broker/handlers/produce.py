@@ -14,7 +14,7 @@ from penstock.broker.context import Context
 from penstock.broker.participation import Participation
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.translate.topics import topic_name
-from penstock.broker.waiters import Parked
+from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header, stamp_max_timestamp
@@ -294,7 +294,7 @@ def parked(
         )
 
     keys = [each.partition.topic_partition for each in pending]
-    return Parked(keys, request.timeout_ms, attempt, finished, has_acted=True)
+    return Parked(keys, client_wait_ms(request.timeout_ms), attempt, finished, has_acted=True)
 
 
 def with_errors(response: ProduceResponse, errors: dict[int, ErrorCode]) -> ProduceResponse:
