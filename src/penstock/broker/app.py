@@ -119,6 +119,7 @@ async def running(
         flusher = machine.flusher(loop)
         stack.callback(flusher.close)
         compactor = Compactor(files, logs.logs.values, clock, config.storage)
+        logs.before_create = lambda log_dir, where: compactor.forget(log_dir, [where])
 
         waiters = Waiters(loop)
         addresses = advertised(config.listener.advertised(), sockets)

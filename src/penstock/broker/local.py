@@ -129,7 +129,7 @@ class LocalBroker:
         log = self._partitions.store.get(where)
         try:
             if log is not None and stopped.delete:
-                self._compactor.truncated(log, 0)
+                self._compactor.forget(log.log_dir, [where])
                 self._partitions.drop(*where, self._clock.now_ms())
         except StorageError as error:
             logger.warning("%s is not deleted: %s", where, error)

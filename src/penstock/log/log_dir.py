@@ -51,6 +51,8 @@ class LogDir:
         self.was_cut = False
         """A log in it ended earlier at start-up than what was written of it: see `load_log`."""
         """The last broker did not stop in order, and the machine has started anew since."""
+        self.stale_names: set[TopicPartition] = set()
+        """Partitions that the checkpoint files may still name although their logs are gone."""
         self._on_failure = on_failure
         self._release: Callable[[], None] | None = None
         self._writing = Lock()

@@ -47,7 +47,8 @@ class LogStore:
     """The partitions of all log directories; belongs to the event loop.
 
     `config_for` tells a topic's settings. `on_offline` hears of each directory that fails and
-    of the partitions that were in it.
+    of the partitions that were in it. `before_create` drops what others remember by the
+    partition's name, before a new log can have that name.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class LogStore:
         boot_id: str,
         open_segments: OpenSegments | None = None,
         on_offline: Callable[[LogDir, list[TopicPartition]], None] | None = None,
+        before_create: Callable[[LogDir, TopicPartition], object] | None = None,
     ) -> None:
         self.files = files
         self.logs: dict[TopicPartition, PartitionLog] = {}
@@ -72,7 +74,7 @@ class LogStore:
         self._config_for = config_for
         self._boot_id = boot_id
         self._open = open_segments or OpenSegments()
-        self.on_offline = on_offline
+        self.on_offline, self.before_create = on_offline, before_create
 
     @property
     def online(self) -> list[LogDir]:
@@ -85,7 +87,10 @@ class LogStore:
                 with log_dir:
                     log_dir.acquire(self._boot_id)
                     self._load_dir(log_dir, now_ms)
-                    self.checkpoint(log_dir, RECOVERY_POINTS)
+                    if log_dir.stale_names:
+                        self.checkpoint(log_dir)
+                    else:
+                        self.checkpoint(log_dir, RECOVERY_POINTS)
             except StorageError:
                 continue  # offline from the start; the other directories serve
         if len(self.online) == len(self.dirs):
@@ -102,6 +107,7 @@ class LogStore:
         recovery_points = log_dir.read_offsets(RECOVERY_POINTS)
         log_starts = log_dir.read_offsets(LOG_STARTS)
         high_watermarks = log_dir.read_offsets(HIGH_WATERMARKS)
+        log_dir.stale_names = {*recovery_points, *log_starts, *high_watermarks}
         for name in self.files.names(log_dir.path):
             path = log_dir.path / name
             if name in IGNORED or not self.files.is_dir(path):
@@ -140,6 +146,7 @@ class LogStore:
                     log_dir.was_cut = True
                 log.set_high_watermark(high_watermarks.get(partition, 0))
                 logs[partition] = log
+                log_dir.stale_names.discard(partition)
                 self._read_topic_id(partition, path)
 
     def _read_topic_id(self, partition: TopicPartition, path: Path) -> None:
@@ -170,6 +177,11 @@ class LogStore:
         logs = self.future_logs if future else self.logs
         assert partition not in logs
         directory = log_dir.path / dir_name(partition, role, uuid4().hex)
+        if partition in log_dir.stale_names:
+            # An older log's offsets must not be applied to this one after a crash.
+            self.checkpoint(log_dir)
+        if self.before_create is not None:
+            self.before_create(log_dir, partition)
         with log_dir:
             log = load_log(
                 self.files,
@@ -224,6 +236,7 @@ class LogStore:
     def _retire(self, log: PartitionLog, now_ms: int) -> None:
         with log.log_dir:
             self._rename(log, Role.DELETE)
+        log.log_dir.stale_names.add(log.topic_partition)
         self.deleted.append((now_ms + log.config.file_delete_delay_ms, log.path))
 
     def _rename(self, log: PartitionLog, role: Role) -> None:
@@ -247,8 +260,9 @@ class LogStore:
     def truncate(self, targets: Mapping[TopicPartition, int]) -> None:
         """Cut logs to offsets, as a follower must before it follows.
 
-        Recovery points that go back are on disk before anything is appended: a crash would
-        otherwise trust bytes that were never synced. A copy in another directory is cut as well:
+        Offsets that go back are on disk before anything is appended: after a crash a recovery
+        point would otherwise vouch for bytes that were never synced, and a start behind the end
+        would drop the whole log. A copy in another directory is cut as well:
         it would otherwise keep what the log gets anew.
         """
         lowered = set()
@@ -258,7 +272,7 @@ class LogStore:
                 if log is not None and log.truncate_to(offset):
                     lowered.add(log.log_dir)
         for log_dir in lowered:
-            self.checkpoint(log_dir, RECOVERY_POINTS)
+            self.checkpoint(log_dir, RECOVERY_POINTS, LOG_STARTS)
 
     def truncate_fully(self, partition: TopicPartition, offset: int, now_ms: int) -> None:
         """Drop all records of a partition and begin at `offset`."""
@@ -266,13 +280,15 @@ class LogStore:
             log = logs.get(partition)
             if log is not None:
                 log.truncate_fully_and_start_at(offset, now_ms)
-                self.checkpoint(log.log_dir, RECOVERY_POINTS)
+                self.checkpoint(log.log_dir, RECOVERY_POINTS, LOG_STARTS)
 
     def checkpoint(self, log_dir: LogDir, *names: str) -> None:
         """Write checkpoint files now: all of them, unless some are named."""
         with log_dir:
             for name in names or OFFSETS:
                 log_dir.write_offsets(name, self.offsets(log_dir, name))
+        if not names:
+            log_dir.stale_names.clear()
 
     def offsets(self, log_dir: LogDir, name: str) -> dict[TopicPartition, int]:
         """What a checkpoint file should say now."""

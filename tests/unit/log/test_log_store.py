@@ -5,12 +5,13 @@ import pytest
 
 from penstock.errors import ConfigError, ErrorCode
 from penstock.log.files import DirectoryLocked, DiskFiles
-from penstock.log.log_dir import HIGH_WATERMARKS, LogDirOffline
+from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, LogDirOffline
 from penstock.log.store import LogDirNotFound, LogStore, PartitionOffline
 from penstock.testing.logs import PARTITION, ROOT, TOPIC_ID, LogRig, batch_of
-from penstock.types import TopicPartition
+from penstock.types import TopicPartition, Uuid
 
 TWO = ("d0", "d1")
+ANOTHER_ID = Uuid(bytes(15) + b"2")
 
 
 def part(number: int) -> TopicPartition:
@@ -306,3 +307,79 @@ def test_a_process_that_dies_takes_no_high_watermark_along() -> None:
     rig.store.checkpoint(rig.store.online[0], HIGH_WATERMARKS)
     rig.crash(lambda _kind, count: count)
     assert rig.log.high_watermark == 1
+
+
+def grown(rig: LogRig, *, records: int, start: int) -> None:
+    """A log whose offsets are in all checkpoints."""
+    for _ in range(records):
+        rig.append(batch_of(b"old"))
+    rig.log.advance_high_watermark(records)
+    rig.log.maybe_increment_log_start(start)
+    rig.flush()
+
+
+def test_a_topic_made_anew_does_not_inherit_the_offsets_of_the_deleted_one() -> None:
+    rig = LogRig()
+    grown(rig, records=20, start=18)
+    rig.store.delete(PARTITION, 0)
+    rig.store.create(PARTITION, ANOTHER_ID, 0)
+    rig.append(batch_of(b"new"))
+    rig.log.flush()
+    rig.crash()
+    assert rig.read_all() == [(0, b"new")]
+    assert rig.log.high_watermark == 0
+    assert rig.log.recovery_point == 0, "everything is checked after a crash"
+
+
+def test_offsets_without_a_log_are_gone_before_a_log_of_that_name_is_made() -> None:
+    """The deletion came last before a crash, or somebody removed the directory."""
+    rig = LogRig()
+    grown(rig, records=20, start=18)
+    rig.store.delete(PARTITION, 0)
+    rig.crash()
+    rig.store.create(PARTITION, ANOTHER_ID, 0)
+    rig.append(batch_of(b"new"))
+    rig.log.flush()
+    rig.crash()
+    assert rig.read_all() == [(0, b"new")]
+
+
+def test_a_copy_that_comes_back_to_a_directory_has_its_own_offsets() -> None:
+    rig = LogRig(dirs=TWO)
+    grown(rig, records=20, start=18)
+    for directory in ("d1", "d0"):
+        future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / directory, future=True)
+        assert LOG_STARTS not in names(rig, directory) or PARTITION not in (
+            future.log_dir.read_offsets(LOG_STARTS)
+        )
+        rig.store.promote_future(PARTITION, 0)
+
+
+def test_a_log_that_begins_anew_before_its_old_start_survives_a_crash() -> None:
+    rig = LogRig()
+    grown(rig, records=20, start=18)
+    rig.store.truncate_fully(PARTITION, 5, 0)
+    rig.append(batch_of(b"from 5 on"))
+    rig.log.flush()
+    rig.crash()
+    assert rig.read_all() == [(5, b"from 5 on")]
+
+
+def test_a_log_that_is_cut_before_its_start_survives_a_crash() -> None:
+    rig = LogRig()
+    grown(rig, records=20, start=18)
+    rig.store.truncate({PARTITION: 10})
+    rig.append(batch_of(b"at 10"))
+    rig.log.flush()
+    rig.crash()
+    assert rig.read_all() == [(10, b"at 10")]
+
+
+def test_whoever_remembers_partitions_by_name_hears_before_a_log_is_made() -> None:
+    rig = LogRig()
+    heard = []
+    rig.store.before_create = lambda log_dir, where: heard.append(
+        (log_dir.path.name, where, str(where) in names(rig))
+    )
+    rig.store.create(part(1), TOPIC_ID, 0)
+    assert heard == [("d0", part(1), False)]

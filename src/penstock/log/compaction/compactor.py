@@ -23,7 +23,7 @@ from penstock.log.compaction.job import (
 )
 from penstock.log.compaction.swap import swap_in, unchanged
 from penstock.log.files import Files
-from penstock.log.log_dir import CLEANER_OFFSETS
+from penstock.log.log_dir import CLEANER_OFFSETS, LogDir
 from penstock.log.partition_log import PartitionLog
 from penstock.types import TopicPartition
 
@@ -79,10 +79,9 @@ class Compactor:
         await self._process.close()
 
     def truncated(self, log: PartitionLog, offset: int) -> None:
-        """The log is about to be cut at `offset`, or deleted (0): what comes after is dirty.
+        """The log is about to be cut at `offset`, or replaced (0): what comes after is dirty.
 
-        Written before it happens: a log of the same name that grows past the old mark would pass
-        for clean. From its segment on, because a batch that holds the offset goes whole.
+        Written before it happens: a log that grows past the old mark would pass for clean. From its segment on, because a batch that holds the offset goes whole.
         """
         segment = log.segments.floor(offset)
         first_dirty = 0 if segment is None else min(segment.base_offset, offset)
@@ -91,6 +90,21 @@ class Compactor:
             cleaned[log.topic_partition] = first_dirty
             with log.log_dir:
                 log.log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned))()
+
+    def forget(self, log_dir: LogDir, partitions: Iterable[TopicPartition]) -> None:
+        """These logs are gone, or about to be made: one of the same name begins dirty."""
+        cleaned = self._marks(log_dir)
+        marked = []
+        for partition in partitions:
+            self.uncleanable.pop(partition, None)
+            self._deaths.pop(partition, None)
+            if partition in cleaned:
+                marked.append(partition)
+        if marked:
+            for partition in marked:
+                del cleaned[partition]
+            with log_dir:
+                log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned))()
 
     def _is_compacted(self, log: PartitionLog) -> bool:
         return (
@@ -176,18 +190,24 @@ class Compactor:
             self.uncleanable[partition] = f"its cleaning ended {DEATHS_ALLOWED} processes"
 
     def _cleaned(self, log: PartitionLog) -> dict[TopicPartition, int]:
-        """The checkpoint of the log's directory, read once."""
-        directory = log.log_dir.path
-        if directory not in self._checkpoints:
-            self._checkpoints[directory] = log.log_dir.read_offsets(CLEANER_OFFSETS)
-        return self._checkpoints[directory]
+        """The checkpoint of the log's directory."""
+        return self._marks(log.log_dir)
+
+    def _marks(self, log_dir: LogDir) -> dict[TopicPartition, int]:
+        """The directory's checkpoint, read once."""
+        if log_dir.path not in self._checkpoints:
+            self._checkpoints[log_dir.path] = log_dir.read_offsets(CLEANER_OFFSETS)
+        return self._checkpoints[log_dir.path]
 
     def note_cleaned(self, log: PartitionLog, cleaned_to: int) -> Callable[[], None]:
         """A call, for any thread, that makes it last, after the new names of the segments.
 
         Were the mark to outlast them, old values would be back where all is taken for clean, and
-        alive again when their tombstone goes.
+        alive again when their tombstone goes. A log that was deleted meanwhile leaves no mark: it
+        would be that of a new log of the same name.
         """
+        if log.segments.home.is_gone:
+            return lambda: None
         cleaned = self._cleaned(log)
         cleaned[log.topic_partition] = cleaned_to
         write = log.log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned))

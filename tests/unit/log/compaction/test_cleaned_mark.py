@@ -16,7 +16,7 @@ from penstock.log.compaction.swap import swap_in
 from penstock.log.log_dir import CLEANER_OFFSETS
 from penstock.record.build import build_batch
 from penstock.record.record import Record
-from penstock.testing.logs import PARTITION, LogRig
+from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig
 
 CONFIG = TopicConfig(cleanup_policy=("compact",), delete_retention_ms=100, segment_bytes=200)
 
@@ -97,3 +97,38 @@ def test_what_takes_the_place_of_a_batch_that_was_cut_is_dirty() -> None:
     append(rig, (b"k", None))
     compact_until_tombstones_go(rig)
     assert b"old" not in dict(rig.read_all()).values()
+
+
+def test_a_topic_made_anew_is_dirty_from_its_first_record() -> None:
+    rig = started()
+    append(rig, (b"x", b"1"))
+    append(rig, (b"x", b"2"))
+    rig.log.roll(0)
+    rig.log.flush()
+    compact(rig)
+    rig.store.delete(PARTITION, 0)
+    made_by = compactor_of(rig)  # another process: the topic was made anew while it was down
+    rig.store.before_create = lambda log_dir, where: made_by.forget(log_dir, [where])
+    rig.store.create(PARTITION, TOPIC_ID, 0)
+    append(rig, (b"k", b"old"))
+    rig.log.roll(0)
+    append(rig, (b"k", None))
+    compact_until_tombstones_go(rig)
+    assert b"old" not in dict(rig.read_all()).values()
+
+
+def test_a_log_deleted_while_it_was_cleaned_leaves_no_mark_to_the_next_of_its_name() -> None:
+    rig = started()
+    compactor, log = compactor_of(rig), rig.log
+    rig.store.delete(PARTITION, 0)
+    rig.store.create(PARTITION, TOPIC_ID, 0)
+    compactor.note_cleaned(log, 2)()
+    assert rig.log.log_dir.read_offsets(CLEANER_OFFSETS) == {}
+
+
+def test_a_name_that_could_not_be_cleaned_can_be_cleaned_once_its_log_is_another() -> None:
+    rig = started()
+    compactor = compactor_of(rig)
+    compactor.uncleanable[PARTITION] = "damaged"
+    compactor.forget(rig.log.log_dir, [PARTITION])
+    assert compactor.uncleanable == {}
