@@ -37,7 +37,7 @@ async def shut_down(
                 leader_epoch=each.state.leader_epoch,
             )
             for each in changes.values()
-            if broker in each.state.replicas
+            if broker in each.state.replicas and each.state.leader != broker
         ]
         await office.announce(
             changes_of(changes.values()), partitions=changes.values(), stopped=stopped

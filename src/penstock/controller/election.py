@@ -50,7 +50,9 @@ def elected(
 
     A doubtful broker, whose machine went down under it or whose log was found damaged, may lack
     what another in-sync replica has: it leads only once all of them are back, and none is better.
-    Whoever leads, doubtful ones come into the ISR again by what they have of its log.
+    Where an unclean election is allowed it leads before a replica that is out of sync, which lacks
+    records for sure. Whoever leads, doubtful ones come into the ISR again by what they have of its
+    log.
     """
     alive = [each for each in partition.replicas if each in live]
     isr = tuple(each for each in partition.isr if each in live)
@@ -63,7 +65,8 @@ def elected(
     if in_sync and len(isr) == len(partition.isr):
         return Elected(in_sync[0], (in_sync[0],))
     if unclean and alive:
-        return Elected(alive[0], (alive[0],), unclean=True)
+        leader = (in_sync or alive)[0]
+        return Elected(leader, (leader,), unclean=True)
     return Elected(NO_LEADER, partition.isr)
 
 

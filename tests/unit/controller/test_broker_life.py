@@ -205,6 +205,23 @@ def test_a_broker_that_leaves_gives_away_what_it_can(tree: Tree) -> None:
     with_topic(tree, work, replicas=((1, 2),))
 
 
+def test_a_broker_that_leaves_is_not_succeeded_by_one_that_lacks_records(tree: Tree) -> None:
+    """Not even where that is allowed: it stops in good order, and the other may catch up first."""
+
+    async def work(running: RunningController) -> None:
+        await die(running, 2)
+        await come(running, 2)
+        assert state(running).isr == (1,)
+        assert await running.controller.shut_down(BrokerId(1), -1) == [FIRST]
+        assert (state(running).leader, state(running).isr) == (1, (1,))
+        await running.controller.alter_isrs(BrokerId(1), -1, [wanted(state(running), (1, 2))])
+        assert await running.controller.shut_down(BrokerId(1), -1) == []
+        assert (state(running).leader, state(running).isr) == (2, (2,))
+
+    allowed: dict[str, str | None] = {"unclean.leader.election.enable": "true"}
+    with_topic(tree, work, replicas=((1, 2),), configs=allowed)
+
+
 def test_nothing_new_is_led_by_a_broker_that_leaves(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.controller.shut_down(BrokerId(1), -1)

@@ -52,6 +52,14 @@ def test_leaders_come_from_the_isr(
     assert elected(partition(replicas, isr, leader), brokers(*live), unclean=unclean) == outcome
 
 
+def test_an_in_sync_replica_in_doubt_leads_before_one_that_is_out_of_sync() -> None:
+    """Where an unclean election is allowed: the one may lack records, the other does."""
+    known = partition((1, 2, 3), (2, 3))
+    doubtful = brokers(2)
+    assert elected(known, brokers(1, 2), unclean=True, doubtful=doubtful) == (2, (2,), True)
+    assert elected(known, brokers(1, 2), unclean=False, doubtful=doubtful) == (-1, (2, 3), False)
+
+
 def test_a_new_partition_is_led_by_its_first_live_replica() -> None:
     assert first_elected(brokers(1, 2, 3), brokers(2, 3)) == Elected(BrokerId(2), brokers(2, 3))
     assert first_elected(brokers(1, 2, 3), brokers(4)) is None
