@@ -81,7 +81,8 @@ class Compactor:
     def truncated(self, log: PartitionLog, offset: int) -> None:
         """The log is about to be cut at `offset`, or replaced (0): what comes after is dirty.
 
-        Written before it happens: a log that grows past the old mark would pass for clean. From its segment on, because a batch that holds the offset goes whole.
+        Written before it happens: a log that grows past the old mark would pass for clean. From
+        its segment on, because a batch that holds the offset goes whole.
         """
         segment = log.segments.floor(offset)
         first_dirty = 0 if segment is None else min(segment.base_offset, offset)
