@@ -37,7 +37,9 @@ def offsets_of(fetched: Fetched) -> list[int]:
     decoder = VectorisedDecoder(Wanted(first=fetched.start), with_headers=False)
     batches = Batches(decoder.wanted, fetched.aborted, check_crcs=True, scratch=None)
     found = decoder.decode(fetched.records, batches, plain=True)
-    return [offset for each in found for offset in each.offset.to_pylist()]
+    offsets = [offset for each in found for offset in each.offset.to_pylist()]
+    fetched.done()
+    return offsets
 
 
 def test_a_read_goes_on_at_the_next_leader() -> None:

@@ -39,7 +39,7 @@ def read_range(
     scratch = bytearray(_SCRATCH_BYTES) if NATIVE else None
     with Client(settings.client) as client:
         fetch = RangeFetch(client, wanted, settings.fetch, fail=settings.fail_on_data_loss)
-        for start, records, aborted in ahead(iter(fetch), READ_AHEAD, client.close):
+        for start, records, aborted, done in ahead(iter(fetch), READ_AHEAD, fetch.close):
             if start > decoder.wanted.first:
                 # A batch is given whole; records of it that were deleted are not to come back.
                 decoder.wanted = decoder.wanted._replace(first=start)
@@ -51,6 +51,7 @@ def read_range(
                     yield completed(decoded)
             except KafkaError as error:
                 raise CorruptBatch(f"{wanted.place}: {error}") from None
+            done()
         for decoded in decoder.rest():
             yield completed(decoded)
 

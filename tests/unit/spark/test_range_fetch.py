@@ -1,0 +1,149 @@
+"""The reader of a range over a scripted broker: refusals and a slow reader lose no record."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from penstock.client.refusal import BrokerRefused, ConnectionFailed
+from penstock.errors import ErrorCode, KafkaError
+from penstock.record.batch import assign
+from penstock.record.build import build_batch
+from penstock.record.record import Record
+from penstock.spark.client.cluster import Client
+from penstock.spark.client.settings import ClientSettings
+from penstock.spark.decode.columns import Wanted
+from penstock.spark.decode.vectorised import VectorisedDecoder
+from penstock.spark.decode.visible import Batches
+from penstock.spark.source.fetch import READ_AHEAD, Fetched, RangeFetch, ReadTimedOut
+from penstock.spark.source.ranges import OffsetRange
+from penstock.spark.source.read_ahead import ahead
+from penstock.spark.source.settings import FetchSettings
+from penstock.types import TopicPartition
+from penstock.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+
+ROWS = 10
+ANSWERS = 6
+MOVED = BrokerRefused(ErrorCode.NOT_LEADER_OR_FOLLOWER, "moved")
+LOST = ConnectionFailed("lost")
+EMPTY = None
+RANGE = OffsetRange(TopicPartition("t", 0), 0, ANSWERS * ROWS)
+ROWS_OF_A_BATCH = [Record(i, 1, None, b"x", []) for i in range(ROWS)]
+
+
+def batch_at(offset: int) -> bytes:
+    made = bytearray(build_batch(ROWS_OF_A_BATCH))
+    assign(made, offset, 0)
+    return bytes(made)
+
+
+class ScriptedClient(Client):
+    """A broker that answers each fetch with a batch, but first with what the script says.
+
+    `asks` are failures to send a request, `answers` what is received instead of an answer.
+    """
+
+    def __init__(self, asks: dict[int, KafkaError], answers: dict[int, KafkaError | None]) -> None:
+        super().__init__(ClientSettings((), timeout_ms=5_000))
+        self._asks, self._answers = asks, answers
+        self.sent = self.received = 0
+
+    def connection(self, to: Any) -> Any:  # noqa: ARG002
+        return self
+
+    def topic(self, name: str, *, create: bool = False) -> Any:  # noqa: ARG002
+        part = type("Part", (), {"leader_epoch": 0})
+        return type("Topic", (), {"id": bytes(16), "partitions": {0: part}})
+
+    def send(self, request: Any, answer: Any) -> int:  # noqa: ARG002
+        self.sent += 1
+        if self.sent in self._asks:
+            raise self._asks[self.sent]
+        return int(request.topics[0].partitions[0].fetch_offset)
+
+    def receive(self, ticket: int, *, timeout_ms: int, into: memoryview) -> FetchResponse:  # noqa: ARG002
+        self.received += 1
+        # Whatever comes is written into the buffer, as a socket does.
+        data = batch_at(ticket)
+        into[: len(data)] = data
+        records: memoryview | bytes = into[: len(data)]
+        if self.received in self._answers:
+            failure = self._answers[self.received]
+            into[: len(data)] = bytes(len(data))
+            if failure is not None:
+                raise failure
+            records = b""
+        return FetchResponse(
+            responses=[
+                FetchableTopicResponse(
+                    topic="t", partitions=[PartitionData(partition_index=0, records=records)]
+                )
+            ]
+        )
+
+
+def offsets(fetched: Fetched) -> list[int]:
+    decoder = VectorisedDecoder(Wanted(first=fetched.start), with_headers=False)
+    batches = Batches(decoder.wanted, fetched.aborted, check_crcs=True, scratch=None)
+    found = decoder.decode(fetched.records, batches, plain=True)
+    return [offset for each in found for offset in each.offset.to_pylist()]
+
+
+SMALL = FetchSettings(partition_bytes=1000, max_wait_ms=0)
+
+
+@pytest.mark.parametrize("failure", [MOVED, LOST, EMPTY], ids=["refused", "lost", "empty"])
+@pytest.mark.parametrize("at", range(1, ANSWERS + 1))
+def test_a_failed_attempt_overwrites_nothing_that_is_still_read(
+    failure: KafkaError | None, at: int
+) -> None:
+    client = ScriptedClient({}, {at: failure})
+    fetch = RangeFetch(client, RANGE, SMALL, fail=True)
+    found: list[int] = []
+    held: list[Fetched] = []
+    for fetched in fetch:
+        held.append(fetched)
+        if len(held) == READ_AHEAD + 1:  # as slow as the queue between them allows
+            found += offsets(held[0])
+            held.pop(0).done()
+    for fetched in held:
+        found += offsets(fetched)
+    assert found == list(range(RANGE.end))
+
+
+@pytest.mark.parametrize("at", range(1, ANSWERS + 1))
+def test_an_answer_is_kept_when_the_request_behind_it_cannot_be_sent(at: int) -> None:
+    client = ScriptedClient({at: LOST}, {})
+    found: list[int] = []
+    for fetched in RangeFetch(client, RANGE, SMALL, fail=True):
+        found += offsets(fetched)
+        fetched.done()
+    assert found == list(range(RANGE.end))
+
+
+def test_the_fetching_thread_waits_for_a_reader_and_ends_with_it() -> None:
+    client = ScriptedClient({}, {})
+    fetch = RangeFetch(client, RANGE, SMALL, fail=True)
+    waited = threading.Event()
+    waiting = fetch._changed.wait
+
+    def noticed(timeout: float | None = None) -> bool:
+        waited.set()
+        return waiting(timeout)
+
+    fetch._changed.wait = noticed  # type: ignore[method-assign]
+    used: Iterator[Fetched] = ahead(iter(fetch), 4 * ANSWERS, fetch.close)
+    first = next(used)
+    assert waited.wait(30), "three answers are not returned"
+    assert offsets(first) == list(range(ROWS))
+    used.close()  # type: ignore[attr-defined]  # a generator
+    assert "penstock-fetch" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_read_that_gets_no_record_ends_after_its_time_and_is_not_tried_again() -> None:
+    client = ScriptedClient({}, dict.fromkeys(range(1, 10_000)))
+    object.__setattr__(client.settings, "timeout_ms", 0)
+    with pytest.raises(ReadTimedOut, match=r"no record from offset 0 within kafka.default.api"):
+        list(RangeFetch(client, RANGE, SMALL, fail=True))
+    assert client.received == 1
