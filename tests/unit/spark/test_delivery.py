@@ -1,12 +1,19 @@
 """Which batches go again, and what a user reads when one cannot."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 
+from penstock.client.refusal import ConnectionFailed
 from penstock.errors import ErrorCode
+from penstock.spark.client.cluster import Client
+from penstock.spark.client.settings import ClientSettings
 from penstock.spark.sink.batching import Sealed
 from penstock.spark.sink.delivery import Answered, NotWritten, firsts, unwritten
-from penstock.spark.sink.producer import REQUEST_BYTES, answered, requests
-from penstock.types import TopicPartition, Uuid
+from penstock.spark.sink.producer import Producer, answered
+from penstock.spark.sink.sending import REQUEST_BYTES, DeliveryTimedOut, requests
+from penstock.types import BrokerId, TopicPartition, Uuid
 from penstock.wire.messages.produce import (
     PartitionProduceResponse,
     ProduceResponse,
@@ -88,3 +95,34 @@ def test_answers_find_their_batches(by_id: bool) -> None:
 def test_a_batch_that_the_answer_passes_over_goes_again() -> None:
     (found,) = answered(ProduceResponse(), [A0], {})
     assert unwritten([found]) == [A0]
+
+
+class AwayClient(Client):
+    """Every request to its one broker is lost."""
+
+    def __init__(self) -> None:
+        super().__init__(ClientSettings(()))
+
+    def by_leader(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[BrokerId, list[TopicPartition]]:
+        return {BrokerId(0): list(partitions)}
+
+    def connection(self, to: Any) -> Any:  # noqa: ARG002
+        return self
+
+    def topic(self, name: str, *, create: bool = False) -> Any:  # noqa: ARG002
+        return type("Topic", (), {"id": Uuid(bytes(16))})
+
+    def send(self, request: Any, answer: Any) -> None:
+        pass
+
+    def receive(self, ticket: Any) -> Any:  # noqa: ARG002
+        raise ConnectionFailed("the broker is away")
+
+
+def test_the_time_out_of_a_batch_reaches_the_task_while_others_are_sent() -> None:
+    producer = Producer(AwayClient(), delivery_timeout_ms=1)
+    batches = [Sealed(place, b"a", sequence, 1) for sequence in range(8) for place in (P0, P1)]
+    with pytest.raises(DeliveryTimedOut, match=r"out-0 .*timeout.ms = 1 \(the broker is away\)"):
+        producer.send(batches)

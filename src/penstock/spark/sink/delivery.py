@@ -9,7 +9,7 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.sink.batching import Sealed
 from penstock.types import TopicPartition
 
-_WRITTEN: Final = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
+WRITTEN: Final = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 _FENCED: Final = frozenset(
     {
         ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -45,7 +45,7 @@ def unwritten(answers: Iterable[Answered]) -> list[Sealed]:
     refusal: KafkaError | None = None
     for each in answers:
         place = each.batch.place
-        if each.code in _WRITTEN:
+        if each.code in WRITTEN:
             continue
         out_of_sequence = each.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         if each.code in RETRIABLE or (out_of_sequence and place in put_off):

@@ -2,9 +2,9 @@
 
 import random
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic, sleep
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from penstock.client.backoff import backoff_ms
 from penstock.client.metadata import Topic
@@ -14,19 +14,16 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.client.cluster import Client
 from penstock.spark.client.connection import Connection, Ticket
 from penstock.spark.sink.batching import Sealed
-from penstock.spark.sink.delivery import Answered, firsts, unwritten
+from penstock.spark.sink.delivery import Answered
 from penstock.spark.sink.explicit import explicit
-from penstock.types import BrokerId, TopicPartition, Uuid
+from penstock.spark.sink.sending import Pause, Receive, Route, Send, Sending
+from penstock.types import TopicPartition, Uuid
 from penstock.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
-
-REQUEST_BYTES: Final = 4 * 1024 * 1024
-IN_FLIGHT: Final = 5
-"""Requests to one broker: it knows the last five batches of an idempotent producer."""
 
 
 class _Sent(NamedTuple):
@@ -40,8 +37,7 @@ class _Sent(NamedTuple):
 class Producer:
     """Used by one thread: `send` as batches become ready, then `finish`.
 
-    An answer that puts a batch off stops the line: all that is on its way is heard first, then
-    the rest goes again, a batch a partition at a time. So batches never pass each other.
+    `Sending` decides what is sent when; this does it, and tells what came of it.
     """
 
     def __init__(
@@ -55,7 +51,7 @@ class Producer:
     ) -> None:
         self._client, self._acks = client, acks
         self._transactional_id, self._implicit = transactional_id, implicit
-        self._delivery_timeout_ms = delivery_timeout_ms
+        self._sending = Sending(delivery_timeout_ms)
         self._line: deque[_Sent] = deque()
 
     def topic(self, name: str) -> Topic:
@@ -75,39 +71,44 @@ class Producer:
             raise
 
     def send(self, batches: Iterable[Sealed]) -> None:
-        waiting = list(batches)
-        while waiting:
-            now = firsts(waiting)
-            sent = {id(batch) for batch in now}
-            waiting = [batch for batch in waiting if id(batch) not in sent]
-            try:
-                leaders = self._client.by_leader(batch.place for batch in now)
-            except KafkaError as error:
-                if error.code not in RETRIABLE:
-                    raise
-                self._recover(unsent=[Answered(batch, error.code, str(error)) for batch in now])
-                continue
-            for leader, places in leaders.items():
-                self._send(leader, places, now)
+        """Return when all is on its way; `NotWritten` and `DeliveryTimedOut` end the task."""
+        self._sending.add(batches)
+        self._run(finish=False)
 
     def finish(self) -> None:
         """Return when all that was sent is written."""
-        while self._line:
-            self._hear_first()
+        self._run(finish=True)
 
-    def _send(self, leader: BrokerId, places: Sequence[TopicPartition], now: list[Sealed]) -> None:
-        led = set(places)
-        for batches in requests([batch for batch in now if batch.place in led]):
-            try:
-                connection = self._client.connection(ToBroker(leader))
-                while connection.unanswered >= IN_FLIGHT and self._line:
+    def _run(self, *, finish: bool) -> None:
+        while (step := self._sending.step(_now_ms(), finish=finish)) is not None:
+            match step:
+                case Route(places):
+                    self._try(lambda: self._sending.routed(self._client.by_leader(places)))
+                case Send():
+                    self._try(lambda: self._send(step))
+                case Receive():
                     self._hear_first()
-                self._line.append(self._asked(connection, batches))
-            except KafkaError as error:
-                if error.code not in RETRIABLE:
-                    raise
-                unsent = [Answered(batch, error.code, str(error)) for batch in batches]
-                self._recover(unsent=unsent)
+                case Pause(failures):
+                    self._client.forget()
+                    sleep(backoff_ms(failures, random.random()) / 1000)  # noqa: S311  only spreads load
+                    self._sending.paused()
+
+    def _send(self, step: Send) -> None:
+        connection = self._client.connection(ToBroker(step.leader))
+        self._line.append(self._asked(connection, step.batches))
+        self._sending.sent()
+
+    def _try(self, attempt: Callable[[], None]) -> None:
+        """Only what the attempt meets is put off: what `step` raises ends the task."""
+        try:
+            attempt()
+        except KafkaError as error:
+            if error.code not in RETRIABLE:
+                raise
+            self._sending.put_off(str(error), _now_ms())
+
+    def _hear_first(self) -> None:
+        self._sending.heard(self._heard(self._line.popleft()), _now_ms())
 
     def _asked(self, connection: Connection, batches: Sequence[Sealed]) -> _Sent:
         if not self._implicit:
@@ -129,11 +130,6 @@ class Producer:
         names = {topic.topic_id: name for name, topic in topics.items()}
         return _Sent(connection, connection.send(request, ProduceResponse), batches, names)
 
-    def _hear_first(self) -> None:
-        answers = self._heard(self._line.popleft())
-        if any(answer.code != ErrorCode.NONE for answer in answers):
-            self._recover(heard=answers)
-
     def _heard(self, sent: _Sent) -> list[Answered]:
         try:
             response = sent.connection.receive(sent.ticket)
@@ -143,63 +139,9 @@ class Producer:
             return [Answered(batch, error.code, str(error)) for batch in sent.batches]
         return answered(response, sent.batches, sent.names)
 
-    def _recover(self, heard: Sequence[Answered] = (), unsent: Sequence[Answered] = ()) -> None:
-        """Send again what is left unwritten: by what was heard, is still to come, or never left."""
-        deadline = monotonic() + self._delivery_timeout_ms / 1000
-        answers = list(heard)
-        while self._line:
-            answers += self._heard(self._line.popleft())
-        answers += unsent  # last: batches of a partition stay in their order
-        left, failures = unwritten(answers), 1
-        while left:
-            if monotonic() > deadline:
-                first = next(each for each in answers if each.batch is left[0])
-                raise BrokerRefused(
-                    first.code,
-                    f"rows to {first.batch.place} were not written within "
-                    f"kafka.delivery.timeout.ms = {self._delivery_timeout_ms}",
-                    first.words,
-                )
-            if failures:
-                self._client.forget()
-                sleep(backoff_ms(failures, random.random()) / 1000)  # noqa: S311  only spreads load
-            answers = self._round(left)
-            before, left = len(left), unwritten(answers)
-            failures = 0 if len(left) < before else failures + 1
 
-    def _round(self, left: list[Sealed]) -> list[Answered]:
-        """Send the first batch of each partition; what is said of them, and of those behind."""
-        now = firsts(left)
-        said: dict[int, Answered] = {}
-        try:
-            leaders = self._client.by_leader(batch.place for batch in now)
-            sent = [
-                self._asked(self._client.connection(ToBroker(leader)), batches)
-                for leader, places in leaders.items()
-                for batches in requests([batch for batch in now if batch.place in set(places)])
-            ]
-        except KafkaError as error:
-            if error.code not in RETRIABLE:
-                raise
-            return [Answered(batch, error.code, str(error)) for batch in left]
-        for each in sent:
-            said |= {id(answer.batch): answer for answer in self._heard(each)}
-        behind = ErrorCode.NETWORK_EXCEPTION
-        return [said.get(id(batch)) or Answered(batch, behind) for batch in left]
-
-
-def requests(batches: Sequence[Sealed]) -> Iterable[list[Sealed]]:
-    """Batches of different partitions, as many as a request should hold."""
-    held: list[Sealed] = []
-    size_bytes = 0
-    for batch in batches:
-        if held and size_bytes + len(batch.data) > REQUEST_BYTES:
-            yield held
-            held, size_bytes = [], 0
-        held.append(batch)
-        size_bytes += len(batch.data)
-    if held:
-        yield held
+def _now_ms() -> float:
+    return monotonic() * 1000
 
 
 def answered(
