@@ -8,11 +8,12 @@ import logging
 from collections.abc import Callable
 
 from penstock.controller.controller import Controller
-from penstock.controller.term import NotController
+from penstock.controller.operations import OUT_OF_OFFICE
+from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.records import NO_LEADER, decode
 from penstock.metadata.records import Controller as Elected
-from penstock.metadata.refusal import BadVersion, NoNode, StoreUnavailable
+from penstock.metadata.refusal import NoNode
 from penstock.metadata.store import MetadataStore, Node, SessionState
 from penstock.types import BrokerId
 
@@ -51,8 +52,10 @@ class Candidacy:
     async def _looked(self) -> bool:
         try:
             await self._look()
-        except (NotController, StoreUnavailable, BadVersion, NoNode) as error:
-            logger.debug("the controller is not known: %s", error)
+        except KafkaError as error:
+            # Whatever the store refused, it may take when it is tried again, here or elsewhere.
+            level = logging.DEBUG if isinstance(error, (*OUT_OF_OFFICE, NoNode)) else logging.ERROR
+            logger.log(level, "the controller is not known: %s", error)
             return False
         return True
 

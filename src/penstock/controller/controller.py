@@ -106,6 +106,11 @@ class Controller:
 
         The broker is registered by then: only live brokers get partitions to lead.
         """
+        async with self._operations.turn:
+            await self._start()
+        self.look_again()
+
+    async def _start(self) -> None:
         term = await Term.begin(self._store, self._broker, self._clock.now_ms())
         # Watched first and read then: what changes meanwhile is looked at again.
         watches = await self._store.watch(
@@ -114,13 +119,13 @@ class Controller:
         try:
             image = await read_image(self._store)
             office = Office(self._store, term, image, self._broker, self._brokers, self.counts)
+            office.repair_soon = self._repair_soon
             await features.prepare(office)
             await self._take_over(office)
         except BaseException:
             watches.cancel()
             raise
         self._holder, self._watches = office, watches
-        self.look_again()
 
     async def _take_over(self, office: Office) -> None:
         await topic_life.resume_deletions(office)
@@ -146,6 +151,7 @@ class Controller:
         """Decide nothing any more, until started anew."""
         if self._holder is not None:
             logger.info("broker %s is not the controller any more", self._broker)
+            self._holder.is_over = True
             self._holder = None
             self._watches.cancel()
             self._brokers.resign()
@@ -167,6 +173,13 @@ class Controller:
 
     def _look_at(self, path: str) -> None:
         self._schedule(lambda office: notices.look(office, path, self._unclean(office)))
+
+    def _repair_soon(self) -> None:
+        async def operation(office: Office) -> None:
+            await repair(office, self._unclean(office))
+            await reassignment.progress(office, reassignment.moving(office))
+
+        self._schedule(operation)
 
     async def run(self) -> None:
         """Carry operations out until cancelled."""

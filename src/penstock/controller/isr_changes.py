@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from penstock.controller.controlled_shutdown import check_broker_epoch
 from penstock.controller.office import Office
-from penstock.controller.partition_states import state_record
+from penstock.controller.partition_states import reread, state_record
 from penstock.controller.term import NotController
 from penstock.controller.topic_rules import InvalidRequest, UnknownTopic
 from penstock.errors import ErrorCode, KafkaError
@@ -126,14 +126,16 @@ async def alter_isrs(
         [Set(paths.partition_state(where), encode(state_record(state)), state.partition_epoch)]
         for where, state in altered.items()
     )
-    written = {}
+    written, refused = {}, {}
     for (where, state), answer in zip(altered.items(), answers, strict=True):
         if isinstance(answer, StoreError):
             outcomes[where] = OutrunIsrChange(f"{where}: {answer}")
+            refused[where] = answer
             continue
         (node,) = answer
         assert isinstance(node, Node)
         written[where] = outcomes[where] = replace(state, partition_epoch=node.version)
     if written:
         await office.announce(ImageDelta(partitions=written), told=written)
+    await reread(office, refused)
     return outcomes

@@ -10,7 +10,7 @@ from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import ImageDelta
 from penstock.metadata.reader import read_brokers, read_configs, read_topics
-from penstock.metadata.records import LogDirEvent, PartitionMoves, PartitionNames, decode
+from penstock.metadata.records import LogDirEvent, PartitionMoves, PartitionNames, decode_or_skip
 from penstock.metadata.store import Delete, Node
 from penstock.types import TopicPartition
 
@@ -32,6 +32,9 @@ async def look(office: Office, path: str, unclean: Unclean) -> None:
     """Read what is there now, and do what follows from it."""
     if path == paths.BROKER_IDS:
         await broker_life.brokers_changed(office, await read_brokers(office.store), unclean)
+        # A move may have waited for a broker that is back.
+        if await reassignment.progress(office, reassignment.moving(office)):
+            await moves_done(office)
     elif path == paths.TOPICS:
         await _new_topics(office, unclean)
     elif path == paths.DELETE_TOPICS:
@@ -49,13 +52,15 @@ async def _asked_moves(office: Office) -> None:
     node = await _found(office, paths.REASSIGN_PARTITIONS)
     if node is None:
         return
-    for move in decode(PartitionMoves, node).partitions:
+    moves = decode_or_skip(PartitionMoves, node)
+    for move in () if moves is None else moves.partitions:
         where = TopicPartition(move.topic, move.partition)
         try:
             await reassignment.reassign(office, where, move.replicas)
         except KafkaError as error:
             logger.warning("%s is not moved to %s: %s", where, list(move.replicas), error)
-    await moves_done(office)
+    if moves is not None:
+        await moves_done(office)
 
 
 async def moves_done(office: Office) -> None:
@@ -66,9 +71,9 @@ async def moves_done(office: Office) -> None:
 
 async def _asked_elections(office: Office) -> None:
     node = await _found(office, paths.PREFERRED_REPLICA_ELECTION)
-    if node is not None:
-        wanted = decode(PartitionNames, node).named()
-        await elections.elect(office, ElectionType.PREFERRED, wanted)
+    wanted = None if node is None else decode_or_skip(PartitionNames, node)
+    if wanted is not None:
+        await elections.elect(office, ElectionType.PREFERRED, wanted.named())
         await _taken(office, paths.PREFERRED_REPLICA_ELECTION)
 
 
@@ -110,7 +115,8 @@ async def _failed_directories(office: Office) -> None:
     parent = paths.LOG_DIR_EVENT_NOTIFICATION
     names = await office.store.children(parent)
     events = await office.store.get_many(f"{parent}/{name}" for name in names)
-    brokers = {decode(LogDirEvent, node).broker for node in events.values()}
+    told = [decode_or_skip(LogDirEvent, node) for node in events.values()]
+    brokers = {each.broker for each in told if each is not None}
     if brokers & office.image.brokers.keys():
         await office.announce(ImageDelta(), joined=brokers)
     await office.term.write_each([Delete(path)] for path in events)

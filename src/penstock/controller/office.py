@@ -1,12 +1,12 @@
 """A controller in office: its term, the image that it keeps, and those who hear of changes."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from penstock.controller.change import Brokers, PartitionChange, StateChange, StoppedReplicas
-from penstock.controller.term import Term
+from penstock.controller.term import NotController, Term
 from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
 from penstock.metadata.store import MetadataStore
 from penstock.types import BrokerId, TopicPartition
@@ -47,15 +47,23 @@ class Office:
         """Replicas whose log directory has failed."""
         self.deletions: dict[str, Deletion] = {}
         """Topics that are being deleted, by name."""
+        self.outrun: set[TopicPartition] = set()
+        """Partitions whose state somebody else has written: brokers hear of them anew."""
+        self.repair_soon: Callable[[], object] = lambda: None
+        """Have partitions repaired after this operation."""
+        self.is_over = False
+        """Whether the office was given up; an operation may still be under way."""
 
     def live(self, where: TopicPartition, replicas: Iterable[BrokerId]) -> Collection[BrokerId]:
         """Those that have their log, on a broker that stays."""
+        return [each for each in self.present(where, replicas) if each not in self.leaving]
+
+    def present(self, where: TopicPartition, replicas: Iterable[BrokerId]) -> Collection[BrokerId]:
+        """Those that have their log, on a broker that is there, even if it is about to stop."""
         return [
             each
             for each in replicas
-            if each in self.image.brokers
-            and each not in self.leaving
-            and (each, where) not in self.failed
+            if each in self.image.brokers and (each, where) not in self.failed
         ]
 
     @property
@@ -83,6 +91,8 @@ class Office:
         broker_configs: bool = False,
     ) -> None:
         """Take what was written into the image, and let the brokers carry it out."""
+        if self.is_over:
+            raise NotController(f"the office of epoch {self.term.epoch} was given up")
         self.image = self.image.apply(delta)
         change = StateChange(
             image=self.image,

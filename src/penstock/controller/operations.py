@@ -30,12 +30,17 @@ class Operations:
     def __init__(self, failed: Callable[[Exception], object]) -> None:
         self._failed = failed
         self._queue: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
+        self.turn = asyncio.Lock()
+        """Held by each operation, and by a controller that starts: what is left over of an earlier
+        term has ended before the next one begins, and what comes meanwhile waits for it.
+        """
 
     async def run(self) -> None:
         """Carry operations out until cancelled."""
         while True:
             operation = await self._queue.get()
-            await operation()
+            async with self.turn:
+                await operation()
 
     async def submit(self, operation: Callable[[], Awaitable[T]]) -> T:
         """The operation's outcome, once it is its turn."""

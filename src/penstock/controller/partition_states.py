@@ -1,5 +1,6 @@
 """Writing who leads: the `state` nodes of new partitions, and of those with a new leader."""
 
+import logging
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
@@ -9,11 +10,14 @@ from penstock.controller.change import PartitionChange
 from penstock.controller.election import Elected, first_elected
 from penstock.controller.office import Office
 from penstock.metadata import paths
-from penstock.metadata.image import Partition, Topic
+from penstock.metadata.image import ImageDelta, Partition, Topic
+from penstock.metadata.reader import state_of
 from penstock.metadata.records import PartitionState, encode
 from penstock.metadata.refusal import StoreError
-from penstock.metadata.store import Create, Node, Operation, Set
+from penstock.metadata.store import Answer, Create, Node, Operation, Set
 from penstock.types import LeaderEpoch, TopicPartition
+
+logger = logging.getLogger(__name__)
 
 FIRST_EPOCH = LeaderEpoch(0)
 
@@ -25,8 +29,9 @@ async def bring_online(
 ) -> list[PartitionChange]:
     """Give each partition that has no state yet its first leader.
 
-    One whose replicas are all down is left for the time when one of them comes. `epochs` are
-    those of partitions that have records already; others begin at 0.
+    One whose replicas are all down is left for the time when one of them comes, and one whose
+    state is there already, or cannot be written, for the next repair. `epochs` are those of
+    partitions that have records already; others begin at 0.
     """
     pending = [
         (topic, index, partition)
@@ -52,10 +57,45 @@ async def bring_online(
         multis.append(operations)
         state = msgspec.structs.replace(state, partition_epoch=0)
         changes.append(PartitionChange(where, topic.id, state, is_new=where not in (epochs or ())))
-    for answer in await office.term.write_each(multis):
-        if isinstance(answer, StoreError):
-            raise answer
-    return changes
+    answers = await office.term.write_each(multis)
+    await reread(office, _refused((each.where for each in changes), answers))
+    return [
+        change
+        for change, answer in zip(changes, answers, strict=True)
+        if not isinstance(answer, StoreError)
+    ]
+
+
+def _refused(
+    partitions: Iterable[TopicPartition], answers: Iterable[list[Answer] | StoreError]
+) -> dict[TopicPartition, StoreError]:
+    return {
+        where: answer
+        for where, answer in zip(partitions, answers, strict=True)
+        if isinstance(answer, StoreError)
+    }
+
+
+async def reread(office: Office, refused: Mapping[TopicPartition, StoreError]) -> None:
+    """Take over states that are not as this controller knew them: somebody else wrote them.
+
+    Brokers hear of such a partition only in a new leader epoch, which a repair gives it.
+    """
+    if not refused:
+        return
+    found = await office.store.get_many(map(paths.partition_state, refused))
+    states = {}
+    for where, error in refused.items():
+        logger.warning("the state of %s is read again: %s", where, error)
+        node, before = found.get(paths.partition_state(where)), office.image.partition(where)
+        if node is not None and before is not None:
+            after = state_of(before, node)
+            if after is not None:
+                states[where] = after
+    if states:
+        office.image = office.image.apply(ImageDelta(partitions=states))
+        office.outrun |= states.keys()
+        office.repair_soon()
 
 
 async def _existing_parents(office: Office, topics: Collection[str]) -> set[str]:
@@ -70,8 +110,8 @@ async def _existing_parents(office: Office, topics: Collection[str]) -> set[str]
 async def write_elected(
     office: Office, outcomes: Mapping[TopicPartition, Elected]
 ) -> dict[TopicPartition, PartitionChange]:
-    """Write new leaders, each in an epoch of its own. Whoever's state was changed meanwhile, by
-    an ISR that grew or shrank, is left out.
+    """Write new leaders, each in an epoch of its own. Partitions whose state somebody else has
+    changed are left out, and read again.
     """
     multis: list[list[Operation]] = []
     decided: list[tuple[TopicPartition, Topic, Partition]] = []
@@ -92,6 +132,8 @@ async def write_elected(
             state = msgspec.structs.replace(state, partition_epoch=node.version)
             office.counts.unclean += outcomes[where].unclean
             written[where] = PartitionChange(where, topic.id, state)
+            office.outrun.discard(where)
+    await reread(office, _refused((where for where, _, _ in decided), answers))
     return written
 
 

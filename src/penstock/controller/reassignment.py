@@ -22,6 +22,7 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import ImageDelta, Partition, Topic
 from penstock.metadata.records import NO_LEADER, encode
+from penstock.metadata.refusal import StoreError, StoreUnavailable
 from penstock.metadata.store import Set
 from penstock.types import BrokerId, TopicPartition
 
@@ -106,7 +107,10 @@ async def _begin(
 
 
 async def progress(office: Office, partitions: Iterable[TopicPartition]) -> bool:
-    """End the moves whose new replicas are all in sync; says whether there were any."""
+    """End the moves whose new replicas are all in sync; says whether there were any.
+
+    One that cannot end now, since nobody who stays is there to lead, waits and stops no other.
+    """
     ended = False
     for where in partitions:
         topic, partition = office.image.topics.get(where.topic), office.image.partition(where)
@@ -115,8 +119,12 @@ async def progress(office: Office, partitions: Iterable[TopicPartition]) -> bool
         move = current(partition)
         moves = bool(partition.adding_replicas or partition.removing_replicas)
         if moves and set(move.target) <= set(partition.isr):
-            await _end(office, topic, where, partition, move)
-            ended = True
+            try:
+                ended |= await _end(office, topic, where, partition, move)
+            except StoreUnavailable:
+                raise
+            except (EligibleLeadersNotAvailable, StoreError) as error:
+                logger.warning("the move of %s waits: %s", where, error)
     return ended
 
 
@@ -150,15 +158,18 @@ def moving(office: Office) -> list[TopicPartition]:
 
 async def _end(
     office: Office, topic: Topic, where: TopicPartition, partition: Partition, move: Move
-) -> None:
+) -> bool:
+    """False if somebody else has written the state: it is looked at again after a repair."""
     outcome = _led(office, where, partition, without=move.removing)
     settled = replace(partition, replicas=move.target, adding_replicas=(), removing_replicas=())
-    await _write_state(office, topic, where, settled, outcome, move.removing, delete=False)
+    if not await _write_state(office, topic, where, settled, outcome, move.removing, delete=False):
+        return False
     await _write_assignment(office, topic, where, settled)
     state = office.image.partition(where)
     assert state is not None
     stopped = StoppedReplicas(where, topic.id, move.removing, leader_epoch=state.leader_epoch)
     await office.announce(ImageDelta(), told=[where], stopped=[stopped] if move.removing else [])
+    return True
 
 
 def _led(
@@ -203,14 +214,27 @@ async def _write_state(
     stopped: tuple[BrokerId, ...],
     *,
     delete: bool = True,
-) -> None:
-    """The state in a new leader epoch, told to everybody together with who must stop."""
+) -> bool:
+    """The state in a new leader epoch, told to everybody together with who must stop; False if
+    somebody else has written it.
+    """
     known = office.image.partition(where)
     assert known is not None
     office.image = office.image.apply(
         ImageDelta(partitions={where: replace(partition, partition_epoch=known.partition_epoch)})
     )
     changes = await write_elected(office, {where: outcome})
+    if not changes:
+        reread = office.image.partition(where)
+        assert reread is not None
+        assigned = replace(
+            reread,
+            replicas=known.replicas,
+            adding_replicas=known.adding_replicas,
+            removing_replicas=known.removing_replicas,
+        )
+        office.image = office.image.apply(ImageDelta(partitions={where: assigned}))
+        return False
     await office.announce(
         ImageDelta(partitions={each.where: each.state for each in changes.values()}),
         partitions=changes.values(),
@@ -222,3 +246,4 @@ async def _write_state(
         if stopped
         else [],
     )
+    return True

@@ -42,17 +42,21 @@ def repairs(
             partition.leader in doubtful and partition.controller_epoch < office.term.epoch
         )
         is_whole = partition.leader in live and all(each in live for each in partition.isr)
-        if is_whole and not is_in_doubt:
+        is_outrun = where in office.outrun
+        if is_whole and not is_in_doubt and not is_outrun:
             continue
         before = replace(partition, leader=NO_LEADER) if is_in_doubt else partition
-        outcome = elected(before, live, unclean=unclean(where.topic), doubtful=doubtful)
+        outcome = elected(before, live, unclean=False, doubtful=doubtful)
+        if outcome.leader == NO_LEADER:
+            # One that is about to stop leads until it is gone, rather than nobody, and rather than
+            # one that lacks records: it may catch up before the other has stopped.
+            present = office.present(where, partition.replicas)
+            outcome = elected(before, present, unclean=False, doubtful=doubtful)
+        if outcome.leader == NO_LEADER and unclean(where.topic):
+            outcome = elected(before, live, unclean=True, doubtful=doubtful)
         if outcome.leader in doubtful and outcome.leader != partition.leader:
             logger.warning("%s: broker %s leads, which may lack records", where, outcome.leader)
-        # One that is about to stop leads until it is gone, rather than nobody.
-        stays = partition.leader in office.leaving and partition.leader in office.image.brokers
-        if outcome.leader == NO_LEADER and stays:
-            continue
-        if (outcome.leader, outcome.isr) != (partition.leader, partition.isr):
+        if is_outrun or (outcome.leader, outcome.isr) != (partition.leader, partition.isr):
             outcomes[where] = outcome
     return outcomes
 

@@ -71,6 +71,8 @@ class Term:
         """Several transactions in one go. Each holds or fails on its own, and answers so.
 
         As a rule none fails, so they go in groups; what is in a group that does is sent again.
+        If the store went away, nobody knows what was written: that rises, whatever else was
+        answered, and the next term finds out by reading everything.
         """
         groups = list(grouped(multis))
         answers = await self._send(
@@ -81,8 +83,8 @@ class Term:
             if not isinstance(answer, StoreError):
                 rest = iter(answer)
                 outcomes += [list(islice(rest, len(multi))) for multi in group]
-            elif len(group) == 1 or isinstance(answer, StoreUnavailable):
-                outcomes += [answer] * len(group)
+            elif len(group) == 1:
+                outcomes.append(answer)
             else:
                 outcomes += await self._send(group)
         return outcomes
@@ -90,6 +92,8 @@ class Term:
     async def _send(self, multis: Iterable[Multi]) -> list[list[Answer] | StoreError]:
         answers = await self._store.multi_many([(self._check, *each) for each in multis])
         for each in answers:
+            if isinstance(each, StoreUnavailable):
+                raise each
             if isinstance(each, BadVersion | NoNode) and each.path == paths.CONTROLLER_EPOCH:
                 raise NotController(f"the controller's epoch {self.epoch} has passed")
         return [each if isinstance(each, StoreError) else each[1:] for each in answers]

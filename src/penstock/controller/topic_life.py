@@ -5,6 +5,7 @@ A topic is there once `/brokers/topics/T` is; partitions without a `state` are t
 A topic goes once it is marked in `/admin/delete_topics`; the mark is the last node that goes.
 """
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
@@ -22,6 +23,8 @@ from penstock.metadata.refusal import NodeExists, StoreError
 from penstock.metadata.store import Create, Delete, Operation, Set
 from penstock.types import BrokerId, LeaderEpoch, TopicPartition
 
+logger = logging.getLogger(__name__)
+
 
 async def create(
     office: Office,
@@ -29,7 +32,10 @@ async def create(
     epochs: Mapping[TopicPartition, LeaderEpoch] | None = None,
 ) -> list[PlannedTopic | KafkaError]:
     """Write the topics, give their partitions leaders, and tell the brokers."""
-    answers = await office.term.write_each(_creation(office, each) for each in planned)
+    # Kafka writes settings and topic one after the other, and may have left the first alone.
+    configs = {paths.topic_config(each.topic.name) for each in planned}
+    kept = (await office.store.get_many(configs)).keys()
+    answers = await office.term.write_each(_creation(each, kept) for each in planned)
     outcomes: list[PlannedTopic | KafkaError] = [
         each if not isinstance(answer, StoreError) else _refused(each.topic.name, answer)
         for each, answer in zip(planned, answers, strict=True)
@@ -48,14 +54,12 @@ async def create(
     return outcomes
 
 
-def _creation(office: Office, planned: PlannedTopic) -> list[Operation]:
+def _creation(planned: PlannedTopic, kept: Collection[str]) -> list[Operation]:
     name = planned.topic.name
     config = encode(ConfigOverrides(config=dict(planned.configs)))
     path = paths.topic_config(name)
-    # Kafka writes the two one after the other, and may have left the first alone.
-    kept = name in office.image.topic_configs
     return [
-        Set(path, config) if kept else Create(path, config),
+        Set(path, config) if path in kept else Create(path, config),
         Create(paths.topic(name), encode(assignment_of(planned.topic))),
     ]
 
@@ -129,17 +133,31 @@ def unfinished(office: Office, brokers: Collection[BrokerId]) -> list[StoppedRep
 async def replicas_deleted(
     office: Office, broker: BrokerId, partitions: Iterable[TopicPartition]
 ) -> None:
-    """A broker has deleted its logs of these; topics without any are let go."""
+    """A broker has deleted its logs of these; topics without any are let go.
+
+    Nodes that cannot be removed are tried again the next time, and keep no other topic.
+    """
     for where in partitions:
         deletion = office.deletions.get(where.topic)
         if deletion is not None:
             deletion.awaited.discard((broker, where))
-    done = [name for name, deletion in office.deletions.items() if not deletion.awaited]
+    await _let_go(
+        office, [name for name, deletion in office.deletions.items() if not deletion.awaited]
+    )
+
+
+async def _let_go(office: Office, names: Iterable[str]) -> None:
+    done = [name for name in names if await _remove_nodes(office, name)]
     for name in done:
-        await _remove_nodes(office, name)
-        del office.deletions[name]
+        office.deletions.pop(name, None)
     if done:
-        await office.announce(ImageDelta(deleting=office.image.deleting - set(done)))
+        await office.announce(
+            ImageDelta(
+                deleting=office.image.deleting - set(done),
+                # They may have been read again while the topic's nodes were still there.
+                topic_configs=dict.fromkeys(done),
+            )
+        )
 
 
 def _replicas(topic: Topic) -> set[tuple[BrokerId, TopicPartition]]:
@@ -160,31 +178,26 @@ def _stopped(
         yield StoppedReplicas(where, topic.id, tuple(on))
 
 
-async def _remove_nodes(office: Office, name: str) -> None:
+async def _remove_nodes(office: Office, name: str) -> bool:
     """From the leaves up; whatever a deletion that was broken off has removed is passed over."""
     parent = paths.partitions(name)
     indexes = (await office.store.children_many([parent])).get(parent, [])
-    places = [TopicPartition(name, int(index)) for index in indexes]
-    states = await office.store.get_many(map(paths.partition_state, places))
-    await _write_all(
-        office,
-        [
-            [
-                *([Delete(path)] if (path := paths.partition_state(where)) in states else []),
-                Delete(paths.partition(where)),
-            ]
-            for where in places
-        ],
-    )
+    below = [f"{parent}/{index}" for index in indexes]
+    states = await office.store.get_many(f"{path}/state" for path in below)
     last = (parent, paths.topic(name), paths.topic_config(name), paths.deleted_topic(name))
     there = await office.store.get_many(last)
-    await _write_all(office, [[Delete(path) for path in last if path in there]])
-
-
-async def _write_all(office: Office, multis: Iterable[Sequence[Operation]]) -> None:
-    for answer in await office.term.write_each(multis):
-        if isinstance(answer, StoreError):
-            raise answer
+    answers = await office.term.write_each(
+        [
+            *([Delete(f"{path}/state")] if f"{path}/state" in states else []),
+            Delete(path),
+        ]
+        for path in below
+    )
+    answers += await office.term.write_each([[Delete(path) for path in last if path in there]])
+    refused = [each for each in answers if isinstance(each, StoreError)]
+    if refused:
+        logger.error("topic %s is deleted, but its nodes stay: %s", name, refused[0])
+    return not refused
 
 
 async def resume_deletions(office: Office) -> None:
@@ -194,10 +207,8 @@ async def resume_deletions(office: Office) -> None:
     unknown = image.deleting - {topic.name for topic in marked} - office.deletions.keys()
     if marked:
         await finish_deletions(office, marked, image.deleting)
-    for name in unknown:  # marked by a tool, or the topic's own node went first
-        await _remove_nodes(office, name)
-    if unknown:
-        await office.announce(ImageDelta(deleting=office.image.deleting - unknown))
+    # Marked by a tool, or the topic's own node went first.
+    await _let_go(office, sorted(unknown))
 
 
 def assignment_of(topic: Topic) -> TopicAssignment:

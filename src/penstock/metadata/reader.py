@@ -1,6 +1,7 @@
 """The cluster's image as the store holds it: a few batches of reads, whatever its size.
 
 The reads are not one moment's: whoever needs the image exact watches first and reads then.
+Nodes that hold what does not belong there are passed over, each with a warning.
 """
 
 from collections.abc import Container, Iterable
@@ -19,6 +20,7 @@ from penstock.metadata.records import (
     PartitionState,
     TopicAssignment,
     decode,
+    decode_or_skip,
 )
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import MetadataStore, Node
@@ -43,7 +45,9 @@ async def read_image(store: MetadataStore) -> ClusterImage:
         topic_names={topic.id: name for name, topic in topics.items() if topic.id != NO_UUID},
         topic_configs=await read_configs(store, paths.CONFIG_TOPICS),
         default_broker_config=broker_configs.pop(paths.DEFAULT_ENTITY, {}),
-        broker_configs={BrokerId(int(name)): given for name, given in broker_configs.items()},
+        broker_configs={
+            BrokerId(int(name)): given for name, given in broker_configs.items() if name.isdecimal()
+        },
         group_configs=await read_group_configs(store),
         deleting=frozenset(await _children(store, paths.DELETE_TOPICS)),
         features=features_of(single.get(paths.FEATURE)),
@@ -52,22 +56,26 @@ async def read_image(store: MetadataStore) -> ClusterImage:
 
 async def read_brokers(store: MetadataStore) -> dict[BrokerId, Broker]:
     """The live brokers."""
-    ids = [BrokerId(int(name)) for name in await _children(store, paths.BROKER_IDS)]
+    names = await _children(store, paths.BROKER_IDS)
+    ids = [BrokerId(int(name)) for name in names if name.isdecimal()]
     nodes = await store.get_many(map(paths.broker, ids))
-    return {
+    found = {
         broker_id: broker_of(broker_id, nodes[paths.broker(broker_id)])
         for broker_id in ids
         if paths.broker(broker_id) in nodes
     }
+    return {broker_id: broker for broker_id, broker in found.items() if broker is not None}
 
 
 async def read_topics(
     store: MetadataStore, names: Iterable[str], live: Container[BrokerId]
 ) -> dict[str, Topic]:
-    """These topics, as far as they are there."""
+    """These topics, as far as they are there and can be read."""
     found = await store.get_many(map(paths.topic, names))
     assigned = {
-        path.rpartition("/")[2]: decode(TopicAssignment, node) for path, node in found.items()
+        path.rpartition("/")[2]: assignment
+        for path, node in found.items()
+        if (assignment := decode_or_skip(TopicAssignment, node)) is not None
     }
     states = await store.get_many(
         paths.partition_state(TopicPartition(name, index))
@@ -96,9 +104,10 @@ async def read_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
     """The settings given under `/config/<type>`, by name as in the path."""
     listed = [f"{parent}/{name}" for name in await _children(store, parent)]
     return {
-        path.rpartition("/")[2]: decode(ConfigOverrides, node).config
+        path.rpartition("/")[2]: overrides.config
         for path, node in (await store.get_many(listed)).items()
         if node.data is not None  # only a parent of others, as a user with quotas per client
+        and (overrides := decode_or_skip(ConfigOverrides, node)) is not None
     }
 
 
@@ -108,9 +117,11 @@ async def read_group_configs(store: MetadataStore) -> dict[str, Configs]:
     return {paths.entity_of(name) or name: given for name, given in found.items()}
 
 
-def broker_of(broker_id: BrokerId, node: Node) -> Broker:
+def broker_of(broker_id: BrokerId, node: Node) -> Broker | None:
     """The broker that registered by this node."""
-    registration = decode(BrokerRegistration, node)
+    registration = decode_or_skip(BrokerRegistration, node)
+    if registration is None:
+        return None
     return Broker(
         broker_id,
         node.created_zxid,
@@ -131,9 +142,14 @@ def partition_of(
         adding_replicas=assignment.adding_replicas.get(index, ()),
         removing_replicas=assignment.removing_replicas.get(index, ()),
     )
-    if state is None:
-        return partition
-    known = decode(PartitionState, state)
+    return partition if state is None else state_of(partition, state) or partition
+
+
+def state_of(partition: Partition, state: Node) -> Partition | None:
+    """The partition in the state that this node holds; None if it cannot be read."""
+    known = decode_or_skip(PartitionState, state)
+    if known is None:
+        return None
     return replace(
         partition,
         isr=known.isr,

@@ -4,6 +4,7 @@ Unknown fields are passed over, since a later Kafka may have written them. Longs
 JavaScript are strings there. A broker's registration is in `registration.py`.
 """
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -27,6 +28,8 @@ NO_LEADER = BrokerId(-1)
 
 Kind = TypeVar("Kind")
 
+logger = logging.getLogger(__name__)
+
 
 class MalformedRecord(StoreError):
     """The node holds what cannot be read."""
@@ -40,6 +43,17 @@ def decode(kind: type[Kind], node: Node) -> Kind:
         return msgspec.json.decode(node.data or b"", type=kind)
     except (msgspec.DecodeError, ValueError) as error:
         raise MalformedRecord(node.path) from error
+
+
+def decode_or_skip(kind: type[Kind], node: Node) -> Kind | None:
+    """As `decode`; None, and a warning, for what cannot be read: one malformed node, which anybody
+    may have put there, must not stop everything else.
+    """
+    try:
+        return decode(kind, node)
+    except MalformedRecord as error:
+        logger.warning("%s; it is passed over: mend or delete the node", error)
+        return None
 
 
 def encode(record: Struct | int) -> bytes:

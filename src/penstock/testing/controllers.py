@@ -13,9 +13,9 @@ from penstock.controller.controller import Controller
 from penstock.controller.elections import ElectionType
 from penstock.controller.membership import cluster_id, prepare_tree, register
 from penstock.metadata.embedded import EmbeddedStore
-from penstock.metadata.refusal import StoreError
+from penstock.metadata.refusal import ConnectionLost, StoreError
 from penstock.metadata.registration import BrokerRegistration
-from penstock.metadata.store import Answer, MetadataStore, Operation
+from penstock.metadata.store import Answer, Operation
 from penstock.metadata.tree import Tree
 from penstock.types import BrokerId, Uuid
 
@@ -33,6 +33,8 @@ class RecordingBrokers:
             for broker in each.replicas:
                 if each.delete and broker in change.image.brokers:
                     self.controller.replicas_deleted(broker, [each.where])
+        for _ in range(3):  # answers arrive while the controller goes on
+            await asyncio.sleep(0)
 
     def resign(self) -> None: ...
 
@@ -59,11 +61,30 @@ class CrashingStore(EmbeddedStore):
         return done
 
 
+class LossyStore(EmbeddedStore):
+    """Loses the connection, if told so, as a write to the node at `loses` is on its way."""
+
+    loses: str | None = None
+    takes_place = False
+    """Whether the server has the write by then; nobody hears of it."""
+
+    async def multi_many(
+        self, multis: Iterable[Sequence[Operation]]
+    ) -> list[list[Answer] | StoreError]:
+        wanted = list(multis)
+        if self.loses not in {each.path for multi in wanted for each in multi}:
+            return await super().multi_many(wanted)
+        self.loses = None
+        if self.takes_place:
+            await super().multi_many(wanted)
+        return [ConnectionLost(multi[0].path) for multi in wanted]
+
+
 class RunningController:
     """A controller in office, its store, and what it told the brokers."""
 
     def __init__(
-        self, controller: Controller, store: MetadataStore, brokers: RecordingBrokers
+        self, controller: Controller, store: EmbeddedStore, brokers: RecordingBrokers
     ) -> None:
         self.controller, self.store, self.brokers = controller, store, brokers
 
@@ -99,7 +120,7 @@ async def running_controller(
     racks = brokers if isinstance(brokers, Mapping) else dict.fromkeys(brokers)
     call_soon = asyncio.get_running_loop().call_soon
     store = (
-        EmbeddedStore(tree, call_soon) if writes is None else CrashingStore(tree, call_soon, writes)
+        LossyStore(tree, call_soon) if writes is None else CrashingStore(tree, call_soon, writes)
     )
     try:
         await prepare_tree(store)

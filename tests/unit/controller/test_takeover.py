@@ -1,0 +1,277 @@
+"""A controller that lost the store, or takes over what is half done, goes on with all the rest."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from penstock.clock import SystemClock
+from penstock.controller.candidacy import Candidacy
+from penstock.controller.isr_changes import IsrMember, WantedIsr
+from penstock.controller.office import Office
+from penstock.controller.term import NotController
+from penstock.controller.topics import NewTopic, PlannedTopic
+from penstock.errors import KafkaError
+from penstock.metadata import paths
+from penstock.metadata.image import ImageDelta, Partition
+from penstock.metadata.records import (
+    PartitionState,
+    TopicAssignment,
+    decode,
+    encode,
+)
+from penstock.metadata.tree import Tree
+from penstock.testing.controllers import LossyStore, RunningController, running_controller
+from penstock.types import BrokerId, TopicPartition
+
+FIRST = TopicPartition("t", 0)
+STATE = paths.partition_state(FIRST)
+
+
+@pytest.fixture
+def tree() -> Iterator[Tree]:
+    tree = Tree.in_memory(SystemClock())
+    yield tree
+    tree.close()
+
+
+@asynccontextmanager
+async def candidate(running: RunningController) -> AsyncIterator[None]:
+    """Whoever gives up the office runs for it again."""
+    candidacy = Candidacy(running.store, running.controller, lambda _: None)
+    async with asyncio.TaskGroup() as tasks:
+        await candidacy.start()
+        task = tasks.create_task(candidacy.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+async def until(condition: Callable[[], bool], seconds: float = 5) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def with_topic(
+    tree: Tree,
+    work: Callable[[RunningController], Awaitable[None]],
+    replicas: Sequence[int] = (1, 2, 0),
+) -> None:
+    async def run() -> None:
+        async with running_controller(tree, brokers=(0, 1, 2)) as running, candidate(running):
+            new = NewTopic("t", assignments=((0, tuple(replicas)),))
+            await running.controller.create_topics([new])
+            await work(running)
+
+    asyncio.run(run())
+
+
+def state(running: RunningController) -> Partition:
+    found = running.controller.image.partition(FIRST)
+    assert found is not None
+    return found
+
+
+def is_led_by(running: RunningController, broker: int) -> bool:
+    return running.controller.in_office and state(running).leader == broker
+
+
+def wanted(known: Partition, isr: Sequence[int]) -> WantedIsr:
+    members = tuple(IsrMember(BrokerId(each)) for each in isr)
+    return WantedIsr(FIRST, known.leader_epoch, known.partition_epoch, members)
+
+
+@pytest.mark.parametrize("takes_place", [False, True])
+def test_a_new_leader_whose_write_is_in_doubt_is_found_out(tree: Tree, takes_place: bool) -> None:
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.loses, running.store.takes_place = STATE, takes_place
+        await running.store.delete(paths.broker(BrokerId(1)))
+        await until(lambda: is_led_by(running, 2))
+        stored = await running.store.get(STATE)
+        assert decode(PartitionState, stored).leader == 2
+        assert state(running).partition_epoch == stored.version
+
+    with_topic(tree, work)
+
+
+@pytest.mark.parametrize("takes_place", [False, True])
+def test_an_isr_whose_write_is_in_doubt_is_found_out(tree: Tree, takes_place: bool) -> None:
+    """Its leader hears that nobody knows, not that it is outrun: it asks again."""
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.loses, running.store.takes_place = STATE, takes_place
+        change = wanted(state(running), (1, 2))
+        with pytest.raises(KafkaError, match="lost the connection"):
+            await running.controller.alter_isrs(BrokerId(1), -1, [change])
+        await until(lambda: running.controller.in_office)
+        outcomes = await running.controller.alter_isrs(BrokerId(1), -1, [change])
+        outcome = outcomes[FIRST]
+        assert isinstance(outcome, Partition)
+        assert (outcome.isr, outcome.partition_epoch) == ((1, 2), 1)
+
+    with_topic(tree, work)
+
+
+def test_a_state_that_somebody_else_wrote_is_taken_over_in_a_new_epoch(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        change = wanted(state(running), (1, 2))
+        record = decode(PartitionState, await running.store.get(STATE))
+        assert record.isr == (1, 2, 0)
+        await running.store.set(STATE, encode(record))
+        outcomes = await running.controller.alter_isrs(BrokerId(1), -1, [change])
+        assert isinstance(outcomes[FIRST], KafkaError)
+        await running.settled()
+        known = state(running)
+        assert (known.leader, known.leader_epoch, known.partition_epoch) == (1, 1, 2)
+        assert FIRST in {each.where for each in running.last_change.partitions}
+        outcomes = await running.controller.alter_isrs(BrokerId(1), -1, [wanted(known, (1, 2))])
+        assert isinstance(outcomes[FIRST], Partition)
+
+    with_topic(tree, work)
+
+
+def test_a_move_that_was_half_ended_stops_no_controller(tree: Tree) -> None:
+    """Its state says that the target alone is in sync, its assignment that it still moves; and
+    the target is down.
+    """
+
+    async def begin() -> None:
+        async with running_controller(tree, brokers=(0, 1, 2)) as running:
+            news = [
+                NewTopic("t", assignments=((0, (2,)),)),
+                NewTopic("u", assignments=((0, (1,)),)),
+            ]
+            await running.controller.create_topics(news)
+            made = running.controller.image.topics["t"]
+            assignment = TopicAssignment(
+                partitions={0: (BrokerId(2), BrokerId(1))},
+                topic_id=TopicAssignment.of(made.id, {}).topic_id,
+                adding_replicas={0: (BrokerId(2),)},
+                removing_replicas={0: (BrokerId(1),)},
+            )
+            await running.store.set(paths.topic("t"), encode(assignment))
+
+    async def take_over() -> None:
+        async with running_controller(tree, brokers=(0, 1)) as running:
+            assert state(running).leader == -1
+            assert await running.controller.create_topics([NewTopic("later")])
+            await register_again(running, 2)
+            await running.settled()
+            known = state(running)
+            assert (known.replicas, known.leader, known.removing_replicas) == ((2,), 2, ())
+
+    asyncio.run(begin())
+    asyncio.run(take_over())
+
+
+async def register_again(running: RunningController, broker: int) -> None:
+    registration = (await running.store.get(paths.broker(BrokerId(0)))).data
+    await running.store.create(paths.broker(BrokerId(broker)), registration, ephemeral=True)
+
+
+def test_what_brokers_answer_while_a_controller_takes_over_counts(tree: Tree) -> None:
+    """It sends StopReplica before it holds the office, and the logs are gone at once."""
+
+    async def work(running: RunningController) -> None:
+        running.controller.resign()
+        await running.store.create(paths.deleted_topic("t"))
+        await until(lambda: running.controller.in_office)
+        await running.settled()
+        assert not await running.store.exists(paths.topic("t"))
+        assert not await running.store.exists(paths.deleted_topic("t"))
+
+    with_topic(tree, work)
+
+
+def test_a_name_is_free_again_after_settings_were_read_during_its_deletion(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await running.store.delete(paths.broker(BrokerId(2)))
+        await running.settled()
+        await running.controller.delete_topics(["t"])
+        running.controller.reread_configs()
+        await running.settled()
+        assert "t" in running.controller.image.deleting, "it waits for broker 2"
+        await register_again(running, 2)
+        await running.settled()
+        await running.settled()
+        (made,) = await running.controller.create_topics([NewTopic("t")])
+        assert isinstance(made, PlannedTopic), made
+        assert running.controller.image.topic_configs["t"] == {}
+
+    with_topic(tree, work)
+
+
+def test_nodes_that_cannot_be_removed_keep_no_other_topic(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await running.controller.create_topics([NewTopic("u")])
+        await running.store.create(f"{paths.partition(FIRST)}/odd")
+        await running.controller.delete_topics(["t", "u"])
+        await running.settled()
+        assert await running.store.exists(paths.topic("t"))
+        assert not await running.store.exists(paths.topic("u"))
+        assert running.controller.in_office
+
+    with_topic(tree, work)
+
+
+MALFORMED = (
+    paths.topic("foo"),
+    paths.broker(BrokerId(9)),
+    f"{paths.BROKER_IDS}/nine",
+    paths.topic_config("foo"),
+    f"{paths.CONFIG_BROKERS}/nine",
+    f"{paths.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_0000000001",
+    paths.REASSIGN_PARTITIONS,
+    paths.PREFERRED_REPLICA_ELECTION,
+)
+
+
+@pytest.mark.parametrize("path", MALFORMED)
+@pytest.mark.parametrize("data", [None, b"no JSON"])
+def test_one_malformed_node_stops_nothing(tree: Tree, path: str, data: bytes | None) -> None:
+    async def make() -> None:
+        async with running_controller(tree, brokers=(0, 1)) as running:
+            await running.controller.create_topics([NewTopic("t", assignments=((0, (1, 0)),))])
+            await running.store.create(path, data)
+            await running.settled()
+            assert running.controller.in_office
+            await running.store.delete(paths.broker(BrokerId(1)))
+            await running.settled()
+            assert state(running).leader == 0
+
+    async def take_over() -> None:
+        async with running_controller(tree, brokers=(0, 1)) as running:
+            assert isinstance(
+                (await running.controller.create_topics([NewTopic("u")]))[0], PlannedTopic
+            )
+
+    asyncio.run(make())
+    asyncio.run(take_over())
+
+
+def test_an_operation_left_over_from_one_term_does_not_end_the_next(tree: Tree) -> None:
+    """It would resign the new office, and its image would end the new office's channels."""
+
+    async def work(running: RunningController) -> None:
+        controller, told = running.controller, running.brokers.changes
+
+        async def left_over(office: Office) -> None:
+            controller.resign()
+            for _ in range(20):  # the next term would begin meanwhile
+                await asyncio.sleep(0)
+            await office.announce(ImageDelta(), joined=[BrokerId(1)])
+
+        before = len(told)
+        with pytest.raises(NotController):
+            await controller._submit(left_over)
+        await until(lambda: controller.in_office)
+        await running.settled()
+        assert controller.in_office
+        assert {each.image.controller_epoch for each in told[before:]} == {2}
+
+    with_topic(tree, work)
