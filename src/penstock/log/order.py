@@ -1,7 +1,9 @@
 """Whether batches can follow each other: no CRC covers a batch's base offset and leader epoch.
 
 Both only go up. Where two neighbours contradict each other, one was changed on disk: the earlier
-if it leaped ahead of what comes before it, else the later.
+if it leaped ahead of what comes before it, else the later. A gap between two offsets contradicts
+nothing: compaction leaves them, on this broker or on the leader that a replica copied, and they
+stay when the topic's cleanup policy changes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +23,7 @@ class Place(NamedTuple):
 
 
 def in_order(
-    found: Iterable[tuple[int, BatchHeader]], base_offset: int, *, gaps_allowed: bool
+    found: Iterable[tuple[int, BatchHeader]], base_offset: int
 ) -> Iterator[tuple[int, BatchHeader]]:
     """The batches of a segment, each believed once the next one does not contradict it.
 
@@ -36,7 +38,7 @@ def in_order(
                 _check_leap(place, believed[1], header)
                 yield believed
                 place = Place(believed[1].next_offset, max(place.epoch, believed[1].leader_epoch))
-            _check(place, header, gaps_allowed=gaps_allowed)
+            _check(place, header)
             held = position, header
     except CorruptBatch:
         if held is not None:
@@ -46,9 +48,8 @@ def in_order(
         yield held
 
 
-def _check(place: Place, header: BatchHeader, *, gaps_allowed: bool) -> None:
-    gap = header.base_offset - place.next_offset
-    if gap < 0 or (gap and not gaps_allowed) or header.last_offset_delta < 0:
+def _check(place: Place, header: BatchHeader) -> None:
+    if header.base_offset < place.next_offset or header.last_offset_delta < 0:
         raise CorruptBatch(f"offset {header.base_offset} comes after {place.next_offset - 1}")
     if header.leader_epoch < place.epoch and header.leader_epoch != UNKNOWN_EPOCH:
         raise CorruptBatch(f"epoch {header.leader_epoch} comes after {place.epoch}")

@@ -61,9 +61,8 @@ def load_log(
     checked_from = None
     if end_offset is None:
         checked_from = segments.since(recovery_point)[0].base_offset
-        compacted = "compact" in config.cleanup_policy
         size_bytes = segments.size_bytes
-        end_offset = _recover(segments, epochs, checked_from, gaps_allowed=compacted)
+        end_offset = _recover(segments, epochs, checked_from)
         if segments.size_bytes < size_bytes:
             # Mostly a batch in whose middle the broker died, and which nobody was told of. But
             # nothing tells that from one that a disk has changed since it was acknowledged.
@@ -146,13 +145,11 @@ def _trusted_end(segments: Segments) -> int | None:
         return None
 
 
-def _recover(
-    segments: Segments, epochs: LeaderEpochs, checked_from: int, *, gaps_allowed: bool
-) -> int:
-    """Check the segments from this one on; the end offset. What follows a cut is lost.
+def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int:
+    """Check the segments from this one on; the end offset. What follows a bad batch is lost.
 
-    A crash may lose the end of one segment and keep the next. Where compaction does not leave
-    gaps, one tells; it lies after all that was known to be synced.
+    Gaps between batches or segments are no evidence of damage, as in Kafka: compaction leaves
+    them, and neither the topic's policy of today nor a checkpoint tells where it once was.
     """
     # Epochs that began there may be of batches that a crash took: the rest tell again.
     epochs.truncate_from_end(checked_from)
@@ -160,7 +157,7 @@ def _recover(
     end_offset = checked_from
 
     def drop_rest() -> None:
-        """Gone for good before the cut that it lies behind: later it could not be told by a gap."""
+        """Gone for good before the cut that it lies behind: later nothing would tell of it."""
         if unchecked:
             _drop(segments, unchecked, end_offset)
             unchecked.clear()
@@ -168,12 +165,12 @@ def _recover(
     while unchecked:
         segment = unchecked.pop(0)
         end_offset = max(end_offset, segment.base_offset)
-        for header in segment.recover(drop_rest, gaps_allowed=gaps_allowed):
+        for header in segment.recover(drop_rest):
             end_offset = header.next_offset
             if header.leader_epoch > (-1 if epochs.latest is None else epochs.latest):
                 epochs.assign(header.leader_epoch, header.base_offset)
         next_base = unchecked[0].base_offset if unchecked else end_offset
-        if next_base < end_offset or (next_base > end_offset and not gaps_allowed):
+        if next_base < end_offset:
             drop_rest()
     return end_offset
 

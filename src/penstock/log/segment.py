@@ -246,9 +246,7 @@ class Segment:
         self._newest = TimestampOffset(-1, self.base_offset)
         self._preallocate()
 
-    def recover(
-        self, before_cut: Callable[[], None], *, gaps_allowed: bool
-    ) -> Iterator[BatchHeader]:
+    def recover(self, before_cut: Callable[[], None]) -> Iterator[BatchHeader]:
         """Check every batch, make the indexes anew and yield the headers.
 
         Ends at the first bad batch by cutting the file there. The cut is synced at once: what
@@ -259,7 +257,7 @@ class Segment:
         found = checked(self.file, self.size_bytes)
         position = 0
         try:
-            for position, header in in_order(found, self.base_offset, gaps_allowed=gaps_allowed):
+            for position, header in in_order(found, self.base_offset):
                 if header.last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
                     raise CorruptBatch(f"offset {header.last_offset} is far from the base offset")
                 self._note(position, header.size_bytes, header.last_offset, header.max_timestamp)

@@ -131,14 +131,28 @@ def test_no_flipped_bit_of_an_offset_or_an_epoch_is_believed(bit: int, policy: s
     assert rig.log.epochs.latest == 2
 
 
-def test_a_last_batch_that_leaves_a_gap_is_not_believed() -> None:
-    rig = filled()
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+@pytest.mark.parametrize("known", ["recovery point", "old recovery point", "nothing"])
+def test_gaps_that_compaction_left_are_no_damage_whatever_the_policy_is(
+    policy: str, known: str
+) -> None:
+    leader = filled()
+    rig = LogRig(replace(CONFIG, cleanup_policy=(policy,)))
+    if known == "old recovery point":
+        rig.flush()
+    kept = [0, 3, 4, 20, 21, 40, 58]
+    for offset in kept:  # as a replica copies a log that was compacted
+        batch = leader.log.read(offset, 1, up_to=leader.log.end_offset)
+        assert batch is not None
+        rig.log.append_as_follower(batch.read(), 0)
+        if offset == 4:
+            rig.log.roll(0)
     rig.log.flush()
-    segment = rig.log.segments.active
-    found = segment.find(RECORDS - 1)
-    assert found is not None
-    rig.crash(damage=lambda: rig.fake.flip_bit(segment.path(), (found[0] + 7) * 8 + 6))
-    assert rig.read_all() == expected(RECORDS - 1)
+    if known == "recovery point":
+        rig.flush()
+    rig.crash()
+    assert rig.read_all() == [(offset, b"%d" % offset) for offset in kept]
+    assert rig.log.end_offset == 59
 
 
 def test_damage_before_the_recovery_point_is_reported_to_its_readers() -> None:
@@ -329,14 +343,17 @@ def test_the_last_time_index_entry_of_a_closed_segment_is_its_newest_timestamp()
         assert int.from_bytes(entries[-12:-4]) == timestamp
 
 
-def test_a_lost_end_of_one_segment_is_not_papered_over_by_the_next() -> None:
+def test_a_torn_end_of_one_segment_is_not_papered_over_by_the_next() -> None:
     rig = LogRig(CONFIG)
     rig.flush()
-    rig.append(batch_of(b"lost"))
+    rig.append(batch_of(b"torn" * 9))
+    torn = rig.log.segments.active.file
     rig.log.roll(0)
     rig.append(batch_of(b"after it"))
     active = rig.log.segments.active
     active.file.sync()  # the system may write pages back in any order
+    torn.truncate(torn.size - 1)
+    torn.sync()
     rig.files.sync_dir(rig.log.path)
     rig.crash()
     assert rig.log.end_offset == 0
