@@ -35,11 +35,19 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
     """`flush.messages` is reached: acknowledge after a flush only."""
 
 
-def checked_batches(view: memoryview, next_offset: int) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of each batch that a leader sent, from `next_offset` on."""
+def checked_batches(
+    view: memoryview, next_offset: int, *, is_empty: bool
+) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of each batch that a leader sent, from `next_offset` on.
+
+    An empty log takes a first batch that only ends behind `next_offset`: DeleteRecords may move
+    the start of the leader's log into a batch, and batches are sent whole.
+    """
     for position, header in batches(view):
         if not crc_matches(view, header, position):
             raise CorruptBatch(f"batch at offset {header.base_offset} does not match its CRC")
+        if is_empty and position == 0 and header.last_offset >= next_offset:
+            next_offset = min(next_offset, header.base_offset)
         if header.base_offset < next_offset or header.last_offset_delta < 0:
             raise OffsetsOutOfOrder(
                 f"a batch begins at offset {header.base_offset}, the log ends at {next_offset}"

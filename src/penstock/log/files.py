@@ -231,10 +231,16 @@ class DiskFiles:
             raise storage_error(path, error) from error
 
     def exists(self, path: Path) -> bool:
-        return path.exists()
+        try:
+            return path.exists()
+        except OSError as error:  # a disk that fails says neither yes nor no
+            raise storage_error(path, error) from error
 
     def is_dir(self, path: Path) -> bool:
-        return path.is_dir()
+        try:
+            return path.is_dir()
+        except OSError as error:
+            raise storage_error(path, error) from error
 
     def size(self, path: Path) -> int:
         try:

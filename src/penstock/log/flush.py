@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from penstock.errors import StorageError
+from penstock.errors import KafkaError, StorageError
 from penstock.log.epochs import EPOCHS
 from penstock.log.files import Files, LogFile, replace
 from penstock.log.home import Home
@@ -84,7 +84,7 @@ class Flusher:
         waiting = self._waiting.pop(log)
         try:
             flush = log.begin_flush()
-        except StorageError as error:
+        except (StorageError, KafkaError) as error:  # the disk fails, or a batch is damaged
             _refuse(waiting, error)
             return
         self._running.add(log)
@@ -99,12 +99,12 @@ class Flusher:
     ) -> None:
         self._running.discard(log)
         error = outcome.exception()
-        if isinstance(error, StorageError):
-            log.fail(error)
-            _refuse(waiting + self._waiting.pop(log, []), error)
-            return
         if error is not None:
-            raise error
+            _refuse(waiting + self._waiting.pop(log, []), error)  # nobody waits for ever
+            if not isinstance(error, StorageError):
+                raise error
+            log.fail(error)
+            return
         log.flushed(flush)
         for future in waiting:
             future.set_result(flush.end_offset)
@@ -118,6 +118,8 @@ class Flusher:
             error = outcome.exception()
             if isinstance(error, StorageError):
                 self._deliver(lambda: on_error(error))
+            elif error is not None:
+                self._deliver(lambda: _rise(error))
 
         self._threads.submit(work).add_done_callback(done)
 
@@ -126,6 +128,11 @@ class Flusher:
         self._threads.shutdown()
 
 
-def _refuse(waiting: list[Future[int]], error: StorageError) -> None:
+def _rise(error: BaseException) -> None:
+    """A bug in work on a thread is told where bugs are: the thread pool would keep it silent."""
+    raise error
+
+
+def _refuse(waiting: list[Future[int]], error: BaseException) -> None:
     for future in waiting:
         future.set_exception(error)

@@ -170,10 +170,13 @@ class PartitionLog:
     def append_as_follower(self, data: Buffer, now_ms: int) -> Appended | None:
         """Write fetched batches as the leader wrote them; a cut batch at the end is left out."""
         view = memoryview(data)
-        found = list(checked_batches(view, self.end_offset))
+        is_empty = self.log_start_offset == self.end_offset
+        found = list(checked_batches(view, self.end_offset, is_empty=is_empty))
         if not found:
             return None
         with self.log_dir:
+            if found[0][1].base_offset < self.end_offset:
+                self._begin_within(found[0][1].base_offset, now_ms)
             for start, end, run in self._runs(found, now_ms):
                 self.segments.active.append_run(view[start:end], run)
                 self.end_offset = run[-1].next_offset
@@ -181,6 +184,16 @@ class PartitionLog:
                     self._note_fetched(view[start:], header)
                     start += header.size_bytes
         return self._appended(found[0][1].base_offset, self.end_offset - 1, -1, duplicate=False)
+
+    def _begin_within(self, base_offset: int, now_ms: int) -> None:
+        """Make an empty log begin with a batch whose first records were deleted.
+
+        The start stays where it is. The recovery point on the disk may lie inside the batch:
+        recovery looks at the segment that has it, which is the first.
+        """
+        log_start_offset = self.log_start_offset
+        self.truncate_fully_and_start_at(base_offset, now_ms)
+        self.log_start_offset = self.high_watermark = log_start_offset
 
     def _runs(
         self, found: list[tuple[int, BatchHeader]], now_ms: int

@@ -235,23 +235,38 @@ class LogStore:
 
     def _retire(self, log: PartitionLog, now_ms: int) -> None:
         with log.log_dir:
-            self._rename(log, Role.DELETE)
+            self._rename(log, Role.DELETE, for_good=True)
+        self._remove_later(log, now_ms)
+
+    def _remove_later(self, log: PartitionLog, now_ms: int) -> None:
         log.log_dir.stale_names.add(log.topic_partition)
         self.deleted.append((now_ms + log.config.file_delete_delay_ms, log.path))
 
-    def _rename(self, log: PartitionLog, role: Role) -> None:
+    def _rename(self, log: PartitionLog, role: Role, *, for_good: bool = False) -> None:
         directory = log.log_dir.path / dir_name(log.topic_partition, role, uuid4().hex)
-        log.segments.move(directory, for_good=role is Role.DELETE)
+        log.segments.move(directory, for_good=for_good)
         self.files.sync_dir(log.log_dir.path)
 
     def promote_future(self, partition: TopicPartition, now_ms: int) -> PartitionLog:
-        """Let the copy in another directory take the place of the partition's log."""
+        """Let the copy in another directory take the place of the partition's log.
+
+        A failure takes offline the directory that it is of, and not the other one: the copy is
+        not taken while the log has its name, and the log gets it back if the copy cannot have it.
+        """
         future = self.future_logs[partition]
         current = self.logs[partition]
-        with future.log_dir:
-            future.flush()
-            self._retire(current, now_ms)
-            self._rename(future, Role.CURRENT)
+        future.flush()
+        with current.log_dir:
+            self._rename(current, Role.DELETE)
+        try:
+            with future.log_dir:
+                self._rename(future, Role.CURRENT)
+        except StorageError:
+            with current.log_dir:
+                self._rename(current, Role.CURRENT)
+            raise
+        current.segments.home.is_gone = True
+        self._remove_later(current, now_ms)
         self.logs[partition] = self.future_logs.pop(partition)
         future.set_high_watermark(current.high_watermark)
         self.checkpoint(future.log_dir)

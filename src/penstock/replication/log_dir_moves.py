@@ -7,10 +7,11 @@ The partition is served all the while; only the last step, two renames, holds it
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.clock import Clock
-from penstock.errors import StorageError
+from penstock.errors import KafkaError, StorageError
 from penstock.log.flush import Flusher
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound
@@ -77,9 +78,23 @@ class LogDirMoves:
                     await asyncio.wrap_future(self._flusher.request(future))
                 else:
                     self._take_over(partition, future)
-        except StorageError as error:
+        except (StorageError, KafkaError) as error:
             logger.error("%s could not be moved to %s: %s", where, future.log_dir.path, error)
-            self._store.future_logs.pop(where, None)
+            self._give_up(where, future, error)
+
+    def _give_up(
+        self, where: TopicPartition, future: PartitionLog, error: StorageError | KafkaError
+    ) -> None:
+        """End one move, so that others go on. What a failed disk has left of it, stays: the copy
+        may be the better one when the broker starts again.
+        """
+        if self._store.future_logs.get(where) is not future:
+            return
+        if isinstance(error, StorageError):
+            del self._store.future_logs[where]
+        else:
+            with suppress(StorageError):  # its directory goes offline, and says so
+                self._store.delete(where, self._clock.now_ms(), future=True)
 
     def _take_over(self, partition: Partition, future: PartitionLog) -> None:
         old, where = partition.log, partition.topic_partition

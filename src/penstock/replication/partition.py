@@ -112,11 +112,14 @@ class Partition:
         """How many replicas acks=all needs."""
 
     def replace_log(self, log: PartitionLog) -> None:
-        """Go on with a copy of the log; an epoch in which nothing was written is not in it."""
-        self.log = log
+        """Go on with a copy of the log; an epoch in which nothing was written is not in it.
+
+        Settings may have changed since the copy was begun: those of the log count.
+        """
+        config, self.log = self.log.config, log
         if self.leads:
             log.assign_epoch(self.leader_epoch, log.end_offset)
-        self.configure(log.config)
+        self.configure(config)
 
     # What the controller says.
 

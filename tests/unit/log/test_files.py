@@ -2,7 +2,7 @@ import errno
 import os
 import resource
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -65,6 +65,14 @@ def test_a_file_that_was_let_go_of_is_closed_with_its_last_reader(tmp_path: Path
     del file
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(fd)
+
+
+@pytest.mark.parametrize("question", [DiskFiles.exists, DiskFiles.is_dir])
+def test_a_disk_that_cannot_say_whether_a_file_is_there_has_failed(
+    question: Callable[[DiskFiles, Path], bool], tmp_path: Path
+) -> None:
+    with pytest.raises(StorageError, match="ENAMETOOLONG"):
+        question(DiskFiles(), tmp_path / ("x" * 300))
 
 
 def test_a_crash_loses_what_was_not_synced() -> None:

@@ -58,6 +58,25 @@ def test_after_a_failed_sync_nobody_who_waited_is_told_that_all_is_well() -> Non
     flusher.close()
 
 
+def test_whoever_waits_for_a_flush_hears_of_a_bug_in_it() -> None:
+    rig, loop = LogRig(), Loop()
+    flusher = Flusher(loop.calls.put)
+    rig.append(batch_of(b"a"))
+
+    def broken() -> None:
+        raise RuntimeError("a bug")
+
+    rig.log.segments.active.file.sync = broken  # type: ignore[method-assign]
+    waits = flusher.request(rig.log)
+    with pytest.raises(RuntimeError):
+        loop.run_one()
+    assert isinstance(waits.exception(timeout=0), RuntimeError)
+    flusher.run(broken, lambda _: None)
+    with pytest.raises(RuntimeError):
+        loop.run_one()
+    flusher.close()
+
+
 def test_a_log_that_is_deleted_during_a_flush_does_no_harm() -> None:
     rig, loop = LogRig(), Loop()
     flusher = Flusher(loop.calls.put)

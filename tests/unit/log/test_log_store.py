@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import ConfigError, ErrorCode
-from penstock.log.files import DirectoryLocked, DiskFiles
+from penstock.errors import ConfigError, ErrorCode, StorageError
+from penstock.log.files import DirectoryLocked, DiskFiles, storage_error
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, LogDirOffline
 from penstock.log.store import LogDirNotFound, LogStore, PartitionOffline
+from penstock.testing.files import FakeFiles
 from penstock.testing.logs import PARTITION, ROOT, TOPIC_ID, LogRig, batch_of
 from penstock.types import TopicPartition, Uuid
 
@@ -186,6 +187,41 @@ def test_a_partition_moves_to_another_directory() -> None:
     rig.restart()
     assert rig.log.path == ROOT / "d1" / "orders-0"
     assert [value for _, value in rig.read_all()] == [b"a", b"b", b"c"]
+
+
+class FailingDirectory(FakeFiles):
+    """A disk on which renames in one directory fail."""
+
+    failing: Path | None = None
+
+    def rename(self, old: Path, new: Path) -> None:
+        if old.parent == self.failing:
+            raise storage_error(old, OSError(errno.EROFS, "Read-only file system"))
+        super().rename(old, new)
+
+
+@pytest.mark.parametrize("failing", TWO)
+def test_a_disk_that_fails_at_the_end_of_a_move_does_not_take_the_other_offline(
+    failing: str,
+) -> None:
+    files = FailingDirectory()
+    rig = LogRig(files=files, dirs=TWO)
+    rig.append(batch_of(b"x"))
+    future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    future.append_as_follower(batch_of(b"x"), 0)
+    files.failing = ROOT / failing
+    with pytest.raises(StorageError, match="Read-only"):
+        rig.store.promote_future(PARTITION, 0)
+    assert [each.path.name for each in rig.store.dirs if each.failure] == [failing]
+    assert rig.log.path == ROOT / "d0" / "orders-0"
+    assert rig.store.deleted == []
+    if failing == "d1":
+        assert rig.append(batch_of(b"y")).first_offset == 1
+        rig.log.flush()
+    files.failing = None
+    rig.store.close()
+    rig.store = rig._open_store()
+    assert [value for _, value in rig.read_all()][:1] == [b"x"]
 
 
 def test_an_unfinished_move_is_found_again_after_a_restart() -> None:

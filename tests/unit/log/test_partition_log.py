@@ -241,6 +241,32 @@ def test_a_follower_refuses_damaged_and_disordered_batches() -> None:
         rig.log.append_as_follower(part.read(), 0)
 
 
+def test_an_empty_follower_takes_a_first_batch_that_spans_its_end() -> None:
+    leader = LogRig()
+    leader.append(batch_of(*[b"%d" % number for number in range(20)]))
+    leader.append(batch_of(b"20"))
+    rig = LogRig()
+    rig.store.truncate_fully(PARTITION, 15, 0)
+    part = leader.log.read(15, 1 << 20, up_to=21)
+    assert part is not None
+    assert rig.log.append_as_follower(part.read(), 0) is not None
+    assert (rig.log.log_start_offset, rig.log.high_watermark, rig.log.end_offset) == (15, 15, 21)
+    assert rig.read_all() == [(offset, b"%d" % offset) for offset in range(15, 21)]
+    rig.log.advance_high_watermark(21)
+    rig.flush()
+    rig.crash()
+    assert (rig.log.log_start_offset, rig.log.end_offset) == (15, 21)
+
+
+def test_a_follower_refuses_a_first_batch_that_ends_before_its_end() -> None:
+    leader, rig = filled(3), LogRig()
+    rig.store.truncate_fully(PARTITION, 15, 0)
+    part = leader.log.read(0, 1 << 20, up_to=6)
+    assert part is not None
+    with pytest.raises(OffsetsOutOfOrder, match="the log ends at 15"):
+        rig.log.append_as_follower(part.read(), 0)
+
+
 def test_a_retried_batch_is_answered_with_its_first_offset() -> None:
     rig = LogRig()
     for sequence in range(3):

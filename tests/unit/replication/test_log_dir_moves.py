@@ -1,9 +1,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
 from penstock.clock import SystemClock
+from penstock.config.topic import TopicConfig
 from penstock.log.flush import Flusher
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound
@@ -108,6 +110,68 @@ def test_a_copy_begins_where_the_log_does() -> None:
 
     mover.run(work)
     assert (rig.log.log_start_offset, rig.log.end_offset) == (2, 3)
+
+
+@pytest.mark.parametrize("start", [1, 15, 19])
+def test_a_log_that_begins_within_a_batch_is_moved(start: int) -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    rig.append(batch_of(*[b"%d" % number for number in range(20)]))
+    rig.append(batch_of(b"20"))
+    mover = Mover(rig)
+    rig.log.maybe_increment_log_start(start)
+
+    async def work(moves: LogDirMoves) -> None:
+        moves.start(PARTITION, THERE)
+        await mover.arrived()
+
+    mover.run(work)
+    left = [(offset, b"%d" % offset) for offset in range(start, 21)]
+    assert rig.log.path == THERE / "orders-0"
+    assert (rig.log.log_start_offset, rig.log.high_watermark, rig.log.end_offset) == (start, 21, 21)
+    assert rig.read_all() == left
+    rig.crash()
+    assert rig.read_all() == left
+
+
+def test_a_log_that_cannot_be_copied_does_not_hold_up_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    rig.append(batch_of(b"damaged"))
+    path = rig.log.segments.active.path()
+    other = TopicPartition("orders", 1)
+    rig.store.create(other, TOPIC_ID, 0, path=HERE)
+    mover = Mover(rig)
+    mover.partitions.create(*other, TOPIC_ID, 0)
+
+    async def work(moves: LogDirMoves) -> None:
+        rig.fake.flip_bit(path, 64 * 8)
+        moves.start(PARTITION, THERE)
+        moves.start(other, THERE)
+        await mover.arrived()
+
+    mover.run(work)
+    assert rig.log.path == HERE / "orders-0"
+    assert rig.store.logs[other].path == THERE / "orders-1"
+    assert "orders-0 could not be moved" in caplog.text
+    assert len(rig.store.deleted) == 2, "the moved log, and the copy that was given up"
+
+
+def test_settings_that_change_during_a_move_hold_after_it() -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    rig.append(batch_of(b"x"))
+    mover = Mover(rig)
+    kept = replace(TopicConfig(), retention_ms=-1, max_message_bytes=77)
+
+    async def work(moves: LogDirMoves) -> None:
+        moves.start(PARTITION, THERE)
+        mover.partition.configure(kept)
+        await mover.arrived()
+
+    mover.run(work)
+    assert rig.log.path == THERE / "orders-0"
+    assert rig.log.config == kept
+    assert mover.partition.rules.max_message_bytes == 77
 
 
 def test_unknown_places_and_partitions_are_refused() -> None:
