@@ -14,6 +14,15 @@ settings.register_profile("soak", max_examples=2_000, deadline=None, print_blob=
 settings.load_profile("soak" if os.environ.get("PENSTOCK_SOAK") else "ci")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _environment() -> Iterator[None]:
+    """Tests of one file leave nothing in the environment for those of another."""
+    before = dict(os.environ)
+    yield
+    left = {name for name, _ in {*before.items()} ^ {*os.environ.items()}}
+    assert left <= {"PYTEST_CURRENT_TEST"}, f"environment variables changed: {sorted(left)}"
+
+
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaCluster]:
     """One real broker, shared by all the tests that ask for it: each names topics of its own."""

@@ -13,7 +13,7 @@ from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import Record
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
-from peers.spark_session import QUICK, spark_session
+from peers.spark_session import spark_session
 
 COLUMNS = ("topic", "partition", "offset", "key", "value", "timestamp", "timestampType")
 
@@ -61,7 +61,7 @@ def lab_beside(
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Lab]:
     client = LibrdkafkaClient(penstock.bootstrap)
-    with spark_session(work, cores=cores, settings={**QUICK, **(settings or {})}) as spark:
+    with spark_session(work, cores=cores, settings=settings) as spark:
         yield Lab(spark, penstock, client)
     client.close()
 

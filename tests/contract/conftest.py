@@ -11,6 +11,9 @@ from clients.catalog import START, Name
 from clients.protocol import CODECS, Client, Codec
 from clients.referee import Referee
 from peers.penstock import PenstockBroker
+from peers.spark_session import only_here
+
+only_here()
 
 
 @pytest.fixture(scope="session")

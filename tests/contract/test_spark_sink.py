@@ -13,14 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from peers.penstock import PenstockBroker
-from peers.spark_session import QUICK, spark_session
+from peers.spark_session import spark_session
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with spark_session(tmp_path_factory.mktemp("spark"), settings=QUICK) as session:
+    with spark_session(tmp_path_factory.mktemp("spark")) as session:
         yield session
 
 

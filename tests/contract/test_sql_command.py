@@ -5,19 +5,19 @@ import io
 import json
 import signal
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 from fastavro import parse_schema, schemaless_writer
 
 from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import Record
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
-from penstock.cli.main import main
 from penstock_command import QUICK, penstock, started
+from warm_command import Answer, WarmCommand
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 ORDER = {
@@ -53,51 +53,60 @@ def produce(client: LibrdkafkaClient, topic: str, events: list[tuple[str, int]])
     client.produce(topic, [Record(json.dumps(each).encode()) for each in rows])
 
 
-def called(*words: str, typed: str = "") -> Result:
-    """In this process: its JVM is warm after the first."""
-    return CliRunner().invoke(main, [*words, *QUICK], input=typed, catch_exceptions=False)
+@dataclass(frozen=True)
+class Shop:
+    """A broker with topics, and `penstock` to ask about them."""
+
+    broker: PenstockBroker
+    command: WarmCommand
+
+    def called(self, *words: str, typed: str = "") -> Answer:
+        return self.command(*words, "-b", self.broker.bootstrap, *QUICK, typed=typed)
+
+    def sql(self, query: str, *options: str) -> str:
+        answer = self.called("sql", query, *options)
+        assert answer.exit_code == 0, answer.stderr
+        return answer.stdout
 
 
-def sql(broker: PenstockBroker, query: str, *options: str) -> str:
-    result = called("sql", query, "-b", broker.bootstrap, *options)
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
+@pytest.fixture(scope="module")
+def shop(broker: PenstockBroker) -> Iterator[Shop]:
+    with WarmCommand() as command:
+        yield Shop(broker, command)
 
 
-def test_a_question_is_answered_as_a_table_json_and_csv(broker: PenstockBroker) -> None:
+def test_a_question_is_answered_as_a_table_json_and_csv(shop: Shop) -> None:
     query = "select id, count(*) as n from events group by id order by id"
-    assert sql(broker, query, "--format", "json") == '{"id":"a","n":2}\n{"id":"b","n":1}\n'
-    assert [*csv.reader(io.StringIO(sql(broker, query, "--format", "csv")))] == [
+    assert shop.sql(query, "--format", "json") == '{"id":"a","n":2}\n{"id":"b","n":1}\n'
+    assert [*csv.reader(io.StringIO(shop.sql(query, "--format", "csv")))] == [
         ["id", "n"],
         ["a", "2"],
         ["b", "1"],
     ]
-    table = [line.split() for line in sql(broker, query).splitlines()]
+    table = [line.split() for line in shop.sql(query).splitlines()]
     assert [each for each in table if len(each) == 2][-2:] == [["a", "2"], ["b", "1"]]
 
 
-def test_an_answer_may_be_parquet(broker: PenstockBroker, tmp_path: Path) -> None:
+def test_an_answer_may_be_parquet(shop: Shop, tmp_path: Path) -> None:
     into = tmp_path / "answer"
-    sql(broker, "select id, amount from events", "--format", "parquet", "--output", str(into))
+    shop.sql("select id, amount from events", "--format", "parquet", "--output", str(into))
     found = pq.read_table(into).sort_by("amount").to_pylist()
     assert found == [
         {"id": "a", "amount": 1},
         {"id": "b", "amount": 2},
         {"id": "a", "amount": 3},
     ]
-    again = called(
-        *("sql", "select id from events", "-b", broker.bootstrap),
-        *("--format", "parquet", "--output", str(into)),
+    again = shop.called(
+        "sql", "select id from events", "--format", "parquet", "--output", str(into)
     )
     assert again.exit_code == 1
     assert "already exists" in again.stderr
 
 
-def test_avro_is_asked_by_a_schema_in_a_file(broker: PenstockBroker, tmp_path: Path) -> None:
+def test_avro_is_asked_by_a_schema_in_a_file(shop: Shop, tmp_path: Path) -> None:
     schema = tmp_path / "order.avsc"
     schema.write_text(json.dumps(ORDER))
-    told = sql(
-        broker,
+    told = shop.sql(
         "select id, note, key, _error from orders order by offset",
         *("--values", "avro", "--schema", str(schema), "--format", "csv"),
     )
@@ -107,15 +116,15 @@ def test_avro_is_asked_by_a_schema_in_a_file(broker: PenstockBroker, tmp_path: P
         ["2", "", "k", ""],
         ["", "", "k", "the value is no avro of its schema"],
     ]
-    missing = called("sql", "select 1 from orders", "-b", broker.bootstrap, "--values", "avro")
+    missing = shop.called("sql", "select 1 from orders", "--values", "avro")
     assert (missing.exit_code, "format avro: needs a schema" in missing.stderr) == (2, True)
 
 
-def test_a_question_about_nothing_is_told(broker: PenstockBroker) -> None:
-    unknown = penstock("sql", "select * from nothing", "-b", broker.bootstrap)
+def test_a_question_about_nothing_is_told(shop: Shop) -> None:
+    unknown = penstock("sql", "select * from nothing", "-b", shop.broker.bootstrap)
     assert unknown.returncode == 2
     assert "the query names no topic; there are events" in unknown.stderr
-    wrong = called("sql", "select nothing from events", "-b", broker.bootstrap)
+    wrong = shop.called("sql", "select nothing from events")
     assert wrong.exit_code == 1
     assert "`nothing`" in wrong.stderr
     assert "JVM" not in wrong.stderr
@@ -150,16 +159,16 @@ def test_a_question_follows_what_comes(broker: PenstockBroker, tmp_path: Path) -
     assert (tmp_path / "err").read_text().endswith("stopped\n")
 
 
-def test_a_shell_has_everything_at_hand(broker: PenstockBroker) -> None:
+def test_a_shell_has_everything_at_hand(shop: Shop) -> None:
     typed = (
         "events = topic('events')\n"
         "print('sum', events.agg(F.sum('amount')).first()[0])\n"
         "print('streams', stream('events').isStreaming, spark.version > '4')\n"
         "print('jars', spark.read.format('penstock').option("
-        f"'kafka.bootstrap.servers', '{broker.bootstrap}')"
+        f"'kafka.bootstrap.servers', '{shop.broker.bootstrap}')"
         ".option('subscribe', 'orders').load().count())\n"
     )
-    result = called("shell", "-b", broker.bootstrap, typed=typed)
+    result = shop.called("shell", typed=typed)
     assert result.exit_code == 0, result.stderr
     for line in ("sum 6", "streams True True", "jars 3"):
         assert line in result.output

@@ -1,11 +1,18 @@
-"""A Spark session on this machine, with Spark's own connectors beside our source."""
+"""Spark sessions on this machine, with Spark's own connectors beside our source.
+
+One JVM serves a process to its end, and its jars are those that it started with. So every session
+of a test process is made here, and `only_here` refuses any other: what a test finds in Spark does
+not depend on the tests before it. A program with a Spark of its own runs in its own process.
+"""
 
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from peers.spark import SHORT_LIVED
@@ -13,13 +20,14 @@ from peers.spark_jars import spark_jars
 
 SOURCE = Path(__file__).parents[2] / "src"
 QUICK = {f"spark.{each}.extraJavaOptions": SHORT_LIVED for each in ("driver", "executor")}
+_making: list[bool] = []
+"""Not empty while `spark_session` makes a session."""
 
 
 @contextmanager
 def spark_session(
     work: Path, *, cores: int = 2, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """One JVM serves a process to its end, so `settings` of the JVM are those of the first call."""
     # Workers import the package that the tests do.
     path = [str(SOURCE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     with _environment(
@@ -27,26 +35,57 @@ def spark_session(
         PYTHONPATH=os.pathsep.join(dict.fromkeys(filter(None, path))),
         SPARK_LOCAL_IP="127.0.0.1",
     ):
-        spark = _session(work, cores, settings or {})
+        _making.append(True)
+        try:
+            _ensure_jvm()
+            spark = _session(work, cores, settings or {})
+        finally:
+            _making.pop()
         try:
             yield spark
         finally:
             spark.stop()
 
 
+def only_here() -> None:
+    """From now on, Spark contexts of this process that are made elsewhere fail."""
+    make: Any = SparkContext.__init__
+    if hasattr(make, "__wrapped__"):
+        return
+
+    def made(context: SparkContext, *args: Any, **named: Any) -> None:
+        if not _making:
+            raise AssertionError(
+                "a test process has one JVM: make its Spark sessions with peers.spark_session,"
+                " or start the program that makes its own in a process of its own"
+            )
+        make(context, *args, **named)
+
+    made.__wrapped__ = make  # type: ignore[attr-defined]
+    SparkContext.__init__ = made  # type: ignore[method-assign, assignment]
+
+
+def _ensure_jvm() -> None:
+    """Start it with the same settings whoever is first: all later sessions inherit them."""
+    if SparkContext._gateway is None:
+        conf = SparkConf(loadDefaults=False)
+        conf.setAll([*QUICK.items(), ("spark.driver.memory", "1g"), ("spark.jars", spark_jars())])
+        SparkContext._ensure_initialized(conf=conf)
+
+
 @contextmanager
 def _environment(**variables: str) -> Iterator[None]:
-    """For a while: what later tests start must not find the Python and the folders of this one."""
-    before = {name: os.environ.get(name) for name in variables}
+    """For a while: what later tests start must not find the Python and the folders of this one,
+    nor what Spark itself adds.
+    """
+    before = dict(os.environ)
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def _session(work: Path, cores: int, settings: Mapping[str, str]) -> SparkSession:
@@ -54,14 +93,12 @@ def _session(work: Path, cores: int, settings: Mapping[str, str]) -> SparkSessio
     for name, value in {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(work / "warehouse"),
         "spark.sql.streaming.stopTimeout": "60000",
-        "spark.jars": spark_jars(),
         **settings,
     }.items():
         builder = builder.config(name, value)

@@ -1,0 +1,68 @@
+"""`penstock` again and again in one process of its own, whose JVM is warm after the first call.
+
+`python -m warm_command` reads calls from standard input, one JSON line each, and answers likewise.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from typing import NamedTuple
+
+from click.testing import CliRunner
+
+from peers.process import tied_to_us
+from penstock.cli.main import main
+from penstock_command import ENVIRONMENT
+
+
+class Answer(NamedTuple):
+    """What a call ended with; `output` is both streams as a terminal shows them."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    output: str
+
+
+class WarmCommand:
+    """`with WarmCommand() as penstock: penstock("sql", "select 1")`."""
+
+    def __init__(self) -> None:
+        path = ":".join(filter(None, [ENVIRONMENT["PYTHONPATH"], *sys.path]))
+        self._popen = subprocess.Popen(
+            [*tied_to_us(), sys.executable, "-m", "warm_command"],
+            env={**ENVIRONMENT, "PYTHONPATH": path},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *words: str, typed: str = "") -> Answer:
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        self._popen.stdin.write(json.dumps([words, typed]) + "\n")
+        self._popen.stdin.flush()
+        answer = self._popen.stdout.readline()
+        assert answer, f"penstock {' '.join(words)} ended the process"
+        return Answer(*json.loads(answer))
+
+    def __enter__(self) -> "WarmCommand":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._popen.communicate()  # closes its input, which ends it
+
+
+def serve() -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a JVM prints is no answer
+    for line in sys.stdin:
+        words, typed = json.loads(line)
+        result = CliRunner().invoke(main, words, input=typed, catch_exceptions=False)
+        told = Answer(result.exit_code, result.stdout, result.stderr, result.output)
+        print(json.dumps(told), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    serve()
