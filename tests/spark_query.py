@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from peers.process import last_lines, tied_to_us, wait_until
 from spark_faults import Fault, Folder
+from stable_offsets import wait_for_markers
 
 ROOT = Path(__file__).parents[1]
 PYTHON_PATH = f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"
@@ -88,8 +89,15 @@ def run(
     raise AssertionError("the driver was started too often")
 
 
-def committed(bootstrap: str, topic: str, partitions: int) -> list[list[str]]:
-    """The values of each partition that a read_committed reader sees."""
+def committed(
+    bootstrap: str, topic: str, partitions: int, *, while_open: bool = False
+) -> list[list[str]]:
+    """The values of each partition that a read_committed reader sees.
+
+    With `while_open`, the look comes amid a transaction; otherwise all have been ended.
+    """
+    if not while_open:
+        wait_for_markers(bootstrap, topic, partitions)
     reader = Consumer(
         {
             "bootstrap.servers": bootstrap,

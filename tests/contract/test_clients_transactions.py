@@ -8,6 +8,7 @@ import pytest
 
 from clients.catalog import over
 from clients.protocol import Client, Member, Record, RefusedError, Transactor
+from peers.process import wait_until
 from penstock.errors import ErrorCode
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(120)]
@@ -78,7 +79,7 @@ def test_what_is_committed_is_seen_and_what_is_aborted_is_not(
         assert read(member, 6) == ["0-a", "0-b", "2-a", "2-b", "4-a", "4-b"]
         assert look(member) == []
     everything = 6 * 2 + 6  # a marker ends each transaction
-    assert referee.offset(topic, 0, -1) == everything
+    wait_until(lambda: referee.offset(topic, 0, -1) == everything, DEADLINE_S, "the last marker")
 
 
 @over("transactions")

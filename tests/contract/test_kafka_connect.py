@@ -74,7 +74,7 @@ def test_a_source_is_exactly_once_though_its_worker_and_the_broker_are_killed(
         client.close()
 
         def values() -> list[str]:
-            return committed(broker.bootstrap, "once", 1)[0]
+            return committed(broker.bootstrap, "once", 1, while_open=True)[0]
 
         append(given, range(1))
         connect.put(

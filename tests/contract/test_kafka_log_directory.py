@@ -35,6 +35,7 @@ from penstock.record.build import build_batch
 from penstock.record.control import build_marker
 from penstock.record.record import Record
 from penstock.types import TopicPartition
+from stable_offsets import wait_for_markers
 
 pytestmark = pytest.mark.peer
 
@@ -156,6 +157,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
         produce(where, "idempotent", 500, enable_idempotence="true", batch_size="2000")
         for commit in (True, False, True):
             transact(where, commit=commit)
+        wait_for_markers(where, "transactional", 1)
         kept = Written(kafka.data_dir(0))
         for topic in TOPICS:
             kept.uncommitted[topic] = consume(where, topic, "read_uncommitted")

@@ -133,7 +133,7 @@ def follow_to_the_end(project: Path, broker: PenstockBroker, lake: str, count: i
 
     def copied() -> bool:
         assert following.poll() is None, (project / "err").read_text()[-3000:]
-        done = sum(map(len, committed(broker.bootstrap, f"{project.name}-out", 2)))
+        done = sum(map(len, committed(broker.bootstrap, f"{project.name}-out", 2, while_open=True)))
         return done >= count and len(lake_ids(project, lake)) >= count
 
     try:

@@ -118,8 +118,9 @@ def end(of: SinkSettings, *reports: Report, batch_id: int = 0) -> None:
         commit(client, decided)
 
 
-def seen(bootstrap: str, topic: str) -> list[list[int]]:
-    return [[int(value) for value in each] for each in committed(bootstrap, topic, PARTITIONS)]
+def seen(bootstrap: str, topic: str, *, while_open: bool = False) -> list[list[int]]:
+    found = committed(bootstrap, topic, PARTITIONS, while_open=while_open)
+    return [[int(value) for value in each] for each in found]
 
 
 def flat(found: list[list[int]]) -> list[int]:
@@ -157,7 +158,7 @@ def test_an_epoch_is_seen_when_it_is_committed(bootstrap: str, topic: str) -> No
     transaction = opened(of)
     report = task(of, transaction, rows(list(range(100))), rows(list(range(100, 150))))
     assert sum(report.rows.values()) == 150
-    assert seen(bootstrap, topic) == [[], [], [], []]
+    assert seen(bootstrap, topic, while_open=True) == [[], [], [], []]
     end(of, report)
     assert seen(bootstrap, topic) == [list(range(each, 150, 4)) for each in range(4)]
     with Client(of.client) as client:

@@ -12,6 +12,7 @@ from clients.brokers import Target
 from peers import java
 from peers.penstock import PenstockBroker
 from peers.tools import tool
+from stable_offsets import wait_for_markers
 
 pytestmark = pytest.mark.timeout(120)
 QUIET = {"log_level": 0}
@@ -44,8 +45,15 @@ def consumer(bootstrap: str, group: str, isolation: str = "read_committed") -> C
     )
 
 
-def seen(bootstrap: str, topic: str, partitions: int = 2, **more: str) -> list[str]:
-    """Everything that a consumer sees before the end of each partition."""
+def seen(
+    bootstrap: str, topic: str, partitions: int = 2, *, while_open: bool = False, **more: str
+) -> list[str]:
+    """Everything that a consumer sees before the end of each partition.
+
+    With `while_open`, the look comes amid a transaction; otherwise all have been ended.
+    """
+    if not while_open:
+        wait_for_markers(bootstrap, topic, partitions)
     reader = consumer(bootstrap, "nobody", **more)
     reader.assign([TopicPartition(topic, each, 0) for each in range(partitions)])
     found, ended = [], 0
@@ -88,7 +96,9 @@ def test_an_open_transaction_hides_what_comes_behind_it(target: Target, topic: s
     quick.begin_transaction()
     quick.produce(topic, "quick")
     quick.commit_transaction(WAIT_S)
-    assert seen(target.bootstrap, topic, 1) == []
+    assert seen(target.bootstrap, topic, 1, while_open=True) == []
+    with pytest.raises(TimeoutError, match=f"the markers of all transactions in {topic}"):
+        wait_for_markers(target.bootstrap, topic, 1, timeout_s=0)
     slow.commit_transaction(WAIT_S)
     assert seen(target.bootstrap, topic, 1) == ["slow", "quick"]
 
@@ -161,7 +171,7 @@ def test_a_transaction_that_takes_too_long_is_aborted(topic: str) -> None:
         other.produce(topic, "in time")
         other.commit_transaction(WAIT_S)
         deadline = time.monotonic() + WAIT_S
-        while not (found := seen(broker.bootstrap, topic, 1)):
+        while not (found := seen(broker.bootstrap, topic, 1, while_open=True)):
             assert time.monotonic() < deadline
         assert found == ["in time"]
         with pytest.raises(KafkaException):

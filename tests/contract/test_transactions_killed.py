@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from peers.penstock import PenstockBroker
 from peers.process import free_ports
+from stable_offsets import wait_for_markers
 
 pytestmark = pytest.mark.timeout(300)
 SEEDS = range(20) if os.environ.get("PENSTOCK_SOAK") else range(3)
@@ -87,7 +88,8 @@ class Writer:
 
 
 def seen(bootstrap: str) -> list[list[str]]:
-    """What a read_committed consumer sees of each partition."""
+    """What a read_committed consumer sees of each partition once all transactions are ended."""
+    wait_for_markers(bootstrap, "kept", PARTITIONS)
     reader = Consumer(
         {
             "bootstrap.servers": bootstrap,

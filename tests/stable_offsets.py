@@ -1,0 +1,31 @@
+"""Waits for the markers of transactions that their producers have ended.
+
+A commit is answered once the coordinator has decided it; partitions get their markers afterwards.
+A reader with read_committed that stops at the last stable offset may come before them.
+"""
+
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from peers.process import wait_until
+
+WAIT_S = 30
+
+
+def wait_for_markers(
+    bootstrap: str, topic: str, partitions: int, timeout_s: float = WAIT_S
+) -> None:
+    """Until the last stable offset of each partition has reached the end; fails if it does not."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    latest = {TopicPartition(topic, each): spec for each in range(partitions)}
+
+    def ends(isolation: IsolationLevel) -> list[int]:
+        asked = admin.list_offsets(latest, isolation_level=isolation, request_timeout=WAIT_S)
+        return [each.result(WAIT_S).offset for each in asked.values()]
+
+    def reached() -> bool:
+        stable = ends(IsolationLevel.READ_COMMITTED)
+        return stable == ends(IsolationLevel.READ_UNCOMMITTED)
+
+    wait_until(reached, timeout_s, f"the markers of all transactions in {topic}")
