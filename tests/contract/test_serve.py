@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from peers.penstock import SOURCE, PenstockBroker
+from penstock.broker.process_start import process_start
 from penstock.wire.apis import APIS
 from penstock.wire.frame import request_frame
 from penstock.wire.messages.metadata import MetadataRequest
@@ -99,7 +100,8 @@ def test_a_directory_in_use_is_refused_and_free_after_a_kill(tmp_path: Path) -> 
     with served("--dir", str(tmp_path)) as first:
         assert first.stdout is not None
         assert first.stdout.readline().startswith("ready ")
-        assert "in use" in refused("--port", "0", "--dir", str(tmp_path))
+        line = refused("--port", "0", "--dir", str(tmp_path))
+        assert f"in use: a broker (pid {first.pid}) runs there" in line
         first.kill()
         first.wait()
         with served("--dir", str(tmp_path)) as second:
@@ -107,7 +109,7 @@ def test_a_directory_in_use_is_refused_and_free_after_a_kill(tmp_path: Path) -> 
             assert second.stdout.readline().startswith("ready ")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_stops_it_cleanly(number: signal.Signals, tmp_path: Path) -> None:
     with served("--dir", str(tmp_path), "--log-format", "json") as process:
         assert process.stdout is not None
@@ -128,10 +130,48 @@ def test_a_daemon_is_started_found_and_stopped_by_its_directory(tmp_path: Path) 
     state = json.loads((tmp_path / "broker.json").read_text())
     assert started.stdout == f"ready {state['bootstrap']}\n"
     assert penstock("stop", "--dir", str(tmp_path)).returncode == 0
-    with pytest.raises(ProcessLookupError):
-        os.kill(state["pid"], 0)
+    assert process_start(state["pid"]) is None
     again = penstock("stop", "--dir", str(tmp_path))
     assert (again.returncode, "no broker runs here" in again.stderr) == (2, True)
+
+
+def test_what_has_the_pid_of_a_killed_broker_is_left_alone_by_stop(tmp_path: Path) -> None:
+    with served("--dir", str(tmp_path)) as broker:
+        assert broker.stdout is not None
+        assert broker.stdout.readline().startswith("ready ")
+        broker.kill()
+        broker.wait()
+    stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with stranger:
+        state = json.loads((tmp_path / "broker.json").read_text())
+        (tmp_path / "broker.json").write_text(json.dumps(state | {"pid": stranger.pid}))
+        done = penstock("stop", "--dir", str(tmp_path))
+        assert (done.returncode, "no broker runs here" in done.stderr) == (2, True)
+        assert stranger.poll() is None
+        stranger.kill()
+
+
+def test_stop_ends_at_once_where_nobody_waits_for_ended_processes(tmp_path: Path) -> None:
+    """As in a container whose PID 1 is no init: the broker stays a zombie."""
+    with served("--dir", str(tmp_path)) as broker:
+        assert broker.stdout is not None
+        assert broker.stdout.readline().startswith("ready ")
+        done = penstock("stop", "--dir", str(tmp_path), "--timeout", "20")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert broker.returncode is None  # nobody has waited for it
+
+
+def test_a_signal_before_it_is_ready_ends_it(tmp_path: Path) -> None:
+    """Such as while it waits for a ZooKeeper that does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"127.0.0.1:{mute.getsockname()[1]}"
+        settings = ("--set", f"zookeeper.connect={address}")
+        patience = ("--set", "zookeeper.connection.timeout.ms=600000")
+        with served("--dir", str(tmp_path), *settings, *patience) as broker:
+            connection, _ = mute.accept()
+            with connection:
+                broker.terminate()
+                assert broker.wait(20) == 0
 
 
 def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
@@ -139,7 +179,22 @@ def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         done = penstock("serve", "--daemon", "--port", port, "--dir", str(tmp_path))
     assert done.returncode == 2
-    assert "Address already in use" in done.stderr
+    line = f"penstock: the broker did not start: listeners: cannot listen on 127.0.0.1:{port}"
+    assert done.stderr.startswith(f"{line}: Address already in use (see ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_daemon_passes_its_warnings_on_to_the_caller(tmp_path: Path) -> None:
+    misspelt = ("--set", "log.retention.hour=1")
+    started = penstock("serve", "--daemon", "--port", "0", "--dir", str(tmp_path), *misspelt)
+    try:
+        assert started.returncode == 0
+        assert started.stderr == (
+            "penstock: warning: --set: unknown setting log.retention.hour; "
+            "did you mean log.retention.hours?\n"
+        )
+    finally:
+        assert penstock("stop", "--dir", str(tmp_path)).returncode == 0
 
 
 def test_settings_come_from_file_environment_and_command_line(tmp_path: Path) -> None:

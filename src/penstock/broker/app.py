@@ -35,9 +35,10 @@ from penstock.broker.open_questions import OpenQuestions
 from penstock.broker.partition_pages import replicas
 from penstock.broker.peers.log_ends import LogEnds
 from penstock.broker.peers.place import Place
+from penstock.broker.process_start import process_start
 from penstock.broker.producer_ids import ProducerIdPool
 from penstock.broker.replication import environment
-from penstock.broker.server import Server
+from penstock.broker.server import Server, reason
 from penstock.broker.state_file import BrokerState
 from penstock.broker.supervision import supervised
 from penstock.broker.throttles import LeaderThrottle
@@ -245,7 +246,7 @@ async def running(
             background += await place.take()
             http = None
             if config.metrics.penstock_http_listen:
-                host, _, port = config.metrics.penstock_http_listen.rpartition(":")
+                host, port = config.metrics.http_address()
                 ends = LogEnds(tasks, place.connection_to, lambda: places_elsewhere(services))
                 if services.clustered:
                     background.append(tasks.create_task(supervised("log ends", ends.run)))
@@ -259,7 +260,13 @@ async def running(
                         | group_metrics(services, clock, ends.get)
                     ),
                 }
-                bound = await stack.enter_async_context(serving(tasks, web, host, int(port)))
+                try:
+                    bound = await stack.enter_async_context(serving(tasks, web, host, port))
+                except OSError as error:
+                    raise ConfigError(
+                        f"penstock.http.listen: cannot listen on {host or '*'}:{port}: "
+                        f"{reason(error)}"
+                    ) from None
                 http = f"{bound.host}:{bound.port}"
                 static["penstock.http.listen"] = http  # DescribeConfigs tells which port it took
             if not services.clustered:
@@ -303,6 +310,8 @@ def refuse_unserved(config: BrokerConfig) -> None:
             raise ConfigError(
                 f"listeners: {each.listener} speaks {each.protocol}; only PLAINTEXT is served yet"
             )
+    if config.zookeeper.zookeeper_set_acl:
+        raise ConfigError("zookeeper.set.acl: nodes are not protected yet; set it to false")
 
 
 def check_directories(logs: LogStore) -> None:
@@ -332,7 +341,9 @@ def state(
 ) -> BrokerState:
     told = {each.listener: f"{each.host}:{each.port}" for each in addresses}
     first = next(iter(told.values()))
-    return BrokerState(os.getpid(), broker_id, cluster_id, first, told, http)
+    pid = os.getpid()
+    began = process_start(pid) or ""
+    return BrokerState(pid, began, broker_id, cluster_id, first, told, http)
 
 
 async def ticking(upkeep: Upkeep, clock: Clock) -> None:

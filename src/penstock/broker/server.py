@@ -39,9 +39,7 @@ def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
         )
     except OSError as error:
         where = f"{endpoint.host or '*'}:{endpoint.port}"
-        raise ConfigError(
-            f"listeners: cannot listen on {where}: {os.strerror(error.errno or 0)}"
-        ) from None
+        raise ConfigError(f"listeners: cannot listen on {where}: {reason(error)}") from None
     sock.settimeout(0)
     # Inherited by accepted sockets: set here, the window is negotiated with it.
     if network.socket_send_buffer_bytes > 0:
@@ -49,6 +47,12 @@ def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
     if network.socket_receive_buffer_bytes > 0:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, network.socket_receive_buffer_bytes)
     return sock
+
+
+def reason(error: OSError) -> str:
+    """The system's words; a name that does not resolve has no number that the system knows."""
+    number = error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or str(error)
 
 
 class Server:

@@ -1,37 +1,45 @@
-"""`broker.json` in the data directory: who serves there, for those who want to find it."""
+"""`broker.json` in the data directory: the broker that serves there, for whoever looks for it."""
 
-import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from penstock.broker.process_start import process_start
+from penstock.errors import ConfigError
+from penstock.log.files import DirectoryLocked, DiskFiles
+
 FILE_NAME = "broker.json"
+LOCK_NAME = "broker.lock"
 
 
 class BrokerState(msgspec.Struct, frozen=True):
     """A running broker: its process, the addresses it tells clients, its HTTP server's."""
 
     pid: int
+    began: str
+    """When the process began: the system hands a pid out again after the process has gone."""
     broker_id: int
     cluster_id: str
     bootstrap: str
     listeners: dict[str, str]
     http: str | None = None
 
+    def is_alive(self) -> bool:
+        return process_start(self.pid) == self.began
+
 
 def read_state(directory: Path) -> BrokerState | None:
-    """None when nobody serves there; a file that a kill left behind counts as nobody."""
+    """None when no broker runs there: a killed broker leaves the file behind."""
+    state = _written(directory)
+    return state if state is not None and state.is_alive() else None
+
+
+def _written(directory: Path) -> BrokerState | None:
     try:
-        state = msgspec.json.decode((directory / FILE_NAME).read_bytes(), type=BrokerState)
-    except (FileNotFoundError, msgspec.DecodeError):
+        return msgspec.json.decode((directory / FILE_NAME).read_bytes(), type=BrokerState)
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
-    try:
-        os.kill(state.pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass  # it runs, as somebody else
-    return state
 
 
 def write_state(directory: Path, state: BrokerState) -> None:
@@ -41,5 +49,29 @@ def write_state(directory: Path, state: BrokerState) -> None:
     new.replace(directory / FILE_NAME)
 
 
-def remove_state(directory: Path) -> None:
-    (directory / FILE_NAME).unlink(missing_ok=True)
+def remove_state(directory: Path, state: BrokerState) -> None:
+    """Remove the file, unless another broker has started there and written its own."""
+    if _written(directory) == state:
+        (directory / FILE_NAME).unlink(missing_ok=True)
+
+
+def hold_directory(directory: Path) -> Callable[[], None]:
+    """Keep other brokers out of the directory until the returned function is called."""
+    try:
+        return DiskFiles().lock(directory / LOCK_NAME)
+    except DirectoryLocked:
+        state = read_state(directory)
+        who = "another process" if state is None else f"a broker (pid {state.pid})"
+        at = "" if state is None else f" at {state.bootstrap}"
+        raise ConfigError(
+            f"--dir {directory} is in use: {who} runs there{at}; "
+            f"stop it with `penstock stop --dir {directory}`, or use another directory"
+        ) from None
+
+
+def is_held(directory: Path) -> bool:
+    try:
+        DiskFiles().lock(directory / LOCK_NAME)()
+    except DirectoryLocked:
+        return True
+    return False

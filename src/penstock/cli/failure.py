@@ -3,8 +3,12 @@
 Commands raise what they ran into; which code that is, is decided here alone.
 """
 
+import os
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import IntEnum
+from errno import EDQUOT, EFBIG, EIO, ENOSPC
 from typing import Final
 
 import click
@@ -26,7 +30,7 @@ class ExitCode(IntEnum):
 
 MEANINGS: Final = {
     ExitCode.DONE: "Done.",
-    ExitCode.FAILED: "The operation failed: a broker said no, or files are damaged.",
+    ExitCode.FAILED: "The operation failed: a broker said no, files are damaged, a disk is full.",
     ExitCode.USAGE: "A wrong call or setting: nothing was tried.",
     ExitCode.UNREACHABLE: "No connection, or no answer in time.",
     ExitCode.UNAUTHORIZED: "Who asked is not known, or may not do this.",
@@ -58,8 +62,16 @@ class SomeFailed(Exception):
         self.refusals, self.asked = refusals, asked
 
 
-FAILURES: Final = (ConfigError, KafkaError, ProtocolError, StorageError, SomeFailed)
-"""All else is a bug."""
+EXPECTED: Final = (
+    ConfigError,
+    KafkaError,
+    ProtocolError,
+    StorageError,
+    SomeFailed,
+    OSError,
+    click.ClickException,
+)
+"""What a command may run into. All else is a bug."""
 
 
 def exit_code(error: Exception) -> ExitCode:
@@ -72,21 +84,88 @@ def exit_code(error: Exception) -> ExitCode:
             return ExitCode.PARTLY_DONE
         case SomeFailed():
             return exit_code(error.refusals[0])
+        case click.ClickException():
+            return ExitCode(error.exit_code)
         case _:
             return ExitCode.FAILED
 
 
 def alone(error: Exception) -> Exception:
-    """What a task group has wrapped, where it is the only thing that went wrong."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        (error,) = error.exceptions
-    return error
+    """The cause inside a task group's error: a bug if there is any, else the first failure."""
+    if not isinstance(error, ExceptionGroup):
+        return error
+    causes = [alone(each) for each in error.exceptions]
+    return min(causes, key=lambda each: isinstance(each, EXPECTED))
+
+
+def is_closed_pipe(error: Exception) -> bool:
+    """The reader of our output has left, as `head` does when it has seen enough."""
+    return isinstance(error, BrokenPipeError)
 
 
 def tell(error: Exception, *, as_json: bool) -> None:
-    """A line for each thing that failed, or a JSON object."""
-    for each in error.refusals if isinstance(error, SomeFailed) else [error]:
-        click.echo(_object(each) if as_json else f"penstock: {each}", err=True)
+    """Print a line for each thing that failed, or a JSON object. A traceback goes to a file."""
+    if not isinstance(error, EXPECTED):
+        error = InternalError(error)
+    with suppress(OSError):  # standard error may be closed, or its disk full
+        for each in error.refusals if isinstance(error, SomeFailed) else [error]:
+            click.echo(_object(each) if as_json else f"penstock: {sentence(each)}", err=True)
+
+
+class InternalError(Exception):
+    """A bug: the user sees one sentence, and the developer gets the traceback from a file."""
+
+    def __init__(self, bug: Exception) -> None:
+        what = f"{type(bug).__name__}: {bug}".rstrip(": ").partition("\n")[0]
+        report = _written_traceback(bug)
+        where = "" if report is None else f"; please report it with {report}"
+        super().__init__(f"internal error: {what}{where}")
+
+
+def _written_traceback(bug: Exception) -> str | None:
+    import tempfile  # only here, as in `_object`
+    import traceback
+
+    try:
+        number, path = tempfile.mkstemp(prefix="penstock-error-", suffix=".txt")
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.writelines(traceback.format_exception(bug))
+    except OSError:
+        return None
+    return path
+
+
+def sentence(error: Exception) -> str:
+    if not isinstance(error, OSError):
+        return error.format_message() if isinstance(error, click.ClickException) else str(error)
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{_text(error.filename)}: {reason}"
+    if error.errno in {ENOSPC, EDQUOT, EFBIG, EIO}:
+        return f"cannot write the output: {reason}"
+    return reason
+
+
+def _text(path: object) -> str:
+    return path.decode(errors="replace") if isinstance(path, bytes) else str(path)
+
+
+def flush_output() -> None:
+    """Write out what is left for standard output, or drop it if that is impossible.
+
+    The interpreter would try once more at its end, and print a traceback.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except OSError as error:
+            with suppress(OSError):
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, stream.fileno())
+                os.close(null)
+            if stream is sys.stdout:
+                raise error
 
 
 def _object(error: Exception) -> str:
@@ -95,4 +174,5 @@ def _object(error: Exception) -> str:
     name, code = type(error).__name__, None
     if isinstance(error, KafkaError):
         name, code = error.code.name, error.code.value
-    return json.dumps({"error": name, "code": code, "message": str(error)}, ensure_ascii=False)
+    message = sentence(error)
+    return json.dumps({"error": name, "code": code, "message": message}, ensure_ascii=False)

@@ -1,9 +1,20 @@
-"""What a server logs, on stderr: lines for people in Kafka's manner, or JSON lines."""
+"""What a server logs: lines for people in Kafka's manner, or JSON lines."""
 
 import json
 import logging
+import os
 import sys
 from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from penstock.errors import ConfigError
+
+LEVELS = ("debug", "info", "warn", "warning", "error", "critical")
+STATE_CHANGE = "penstock.state_change"
+"""The logger of leadership moves, as Kafka's state.change.logger."""
+STATE_CHANGE_FILE = "state-change.log"
+MAX_BYTES, KEPT_FILES = 64 << 20, 8
 
 PLAIN = "[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
 
@@ -23,7 +34,45 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def start_logging(level: str, style: str) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if style == "json" else logging.Formatter(PLAIN))
+def start_logging(level: str, style: str, file: Path | None = None) -> None:
+    """Log to standard error, or to a file that is rotated, with leadership moves beside it."""
+    logging.raiseExceptions = False  # a full disk must not fill the terminal with tracebacks
+    formatter = JsonLines() if style == "json" else logging.Formatter(PLAIN)
+    handler: logging.Handler
+    if file is None:
+        handler = logging.StreamHandler(sys.stderr)
+    else:
+        handler = RotatedFile(file)
+        moves = RotatedFile(file.with_name(STATE_CHANGE_FILE))
+        moves.setFormatter(formatter)
+        state_change = logging.getLogger(STATE_CHANGE)
+        state_change.addHandler(moves)
+        state_change.propagate = False
+    handler.setFormatter(formatter)
     logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+class RotatedFile(RotatingFileHandler):
+    """Keeps a few files of a bounded size. Where standard error goes to the same file, as with
+    `serve --daemon`, it goes to the new one after each turn.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            super().__init__(path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"--log-file {path}: {error.strerror}") from None
+
+    def doRollover(self) -> None:  # noqa: N802  the standard library's name
+        shared = self._is_stderr()
+        super().doRollover()
+        if shared and self.stream is not None:
+            os.dup2(self.stream.fileno(), 2)
+
+    def _is_stderr(self) -> bool:
+        try:
+            return self.stream is not None and os.path.samestat(
+                os.fstat(2), os.fstat(self.stream.fileno())
+            )
+        except OSError:
+            return False

@@ -1,15 +1,24 @@
 """`penstock`: the group of all commands. A command's code is imported when it is called.
 
-Here failures turn into a line and an exit code; see `failure`. A traceback is a bug's alone.
+Here failures turn into a line and an exit code; see `failure`. No traceback reaches a user.
 """
 
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import click
 
 from penstock import __version__
-from penstock.cli.failure import FAILURES, FORMAT_KEY, ExitCode, alone, exit_code, tell
+from penstock.cli.failure import (
+    FORMAT_KEY,
+    ExitCode,
+    alone,
+    exit_code,
+    flush_output,
+    is_closed_pipe,
+    tell,
+)
 
 COMMANDS = {
     "serve": "Run a broker.",
@@ -42,21 +51,48 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(f"penstock.cli.{name}"), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            from difflib import get_close_matches  # late: only a mistake needs it
+
+            nearest = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def main(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return super().invoke(ctx)
-        except (*FAILURES, ExceptionGroup) as raised:
-            error = alone(raised)
-            if not isinstance(error, FAILURES):
-                raise
-            tell(error, as_json=ctx.meta.get(FORMAT_KEY) == "json")
+            return super().main(*args, **kwargs)
+        except OSError as error:  # help and version are printed before `invoke`
+            tell(error, as_json=False)
             raise SystemExit(exit_code(error)) from None
+        finally:
+            with suppress(OSError):
+                flush_output()
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """The one boundary: whatever a command raises becomes a sentence and an exit code."""
+        try:
+            result = super().invoke(ctx)
+            flush_output()
+            return result
+        except (click.exceptions.Exit, click.Abort):
+            raise
         except KeyboardInterrupt:
             raise SystemExit(ExitCode.INTERRUPTED) from None
+        except Exception as raised:  # noqa: BLE001  the boundary around every command
+            error, as_json = alone(raised), ctx.meta.get(FORMAT_KEY) == "json"
+            if isinstance(error, click.ClickException) and not as_json:
+                raise error from None  # click shows the command's usage as well
+            if not is_closed_pipe(error):
+                tell(error, as_json=as_json)
+            raise SystemExit(exit_code(error)) from None
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,25 +1,24 @@
 """`penstock serve`: a broker in the foreground, or with --daemon behind the terminal."""
 
 import asyncio
-import contextlib
 import gc
+import logging
 import os
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from penstock.broker.app import new_event_loop, running
-from penstock.broker.state_file import read_state, remove_state, write_state
-from penstock.cli.logging import start_logging
+from penstock.broker.machine import make_directory
+from penstock.broker.state_file import hold_directory, remove_state, write_state
+from penstock.cli.daemon import start_daemon
+from penstock.cli.logging import LEVELS, start_logging
 from penstock.config.sources import Resolved, resolve
-from penstock.errors import ConfigError
 
-DAEMON_START_S = 30.0
+logger = logging.getLogger(__name__)
+
 SWITCH_INTERVAL_S = 0.0002
 """A thread that comes back from an fsync gives the interpreter up sooner than by default; a busy
 one would cost the loop most of its rate otherwise.
@@ -45,8 +44,19 @@ one would cost the loop most of its rate otherwise.
 )
 @click.option("--profile", help="A set of defaults, such as classic.")
 @click.option("--strict", is_flag=True, help="Refuse unknown settings instead of warning.")
-@click.option("--log-level", default="info", show_default=True)
+@click.option(
+    "--log-level",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    default="info",
+    show_default=True,
+)
 @click.option("--log-format", type=click.Choice(["plain", "json"]), default="plain")
+@click.option(
+    "--log-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Log there instead of to standard error, and leadership moves to state-change.log beside "
+    "it; both are rotated by size. [with --daemon: penstock.log in --dir]",
+)
 @click.option("--daemon", is_flag=True, help="Return once it is ready; stop with `penstock stop`.")
 def serve(
     properties: Path | None,
@@ -58,9 +68,10 @@ def serve(
     strict: bool,
     log_level: str,
     log_format: str,
+    log_file: Path | None,
     daemon: bool,
 ) -> None:
-    """Run a broker until SIGTERM or SIGINT.
+    """Run a broker until SIGTERM, SIGINT or SIGHUP.
 
     When it accepts requests it prints `ready HOST:PORT`, and DIR/broker.json tells its process,
     listeners and HTTP address.
@@ -81,73 +92,61 @@ def serve(
         strict=strict,
     )
     if daemon:
-        start_daemon(directory)
+        start_daemon(directory, log_file, resolved.warnings)
         return
-    start_logging(log_level, log_format)
+    start_logging(log_level, log_format, log_file)
     for warning in resolved.warnings:
-        click.echo(f"penstock: warning: {warning}", err=True)
+        if log_format == "plain" and log_file is None:
+            click.echo(f"penstock: warning: {warning}", err=True)
+        else:
+            logger.warning("%s", warning)
     run(resolved, directory)
 
 
 def run(resolved: Resolved, directory: Path) -> None:
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(until_stopped(resolved, directory))
+    make_directory(directory)
+    release = hold_directory(directory)
+    try:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(until_stopped(resolved, directory))
+    finally:
+        release()
 
 
 async def until_stopped(resolved: Resolved, directory: Path) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop, is_ready = asyncio.Event(), False
+    loop, this = asyncio.get_running_loop(), asyncio.current_task()
+    assert this is not None
+
+    def told_to_stop(number: signal.Signals) -> None:
+        logger.info("stopping: got %s", number.name)
+        stop.set()
+        if not is_ready:
+            this.cancel()  # it may wait for a ZooKeeper that does not answer
+
+    for number in stopping_signals():
+        loop.add_signal_handler(number, told_to_stop, number)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    async with running(resolved, directory) as broker:
-        gc.collect()
-        gc.freeze()  # what start-up made stays: no collection has to look at it again
-        write_state(directory, broker.state)
-        click.echo(f"ready {broker.state.bootstrap}")
-        sys.stdout.flush()
-        await stop.wait()
-        remove_state(directory)
-
-
-def start_daemon(directory: Path) -> None:
-    """Start the same command without --daemon, in a session of its own, and wait for it."""
-    directory.mkdir(parents=True, exist_ok=True)
-    arguments = [word for word in sys.argv[1:] if word != "--daemon"]
-    with (directory / "penstock.log").open("ab") as log:
-        started = subprocess.Popen(
-            [sys.executable, "-m", "penstock", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            start_new_session=True,
-        )
-    for _ in waiting(DAEMON_START_S):
-        state = read_state(directory)
-        if state is not None and state.pid == started.pid:
+    state = None
+    try:
+        async with running(resolved, directory) as broker:
+            is_ready = True
+            gc.collect()
+            gc.freeze()  # what start-up made stays: no collection has to look at it again
+            state = broker.state
+            write_state(directory, state)
             click.echo(f"ready {state.bootstrap}")
-            return
-        if started.poll() is not None:
-            break
-    lines = (directory / "penstock.log").read_text(errors="replace").splitlines()
-    raise ConfigError(f"the broker did not start: {lines[-1] if lines else 'it said nothing'}")
+            await stop.wait()
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise
+    finally:
+        if state is not None:
+            remove_state(directory, state)
+    logger.info("stopped")
 
 
-def waiting(seconds: float) -> Iterator[None]:
-    """Turns of a wait for another process, which tells us nothing when it is ready."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        yield
-        time.sleep(0.02)
-
-
-def stop_broker(directory: Path, seconds: float) -> None:
-    state = read_state(directory)
-    if state is None:
-        raise ConfigError(f"{directory}: no broker runs here (there is no broker.json)")
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(state.pid, signal.SIGTERM)
-        for _ in waiting(seconds):
-            os.kill(state.pid, 0)
-        raise ConfigError(f"the broker (pid {state.pid}) does not stop")
-    remove_state(directory)
+def stopping_signals() -> list[signal.Signals]:
+    """A terminal that closes ends the broker cleanly, unless `nohup` has it ignore that."""
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGTERM, signal.SIGINT, *([] if ignored else [signal.SIGHUP])]

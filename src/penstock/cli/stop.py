@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from penstock.cli.serve import stop_broker
+from penstock.cli.daemon import stop_broker
 
 
 @click.command()
@@ -16,7 +16,14 @@ from penstock.cli.serve import stop_broker
     show_default=True,
     help="The directory that the broker was started with.",
 )
-@click.option("--timeout", "seconds", default=60.0, show_default=True, help="How long to wait.")
+@click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="How long to wait.",
+)
 def stop(directory: Path, seconds: float) -> None:
     """Stop a broker cleanly and wait until it has ended."""
     stop_broker(directory, seconds)

@@ -15,12 +15,30 @@ _NO_SETTING = re.compile(
     r"|PORT|PORT_[0-9]+_.*|SERVICE_HOST|SERVICE_PORT.*)"
 )
 
+_OF_OTHERS = frozenset(
+    {
+        "KAFKA_BOOTSTRAP_SERVERS",
+        "KAFKA_BROKERS",
+        "PENSTOCK_BOOTSTRAP",
+        "PENSTOCK_CACHE",
+        "PENSTOCK_COMPARED",
+        "PENSTOCK_ORACLE",
+        "PENSTOCK_PURE",
+        "PENSTOCK_REWRITE",
+        "PENSTOCK_SOAK",
+        "PENSTOCK_ZOOKEEPER_CLASSPATH",
+    }
+)
+"""Variables of clients, of Penstock's commands, and of its installation and tests."""
+
 _MEANING = {"_": ".", "__": "_", "___": "-"}
 
 
 def setting_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """(variable, setting name) of those variables that mean a setting."""
     for variable in environ:
+        if variable in _OF_OTHERS:
+            continue
         if variable.startswith("PENSTOCK_"):
             yield variable, _name(variable)
         elif variable.startswith("KAFKA_") and not _NO_SETTING.fullmatch(variable):

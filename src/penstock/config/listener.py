@@ -95,7 +95,10 @@ class ListenerConfig:
         _refuse_twice("advertised.listeners", (each.listener for each in told))
         for each in told:
             if each.host in {"0.0.0.0", "::"}:  # noqa: S104 (refused, not bound)
-                raise ConfigError(f"advertised.listeners: nobody can connect to {each.host}")
+                raise ConfigError(
+                    f"advertised.listeners: nobody can connect to {each.host}; name the address "
+                    f"that clients use: advertised.listeners={each.listener}://HOST:{each.port}"
+                )
             if each.listener not in {other.listener for other in bound}:
                 raise ConfigError(f"advertised.listeners: {each.listener} is not in listeners")
         if self.inter_broker() not in {each.listener for each in told}:

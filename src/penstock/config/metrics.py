@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
-from penstock.config.setting import Update, setting
+from penstock.config.setting import Form, Update, setting
 from penstock.config.value import Kind
+
+PORT = "[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +17,7 @@ class MetricsConfig:
         "127.0.0.1:0",
         "host:port of the HTTP server for metrics and health; port 0 takes a free one, none when "
         "empty.",
+        form=Form(rf"([^\s\[\]:/]*|\[[0-9A-Fa-f:.%]+\]):({PORT})|", "host:port, or empty"),
     )
     metrics_num_samples: int = setting(
         "metrics.num.samples",
@@ -62,3 +65,8 @@ class MetricsConfig:
         "Largest metrics push taken from a client.",
         low=1,
     )
+
+    def http_address(self) -> tuple[str, int]:
+        """Where to serve HTTP; `penstock.http.listen` is not empty."""
+        host, _, port = self.penstock_http_listen.rpartition(":")
+        return host.strip("[]"), int(port)

@@ -12,6 +12,7 @@ from penstock.config.broker import BrokerConfig, broker_config, broker_settings
 from penstock.config.environment import setting_names
 from penstock.config.profile import profile as profile_texts
 from penstock.config.properties import properties
+from penstock.config.security import is_refused
 from penstock.config.setting import SettingError, parse
 from penstock.config.unknown import unknown
 from penstock.config.value import render
@@ -93,10 +94,17 @@ def resolve(
             _check(each)
             given[each.name] = each
             continue
-        problem = f"{each.origin}: {unknown(each.name, known)}"
-        if strict:
-            raise ConfigError(problem)
-        warnings.append(problem)
+        is_variable = each.source is Source.ENVIRONMENT
+        if is_refused(each.name, each.text, from_environment=is_variable):
+            raise ConfigError(
+                f"{each.origin}: {each.name} has no effect yet: the broker would serve everyone; "
+                "remove it, and let only those you trust reach the listeners"
+            )
+        problem = unknown(each.name, known)
+        # A variable that resembles no setting is another program's.
+        if strict and (problem.nearest or not is_variable):
+            raise ConfigError(f"{each.origin}: {problem}")
+        warnings.append(f"{each.origin}: {problem}")
     config = broker_config({name: each.text for name, each in given.items()})
     return Resolved(config, given, tuple(warnings))
 

@@ -1,6 +1,7 @@
 """What to say of a setting that nobody declares."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 _KAFKA_ONLY = {
     "controller.quorum.": "there is no KRaft",
@@ -18,12 +19,27 @@ _KAFKA_ONLY = {
 """Kafka's settings for what Penstock does not have; a near name would only mislead."""
 
 
-def unknown(name: str, known: Iterable[str]) -> str:
-    """One line that helps: the likely meaning of a mistyped name, or why Kafka's has no effect."""
+class Unknown(NamedTuple):
+    """A name that nobody declares, and the setting that was probably meant."""
+
+    name: str
+    nearest: str | None = None
+    no_effect: str | None = None
+    """Why Kafka's setting of that name has none here."""
+
+    def __str__(self) -> str:
+        if self.no_effect:
+            return f"{self.name} has no effect: {self.no_effect}"
+        return f"unknown setting {self.name}" + (
+            f"; did you mean {self.nearest}?" if self.nearest else ""
+        )
+
+
+def unknown(name: str, known: Iterable[str]) -> Unknown:
     for prefix, reason in _KAFKA_ONLY.items():
         if name.startswith(prefix):
-            return f"{name} has no effect: {reason}"
+            return Unknown(name, no_effect=reason)
     from difflib import get_close_matches  # late: only a mistake needs it
 
     nearest = get_close_matches(name, known, n=1, cutoff=0.75)
-    return f"unknown setting {name}" + (f"; did you mean {nearest[0]}?" if nearest else "")
+    return Unknown(name, nearest[0] if nearest else None)

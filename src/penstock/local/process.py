@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from penstock.broker.process_start import process_start
 from penstock.errors import ConfigError
 
 POLL_S = 0.02
@@ -53,18 +54,12 @@ def start(command: Sequence[str], output: Path, *, tied: bool = False) -> Starte
 
 
 def beginning(pid: int) -> str | None:
-    """When a process began, in whatever way the system counts; None: there is none, or it is a
-    zombie that nobody has waited for.
-    """
+    """When a process began; None if it has ended, even if nobody has waited for it."""
     _reap(pid)
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except FileNotFoundError:
-        return _by_ps(pid) if not Path("/proc/self").exists() else None
-    if fields[0] == "Z":
+    began = process_start(pid)
+    if began is None:
         _reap(pid)  # it ended since we looked
-        return None
-    return fields[19]
+    return began
 
 
 def _reap(pid: int) -> None:
@@ -72,13 +67,6 @@ def _reap(pid: int) -> None:
     child = _children.get(pid)
     if child is not None and child.poll() is not None:
         del _children[pid]
-
-
-def _by_ps(pid: int) -> str | None:
-    shown = subprocess.run(
-        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return shown.stdout.strip() or None
 
 
 def end(started: Started, *, kill: bool, patience_s: float) -> None:
@@ -101,6 +89,12 @@ def turns(seconds: float) -> Iterator[None]:
         time.sleep(POLL_S)
 
 
-def last_line(output: Path) -> str:
-    lines = output.read_text(errors="replace").splitlines() if output.exists() else []
-    return lines[-1] if lines else "it said nothing"
+def last_line(output: Path, since: int = 0) -> str:
+    """The last thing that a process said, without its name; `since`: the size before it began."""
+    try:
+        with output.open("rb") as file:
+            file.seek(since)
+            lines = file.read().decode(errors="replace").splitlines()
+    except FileNotFoundError:
+        lines = []
+    return lines[-1].removeprefix("penstock: ") if lines else "it said nothing"

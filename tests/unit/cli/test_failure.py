@@ -71,10 +71,45 @@ def test_a_failure_is_a_line_or_an_object() -> None:
     assert json.loads(plain.stderr) == {"error": "ConfigError", "code": None, "message": "bad"}
 
 
-def test_a_bug_is_no_failure() -> None:
+def test_a_bug_is_one_sentence_and_its_traceback_lies_in_a_file() -> None:
     bugs = ExceptionGroup("two", [ConfigError("bad"), KeyError("bug")])
-    for error in (ZeroDivisionError(), bugs):
-        assert CliRunner().invoke(Failing(error), ["fail"]).exception is error
+    for error, name in ((ZeroDivisionError("by zero"), "ZeroDivisionError"), (bugs, "KeyError")):
+        result = CliRunner().invoke(Failing(error), ["fail"])
+        assert result.exit_code == ExitCode.FAILED
+        (line,) = result.stderr.splitlines()
+        assert line.startswith(f"penstock: internal error: {name}: ")
+        report = Path(line.rpartition(" ")[2])
+        assert name in report.read_text()
+        report.unlink()
+
+
+def test_of_several_failures_the_first_is_told() -> None:
+    both = ExceptionGroup("two", [ConfigError("first"), StorageError("second")])
+    result = CliRunner().invoke(Failing(both), ["fail"])
+    assert (result.exit_code, result.stderr) == (ExitCode.USAGE, "penstock: first\n")
+
+
+def test_an_error_of_the_system_names_the_file() -> None:
+    for error, text in (
+        (PermissionError(13, "Permission denied", "/d/f"), "/d/f: Permission denied"),
+        (
+            OSError(28, "No space left on device"),
+            "cannot write the output: No space left on device",
+        ),
+    ):
+        result = CliRunner().invoke(Failing(error), ["fail"])
+        assert (result.exit_code, result.stderr) == (ExitCode.FAILED, f"penstock: {text}\n")
+
+
+def test_a_reader_that_leaves_is_no_news() -> None:
+    result = CliRunner().invoke(Failing(BrokenPipeError(32, "Broken pipe")), ["fail"])
+    assert (result.exit_code, result.output) == (ExitCode.FAILED, "")
+
+
+def test_a_wrong_call_is_an_object_where_json_was_asked_for() -> None:
+    result = CliRunner().invoke(main, ["topic", "create", "t", "--format", "json", "-p", "none"])
+    assert result.exit_code == ExitCode.USAGE
+    assert json.loads(result.stderr)["error"] == "BadParameter"
 
 
 def test_every_exit_code_is_explained() -> None:

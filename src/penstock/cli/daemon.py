@@ -1,0 +1,80 @@
+"""A broker behind the terminal: started by `serve --daemon`, ended by `penstock stop`."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from penstock.broker.machine import make_directory
+from penstock.broker.state_file import FILE_NAME, is_held, read_state, remove_state
+from penstock.errors import ConfigError, ErrorCode, KafkaError
+from penstock.local.process import last_line, turns
+
+START_S = 30.0
+LOG_NAME = "penstock.log"
+
+
+class NotInTime(KafkaError):
+    """The broker neither failed nor did what was asked of it in time."""
+
+    code = ErrorCode.REQUEST_TIMED_OUT
+
+
+def start_daemon(directory: Path, log_file: Path | None, warnings: Sequence[str]) -> None:
+    """Start the same command without --daemon, in a session of its own, and wait for it."""
+    make_directory(directory)
+    for warning in warnings:
+        click.echo(f"penstock: warning: {warning}", err=True)
+    arguments = [word for word in sys.argv[1:] if word != "--daemon"]
+    path = log_file or directory / LOG_NAME
+    if log_file is None:
+        arguments += ["--log-file", str(path)]
+    try:
+        log = path.open("ab")
+    except OSError as error:
+        option = "--dir" if log_file is None else "--log-file"
+        raise ConfigError(f"{option}: {path} cannot be written: {error.strerror}") from None
+    with log:
+        before = log.tell()
+        started = subprocess.Popen(
+            [sys.executable, "-m", "penstock", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            start_new_session=True,
+        )
+    for _ in turns(START_S):
+        state = read_state(directory)
+        if state is not None and state.pid == started.pid:
+            click.echo(f"ready {state.bootstrap}")
+            return
+        if started.poll() is not None:
+            raise ConfigError(f"the broker did not start: {last_line(path, before)} (see {path})")
+    raise NotInTime(
+        f"the broker (pid {started.pid}) is not ready after {START_S:.0f} s and goes on starting, "
+        f"such as with the recovery of its logs: see {path}"
+    )
+
+
+def stop_broker(directory: Path, seconds: float) -> None:
+    """End the broker of a directory, and no other process that may have its pid by now."""
+    state = read_state(directory)
+    if state is None or not is_held(directory):
+        raise ConfigError(f"{directory}: no broker runs here (as {FILE_NAME} tells)")
+    try:
+        os.kill(state.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass  # it ended by itself
+    except PermissionError:
+        raise ConfigError(
+            f"the broker (pid {state.pid}) belongs to another user: stop it as that user"
+        ) from None
+    for _ in turns(seconds):
+        if not state.is_alive():
+            remove_state(directory, state)
+            return
+    raise NotInTime(f"the broker (pid {state.pid}) has not stopped within {seconds:g} s")
