@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.coordinators import Coordinators
@@ -11,17 +12,18 @@ from penstock.clock import Clock
 from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.compactor import Compactor
+from penstock.metadata.image import ClusterImage
 from penstock.metadata.records import NO_LEADER
 from penstock.replication.fetchers import Fetchers
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
 from penstock.replication.refusal import StaleState
-from penstock.types import BrokerId, TopicPartition
+from penstock.types import NO_UUID, BrokerId, TopicPartition
 
 logger = logging.getLogger(__name__)
 
 PARTITIONS_A_TURN = 20
-"""Making a log takes about a millisecond: requests are served in between."""
+"""Making or deleting a log takes up to a millisecond: requests are served in between."""
 
 
 class LocalBroker:
@@ -57,11 +59,14 @@ class LocalBroker:
                 failed.append(each.where)
             if count % PARTITIONS_A_TURN == 0:
                 await asyncio.sleep(0)
-        for stopped in change.stopped:
-            if self._broker_id in stopped.replicas:
-                is_stopped = self._stop(stopped)
-                failed += [] if is_stopped else [stopped.where]
-        gone = [s.where for s in change.stopped if s.where.topic not in change.image.topics]
+        own = [each for each in change.stopped if self._broker_id in each.replicas]
+        for count, stopped in enumerate(own, 1):
+            is_stopped = self._stop(stopped)
+            failed += [] if is_stopped else [stopped.where]
+            if count % PARTITIONS_A_TURN == 0:
+                await asyncio.sleep(0)
+        self._forget_cleaned([each.where for each in own if each.delete])
+        gone = [each.where for each in change.stopped if is_gone(each, change.image)]
         if gone:
             self._coordinators.deleted(gone)
         if change.broker_configs:
@@ -82,6 +87,7 @@ class LocalBroker:
     def _take(self, change: PartitionChange) -> bool:
         """Lead or follow from now on; False if there is no log to do it with."""
         where, state = change.where, change.state
+        before = self._partitions.find(*where)
         try:
             partition = self._partitions.create(
                 *where,
@@ -89,6 +95,9 @@ class LocalBroker:
                 self._clock.now_ms(),
                 is_new=change.is_new_on(self._broker_id),
             )
+            if before is not None and partition is not before:  # of a topic made anew
+                self._coordinators.not_led(where)
+                self._fetchers.stop(where)
             if partition.log.log_dir.failure is not None:
                 raise partition.log.log_dir.failure
             if state.leader == self._broker_id:
@@ -126,17 +135,25 @@ class LocalBroker:
         if not stopped.delete:
             self._resign(where)
         # At start a log is there before its partition, and its deletion may be overdue.
-        log = self._partitions.store.get(where)
+        store = self._partitions.store
+        known = store.topic_ids.get(where, NO_UUID)
         try:
-            if log is not None and stopped.delete:
-                self._compactor.forget(log.log_dir, [where])
-                self._partitions.drop(*where, self._clock.now_ms())
+            if stopped.delete and where in store.logs:
+                if NO_UUID in {known, stopped.topic_id} or known == stopped.topic_id:
+                    self._partitions.drop(*where, self._clock.now_ms())
+                else:
+                    self._partitions.set_aside(where, "is not of the topic that is deleted")
         except StorageError as error:
             logger.warning("%s is not deleted: %s", where, error)
             return False
         finally:
             self._waiters.changed(where)
         return True
+
+    def _forget_cleaned(self, deleted: Collection[TopicPartition]) -> None:
+        for log_dir in self._partitions.store.online if deleted else ():
+            with suppress(StorageError):  # a log that is made anew is asked for again
+                self._compactor.forget(log_dir, deleted)
 
     def _resign(self, where: TopicPartition) -> None:
         """Keep the log, and neither lead nor follow: this broker is about to stop or to lose it."""
@@ -149,3 +166,16 @@ class LocalBroker:
     def _configure(self, partitions: Iterable[Partition]) -> None:
         for partition in partitions:
             partition.configure(self._cluster.topic_config(partition.topic_partition.topic))
+
+
+def is_gone(stopped: StoppedReplicas, image: ClusterImage) -> bool:
+    """Whether the partition is deleted, and not only its replicas on some brokers.
+
+    A large topic goes in portions: while some of its partitions are in the image, others are gone.
+    """
+    topic = image.topics.get(stopped.where.topic)
+    if topic is None:
+        return True
+    if stopped.topic_id == NO_UUID:
+        return False
+    return topic.id != stopped.topic_id or stopped.where.partition not in topic.partitions

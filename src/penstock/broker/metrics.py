@@ -206,6 +206,10 @@ def _logs(services: Services) -> dict[str, Metric]:
         "kafka_log_logmanager_offlinelogdirectorycount": gauge(
             "Log directories that failed.", lambda: len(store.dirs) - len(store.online)
         ),
+        "penstock_log_stray_partitions": gauge(
+            "Logs that may not be served, kept as -stray until an operator removes them.",
+            store.count_stray,
+        ),
     }
 
 

@@ -68,6 +68,8 @@ class LogStore:
         """Copies in the making, in another directory than the partition's own."""
         self.topic_ids: dict[TopicPartition, Uuid] = {}
         self.stray: list[Path] = []
+        """Directories of logs that this broker may not serve, kept until an operator removes
+        them."""
         self.deleted: list[tuple[int, Path]] = []
         """When to remove which directory of a deleted partition."""
         self.dirs = [LogDir(files, path, self._failed) for path in paths]
@@ -119,6 +121,7 @@ class LogStore:
             if found.role is Role.DELETE:
                 self.deleted.append((now_ms, path))
             elif found.role is Role.STRAY:
+                logger.warning("%s is a stray log; it is kept until you remove it", path)
                 self.stray.append(path)
             else:
                 logs = self.future_logs if found.role is Role.FUTURE else self.logs
@@ -241,6 +244,34 @@ class LogStore:
     def _remove_later(self, log: PartitionLog, now_ms: int) -> None:
         log.log_dir.stale_names.add(log.topic_partition)
         self.deleted.append((now_ms + log.config.file_delete_delay_ms, log.path))
+
+    def set_aside(self, partition: TopicPartition, why: str) -> None:
+        """Keep a log that may not be served: its directory is renamed to `-stray`, as Kafka does.
+
+        Closed before, so that it is whole when an operator gives it its old name again. The copy
+        in another directory first: alone it would be taken for the log at the next start.
+        """
+        for logs in (self.future_logs, self.logs):
+            log = logs.get(partition)
+            if log is not None:
+                with log.log_dir:
+                    log.close()
+                    self._rename(log, Role.STRAY, for_good=True)
+                del logs[partition]
+                log.log_dir.stale_names.add(partition)
+                self.stray.append(log.path)
+                logger.warning(
+                    "partition %s %s; its log is kept as %s until you remove it",
+                    partition,
+                    why,
+                    log.path,
+                )
+        self.topic_ids.pop(partition, None)
+
+    def count_stray(self) -> int:
+        """How many stray directories there are; an operator may have removed some."""
+        self.stray = [path for path in self.stray if self.files.exists(path)]
+        return len(self.stray)
 
     def _rename(self, log: PartitionLog, role: Role, *, for_good: bool = False) -> None:
         directory = log.log_dir.path / dir_name(log.topic_partition, role, uuid4().hex)

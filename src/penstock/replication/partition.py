@@ -187,6 +187,18 @@ class Partition:
         self._environment.changed(self.topic_partition)
         return is_new
 
+    def retire(self) -> None:
+        """Neither lead nor follow any more: the log is deleted or set aside.
+
+        Requests that wait for it must hear that: nothing will ever be committed here.
+        """
+        if self.leads:
+            self.tenure += 1
+        self.leads, self.leader = False, -1
+        self.in_sync, self._proposal = Isr(()), None
+        self.followers.clear()
+        self._environment.changed(self.topic_partition)
+
     def heard(self, high_watermark: int, log_start_offset: int) -> None:
         """A follower's leader told how far its log is committed, and where it begins.
 

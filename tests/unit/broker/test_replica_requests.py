@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 from leading_broker import TOPIC, Leading, leading
+from penstock.broker.context import Services
 from penstock.broker.coordinator_log import PartitionCoordinatorLog
 from penstock.broker.transaction_markers import ClusterMarkers, Round
 from penstock.client.address import parse_addresses
+from penstock.client.admin import delete_topic
 from penstock.client.connection import Connection, connect
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.coordinator.storage import RawRecord
 from penstock.coordinator.transaction.completion import Verdict
+from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode
 from penstock.metadata.image import Broker
 from penstock.record.compression import Codec
@@ -172,6 +175,18 @@ def test_a_leader_that_resigns_leaves_nobody_waiting(tmp_path: Path, comes_back:
     run(tmp_path, test)
 
 
+def test_a_topic_that_is_deleted_leaves_no_producer_waiting(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        leader.lead(0, 3)
+        sent = produce(leader, connection)
+        await appended(leader)
+        await delete_topic(leader.client, TOPIC)
+        async with asyncio.timeout(10):
+            assert await code_of(sent) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    run(tmp_path, test)
+
+
 def test_a_follower_reads_to_the_end_and_a_consumer_to_the_high_watermark(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         leader.lead(0, 3)
@@ -296,6 +311,17 @@ def test_deleted_records_are_gone_from_every_live_replica(tmp_path: Path) -> Non
     run(tmp_path, test)
 
 
+def markers_of(services: Services) -> ClusterMarkers:
+    return ClusterMarkers(
+        services.broker_id,
+        services.cluster,
+        services.partitions,
+        services.markers,
+        services.waiters,
+        lambda broker, marker: pytest.fail(f"{marker} goes to {broker}"),
+    )
+
+
 def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path) -> None:
     async def test(leader: Leading, _: Connection) -> None:
         leader.lead(0, 3)
@@ -304,15 +330,7 @@ def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path)
         services = leader.services
         state = services.partitions.create("state", 0, partition.topic_id, 0, is_new=True)
         state.lead(0, (0,))
-        markers = ClusterMarkers(
-            services.broker_id,
-            services.cluster,
-            services.partitions,
-            services.markers,
-            services.waiters,
-            lambda broker, marker: pytest.fail(f"{marker} goes to {broker}"),
-        )
-        round_ = Round(markers, verdict, [partition.topic_partition], state)
+        round_ = Round(markers_of(services), verdict, [partition.topic_partition], state)
         assert not round_.attempt()
         partition.follow(1, 4, (0, 1), 20)
         assert not round_.attempt(), "nobody leads here"
@@ -323,6 +341,29 @@ def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path)
         assert partition.log.end_offset == 2
         partition.fetched(FollowerFetch(1, 2))
         assert round_.attempt()
+
+    run(tmp_path, test)
+
+
+def test_a_transaction_ends_although_a_topic_of_it_is_deleted(tmp_path: Path) -> None:
+    """The marker is written there and never committed: broker 1 does not fetch."""
+
+    async def test(leader: Leading, _: Connection) -> None:
+        leader.lead(0, 3)
+        partition, services = leader.partition(), leader.services
+        state = services.partitions.create(TRANSACTION_STATE, 0, partition.topic_id, 0)
+        state.lead(0, (0,))
+        ended = asyncio.Event()
+        markers_of(services).write(
+            Verdict(producer_id=1, producer_epoch=0, committed=True),
+            [partition.topic_partition],
+            0,
+            ended.set,
+        )
+        assert partition.log.end_offset == 1
+        await delete_topic(leader.client, TOPIC)
+        async with asyncio.timeout(10):
+            await ended.wait()
 
     run(tmp_path, test)
 

@@ -168,6 +168,39 @@ def test_stray_directories_are_left_alone() -> None:
     rig.restart()
     assert rig.store.stray == [stray]
     assert list(rig.store.logs) == [PARTITION]
+    rig.files.remove_dir(stray)
+    assert rig.store.count_stray() == 0, "an operator has removed it"
+
+
+def test_a_log_that_is_set_aside_is_whole_when_it_gets_its_name_back() -> None:
+    rig = LogRig(dirs=TWO)
+    rig.append(batch_of(b"kept"))
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    rig.store.set_aside(PARTITION, "is of another topic")
+    assert rig.store.logs == rig.store.future_logs == {}
+    assert rig.store.topic_ids == {}
+    assert [path.name[-6:] for path in rig.store.stray] == ["-stray", "-stray"]
+    rig.store.create(PARTITION, ANOTHER_ID, 0)
+    assert rig.read_all() == []
+    rig.store.delete(PARTITION, 0)
+    rig.crash()
+    assert rig.store.count_stray() == 2
+    rig.store.close()
+    [stray] = [path for path in rig.store.stray if path.parent.name == "d0"]
+    rig.files.rename(stray, ROOT / "d0" / str(PARTITION))
+    rig.store = rig._open_store()
+    assert rig.read_all() == [(0, b"kept")]
+    assert rig.store.topic_ids == {PARTITION: TOPIC_ID}
+
+
+def test_a_log_whose_directory_has_failed_is_not_set_aside() -> None:
+    rig = LogRig()
+    rig.fake.fail_next("append", errno.EIO)
+    with pytest.raises(StorageError):
+        rig.append(batch_of(b"x"))
+    with pytest.raises(LogDirOffline):
+        rig.store.set_aside(PARTITION, "is of another topic")
+    assert PARTITION in rig.store.logs
 
 
 def test_a_partition_moves_to_another_directory() -> None:

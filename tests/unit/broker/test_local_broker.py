@@ -1,0 +1,171 @@
+"""Decisions of the controller as this broker carries them out on its logs."""
+
+import asyncio
+from collections.abc import Collection
+from itertools import pairwise
+from typing import Any
+
+from penstock.broker.cluster import Cluster
+from penstock.broker.local import PARTITIONS_A_TURN, LocalBroker
+from penstock.broker.peers import received
+from penstock.broker.waiters import Waiters
+from penstock.clock import SystemClock
+from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
+from penstock.controller.orders import PARTITIONS_A_REQUEST, orders
+from penstock.log.log_dir import LogDir
+from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
+from penstock.replication.partitions import Partitions
+from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
+from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition, Uuid
+from penstock.wire.messages.update_metadata import UpdateMetadataRequest
+
+BROKER = BrokerId(0)
+ANOTHER_ID = Uuid(bytes(15) + b"2")
+
+
+class Noting:
+    """Fetchers, compactor and coordinators that only note what they are told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.gone: list[TopicPartition] = []
+        self.forgotten: list[list[TopicPartition]] = []
+
+    def stop(self, where: TopicPartition) -> None:
+        self.told.append(f"stop {where}")
+
+    def led(self, partition: Any) -> None:
+        self.told.append(f"led {partition.topic_partition}")
+
+    def not_led(self, where: TopicPartition) -> None:
+        self.told.append(f"not led {where}")
+
+    def deleted(self, partitions: Collection[TopicPartition]) -> None:
+        self.gone += partitions
+
+    def forget(self, _log_dir: LogDir, partitions: Collection[TopicPartition]) -> None:
+        self.forgotten.append(list(partitions))
+
+
+class Rig:
+    def __init__(self) -> None:
+        self.logs, self.noting = LogRig(), Noting()
+        self.partitions = Partitions(BROKER, self.logs.store)
+        self.cluster = Cluster(BROKER, {}, ClusterImage())
+
+    async def apply(self, change: StateChange) -> list[TopicPartition]:
+        noting: Any = self.noting
+        waiters = Waiters(asyncio.get_running_loop())
+        local = LocalBroker(
+            BROKER,
+            self.cluster,
+            self.partitions,
+            noting,
+            waiters,
+            noting,
+            noting,
+            SystemClock(),
+            lambda _: None,
+        )
+        return await local.apply(change)
+
+
+def image_of(*topics: Topic) -> ClusterImage:
+    return ClusterImage().apply(ImageDelta(topics={each.name: each for each in topics}))
+
+
+def led(topic_id: Uuid, *, epoch: int) -> PartitionChange:
+    state = Partition((BROKER,), (BROKER,), BROKER, LeaderEpoch(epoch), 0)
+    return PartitionChange(PARTITION, topic_id, state)
+
+
+def test_a_topic_made_anew_is_led_without_the_records_of_the_deleted_one() -> None:
+    """Its replica here was never told to stop, and its epochs were further on."""
+
+    async def main() -> None:
+        rig = Rig()
+        await rig.apply(StateChange(image=ClusterImage(), partitions=(led(TOPIC_ID, epoch=5),)))
+        rig.logs.append(batch_of(b"of the deleted topic"))
+        rig.noting.told.clear()
+        await rig.apply(StateChange(image=ClusterImage(), partitions=(led(ANOTHER_ID, epoch=0),)))
+        partition = rig.partitions.get(*PARTITION)
+        assert (partition.leads, partition.leader_epoch, partition.log.end_offset) == (True, 0, 0)
+        assert rig.noting.told[:2] == ["not led orders-0", "stop orders-0"]
+        assert rig.noting.told[-1] == "led orders-0"
+        assert rig.logs.store.count_stray() == 1
+
+    asyncio.run(main())
+
+
+def test_a_deletion_does_not_take_the_log_of_another_topic_of_that_name() -> None:
+    async def main() -> None:
+        rig = Rig()
+        rig.logs.append(batch_of(b"x"))
+        stopped = StoppedReplicas(PARTITION, ANOTHER_ID, (BROKER,))
+        assert await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,))) == []
+        assert rig.logs.store.logs == {}
+        assert rig.logs.store.deleted == []
+        assert rig.logs.store.count_stray() == 1
+
+    asyncio.run(main())
+
+
+def test_others_get_their_turn_while_many_replicas_stop() -> None:
+    async def main() -> None:
+        rig, count = Rig(), 5 * PARTITIONS_A_TURN
+        places = [TopicPartition("big", index) for index in range(count)]
+        for where in places:
+            rig.partitions.create(*where, TOPIC_ID, 0)
+        stopped = tuple(StoppedReplicas(each, TOPIC_ID, (BROKER,)) for each in places)
+        left = [len(rig.partitions)]
+        async with asyncio.TaskGroup() as tasks:
+            change = StateChange(image=ClusterImage(), stopped=stopped)
+            stopping = tasks.create_task(rig.apply(change))
+            while not stopping.done():
+                await asyncio.sleep(0)
+                left.append(len(rig.partitions))
+        in_a_turn = [before - after for before, after in pairwise(left)]
+        assert max(in_a_turn) <= PARTITIONS_A_TURN
+        assert left[-1] == 0
+        assert rig.noting.forgotten == [places], "one write of the cleaner's marks for all"
+
+    asyncio.run(main())
+
+
+def test_all_offsets_of_a_large_topic_are_forgotten_when_it_is_deleted() -> None:
+    """A broker that hears of it by requests hears in portions."""
+
+    async def main() -> None:
+        rig, count = Rig(), 2 * PARTITIONS_A_REQUEST + 500
+        topic = Topic("big", TOPIC_ID, {n: Partition((BrokerId(1),)) for n in range(count)})
+        listener = Broker(BROKER, 5, ())
+        before = image_of(topic).apply(ImageDelta(brokers={BROKER: listener}))
+        places = [TopicPartition("big", index) for index in range(count)]
+        change = StateChange(
+            image=before.apply(ImageDelta(topics={"big": None})),
+            stopped=tuple(StoppedReplicas(each, TOPIC_ID, (BrokerId(1),)) for each in places),
+        )
+        rig.cluster.image = before
+        told = orders(change, listener, "PLAINTEXT")
+        for each in told:
+            assert isinstance(each, UpdateMetadataRequest)
+            await rig.apply(received.metadata_change(each, rig.cluster.image))
+        assert len(told) > 1
+        assert sorted(rig.noting.gone) == places
+
+    asyncio.run(main())
+
+
+def test_offsets_stay_while_a_replica_moves_away() -> None:
+    async def main() -> None:
+        rig = Rig()
+        topic = Topic("orders", TOPIC_ID, {0: Partition((BrokerId(1),))})
+        for topic_id in (TOPIC_ID, NO_UUID):
+            stopped = StoppedReplicas(PARTITION, topic_id, (BROKER,))
+            await rig.apply(StateChange(image=image_of(topic), stopped=(stopped,)))
+        assert rig.noting.gone == []
+        of_before = StoppedReplicas(PARTITION, ANOTHER_ID, ())
+        await rig.apply(StateChange(image=image_of(topic), stopped=(of_before,)))
+        assert rig.noting.gone == [PARTITION], "the topic was made anew"
+
+    asyncio.run(main())
