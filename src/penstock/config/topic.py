@@ -285,6 +285,15 @@ class TopicConfig:
         "unclean.leader.election.enable",
     )
 
+    def codec_level(self, codec: str) -> int | None:
+        """The level that is set for a codec; None stands for the library's own, as defaults do."""
+        level, default = {
+            "gzip": (self.compression_gzip_level, -1),
+            "lz4": (self.compression_lz4_level, 9),
+            "zstd": (self.compression_zstd_level, 3),
+        }.get(codec, (None, None))
+        return None if level == default else level
+
     def __post_init__(self) -> None:
         if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
             raise ConfigError(

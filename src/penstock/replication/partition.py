@@ -104,6 +104,7 @@ class Partition:
         name = "none" if config.compression_type == "uncompressed" else config.compression_type
         self.codec = None if kept else Codec[name.upper()]
         """What batches are re-encoded with; None keeps the producer's."""
+        self.codec_level = None if kept else config.codec_level(name)
         self.min_insync_replicas = config.min_insync_replicas
         self._count_needed()
 

@@ -139,3 +139,10 @@ def test_a_topics_own_codec_keeps_records_and_their_newest_time(link: WireLink) 
     [(_, header)] = batches(data)
     assert (header.codec, header.max_timestamp) == (Codec.ZSTD, NOW_MS - 5)
     assert list(records(data, header, 1 << 20)) == WRITTEN
+
+
+def test_a_batch_that_is_too_large_in_the_topics_own_codec_is_refused(link: WireLink) -> None:
+    name = topic(link, "plain", compression_type="uncompressed")
+    large = [Record(i, NOW_MS, b"k", bytes(900_000), []) for i in range(3)]
+    assert produce(link, name, build_batch(large, codec=Codec.ZSTD)) == ErrorCode.MESSAGE_TOO_LARGE
+    assert len(stored(link, name)) == 0

@@ -18,9 +18,8 @@ from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header, stamp_max_timestamp
-from penstock.record.build import build_batch
 from penstock.record.compression import Codec
-from penstock.record.record import records
+from penstock.record.recompress import recompressed
 from penstock.record.validate import (
     BatchTooLarge,
     NotOneBatch,
@@ -231,7 +230,16 @@ class Appending:
         )
         check_timestamps(timestamps, partition.rules, self._ctx.now_ms)
         if partition.codec is not None and partition.codec is not header.codec:
-            return recompressed(data, header, partition.codec)
+            batch = recompressed(
+                data,
+                header,
+                partition.codec,
+                max_message_bytes=partition.rules.max_message_bytes,
+                newest_ms=timestamps.newest,
+                level=partition.codec_level,
+                scratch=self._ctx.services.scratch,
+            )
+            return batch, read_header(batch)
         if not partition.rules.log_append_time:
             header = honest(data, header, timestamps.newest)
         return data, header
@@ -258,21 +266,6 @@ def honest(data: memoryview, header: BatchHeader, newest: int) -> BatchHeader:
         return header
     stamp_max_timestamp(data, newest)
     return read_header(data)
-
-
-def recompressed(
-    data: memoryview, header: BatchHeader, codec: Codec
-) -> tuple[bytearray, BatchHeader]:
-    """The same records in the topic's own `compression.type`."""
-    batch = build_batch(
-        records(data, header, DECOMPRESSED_LIMIT_BYTES),
-        codec=codec,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        transactional=header.is_transactional,
-    )
-    return batch, read_header(batch)
 
 
 def parked(

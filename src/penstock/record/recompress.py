@@ -1,0 +1,69 @@
+"""A produced batch in the topic's own `compression.type`: the same records, compressed anew.
+
+The bytes of the records stay as they are, so the cost is that of the two codecs.
+"""
+
+from penstock.record.batch import (
+    CODEC_BITS,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_END,
+    TRANSACTIONAL,
+    BatchHeader,
+    seal,
+)
+from penstock.record.compression import Codec, compress
+from penstock.record.record import payload_view
+from penstock.record.validate import BatchTooLarge
+from penstock.types import Buffer
+
+LIMIT_BYTES = 1 << 26
+"""Of the records, decompressed: beyond it compression holds up other requests for too long."""
+
+
+def recompressed(
+    batch: Buffer,
+    header: BatchHeader,
+    codec: Codec,
+    *,
+    max_message_bytes: int,
+    newest_ms: int,
+    level: int | None = None,
+    scratch: bytearray | None = None,
+) -> bytearray:
+    """The batch, checked before, with its records in `codec`.
+
+    `BatchTooLarge` where it passes `max.message.bytes` only now, as in Kafka, or where its
+    records pass `LIMIT_BYTES`: a producer splits it and sends the parts.
+    """
+    limit_bytes = LIMIT_BYTES if codec is not Codec.NONE else max_message_bytes
+    body = payload_view(batch, header, max(limit_bytes, 1), scratch)
+    if codec is not Codec.NONE:
+        body = compress(codec, body, level)
+    size_bytes = HEADER_BYTES + len(body)
+    if size_bytes > max_message_bytes:
+        raise BatchTooLarge(
+            f"batch of {size_bytes} bytes in the topic's own compression.type, at most "
+            f"{max_message_bytes} are allowed"
+        )
+    made = bytearray(HEADER_BYTES)
+    HEADER.pack_into(
+        made,
+        0,
+        header.base_offset,
+        size_bytes - LENGTH_END,
+        header.leader_epoch,
+        header.magic,
+        0,
+        codec & CODEC_BITS | header.attributes & TRANSACTIONAL,
+        header.last_offset_delta,
+        header.base_timestamp,
+        newest_ms,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.record_count,
+    )
+    made += body
+    seal(made)
+    return made
