@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from peers.process import wait_until
-from penstock.spark.sink import transaction
+from penstock.spark.sink import marker, transaction, writer
 from penstock.spark.sink.producer import Producer
 from penstock.spark.sink.writer import ExactlyOnceWriter, stream_writer
 
@@ -119,11 +119,12 @@ class FaultyWriter(ExactlyOnceWriter):
     faults: str = ""
 
     def __getstate__(self) -> dict[str, Any]:
-        folder, opened = Folder(Path(self.faults)), self._transaction is None
-        if opened:
+        folder, opens = Folder(Path(self.faults)), self._transaction is None
+        opens = opens and writer._is_sent_to_tasks()
+        if opens:
             folder.at("open.begin")
         state = super().__getstate__()
-        if opened:
+        if opens:
             folder.at("open.done")
         return state
 
@@ -148,12 +149,12 @@ class FaultyWriter(ExactlyOnceWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         folder = Folder(Path(self.faults))
         folder.at("commit.begin")
-        mark = transaction._write_marker
-        transaction._write_marker = after(mark, lambda: folder.at("commit.marked"))
+        mark = marker.write_markers
+        vars(transaction)["write_markers"] = after(mark, lambda: folder.at("commit.marked"))
         try:
             super().commit(messages, batchId)
         finally:
-            transaction._write_marker = mark
+            vars(transaction)["write_markers"] = mark
         folder.at("commit.ended")
 
 

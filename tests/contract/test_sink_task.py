@@ -26,13 +26,13 @@ from penstock.spark.sink.epoch import (
     Transaction,
     to_commit,
 )
+from penstock.spark.sink.marker import committed_markers
 from penstock.spark.sink.rows import BadRow
 from penstock.spark.sink.settings import SinkSettings, read_sink_settings
 from penstock.spark.sink.task import write, write_in_transaction
 from penstock.spark.sink.transaction import (
     abort,
     commit,
-    committed_markers,
     open_transaction,
     participants,
 )

@@ -33,6 +33,15 @@ class NoAnswer(KafkaError):
     code = ErrorCode.REQUEST_TIMED_OUT
 
 
+class Unanswered(KafkaError):
+    """The answer leaves out what was asked for: it says nothing, and is asked for again.
+
+    To take it for "there is none" could repeat what was done before.
+    """
+
+    code = ErrorCode.NETWORK_EXCEPTION
+
+
 class VersionsApart(KafkaError):
     """Client and broker have no version of the API in common."""
 

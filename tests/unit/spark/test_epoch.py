@@ -20,6 +20,7 @@ from penstock.spark.sink.epoch import (
     Transaction,
     check_batches,
     check_counts,
+    check_remembered,
     ending,
     is_committed,
     progress,
@@ -99,6 +100,32 @@ def test_a_committed_epoch_is_known_by_its_marker(
     markers: list[Marker], batch_id: int, expected: bool
 ) -> None:
     assert is_committed(markers, "q", batch_id) is expected
+
+
+@pytest.mark.parametrize(
+    ("transaction", "batch_id"),
+    [
+        (Transaction("sink", 7, 0), 0),
+        (Transaction("sink", 7, 1), 5),
+        (Transaction("sink", 7, 0, markers=(Marker("another checkpoint", 9),)), 5),
+        (Transaction("sink", 7, 0, markers=(Marker("q", 5),)), 5),
+    ],
+    ids=["first run", "known, without rows so far", "new checkpoint", "numbered anew"],
+)
+def test_a_query_that_the_cluster_knows_may_write(transaction: Transaction, batch_id: int) -> None:
+    check_remembered(transaction, "q", batch_id)
+
+
+def test_a_query_that_ran_before_and_that_the_cluster_forgot_may_not() -> None:
+    with pytest.raises(EpochFailed, match=r"query q has reached micro-batch 5.*ifMarkerIsMissing"):
+        check_remembered(Transaction("sink", 7, 0), "q", 5)
+
+
+def test_each_topic_of_an_epoch_gets_a_marker() -> None:
+    other = TopicPartition("other", 3)
+    assert COMMIT.marker_places == [P0]
+    decided = Commit(OURS, Marker("q", 9), {P1: 1, other: 2, P0: 1})
+    assert set(decided.marker_places) == {P0, other}
 
 
 def state(epoch: int, last_sequence: int, start: int, producer: int = 7) -> ProducerState:

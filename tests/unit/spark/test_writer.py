@@ -1,5 +1,6 @@
 """The writers that Spark calls, as far as they need no broker."""
 
+import copy
 import pickle
 
 import pytest
@@ -52,8 +53,13 @@ def test_a_transaction_that_cannot_be_opened_says_so() -> None:
         "transactional": "true",
         "transactionalId": "x",
     }
+    made = stream_writer(options, ROWS)
+    assert pickle.loads(pickle.dumps(made))._transaction is None, "nobody but Spark opens one"
+    copy.deepcopy(made)
+    # As Spark's worker does it: the caller's file is what tells it.
+    pickles = compile("pickle.dumps(made)", "/spark/worker/write_into_data_source.py", "eval")
     with pytest.raises(EpochFailed, match=r"transaction cannot be opened: cannot connect to 127"):
-        pickle.dumps(stream_writer(options, ROWS))
+        eval(pickles, {"pickle": pickle, "made": made})
 
 
 def exact() -> ExactlyOnceWriter:

@@ -98,6 +98,23 @@ def is_committed(markers: Iterable[Marker], query: str, batch_id: int) -> bool:
     return any(each.query == query and each.next_batch > batch_id for each in markers)
 
 
+def check_remembered(transaction: Transaction, query: str, batch_id: int) -> None:
+    """Refuse to write where it cannot be known whether the epoch is in the topics already.
+
+    A coordinator that begins to number the query's transactions knows none of them. Where the
+    query has run before, id and marker have expired; its last epoch may have been committed.
+    """
+    if batch_id == 0 or transaction.producer_epoch > 0 or transaction.markers:
+        return
+    raise EpochFailed(
+        f"the cluster knows no transaction of {transaction.id}, but query {query} has reached "
+        f"micro-batch {batch_id}: what it left has expired (offsets.retention.minutes, "
+        "transactional.id.expiration.ms), or this is its first run with transactional=true. See "
+        f"whether the rows of micro-batch {batch_id} are in the topic; if they are not, set "
+        "ifMarkerIsMissing to write for one run"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Fresh:
     """Nobody wrote to the partition in this transaction."""
@@ -182,6 +199,11 @@ class Commit:
     transaction: Transaction
     marker: Marker
     rows: Mapping[TopicPartition, int]
+
+    @property
+    def marker_places(self) -> list[TopicPartition]:
+        """The first partition that was written of each topic: each gets a copy of the marker."""
+        return list({place.topic: place for place in sorted(self.rows, reverse=True)}.values())
 
 
 def to_commit(told: Sequence[Report | None], batch_id: int) -> Nothing | Commit:

@@ -47,6 +47,7 @@ SINK: Final[dict[str, Use]] = {
     "topic": TAKEN,
     "transactional": TAKEN,
     "transactionalId": TAKEN,
+    "ifMarkerIsMissing": TAKEN,
     "orderBy": TAKEN,
     "includeTimestamp": TAKEN,
     "includeHeaders": NoEffect("headers are written if the rows have a column headers"),
@@ -71,6 +72,7 @@ class SinkSettings:
     batch_bytes: int = BATCH_BYTES
     buffer_bytes: int = BUFFER_BYTES
     delivery_timeout_ms: int = 120_000
+    fails_without_marker: bool = True
     transactional_id: str | None = None
     """None where the sink is not transactional."""
     transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS
@@ -113,6 +115,8 @@ def read_sink_settings(
         batch_bytes=options.integer("kafka.batch.size", BATCH_BYTES, low=1),
         buffer_bytes=options.integer("kafka.buffer.memory", BUFFER_BYTES, low=1),
         delivery_timeout_ms=options.integer("kafka.delivery.timeout.ms", 120_000, low=1),
+        fails_without_marker=options.one_of("ifMarkerIsMissing", ("fail", "write"), "fail")
+        == "fail",
         transactional_id=_transactional_id(options) if transactional else None,
         transaction_timeout_ms=options.integer(
             "kafka.transaction.timeout.ms", TRANSACTION_TIMEOUT_MS, low=1

@@ -16,6 +16,7 @@ from penstock.spark.sink.epoch import (
     Resumed,
     Transaction,
     check_batches,
+    check_remembered,
     is_committed,
 )
 from penstock.spark.sink.ordering import in_order
@@ -62,6 +63,8 @@ def write_in_transaction(
         for _ in batches:
             pass  # Spark waits until they are taken
         return Report(transaction, query, task, skipped=True)
+    if settings.fails_without_marker:
+        check_remembered(transaction, query, batch_id)
     with Client(settings.client) as client:
         producer = Producer(
             client,

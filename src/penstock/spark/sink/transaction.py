@@ -1,32 +1,27 @@
 """The sink's requests to coordinators and leaders; `epoch.py` tells what the answers mean."""
 
-from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
+from collections.abc import Container, Iterable
+from typing import Final
 
 from penstock import __version__
-from penstock.client.refusal import RETRIABLE, BrokerRefused, check
-from penstock.client.route import KeyType, Route, ToBroker, ToCoordinator
+from penstock.client.refusal import RETRIABLE, BrokerRefused, Unanswered, check
+from penstock.client.route import KeyType, ToBroker, ToCoordinator
 from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import Client
 from penstock.spark.sink.epoch import (
     Commit,
     Ending,
     EpochFailed,
-    Marker,
     Progress,
     Transaction,
     check_counts,
     ending,
     is_committed,
     progress,
-    read_marker,
 )
 from penstock.spark.sink.explicit import explicit
+from penstock.spark.sink.marker import ask_coordinator, committed_markers, write_markers
 from penstock.types import TopicPartition, indexes_by_topic
-from penstock.wire.messages.add_offsets_to_txn import (
-    AddOffsetsToTxnRequest,
-    AddOffsetsToTxnResponse,
-)
 from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -44,20 +39,6 @@ from penstock.wire.messages.describe_transactions import (
 )
 from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from penstock.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchResponse,
-)
-from penstock.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-    TxnOffsetCommitResponse,
-)
-from penstock.wire.schema import Message
-
-R = TypeVar("R", bound=Message)
 
 _ADD_PARTITIONS: Final = 24
 _CLIENTS_ADD_PARTITIONS: Final = 3
@@ -99,48 +80,6 @@ def open_transaction(client: Client, transactional_id: str, timeout_ms: int) -> 
     )
 
 
-def committed_markers(client: Client, transactional_id: str) -> tuple[Marker, ...]:
-    """The markers as they stand when nothing is pending."""
-    request = OffsetFetchRequest(
-        group_id=transactional_id,
-        topics=None,
-        groups=[OffsetFetchRequestGroup(group_id=transactional_id, topics=None)],
-        require_stable=True,
-    )
-    about = f"marker of {transactional_id}"
-
-    def fine(response: OffsetFetchResponse) -> None:
-        check(response.error_code, about)
-        for group in response.groups:
-            check(group.error_code, about)
-            for topic in group.topics:
-                for each in topic.partitions:
-                    check(each.error_code, about)
-        for old in response.topics:
-            for part in old.partitions:
-                check(part.error_code, about)
-
-    response = client.call(
-        request,
-        OffsetFetchResponse,
-        to=ToCoordinator(transactional_id),
-        check=fine,
-        retry_on=RETRIABLE,
-    )
-    told = [
-        read_marker(each.committed_offset, each.metadata)
-        for group in response.groups
-        for topic in group.topics
-        for each in topic.partitions
-    ]
-    told += [
-        read_marker(each.committed_offset, each.metadata)
-        for topic in response.topics
-        for each in topic.partitions
-    ]
-    return tuple(marker for marker in told if marker is not None)
-
-
 def add_partitions(
     client: Client, transaction: Transaction, places: Iterable[TopicPartition]
 ) -> None:
@@ -156,13 +95,16 @@ def add_partitions(
         v3_and_below_topics=topics,
     )
 
+    wanted = {TopicPartition(each.name, index) for each in topics for index in each.partitions}
+
     def fine(response: AddPartitionsToTxnResponse) -> None:
+        added = set()
         for topic in response.results_by_topic_v3_and_below:
             for each in topic.results_by_partition:
-                check(
-                    each.partition_error_code,
-                    f"{topic.name}-{each.partition_index} in transaction {transaction.id}",
-                )
+                place = TopicPartition(topic.name, each.partition_index)
+                check(each.partition_error_code, f"{place} in transaction {transaction.id}")
+                added.add(place)
+        _all_answered(wanted, added, f"transaction {transaction.id}")
 
     def attempt() -> None:
         connection = client.connection(ToCoordinator(transaction.id, KeyType.TRANSACTION))
@@ -198,6 +140,7 @@ def transaction_progress(
                         words = "transactional=true needs READ on the topic, to resume tasks"
                     check(each.error_code, f"producers of {place}", words)
                     found[place] = progress(place, each.active_producers, transaction)
+        _all_answered(wanted, found, "producers")
         return found
 
     return client.retrying(attempt, retry_on=RETRIABLE)
@@ -209,6 +152,8 @@ def participants(client: Client, transaction: Transaction) -> set[TopicPartition
     def fine(response: DescribeTransactionsResponse) -> None:
         for state in response.transaction_states:
             check(state.error_code, f"transaction {transaction.id}")
+        if not response.transaction_states:
+            raise Unanswered(f"transaction {transaction.id}: the answer does not name it")
 
     response = client.call(
         DescribeTransactionsRequest(transactional_ids=[transaction.id]),
@@ -230,7 +175,7 @@ def commit(client: Client, decided: Commit) -> None:
     """All or nothing: the rows and the marker, if the leaders have what the tasks reported."""
     places = decided.rows.keys() | participants(client, decided.transaction)
     check_counts(decided, transaction_progress(client, decided.transaction, places))
-    _write_marker(client, decided)
+    write_markers(client, decided)
     _end(client, decided)
 
 
@@ -253,66 +198,7 @@ def abort(client: Client, transaction: Transaction) -> None:
         if response.error_code not in over:
             check(response.error_code, f"abort of transaction {transaction.id}")
 
-    _ask_coordinator(client, transaction, request, EndTxnResponse, fine)
-
-
-def _write_marker(client: Client, decided: Commit) -> None:
-    """The marker, in the transaction, as an offset of the group that is named as its id.
-
-    Its place is a partition that the epoch wrote to, since a group's offsets need a topic that
-    exists; whoever looks for it asks for all of the group's.
-    """
-    transaction, place = decided.transaction, min(decided.rows)
-    if not transaction.implicit:
-        joined = AddOffsetsToTxnRequest(
-            transactional_id=transaction.id,
-            producer_id=transaction.producer_id,
-            producer_epoch=transaction.producer_epoch,
-            group_id=transaction.id,
-        )
-        _ask_coordinator(
-            client,
-            transaction,
-            joined,
-            AddOffsetsToTxnResponse,
-            lambda response: check(response.error_code, f"group {transaction.id}"),
-        )
-
-    def attempt() -> None:
-        request = TxnOffsetCommitRequest(
-            transactional_id=transaction.id,
-            group_id=transaction.id,
-            producer_id=transaction.producer_id,
-            producer_epoch=transaction.producer_epoch,
-            topics=[
-                TxnOffsetCommitRequestTopic(
-                    name=place.topic,
-                    topic_id=client.topic(place.topic).id,
-                    partitions=[
-                        TxnOffsetCommitRequestPartition(
-                            partition_index=place.partition,
-                            committed_offset=decided.marker.next_batch,
-                            committed_metadata=decided.marker.metadata,
-                        )
-                    ],
-                )
-            ],
-        )
-        connection = client.connection(ToCoordinator(transaction.id))
-        if not transaction.implicit:
-            explicit(connection)
-        response = connection.call(request, TxnOffsetCommitResponse)
-        for topic in response.topics:
-            for each in topic.partitions:
-                about = f"marker of transaction {transaction.id}"
-                if each.error_code in {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}:
-                    raise EpochFailed(
-                        f"{about}: the transaction has ended, or a newer run of this query has"
-                        " taken over"
-                    )
-                check(each.error_code, about)
-
-    client.retrying(attempt, retry_on=RETRIABLE)
+    ask_coordinator(client, transaction, request, EndTxnResponse, fine)
 
 
 def _end(client: Client, decided: Commit) -> None:
@@ -351,22 +237,12 @@ def _end(client: Client, decided: Commit) -> None:
     client.retrying(attempt, retry_on=RETRIABLE)
 
 
-def _ask_coordinator(
-    client: Client,
-    transaction: Transaction,
-    request: Message,
-    answer: type[R],
-    fine: Callable[[R], None],
+def _all_answered(
+    wanted: Iterable[TopicPartition], answered: Container[TopicPartition], about: str
 ) -> None:
-    to: Route = ToCoordinator(transaction.id, KeyType.TRANSACTION)
-
-    def attempt() -> None:
-        connection = client.connection(to)
-        if not transaction.implicit:
-            explicit(connection)
-        fine(connection.call(request, answer))
-
-    client.retrying(attempt, retry_on=RETRIABLE)
+    left_out = [place for place in wanted if place not in answered]
+    if left_out:
+        raise Unanswered(f"{about}: the answer leaves out {left_out[0]}")
 
 
 def _implicit(client: Client, coordinator: ToCoordinator) -> bool:

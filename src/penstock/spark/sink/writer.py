@@ -5,8 +5,11 @@ well, twice for every micro-batch, and those should not wait for numpy and Arrow
 """
 
 import logging
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("penstock.spark")
 
+_SENDS_TO_TASKS = "write_into_data_source.py"
+"""The worker of pyspark that makes the writer and pickles it for the tasks."""
 _BATCH_ID = "streaming.sql.batchId"
 _QUERY_ID = "sql.streaming.queryId"
 
@@ -106,7 +111,7 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
         self._transaction: Transaction | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        if self._transaction is None:
+        if self._transaction is None and _is_sent_to_tasks():
             self._transaction = self._opened()
         return self.__dict__.copy()
 
@@ -123,7 +128,8 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
 
         context = TaskContext.get()
         assert context is not None, "Spark runs this in a task"
-        assert self._transaction is not None, "the driver opened it"
+        if self._transaction is None:
+            raise EpochFailed("the micro-batch has no transaction: Spark's driver opened none")
         query, batch_id = (context.getLocalProperty(name) for name in (_QUERY_ID, _BATCH_ID))
         assert query is not None, "Spark tells every task of a stream its query"
         assert batch_id is not None, "and its batch"
@@ -154,6 +160,20 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
         if told is not None:
             with Client(self._settings.client) as client:
                 abort(client, told.transaction)
+
+
+def _is_sent_to_tasks() -> bool:
+    """Whether Spark is about to start the tasks of a micro-batch.
+
+    A copy, or a pickle that somebody else makes, must open nothing: that would end the
+    transaction that is open.
+    """
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - nothing else tells who pickles
+    while frame is not None:
+        if Path(frame.f_code.co_filename).name == _SENDS_TO_TASKS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _reports(messages: list[WriterCommitMessage | None]) -> list[Report | None]:

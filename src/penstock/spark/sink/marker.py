@@ -1,0 +1,158 @@
+"""The marker that tells which micro-batch was committed last: written with its rows, read before.
+
+`epoch.py` says what markers mean.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from penstock.client.refusal import RETRIABLE, Unanswered, check
+from penstock.client.route import KeyType, Route, ToCoordinator
+from penstock.errors import ErrorCode
+from penstock.spark.client.cluster import Client
+from penstock.spark.sink.epoch import Commit, EpochFailed, Marker, Transaction, read_marker
+from penstock.spark.sink.explicit import explicit
+from penstock.wire.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from penstock.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
+from penstock.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from penstock.wire.schema import Message
+
+R = TypeVar("R", bound=Message)
+
+_GROUPS_FROM: Final = 8
+"""From this version on OffsetFetch is answered by group."""
+
+
+def committed_markers(client: Client, transactional_id: str) -> tuple[Marker, ...]:
+    """The markers as they stand when nothing is pending."""
+    request = OffsetFetchRequest(
+        group_id=transactional_id,
+        topics=None,
+        groups=[OffsetFetchRequestGroup(group_id=transactional_id, topics=None)],
+        require_stable=True,
+    )
+
+    def attempt() -> tuple[Marker, ...]:
+        connection = client.connection(ToCoordinator(transactional_id))
+        ticket = connection.send(request, OffsetFetchResponse)
+        return markers_of(connection.receive(ticket), transactional_id, ticket.version)
+
+    return client.retrying(attempt, retry_on=RETRIABLE)
+
+
+def markers_of(
+    response: OffsetFetchResponse, transactional_id: str, version: int
+) -> tuple[Marker, ...]:
+    """The markers that an answer names; refuses one that does not name the group.
+
+    A group without offsets is named too, so an answer that leaves it out is no word on markers:
+    a micro-batch would be written again because of it.
+    """
+    about = f"marker of {transactional_id}"
+    group: OffsetFetchResponse | OffsetFetchResponseGroup | None = response
+    if version >= _GROUPS_FROM:
+        named = (each for each in response.groups if each.group_id == transactional_id)
+        group = next(named, None)
+    if group is None:
+        raise Unanswered(f"{about}: the coordinator's answer does not name the group")
+    check(group.error_code, about)
+    told = []
+    for topic in group.topics:
+        for each in topic.partitions:
+            check(each.error_code, about)
+            told.append(read_marker(each.committed_offset, each.metadata))
+    return tuple(marker for marker in told if marker is not None)
+
+
+def write_markers(client: Client, decided: Commit) -> None:
+    """The marker, in the transaction, as an offset of the group that is named as its id.
+
+    It lies under a partition of every topic that the epoch wrote to, since a group's offsets need
+    a topic that exists: one that is deleted takes its own copy with it only. Whoever looks for it
+    asks for all of the group's offsets.
+    """
+    transaction = decided.transaction
+    if not transaction.implicit:
+        joined = AddOffsetsToTxnRequest(
+            transactional_id=transaction.id,
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            group_id=transaction.id,
+        )
+        ask_coordinator(
+            client,
+            transaction,
+            joined,
+            AddOffsetsToTxnResponse,
+            lambda response: check(response.error_code, f"group {transaction.id}"),
+        )
+
+    def attempt() -> None:
+        request = TxnOffsetCommitRequest(
+            transactional_id=transaction.id,
+            group_id=transaction.id,
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            topics=[
+                TxnOffsetCommitRequestTopic(
+                    name=place.topic,
+                    topic_id=client.topic(place.topic).id,
+                    partitions=[
+                        TxnOffsetCommitRequestPartition(
+                            partition_index=place.partition,
+                            committed_offset=decided.marker.next_batch,
+                            committed_metadata=decided.marker.metadata,
+                        )
+                    ],
+                )
+                for place in decided.marker_places
+            ],
+        )
+        connection = client.connection(ToCoordinator(transaction.id))
+        if not transaction.implicit:
+            explicit(connection)
+        response = connection.call(request, TxnOffsetCommitResponse)
+        about = f"marker of transaction {transaction.id}"
+        answers = [each for topic in response.topics for each in topic.partitions]
+        if len(answers) < len(decided.marker_places):
+            raise Unanswered(f"{about}: the coordinator's answer does not name it")
+        for each in answers:
+            if each.error_code in {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}:
+                raise EpochFailed(
+                    f"{about}: the transaction has ended, or a newer run of this query has"
+                    " taken over"
+                )
+            check(each.error_code, about)
+
+    client.retrying(attempt, retry_on=RETRIABLE)
+
+
+def ask_coordinator(
+    client: Client,
+    transaction: Transaction,
+    request: Message,
+    answer: type[R],
+    fine: Callable[[R], None],
+) -> None:
+    to: Route = ToCoordinator(transaction.id, KeyType.TRANSACTION)
+
+    def attempt() -> None:
+        connection = client.connection(to)
+        if not transaction.implicit:
+            explicit(connection)
+        fine(connection.call(request, answer))
+
+    client.retrying(attempt, retry_on=RETRIABLE)
