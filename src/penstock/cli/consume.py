@@ -10,6 +10,7 @@ from penstock.cli.output import FORMAT, iso_time
 from penstock.cli.position import END, Position, PositionType, offsets_at
 from penstock.cli.record_json import encode_record
 from penstock.cli.remote import Remote, remote
+from penstock.cli.separator import SeparatorType
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.consume import Consumed, Reader
@@ -40,7 +41,9 @@ from penstock.types import TopicPartition
 @click.option("-H", "--headers", is_flag=True, help="Show headers.")
 @click.option("-t", "--timestamps", is_flag=True, help="Show times.")
 @click.option("--offsets", is_flag=True, help="Show partitions and offsets.")
-@click.option("-s", "--separator", default="\t", help="Between those. [a tab]")
+@click.option(
+    "-s", "--separator", type=SeparatorType(), default="\t", help="Between those. [a tab]"
+)
 @FORMAT
 @remote
 def consume(

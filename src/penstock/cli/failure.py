@@ -57,7 +57,7 @@ FORMAT_KEY: Final = "penstock.format"
 class SomeFailed(Exception):
     """Of several things that were asked for at once, these were refused."""
 
-    def __init__(self, refusals: Sequence[KafkaError], asked: int) -> None:
+    def __init__(self, refusals: Sequence[Exception], asked: int) -> None:
         super().__init__("; ".join(map(str, refusals)))
         self.refusals, self.asked = refusals, asked
 

@@ -1,6 +1,7 @@
 """`penstock group`: consumer groups, how far they are, and how to move them."""
 
 from functools import partial
+from typing import TypeAlias
 
 import click
 
@@ -12,7 +13,7 @@ from penstock.cli.group_view import (
     progress_row,
 )
 from penstock.cli.output import FORMAT, print_json, print_table
-from penstock.cli.position import Position, PositionType, offsets_at
+from penstock.cli.position import Found, Position, PositionType, find_offsets
 from penstock.cli.rebalances import print_rebalances, read_rebalances
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
@@ -25,9 +26,13 @@ from penstock.client.groups import (
     list_groups,
 )
 from penstock.client.listing import Isolation
+from penstock.client.refusal import BrokerRefused
+from penstock.errors import ErrorCode
 from penstock.types import Offset, TopicPartition
 
 NAME = click.argument("name", metavar="GROUP")
+Moves: TypeAlias = list[tuple[TopicPartition, Offset | None, Found]]
+"""Partitions with the offset before and after, if there was one before."""
 
 
 @click.group()
@@ -73,7 +78,8 @@ def describe(remote: Remote, name: str, wants_rebalances: bool, output: str) -> 
 
     async def looked_up(client: Client) -> tuple[DescribedGroup, list[Progress]]:
         described = await describe_group(client, name)
-        return described, await progress(client, name)
+        assigned = {each for member in described.members for each in member.partitions}
+        return described, await progress(client, name, assigned)
 
     described, rows = remote.run(looked_up)
     if output == "json":
@@ -103,20 +109,23 @@ def reset(
     execute: bool,
     output: str,
 ) -> None:
-    """Move the offsets of a group that has no members. Shows the moves unless told to execute."""
+    """Move the offsets of a group that has no members. Shows the moves unless told to execute.
 
-    async def moved(client: Client) -> list[tuple[TopicPartition, Offset | None, Offset]]:
+    An offset that a partition does not have becomes the nearest one that it has, with a warning.
+    """
+
+    async def moved(client: Client) -> Moves:
         before = {each: at.offset for each, at in (await committed_offsets(client, name)).items()}
         places = sorted(each for each in before if not topics)
         for topic in topics:
-            found = await client.retrying(partial(client.topic, topic))
-            places += [TopicPartition(topic, index) for index in sorted(found.partitions)]
-        after = await offsets_at(client, places, position, Isolation.READ_UNCOMMITTED)
-        if execute and after:
-            await alter_committed(client, name, after)
-        return [(each, before.get(each), after[each]) for each in places]
+            known = await client.retrying(partial(client.topic, topic))
+            places += [TopicPartition(topic, index) for index in sorted(known.partitions)]
+        found = await find_offsets(client, places, position, Isolation.READ_UNCOMMITTED)
+        if execute and found:
+            await commit(client, name, {each: at.offset for each, at in found.items()})
+        return [(each, before.get(each), found[each]) for each in places]
 
-    moves = remote.run(moved)
+    moves = [(where, before, after.offset) for where, before, after in warned(remote.run(moved))]
     if output == "json":
         for where, before, after in moves:
             print_json(
@@ -132,6 +141,33 @@ def reset(
     print_moves(moves)
     if not execute:
         click.echo("nothing was changed: repeat with --execute", err=True)
+
+
+async def commit(client: Client, group: str, offsets: dict[TopicPartition, Offset]) -> None:
+    """Refused while the group has members: they would go on from where they are, and commit it."""
+    try:
+        await alter_committed(client, group, offsets)
+    except BrokerRefused as refusal:
+        if refusal.code is not ErrorCode.UNKNOWN_MEMBER_ID:
+            raise
+        state = (await describe_group(client, group)).state
+        raise BrokerRefused(
+            ErrorCode.NON_EMPTY_GROUP,
+            f"group {group}",
+            f"it is {state}: stop its consumers, then reset it",
+        ) from None
+
+
+def warned(moves: Moves) -> Moves:
+    for where, _, (wanted, offset) in moves:
+        if wanted != offset:
+            side = "end" if wanted > offset else "beginning"
+            click.echo(
+                f"penstock: warning: {where.topic}-{where.partition} has no offset {wanted}; "
+                f"its {side} is {offset}, which is taken instead",
+                err=True,
+            )
+    return moves
 
 
 @group.command("delete")

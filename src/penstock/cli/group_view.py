@@ -1,6 +1,6 @@
 """What the group commands show: how far a group has come, partition by partition."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import click
@@ -18,22 +18,31 @@ class Progress:
     """Where a group is in a partition, and where that ends."""
 
     where: TopicPartition
-    offset: Offset
+    offset: Offset | None
+    """None: a member holds the partition, and has not committed anything in it."""
     end: Offset
     metadata: str | None
 
     @property
-    def lag(self) -> int:
+    def lag(self) -> int | None:
         """Records that are not read yet; none if the offset is past the end."""
-        return max(self.end - self.offset, 0)
+        return None if self.offset is None else max(self.end - self.offset, 0)
 
 
-async def progress(client: Client, group: str) -> list[Progress]:
+async def progress(
+    client: Client, group: str, assigned: Collection[TopicPartition]
+) -> list[Progress]:
+    """Every partition that the group has committed an offset in, or that a member holds."""
     committed = await committed_offsets(client, group)
-    ends = await list_offsets(client, dict.fromkeys(committed, LATEST))
+    ends = await list_offsets(client, dict.fromkeys({*committed, *assigned}, LATEST))
     return [
-        Progress(where, committed[where].offset, ends[where].offset, committed[where].metadata)
-        for where in sorted(committed)
+        Progress(
+            where,
+            committed[where].offset if where in committed else None,
+            end.offset,
+            committed[where].metadata if where in committed else None,
+        )
+        for where, end in sorted(ends.items())
     ]
 
 
@@ -50,7 +59,7 @@ def progress_row(each: Progress) -> dict[str, object]:
 
 def print_description(group: DescribedGroup, rows: Sequence[Progress]) -> None:
     strategy = f", sharing by {group.strategy}" if group.strategy else ""
-    lag = sum(each.lag for each in rows)
+    lag = sum(each.lag or 0 for each in rows)
     epochs = "" if group.epoch is None else f", epoch {group.epoch}"
     if group.assignment_epoch != group.epoch:
         epochs += f" (assigned up to {group.assignment_epoch})"
@@ -62,7 +71,13 @@ def print_description(group: DescribedGroup, rows: Sequence[Progress]) -> None:
         print_table(
             ("TOPIC", "PARTITION", "OFFSET", "END", "LAG", "HELD BY"),
             [
-                (*each.where, each.offset, each.end, each.lag, holders.get(each.where, "-"))
+                (
+                    *each.where,
+                    "-" if each.offset is None else each.offset,
+                    each.end,
+                    "-" if each.lag is None else each.lag,
+                    holders.get(each.where, "-"),
+                )
                 for each in rows
             ],
         )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -91,6 +91,13 @@ class TimeType(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+class Found(NamedTuple):
+    """Where a position is: the offset that it names, and the nearest one that the partition has."""
+
+    wanted: int
+    offset: Offset
+
+
 async def offsets_at(
     client: Client,
     partitions: Sequence[TopicPartition],
@@ -98,7 +105,16 @@ async def offsets_at(
     isolation: Isolation,
 ) -> dict[TopicPartition, Offset]:
     """The offset of the position in each partition, within what the partition holds."""
+    found = await find_offsets(client, partitions, position, isolation)
+    return {each: at.offset for each, at in found.items()}
 
+
+async def find_offsets(
+    client: Client,
+    partitions: Sequence[TopicPartition],
+    position: Position,
+    isolation: Isolation,
+) -> dict[TopicPartition, Found]:
     async def listed(timestamp: int) -> dict[TopicPartition, Offset]:
         found = await list_offsets(
             client, dict.fromkeys(partitions, timestamp), isolation=isolation
@@ -118,4 +134,7 @@ async def offsets_at(
             found = await listed(position.number)
             # -1: no record is that new.
             wanted |= {each: ends[each] if at < 0 else at for each, at in found.items()}
-    return {each: Offset(min(max(at, starts[each]), ends[each])) for each, at in wanted.items()}
+    return {
+        each: Found(at, Offset(min(max(at, starts[each]), ends[each])))
+        for each, at in wanted.items()
+    }

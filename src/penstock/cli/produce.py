@@ -1,18 +1,22 @@
 """`penstock produce`: lines in, records out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import BinaryIO
 
 import click
 
+from penstock.cli.failure import ExitCode, SomeFailed, tell
 from penstock.cli.lines import lines
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.position import TimeType
 from penstock.cli.record_json import BadLine, decode_record
 from penstock.cli.remote import Remote, remote
+from penstock.cli.separator import SeparatorType
 from penstock.client.cluster import Client
 from penstock.client.produce import Delivered, NewRecord, Producer
+from penstock.errors import KafkaError
 from penstock.record.compression import Codec
 
 CODECS = [codec.name.lower() for codec in Codec]
@@ -49,7 +53,12 @@ class Same:
     show_default=True,
     help="text: a line is a value. json: a line is what `consume --format json` prints.",
 )
-@click.option("-s", "--key-separator", help="A line is a key, this, and a value.")
+@click.option(
+    "-s",
+    "--key-separator",
+    type=SeparatorType(),
+    help="A line is a key, this, and a value; '\\\\t' is a tab.",
+)
 @click.option("-k", "--key", help="The key of every record.")
 @click.option(
     "-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="On every record."
@@ -59,6 +68,14 @@ class Same:
 @click.option("-Z", "--tombstones", is_flag=True, help="A line without a value deletes its key.")
 @click.option(
     "-z", "--codec", type=click.Choice(CODECS), default="none", show_default=True, help="Compress."
+)
+@click.option(
+    "--on-error",
+    type=click.Choice(["stop", "skip"]),
+    default="stop",
+    show_default=True,
+    help="What a line that is no record does: stop there, or be left out. Either way the lines "
+    "before it are written, it is named, and the exit code is 5.",
 )
 @click.option("--create-topic", is_flag=True, help="Let the broker make a topic that is missing.")
 @FORMAT
@@ -75,6 +92,7 @@ def produce(
     timestamp: int | None,
     tombstones: bool,
     codec: str,
+    on_error: str,
     create_topic: bool,
     output: str,
 ) -> None:
@@ -87,6 +105,8 @@ def produce(
         raise click.UsageError("--key-separator and --tombstones are for --input text")
     if key_separator == "":
         raise click.UsageError("--key-separator cannot be empty")
+    if not topic:
+        raise click.BadParameter("a topic has a name", param_hint="TOPIC")
     same = Same(
         None if key is None else key.encode(), list(map(header, headers)), partition, timestamp
     )
@@ -96,9 +116,9 @@ def produce(
             return same.on(decode_record(topic, line, number))
         return same.on(text_record(topic, line, number, key_separator, tombstones=tombstones))
 
-    written = 0
+    written, skipped = 0, 0
 
-    def tell(delivered: Sequence[Delivered]) -> None:
+    def told(delivered: Sequence[Delivered]) -> None:
         nonlocal written
         written += len(delivered)
         if output == "json":
@@ -111,27 +131,68 @@ def produce(
                     }
                 )
 
+    def passed_over(line: BadLine) -> None:
+        nonlocal skipped
+        if on_error == "stop":
+            raise line
+        skipped += 1
+        tell(line, as_json=output == "json")
+
     async def write(client: Client) -> None:
         producer = Producer(client, codec=Codec[codec.upper()], create_topics=create_topic)
-        await send_lines(producer, file, record, tell)
+        # What --partition names is wrong for all lines, or for none.
+        check = partial(partition_of, client) if partition is None else None
+        async for some in records_of(file, record, passed_over, check):
+            told(await producer.send(some))
 
     try:
         remote.run(write)
+    except BadLine as line:
+        raise SomeFailed([line], written + 1) from None
     finally:
-        click.echo(f"produced {written} records to {topic}", err=True)
+        left_out = f", left out {skipped} lines" if skipped else ""
+        click.echo(f"produced {written} records to {topic}{left_out}", err=True)
+    if skipped:
+        raise SystemExit(ExitCode.PARTLY_DONE if written else ExitCode.USAGE)
 
 
-async def send_lines(
-    producer: Producer,
+async def records_of(
     file: BinaryIO,
     record: Callable[[bytes, int], NewRecord],
-    tell: Callable[[Sequence[Delivered]], None],
-) -> None:
+    passed_over: Callable[[BadLine], None],
+    check: Callable[[NewRecord, int], Awaitable[None]] | None,
+) -> AsyncIterator[list[NewRecord]]:
+    """Records of whatever lines have come. When `passed_over` raises, those before are given."""
     number = 0
     async for some in lines(file):
-        records = [record(line, number + index) for index, line in enumerate(some, 1)]
-        number += len(some)
-        tell(await producer.send(records))
+        records: list[NewRecord] = []
+        for line in some:
+            number += 1
+            try:
+                made = record(line, number)
+                if check is not None and made.partition is not None:
+                    await check(made, number)
+            except BadLine as error:
+                try:
+                    passed_over(error)
+                except BadLine:
+                    if records:
+                        yield records
+                    raise
+            else:
+                records.append(made)
+        if records:
+            yield records
+
+
+async def partition_of(client: Client, record: NewRecord, number: int) -> None:
+    """Refuse a line for a partition that its topic does not have: the others are still written."""
+    try:
+        found = await client.topic(record.topic)
+    except KafkaError:
+        return  # the topic is missing, or its broker is: the producer finds out
+    if record.partition not in found.partitions:
+        raise BadLine(f"line {number}: {record.topic} has no partition {record.partition}")
 
 
 def text_record(

@@ -5,7 +5,7 @@ and written again holds the same bytes.
 """
 
 from base64 import b64decode, b64encode
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -15,6 +15,7 @@ from penstock.client.produce import NewRecord
 from penstock.errors import ConfigError
 
 NULL = msgspec.Raw(b"null")
+MAX_PARTITION, MAX_TIMESTAMP_MS = (1 << 31) - 1, (1 << 63) - 1
 
 
 class HeaderLine(msgspec.Struct, frozen=True):
@@ -36,8 +37,8 @@ class RecordLine(msgspec.Struct, frozen=True):
     value: msgspec.Raw = NULL
     value_base64: str | None = None
     headers: list[HeaderLine] = []
-    partition: int | None = None
-    timestamp_ms: int | None = None
+    partition: Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)] | None = None
+    timestamp_ms: Annotated[int, msgspec.Meta(ge=-1, le=MAX_TIMESTAMP_MS)] | None = None
 
 
 class BadLine(ConfigError):

@@ -12,10 +12,14 @@ import click
 from penstock.broker.state_file import read_state
 from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
+from penstock.client.refusal import ConnectionFailed, NoAnswer
+from penstock.client.route import ANY
 from penstock.errors import ConfigError
 
 T = TypeVar("T")
 DEFAULT = "127.0.0.1:9092"
+NOTICE_S = 2.0
+NEXT_STEP = "start a broker with `penstock serve`, or name one that runs with --bootstrap"
 
 
 class Remote:
@@ -36,9 +40,27 @@ class Remote:
                 request_timeout_ms=self.timeout_ms,
                 connect_timeout_ms=self.timeout_ms,
             ) as client:
+                await reach(client, self.bootstrap)
                 return await work(client)
 
         return asyncio.run(connected())
+
+
+async def reach(client: Client, bootstrap: str) -> None:
+    """Find a broker before anything is asked: nobody should wait in silence for one that is not
+    there. What fails later is asked again, since a cluster that was there comes back.
+    """
+
+    def still_trying() -> None:
+        click.echo(f"penstock: {bootstrap} does not answer yet, still trying", err=True)
+
+    notice = asyncio.get_running_loop().call_later(NOTICE_S, still_trying)
+    try:
+        await client.connection(ANY)
+    except (ConnectionFailed, NoAnswer) as error:
+        raise type(error)(f"{error}; {NEXT_STEP}") from None
+    finally:
+        notice.cancel()
 
 
 def remote(command: Callable[..., None]) -> Callable[..., None]:

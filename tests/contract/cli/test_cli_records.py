@@ -127,13 +127,56 @@ def test_what_cannot_be_done_is_refused(penstock_command: Penstock, made: str) -
     assert penstock_command("consume", made, "-f", "-u", "3").exit_code == 2
     assert penstock_command("produce", f"{made}-none", given=b"v").exit_code == 1
     assert penstock_command("produce", made, "-p", "9", given=b"v").exit_code == 1
-    unkeyed = penstock_command("produce", made, "-s", ":", given=b"k:v\nv\n")
-    assert unkeyed.exit_code == 2
-    assert "line 2: there is no ':'" in unkeyed.stderr
+    assert penstock_command("produce", "", given=b"v").exit_code == 2
     broken = penstock_command("produce", made, "-i", "json", given=b'{"value": 1')
     assert broken.exit_code == 2
     assert "line 1: " in broken.stderr
     assert penstock_command("consume", made).stdout == ""
+
+
+BAD_LINES = [
+    pytest.param(b"v", ("-s", ":"), "there is no ':'", id="no separator"),
+    pytest.param(b"{", ("-i", "json"), "Input data was truncated", id="no JSON"),
+    pytest.param(b'{"value_base64": "%"}', ("-i", "json"), "base64", id="no base64"),
+    pytest.param(b'{"partition": 7}', ("-i", "json"), "has no partition 7", id="no partition"),
+    pytest.param(b'{"timestamp_ms": 1e30}', ("-i", "json"), "timestamp_ms", id="no time"),
+]
+
+
+@pytest.mark.parametrize(("bad", "options", "reason"), BAD_LINES)
+def test_what_comes_before_a_bad_line_is_written_and_the_line_is_named(
+    penstock_command: Penstock, made: str, bad: bytes, options: tuple[str, ...], reason: str
+) -> None:
+    good = b'{"value": "k:1"}' if "json" in options else b"k:1"
+    given = b"\n".join([*[good] * 3000, bad, good, good])
+
+    stopped = penstock_command("produce", made, *options, given=given)
+    assert stopped.exit_code == 5
+    line, count = stopped.stderr.splitlines()[::-1]
+    assert line.startswith("penstock: line 3001: ")
+    assert reason in line
+    assert count == f"produced 3000 records to {made}"
+
+    went_on = penstock_command("produce", made, *options, "--on-error", "skip", given=given)
+    assert went_on.exit_code == 5
+    named, count = went_on.stderr.splitlines()
+    assert named == line
+    assert count == f"produced 3002 records to {made}, left out 1 lines"
+
+    assert len(values(penstock_command("consume", made))) == 6002
+
+
+def test_where_every_line_is_bad_nothing_is_written(penstock_command: Penstock, made: str) -> None:
+    for how in ("stop", "skip"):
+        done = penstock_command("produce", made, "-s", ":", "--on-error", how, given=b"v\nw\n")
+        assert done.exit_code == 2
+    assert penstock_command("consume", made).stdout == ""
+
+
+def test_a_separator_may_be_written_as_an_escape(penstock_command: Penstock, made: str) -> None:
+    produced = penstock_command("produce", made, "-s", r"\t", given=b"k\tv\n")
+    assert produced.exit_code == 0, produced.output
+    assert values(penstock_command("consume", made, "-k", "-s", r"\x3d")) == ["k=v"]
 
 
 @pytest.fixture

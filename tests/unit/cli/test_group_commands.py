@@ -169,3 +169,46 @@ def test_a_broker_without_http_is_told_as_such() -> None:
         result = run(broker.bootstrap, "describe", "g", "--rebalances")
     assert result.exit_code == 2
     assert "set penstock.http.listen" in result.stderr
+
+
+def test_a_partition_without_a_commit_is_shown_with_its_holder(bootstrap: str) -> None:
+    consumer = member(bootstrap, "silent")
+    try:
+        while not consumer.assignment():
+            consumer.poll(0.05)
+        (row,) = told(bootstrap, "describe", "silent")
+        assert row["offsets"] == [
+            {
+                "topic": "t",
+                "partition": 0,
+                "offset": None,
+                "end": 10,
+                "lag": None,
+                "metadata": None,
+            }
+        ]
+        assert (
+            "t      0          -       10   -    someone"
+            in run(bootstrap, "describe", "silent").stdout
+        )
+        refused = run(bootstrap, "reset", "silent", "--to", "end", "-t", "t", "--execute")
+        assert refused.exit_code == 1
+        assert refused.stderr == (
+            "penstock: group silent: NON_EMPTY_GROUP "
+            "(it is Stable: stop its consumers, then reset it)\n"
+        )
+    finally:
+        consumer.close()
+
+
+@pytest.mark.parametrize(("to", "side", "taken"), [("1000", "end", 10), ("-1000", "beginning", 0)])
+def test_an_offset_that_the_partition_does_not_have_is_warned_of(
+    bootstrap: str, to: str, side: str, taken: int
+) -> None:
+    result = run(bootstrap, "reset", "nobody", "--to", to, "-t", "t")
+    assert result.exit_code == 0, result.output
+    wanted = int(to) if int(to) > 0 else 10 + int(to)
+    assert result.stderr.splitlines()[0] == (
+        f"penstock: warning: t-0 has no offset {wanted}; its {side} is {taken}, "
+        "which is taken instead"
+    )
