@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from penstock.errors import ProtocolError
-from penstock.wire.apis import APIS
-from penstock.wire.codec import decoder, encode, encoder
+from penstock.wire.apis import APIS, Api
+from penstock.wire.codec import decoder, encode, encode_struct, encoder
+from penstock.wire.encoder import UnencodableError
 from penstock.wire.messages.fetch import FetchResponse, PartitionData
-from penstock.wire.schema import Message
+from penstock.wire.schema import Array, Message, fields
 from wire_values import ALL_VERSIONS, messages
 
 EVERY_MESSAGE = pytest.mark.parametrize(
@@ -94,3 +95,31 @@ def _with_regions(response: FetchResponse) -> FetchResponse:
 
 def _with_region(part: PartitionData) -> PartitionData:
     return replace(part, records=Region(part.records)) if isinstance(part.records, bytes) else part
+
+
+def _structs(message: type[Message], version: int) -> set[type[Message]]:
+    """The message and every struct that `version` of it can hold."""
+    found = {message}
+    for field in fields(message, version):
+        kind = field.kind.item if isinstance(field.kind, Array) else field.kind
+        if isinstance(kind, type):
+            found |= _structs(kind, version)
+    return found
+
+
+@pytest.mark.parametrize("api", APIS.values(), ids=[each.name for each in APIS.values()])
+def test_an_error_code_is_encoded_or_refused_but_never_left_out(api: Api) -> None:
+    """A version without the field would tell the peer "nothing, and no error"."""
+    for version in range(api.low, api.high + 1):
+        for struct in _structs(api.response, version):
+            for name in struct.__struct_fields__:
+                if not name.endswith("error_code"):
+                    continue
+                failed = struct(**{name: 15})
+                if any(field.name == name for field in fields(struct, version)):
+                    assert encode_struct(failed, version, api.response) != encode_struct(
+                        struct(), version, api.response
+                    )
+                else:
+                    with pytest.raises(UnencodableError, match=f"{name} is not in version"):
+                        encode_struct(failed, version, api.response)

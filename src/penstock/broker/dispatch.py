@@ -18,7 +18,7 @@ from penstock.wire.codec import decoder
 from penstock.wire.frame import response_frame
 from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
 from penstock.wire.negotiation import api_versions_refusal
-from penstock.wire.schema import Message, Splice
+from penstock.wire.schema import Message, Splice, fields
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +39,8 @@ class Route(msgspec.Struct):
     handle: Handler
     decode: Callable[[Buffer, int], tuple[Message, int]]
     views_frame: bool
+    tells_errors: bool
+    """The response has an error code of its own at this version."""
     requests: int = 0
     errors: int = 0
     total_ns: int = 0
@@ -72,7 +74,14 @@ class Routes:
         handler = self.handlers.get(api.key)
         if handler is None or not api.low <= version <= api.high:
             raise ProtocolError(f"{api.name} v{version} is not served")
-        return Route(api, version, handler, decoder(api.request, version), api.key in VIEWS_FRAME)
+        return Route(
+            api,
+            version,
+            handler,
+            decoder(api.request, version),
+            api.key in VIEWS_FRAME,
+            any(each.name == "error_code" for each in fields(api.response, version)),
+        )
 
 
 class Dispatch:
@@ -108,15 +117,18 @@ class Dispatch:
         return outcome
 
     def refused(self, request: Request, error: KafkaError) -> Message:
-        """The response of an API that answers as a whole: its error code."""
+        """The response of an API that answers as a whole: its error code.
+
+        Where the version has no place for one, the connection closes: without its error the
+        response would say that there is nothing.
+        """
         assert request.route is not None
         request.route.errors += 1
         api = request.header.api
         logger.debug("%s of %s refused: %s", api.name, self.peer, error)
-        response = api.response
-        if "error_code" not in response.__struct_fields__:
-            raise ProtocolError(f"{api.name} cannot be answered: {error}")
-        return response(error_code=error.code)
+        if not request.route.tells_errors:
+            raise ProtocolError(f"{api.name} v{request.route.version} has no error code: {error}")
+        return api.response(error_code=error.code)
 
     def encode(self, request: Request, response: Message) -> tuple[bytearray, Sequence[Splice]]:
         header = request.header

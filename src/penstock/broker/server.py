@@ -127,8 +127,13 @@ class Server:
             if not self.connections_by_ip[host]:
                 del self.connections_by_ip[host]
 
-    def park(self, parked: Parked[Message], done: Callable[[Message], object]) -> Waiter:
-        return self._services.waiters.park(parked, done)
+    def park(
+        self,
+        parked: Parked[Message],
+        done: Callable[[Message], object],
+        failed: Callable[[Exception], object],
+    ) -> Waiter:
+        return self._services.waiters.park(parked, done, failed)
 
     def run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
         task = self._tasks.create_task(self._run(work, session))

@@ -47,7 +47,12 @@ class Owner(Protocol):
 
     def closed(self, session: "Session") -> None: ...
 
-    def park(self, parked: Parked[Message], done: Callable[[Message], object]) -> Waiter: ...
+    def park(
+        self,
+        parked: Parked[Message],
+        done: Callable[[Message], object],
+        failed: Callable[[Exception], object],
+    ) -> Waiter: ...
 
     def run(self, work: Coroutine[None, None, Message | None], session: "Session") -> None: ...
 
@@ -171,6 +176,18 @@ class Session:
         finally:
             self._pumping = False
 
+    def _end_after(self, error: Exception) -> None:
+        """A request that waited cannot be answered: the same boundary."""
+        logger.error("a request from %s failed", self._dispatch.peer, exc_info=error)
+        self.close("internal error")
+
+    def _fail(self, error: Exception) -> None:
+        """The request that waits cannot be answered as its handler meant to."""
+        if isinstance(error, KafkaError):
+            self.refuse(error)
+        else:
+            self._end_after(error)
+
     def _handle(self, frame: memoryview) -> None:
         self._request = request = self._dispatch.read(frame)
         self.carry_out(self._dispatch.handle(request))
@@ -182,9 +199,10 @@ class Session:
             if outcome.has_acted and request is not None:
                 place, self._request = InLine(request), None
                 self._line.append(place)
-                place.waiter = self._owner.park(outcome, partial(self._reply_in_line, place))
+                done = partial(self._reply_in_line, place)
+                place.waiter = self._owner.park(outcome, done, self._end_after)
             else:
-                self._waiter = self._owner.park(outcome, self.reply)
+                self._waiter = self._owner.park(outcome, self.reply, self._fail)
         elif isinstance(outcome, CoroutineType):
             self._owner.run(outcome, self)
         else:

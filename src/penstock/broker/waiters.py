@@ -64,10 +64,16 @@ class Parked(Generic[R]):
 class Waiter:
     """A parked request in its place; whoever holds it may take it away."""
 
-    __slots__ = ("_done", "_parked", "_waiters", "timer")
+    __slots__ = ("_done", "_failed", "_parked", "_waiters", "timer")
 
-    def __init__(self, waiters: "Waiters", parked: Parked[R], done: Callable[[R], object]) -> None:
-        self._waiters, self._parked, self._done = waiters, parked, done
+    def __init__(
+        self,
+        waiters: "Waiters",
+        parked: Parked[R],
+        done: Callable[[R], object],
+        failed: Callable[[Exception], object] | None,
+    ) -> None:
+        self._waiters, self._parked, self._done, self._failed = waiters, parked, done, failed
         self.timer: Handle | None = None
 
     @property
@@ -79,14 +85,26 @@ class Waiter:
             self._parked.notice(key)
 
     def attempt(self) -> None:
-        response = self._parked.attempt()
-        if response is not None:
-            self.cancel()
-            self._done(response)
+        try:
+            response = self._parked.attempt()
+            if response is not None:
+                self.cancel()
+                self._done(response)
+        except Exception as error:  # noqa: BLE001  the session's boundary; others go on waiting
+            self._fail(error)
 
     def expire(self) -> None:
         self.cancel()
-        self._done(self._parked.expire())
+        try:
+            self._done(self._parked.expire())
+        except Exception as error:  # noqa: BLE001  as above
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        if self._failed is None:
+            raise error
+        self.cancel()
+        self._failed(error)
 
     def cancel(self) -> None:
         if self.timer is not None:
@@ -105,8 +123,14 @@ class Waiters:
         """Those whose turn has not come yet since something changed."""
         self._is_called = False
 
-    def park(self, parked: Parked[R], done: Callable[[R], object]) -> Waiter:
-        waiter = Waiter(self, parked, done)
+    def park(
+        self,
+        parked: Parked[R],
+        done: Callable[[R], object],
+        failed: Callable[[Exception], object] | None = None,
+    ) -> Waiter:
+        """Call `done` with the response; `failed` with whatever an attempt raises instead."""
+        waiter = Waiter(self, parked, done, failed)
         waiter.timer = self._loop.call_later(parked.wait_ms / 1000, waiter.expire)
         for key in parked.keys:
             self._by_key.setdefault(key, {})[waiter] = None

@@ -107,13 +107,17 @@ class Connection(asyncio.BufferedProtocol):
         api = api_of(type(request))
         assert answer.__name__ == f"{api.name}Response", f"{api.name} is not answered so"
         if version is None:
-            version = versions.chosen(self.versions, api, str(self.address))
+            version = self.version_of(type(request))
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = request_frame(api, version, self._correlation_id, self.client_id, request)
         future: asyncio.Future[R] = self._lost.get_loop().create_future()
         self._awaited.append(_Awaited(api, version, self._correlation_id, answer, future, lent))
         self._transport.write(frame)
         return future
+
+    def version_of(self, request: type[Message]) -> int:
+        """The highest version of the request that both sides speak."""
+        return versions.chosen(self.versions, api_of(request), str(self.address))
 
     async def call(
         self,

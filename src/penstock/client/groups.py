@@ -7,6 +7,7 @@ from functools import partial
 from penstock.client.address import Address
 from penstock.client.cluster import Client
 from penstock.client.commit import check_committed, commit_request
+from penstock.client.committed import answer_about, committed_request
 from penstock.client.listing import by_topic
 from penstock.client.metadata import Broker
 from penstock.client.refusal import BrokerRefused, VersionsApart, check
@@ -30,7 +31,6 @@ from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResp
 from penstock.wire.messages.offset_commit import OffsetCommitResponse
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchRequest,
-    OffsetFetchRequestGroup,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponseTopics,
@@ -227,27 +227,24 @@ def _held(assignment: bytes) -> tuple[TopicPartition, ...]:
 
 async def committed_offsets(client: Client, group: str) -> dict[TopicPartition, Committed]:
     """All offsets that the group has committed, in topics that still exist."""
-    request = OffsetFetchRequest(
-        group_id=group,
-        topics=None,
-        groups=[OffsetFetchRequestGroup(group_id=group, topics=None)],
-        require_stable=True,
-    )
-    response = await client.call(
-        request,
-        OffsetFetchResponse,
-        to=ToCoordinator(group),
-        check=lambda each: check(_group(each).error_code, f"offsets of group {group}"),
-    )
+
+    async def attempt() -> OffsetFetchResponseGroup | OffsetFetchResponse:
+        connection = await client.connection(ToCoordinator(group))
+        version = connection.version_of(OffsetFetchRequest)
+        response = await connection.call(
+            committed_request(group), OffsetFetchResponse, timeout_ms=client.request_timeout_ms
+        )
+        return answer_about(group, response, version)
+
+    answer = await client.retrying(attempt)
     topics = await client.retrying(lambda: client.topics(None))
     names = {topic.id: topic.name for topic in topics}
     committed = {}
-    for topic in _group(response).topics:
+    for topic in answer.topics:
         name = topic.name
         if not name and isinstance(topic, OffsetFetchResponseTopics):
             name = names.get(topic.topic_id, "")
         for each in topic.partitions:
-            check(each.error_code, f"offset of group {group} in {name}-{each.partition_index}")
             if name and each.committed_offset != NOT_COMMITTED:
                 committed[TopicPartition(name, each.partition_index)] = Committed(
                     Offset(each.committed_offset),
@@ -279,8 +276,3 @@ async def delete_group(client: Client, group: str) -> None:
 
     request = DeleteGroupsRequest(groups_names=[group])
     await client.call(request, DeleteGroupsResponse, to=ToCoordinator(group), check=raise_refusal)
-
-
-def _group(response: OffsetFetchResponse) -> OffsetFetchResponseGroup | OffsetFetchResponse:
-    """Up to version 7 the answer is about one group, and is in the response itself."""
-    return response.groups[0] if response.groups else response

@@ -3,13 +3,20 @@
 It appends to a bytearray. Records that lie in a file are not copied: the function returns them
 with the positions at which they belong. A struct in an array may be given as the bytes that
 `codec.encode_struct` made of it, so that what is asked for often is encoded once.
+
+A version carries only its own fields; others are left out. An error code is never left out: the
+peer would read "nothing, and no error".
 """
 
 from typing import Any
 
 from penstock.wire import primitives
-from penstock.wire.schema import Array, Field, Kind, Message, fields
+from penstock.wire.schema import Array, Field, Kind, Message, fields, left_out_errors
 from penstock.wire.source import FIXED, SIZES, Source
+
+
+class UnencodableError(Exception):
+    """A bug of ours: an error code in a field that the version does not carry."""
 
 
 class EncoderSource(Source):
@@ -17,6 +24,7 @@ class EncoderSource(Source):
 
     def __init__(self, version: int, *, flexible: bool) -> None:
         super().__init__(version, flexible=flexible)
+        self.names["UnencodableError"] = UnencodableError
         self.run: list[tuple[str, str]] = []
         self.out = "out"
 
@@ -29,6 +37,10 @@ class EncoderSource(Source):
         return self.compiled(message)
 
     def struct(self, message: type[Message], value: str) -> None:
+        for name in left_out_errors(message, self.version):
+            about = f"{message.__name__}.{name} is not in version {self.version}"
+            with self.block(f"if {value}.{name}:"):
+                self.emit(f"raise UnencodableError({about!r} + f': error {{{value}.{name}}}')")
         tagged = []
         for field in fields(message, self.version):
             if field.tag is None:

@@ -124,6 +124,16 @@ def fields(message: type[Message], version: int) -> list[Field]:
     return found
 
 
+def left_out_errors(message: type[Message], version: int) -> list[str]:
+    """The error codes that other versions of the message carry, and `version` does not."""
+    carried = {field.name for field in fields(message, version)}
+    return [
+        name
+        for name in message.__struct_fields__
+        if name.endswith("error_code") and name not in carried
+    ]
+
+
 def _kind(hint: Any) -> tuple[Kind, bool]:
     """What a type hint means on the wire, and whether it may be null."""
     if get_origin(hint) is Annotated:

@@ -8,15 +8,20 @@ import pytest
 
 from leading_broker import TOPIC, Leading, leading
 from penstock.broker.coordinators import Coordinators
-from penstock.client.connection import connect
+from penstock.client.commit import commit_request
+from penstock.client.committed import committed_request
+from penstock.client.connection import Connection, connect
 from penstock.coordinator.refusal import NotCoordinator
-from penstock.errors import StorageError
+from penstock.errors import ErrorCode, StorageError
+from penstock.types import Offset, TopicPartition
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
     LeaderAndIsrTopicState,
 )
+from penstock.wire.messages.offset_commit import OffsetCommitResponse
+from penstock.wire.messages.offset_fetch import OffsetFetchResponse
 
 OFFSETS = "__consumer_offsets"
 
@@ -54,6 +59,14 @@ def test_whoever_leads_on_in_a_new_epoch_goes_on(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+async def coordinated(leader: Leading) -> Connection:
+    """A connection to the coordinator of group g, whose topic is there."""
+    connection = await connect(leader.address, client_id="test")
+    find = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+    await connection.call(find, FindCoordinatorResponse, timeout_ms=10_000)
+    return connection
+
+
 async def ordered_to_follow(leader: Leading) -> None:
     partition = leader.services.partitions.get(OFFSETS, 0)
     state = LeaderAndIsrPartitionState(
@@ -80,9 +93,7 @@ def test_a_coordinator_whose_directory_has_failed_resigns_with_its_leadership(
     async def main() -> None:
         settings = {"offsets.topic.num.partitions": "1"}
         async with leading(tmp_path, settings=settings) as leader:
-            connection = await connect(leader.address, client_id="test")
-            find = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
-            await connection.call(find, FindCoordinatorResponse, timeout_ms=10_000)
+            connection = await coordinated(leader)
             await connection.close()
             groups, partitions = leader.services.groups, leader.services.partitions
             assert groups.runtime.shard(0) is not None
@@ -92,5 +103,48 @@ def test_a_coordinator_whose_directory_has_failed_resigns_with_its_leadership(
             with pytest.raises(NotCoordinator):
                 groups.runtime.shard(0)
             log_dir.failure = None
+
+    asyncio.run(main())
+
+
+def code_of(response: OffsetFetchResponse) -> int:
+    return response.groups[0].error_code if response.groups else response.error_code
+
+
+def test_whoever_asks_for_stable_offsets_hears_that_the_coordinator_has_moved(
+    tmp_path: Path,
+) -> None:
+    """Asked before, while and after it moves: an answer without an error would say "none"."""
+
+    async def main() -> None:
+        settings = {"offsets.topic.num.partitions": "1"}
+        async with leading(tmp_path, settings=settings) as leader, asyncio.timeout(20):
+            connection = await coordinated(leader)
+            offsets = leader.services.partitions.get(OFFSETS, 0)
+            # From now on nothing is committed: the other replica does not fetch.
+            offsets.lead(offsets.leader_epoch + 1, (0, 1), (0, 1), offsets.partition_epoch + 1)
+            ids = {TOPIC: leader.partition().topic_id}
+            commit = commit_request("g", {TopicPartition(TOPIC, 0): Offset(5)}, ids)
+            connections = [await connect(leader.address, client_id="test") for _ in range(5)]
+            writer, *readers = connections
+            committing = writer.send(commit, OffsetCommitResponse)
+            waiting = [
+                reader.send(committed_request("g"), OffsetFetchResponse, version)
+                for version, reader in zip((7, 8, 9, 10), readers, strict=True)
+            ]
+            while len(leader.services.waiters) < 5:
+                await asyncio.sleep(0)
+            await ordered_to_follow(leader)
+            told = [code_of(await each) for each in waiting]
+            assert told == [ErrorCode.NOT_COORDINATOR] * 4
+            refused = (await committing).topics[0].partitions[0].error_code
+            assert refused == ErrorCode.NOT_COORDINATOR
+            for version in (7, 8, 9, 10):
+                response = await connection.send(
+                    committed_request("g"), OffsetFetchResponse, version
+                )
+                assert code_of(response) == ErrorCode.NOT_COORDINATOR, version
+            for each in (connection, *connections):
+                await each.close()
 
     asyncio.run(main())

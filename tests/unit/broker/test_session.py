@@ -11,13 +11,16 @@ from penstock.broker.dispatch import Dispatch, Routes
 from penstock.broker.session import READ_AHEAD_BYTES, REQUESTS_A_TURN, SEND_BYTES, Session
 from penstock.broker.waiters import Parked, Waiter, Waiters
 from penstock.clock import SystemClock
+from penstock.coordinator.refusal import NotCoordinator
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.apis import APIS
 from penstock.wire.codec import decode
 from penstock.wire.frame import request_frame
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+from penstock.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from penstock.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -36,8 +39,13 @@ class Owner:
     def closed(self, _session: Session) -> None:
         self.ended.set()
 
-    def park(self, parked: Parked[Message], done: Callable[[Message], object]) -> Waiter:
-        return self.waiters.park(parked, done)
+    def park(
+        self,
+        parked: Parked[Message],
+        done: Callable[[Message], object],
+        failed: Callable[[Exception], object],
+    ) -> Waiter:
+        return self.waiters.park(parked, done, failed)
 
     def run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
         async def reply() -> None:
@@ -411,3 +419,58 @@ async def test_a_client_that_leaves_takes_its_waiting_request_along() -> None:
         client.sock.close()
         await client.owner.ended.wait()
         assert len(client.owner.waiters) == 0
+
+
+@served
+async def test_a_waiting_request_that_is_refused_is_answered_and_others_go_on_waiting() -> None:
+    failure: list[Exception] = []
+
+    def wait(_request: Any, ctx: Context) -> Parked[EndTxnResponse]:
+        def attempt() -> EndTxnResponse | None:
+            if failure and ctx.header.correlation_id == 0:
+                raise failure[0]
+            return EndTxnResponse() if failure else None
+
+        return Parked(["key"], 60_000, attempt, EndTxnResponse)
+
+    async with connected({26: wait}) as client, connected({26: wait}) as other:
+        other.owner.waiters = client.owner.waiters
+        for number, each in enumerate((client, other)):
+            await each.send(request_frame(APIS[26], 3, number, None, EndTxnRequest()))
+        while len(client.owner.waiters) < 2:
+            await asyncio.sleep(0)
+        failure.append(NotCoordinator("moved"))
+        client.owner.waiters.changed("key")
+        number, body = await client.answer()
+        assert decode(EndTxnResponse, 3, body[1:]).error_code == ErrorCode.NOT_COORDINATOR
+        assert (number, (await other.answer())[0]) == (0, 1)
+
+
+@served
+async def test_a_refusal_that_the_version_cannot_tell_ends_the_connection() -> None:
+    def moved(_request: Any, _ctx: Context) -> OffsetFetchResponse:
+        raise NotCoordinator("moved")
+
+    for version, is_told in ((7, True), (8, False), (10, False)):
+        async with connected({9: moved}) as client:
+            await client.send(request_frame(APIS[9], version, 5, None, OffsetFetchRequest()))
+            number, body = await client.answer()
+            assert number == (5 if is_told else -1), version
+            if is_told:
+                assert decode(OffsetFetchResponse, 7, body[1:]).error_code == 16
+
+
+@served
+async def test_a_waiting_request_that_fails_by_a_bug_ends_its_connection_alone() -> None:
+    def wait(_request: Any, _ctx: Context) -> Parked[OffsetFetchResponse]:
+        # The version has no place for this error.
+        return Parked(
+            ["key"], 60_000, lambda: OffsetFetchResponse(error_code=16), OffsetFetchResponse
+        )
+
+    async with connected({9: wait}) as client:
+        await client.send(request_frame(APIS[9], 8, 5, None, OffsetFetchRequest()))
+        while not len(client.owner.waiters):
+            await asyncio.sleep(0)
+        client.owner.waiters.changed("key")
+        assert await client.answer() == (-1, b"")

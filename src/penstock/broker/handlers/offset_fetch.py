@@ -10,7 +10,8 @@ from penstock.broker.context import Context
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.consumer.offsets import Reader
-from penstock.coordinator.group.offsets import CommittedOffset, Offsets
+from penstock.coordinator.group.offsets import CommittedOffset, FetchedOffsets
+from penstock.coordinator.group.refusal import UnstableOffsetCommit
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import NO_UUID, TopicPartition, indexes_by_topic
 from penstock.wire.messages.offset_fetch import (
@@ -33,17 +34,18 @@ def offset_fetch(
 ) -> OffsetFetchResponse | Parked[OffsetFetchResponse]:
     groups = request.groups if ctx.version >= 8 else [as_group(request)]
     tickets = [
-        ctx.services.groups.fetch(group.group_id, wanted(group.topics, ctx), reader(group))
+        ctx.services.groups.fetch(
+            group.group_id,
+            wanted(group.topics, ctx),
+            reader(group),
+            require_stable=request.require_stable,
+        )
         for group in groups
     ]
 
-    def unstable(group: OffsetFetchRequestGroup) -> set[TopicPartition]:
-        return ctx.services.groups.unstable(group.group_id) if request.require_stable else set()
-
-    def respond(replies: list[Offsets | KafkaError]) -> OffsetFetchResponse:
+    def respond(replies: list[FetchedOffsets | KafkaError]) -> OffsetFetchResponse:
         found = [
-            response_group(group, reply, unstable(group), ctx)
-            for group, reply in zip(groups, replies, strict=True)
+            response_group(group, reply, ctx) for group, reply in zip(groups, replies, strict=True)
         ]
         return OffsetFetchResponse(groups=found) if ctx.version >= 8 else single(found[0], ctx)
 
@@ -86,10 +88,7 @@ def name_of(topic: OffsetFetchRequestTopics, ctx: Context) -> str | None:
 
 
 def response_group(
-    group: OffsetFetchRequestGroup,
-    reply: Offsets | KafkaError,
-    unstable: set[TopicPartition],
-    ctx: Context,
+    group: OffsetFetchRequestGroup, reply: FetchedOffsets | KafkaError, ctx: Context
 ) -> OffsetFetchResponseGroup:
     if isinstance(reply, KafkaError):
         return OffsetFetchResponseGroup(
@@ -102,7 +101,7 @@ def response_group(
     topics = every(reply, ctx) if group.topics is None else group.topics
     return OffsetFetchResponseGroup(
         group_id=group.group_id,
-        topics=[response_topic(each, reply, unstable, ctx) for each in topics],
+        topics=[response_topic(each, reply, ctx) for each in topics],
     )
 
 
@@ -120,10 +119,7 @@ def every(offsets: Iterable[TopicPartition], ctx: Context) -> list[OffsetFetchRe
 
 
 def response_topic(
-    topic: OffsetFetchRequestTopics,
-    offsets: Offsets,
-    unstable: set[TopicPartition],
-    ctx: Context,
+    topic: OffsetFetchRequestTopics, offsets: FetchedOffsets, ctx: Context
 ) -> OffsetFetchResponseTopics:
     name = name_of(topic, ctx)
     if name is None:
@@ -132,17 +128,19 @@ def response_topic(
         name=topic.name,
         topic_id=topic.topic_id,
         partitions=[
-            unstable_partition(index)
-            if TopicPartition(name, index) in unstable
-            else response_partition(index, offsets.get(TopicPartition(name, index)), topic)
+            response_partition(index, offsets.get(TopicPartition(name, index)), topic)
             for index in topic.partition_indexes
         ],
     )
 
 
 def response_partition(
-    index: int, committed: CommittedOffset | None, topic: OffsetFetchRequestTopics
+    index: int,
+    committed: CommittedOffset | UnstableOffsetCommit | None,
+    topic: OffsetFetchRequestTopics,
 ) -> OffsetFetchResponsePartitions:
+    if isinstance(committed, UnstableOffsetCommit):
+        return refused_partition(index, committed.code)
     found = committed or NO_OFFSET
     if NO_UUID not in {topic.topic_id, found.topic_id} and found.topic_id != topic.topic_id:
         found = NO_OFFSET  # of an older topic of this name
@@ -154,11 +152,9 @@ def response_partition(
     )
 
 
-def unstable_partition(index: int) -> OffsetFetchResponsePartitions:
+def refused_partition(index: int, code: ErrorCode) -> OffsetFetchResponsePartitions:
     return OffsetFetchResponsePartitions(
-        partition_index=index,
-        committed_offset=-1,
-        error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        partition_index=index, committed_offset=-1, error_code=code
     )
 
 
@@ -166,12 +162,7 @@ def refused(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResp
     return OffsetFetchResponseTopics(
         name=topic.name,
         topic_id=topic.topic_id,
-        partitions=[
-            OffsetFetchResponsePartitions(
-                partition_index=index, committed_offset=-1, error_code=code
-            )
-            for index in topic.partition_indexes
-        ],
+        partitions=[refused_partition(index, code) for index in topic.partition_indexes],
     )
 
 

@@ -12,7 +12,7 @@ from penstock.coordinator.group.decision import Decision, Refused
 from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, Synced
 from penstock.coordinator.group.membership import Leaving, Syncing
-from penstock.coordinator.group.offsets import CommittedOffset, Committer, Offsets
+from penstock.coordinator.group.offsets import CommittedOffset, Committer, FetchedOffsets
 from penstock.coordinator.group.operation import group as groups
 from penstock.coordinator.group.operation import member as members
 from penstock.coordinator.group.operation import offset as offset_operations
@@ -91,16 +91,19 @@ class GroupCoordinator:
             ),
         )
 
-    def unstable(self, group: str) -> set[TopicPartition]:
-        """Partitions whose offset some open transaction may move."""
-        return self.runtime.shard(self.partition_of(group)).held().get(group, set())
-
     def fetch(
-        self, group: str, wanted: Iterable[TopicPartition] | None, reader: Reader = ADMINISTRATOR
-    ) -> Ticket[Offsets]:
+        self,
+        group: str,
+        wanted: Iterable[TopicPartition] | None,
+        reader: Reader = ADMINISTRATOR,
+        *,
+        require_stable: bool = False,
+    ) -> Ticket[FetchedOffsets]:
         return self._run(
             group,
-            lambda shard, _, ticket: offset_operations.fetch(shard, ticket, group, wanted, reader),
+            lambda shard, _, ticket: offset_operations.fetch(
+                shard, ticket, group, wanted, reader, require_stable=require_stable
+            ),
         )
 
     def delete_offsets(

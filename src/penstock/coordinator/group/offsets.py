@@ -12,6 +12,7 @@ from penstock.coordinator.group.refusal import (
     OffsetMetadataTooLarge,
     RebalanceInProgress,
     UnknownMemberId,
+    UnstableOffsetCommit,
 )
 from penstock.coordinator.group.state import State
 from penstock.types import NO_UUID, TopicPartition, Uuid
@@ -29,6 +30,8 @@ class CommittedOffset(msgspec.Struct, frozen=True, gc=False):
 
 
 Offsets = Mapping[TopicPartition, CommittedOffset]
+FetchedOffsets = Mapping[TopicPartition, CommittedOffset | UnstableOffsetCommit]
+"""The offset of each partition, or why it cannot be told now."""
 
 
 class Committer(msgspec.Struct, frozen=True, kw_only=True):

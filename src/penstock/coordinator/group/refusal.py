@@ -79,6 +79,12 @@ class MemberIdRequired(KafkaError):
         self.member_id = member_id
 
 
+class UnstableOffsetCommit(KafkaError):
+    """An open transaction may move the offset: ask again once it has ended (KIP-447)."""
+
+    code = ErrorCode.UNSTABLE_OFFSET_COMMIT
+
+
 class OffsetMetadataTooLarge(KafkaError):
     """The text beside an offset is longer than `offset.metadata.max.bytes`."""
 

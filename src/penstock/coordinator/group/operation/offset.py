@@ -7,12 +7,16 @@ from penstock.coordinator.group.decision import Decision, Refused, heard
 from penstock.coordinator.group.offsets import (
     CommittedOffset,
     Committer,
-    Offsets,
+    FetchedOffsets,
     check_commit,
     too_large,
 )
 from penstock.coordinator.group.records import OffsetRecord
-from penstock.coordinator.group.refusal import GroupSubscribedToTopic, NonEmptyGroup
+from penstock.coordinator.group.refusal import (
+    GroupSubscribedToTopic,
+    NonEmptyGroup,
+    UnstableOffsetCommit,
+)
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.group.state import State
 from penstock.coordinator.outcome import Done, Now, Outcome, Ticket, answer
@@ -57,21 +61,32 @@ def commit(
 
 def fetch(
     shard: GroupShard,
-    ticket: Ticket[Offsets],
+    ticket: Ticket[FetchedOffsets],
     group: str,
     wanted: Iterable[TopicPartition] | None,
     reader: Reader = ADMINISTRATOR,
+    *,
+    require_stable: bool = False,
 ) -> Decision:
-    """The offsets that there are of those wanted, or all."""
+    """The offsets that there are of those wanted, or all.
+
+    `require_stable`: an offset that an open transaction may move is not told. This is decided
+    here, with the offsets: whoever responds later may not coordinate the group any more.
+    """
     consumer = shard.consumer_groups.get(group)
     if consumer is not None:
         check_consumer(consumer, reader)
     known = shard.offsets.get(group, {})
-    found = (
+    places = None if wanted is None else list(wanted)
+    found: dict[TopicPartition, CommittedOffset | UnstableOffsetCommit] = (
         dict(known)
-        if wanted is None
-        else {where: known[where] for where in wanted if where in known}
+        if places is None
+        else {where: known[where] for where in places if where in known}
     )
+    if require_stable:
+        held = shard.held().get(group, set())
+        for where in held.intersection(known if places is None else places):
+            found[where] = UnstableOffsetCommit(f"a transaction may move {group}'s {where}")
     return Outcome(answers=(answer(ticket, found),), reads=True)
 
 

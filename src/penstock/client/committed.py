@@ -1,0 +1,48 @@
+"""OffsetFetch as a request and its answer: all offsets that a group has committed."""
+
+from penstock.client.refusal import check
+from penstock.errors import ErrorCode, KafkaError
+from penstock.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
+
+MANY_GROUPS = 8
+"""The first version that asks for, and answers about, many groups."""
+
+
+class GroupNotNamed(KafkaError):
+    """The answer is not about the group: the coordinator may be loading, or have moved."""
+
+    code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def committed_request(group: str) -> OffsetFetchRequest:
+    """Only offsets that no open transaction may move (KIP-447)."""
+    return OffsetFetchRequest(
+        group_id=group,
+        topics=None,
+        groups=[OffsetFetchRequestGroup(group_id=group, topics=None)],
+        require_stable=True,
+    )
+
+
+def answer_about(
+    group: str, response: OffsetFetchResponse, version: int
+) -> OffsetFetchResponseGroup | OffsetFetchResponse:
+    """The part of the answer that is about the group; refused if there is none, or an error.
+
+    An answer without the group says nothing: it must not be taken for "no offsets".
+    """
+    found: OffsetFetchResponseGroup | OffsetFetchResponse | None = response
+    if version >= MANY_GROUPS:
+        found = next((each for each in response.groups if each.group_id == group), None)
+    if found is None:
+        raise GroupNotNamed(f"the answer does not name group {group}")
+    check(found.error_code, f"offsets of group {group}")
+    for topic in found.topics:
+        for each in topic.partitions:
+            check(each.error_code, f"offset of group {group} in partition {each.partition_index}")
+    return found

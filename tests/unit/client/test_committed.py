@@ -1,0 +1,65 @@
+"""What an answer to OffsetFetch says of a group, and when it says nothing."""
+
+import pytest
+
+from penstock.client.committed import GroupNotNamed, answer_about, committed_request
+from penstock.client.refusal import UNSETTLED, BrokerRefused
+from penstock.errors import ErrorCode
+from penstock.wire.apis import APIS
+from penstock.wire.codec import decode, encode
+from penstock.wire.messages.offset_fetch import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+
+EVERY_VERSION = range(2, APIS[9].high + 1)
+
+
+def received(response: OffsetFetchResponse, version: int) -> OffsetFetchResponse:
+    return decode(OffsetFetchResponse, version, encode(response, version))
+
+
+@pytest.mark.parametrize("version", [8, 9, 10])
+@pytest.mark.parametrize("named", [[], ["another"]])
+def test_an_answer_without_the_group_is_refused_and_asked_for_again(
+    version: int, named: list[str]
+) -> None:
+    groups = [OffsetFetchResponseGroup(group_id=each) for each in named]
+    with pytest.raises(GroupNotNamed, match="does not name group g") as refused:
+        answer_about("g", received(OffsetFetchResponse(groups=groups), version), version)
+    assert refused.value.code in UNSETTLED
+
+
+@pytest.mark.parametrize("version", EVERY_VERSION)
+def test_a_group_without_offsets_is_an_answer(version: int) -> None:
+    groups = [OffsetFetchResponseGroup(group_id="other"), OffsetFetchResponseGroup(group_id="g")]
+    response = OffsetFetchResponse(groups=groups if version >= 8 else [])
+    assert answer_about("g", received(response, version), version).topics == []
+
+
+@pytest.mark.parametrize("version", EVERY_VERSION)
+def test_the_error_of_the_group_is_raised(version: int) -> None:
+    code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    response = (
+        OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id="g", error_code=code)])
+        if version >= 8
+        else OffsetFetchResponse(error_code=code)
+    )
+    with pytest.raises(BrokerRefused, match="COORDINATOR_LOAD_IN_PROGRESS"):
+        answer_about("g", received(response, version), version)
+
+
+def test_an_unstable_offset_is_asked_for_again() -> None:
+    unstable = OffsetFetchResponsePartitions(error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    group = OffsetFetchResponseGroup(
+        group_id="g", topics=[OffsetFetchResponseTopics(partitions=[unstable])]
+    )
+    with pytest.raises(BrokerRefused) as refused:
+        answer_about("g", received(OffsetFetchResponse(groups=[group]), 9), 9)
+    assert refused.value.code in UNSETTLED
+
+
+def test_only_stable_offsets_are_asked_for() -> None:
+    assert committed_request("g").require_stable
