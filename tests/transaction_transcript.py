@@ -18,6 +18,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from group_transcript import LoopClock, MemoryLog
 from penstock.config.transaction import TransactionConfig
 from penstock.coordinator.outcome import Ticket
@@ -179,7 +181,7 @@ class Story:
         """Almost all epochs have been used."""
         runtime, known = self.transactions.runtime, self.shard.transactions[NAME]
         self.producers[name] = Producer(known.producer_id, int(epoch))
-        aged = known.moved(known.state, known.updated_ms, producer_epoch=int(epoch))
+        aged = replace(known, producer_epoch=int(epoch))
         raw = TransactionFormat().encode(TransactionRecord(NAME, aged))
         self.log.append([raw], runtime.now().wall_ms)
         self._restart()

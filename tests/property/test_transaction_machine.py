@@ -4,16 +4,18 @@ from itertools import count, pairwise
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec.structs import replace
 
 from group_transcript import MemoryLog
 from penstock.config.transaction import TransactionConfig
+from penstock.coordinator.outcome import Done, Outcome, answer
 from penstock.coordinator.storage import Producer, RawRecord
 from penstock.coordinator.transaction.coordinator import TransactionCoordinator
 from penstock.coordinator.transaction.ending import Ending
 from penstock.coordinator.transaction.initiation import Initiating
-from penstock.coordinator.transaction.records import TransactionFormat
+from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
 from penstock.coordinator.transaction.state import TRANSITIONS, State
-from penstock.coordinator.transaction.transaction import Transaction
+from penstock.coordinator.transaction.transaction import LAST_EPOCH, Transaction
 from penstock.record.batch import batches
 from penstock.record.record import records
 from penstock.testing.loop import ManualLoop
@@ -30,14 +32,17 @@ versions = st.sampled_from([0, 2])
 
 class TransactionMachine(RuleBasedStateMachine):
     """A decision in the log is never changed, every participant gets just that marker, and none
-    gets one that was not decided for good.
+    gets one that was not decided for good. Of several instances of an application only the newest
+    is let in, and no two of them ever have the same producer id and epoch.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.loop, self.log, self.ids = ManualLoop(), MemoryLog(), count(1)
         self.participants = Participants(self.loop)
-        self.given: dict[str, list[Producer]] = {name: [] for name in NAMES}
+        self.given: dict[str, list[tuple[int, Producer]]] = {name: [] for name in NAMES}
+        """Which instance of the application was given which identity."""
+        self.instances = count()
         self.start()
 
     def start(self) -> None:
@@ -46,8 +51,8 @@ class TransactionMachine(RuleBasedStateMachine):
         )
         self.loop.advance()
 
-    def producer(self, name: str, data: st.DataObject) -> Producer | None:
-        """Mostly the newest; sometimes one that should have gone."""
+    def holder(self, name: str, data: st.DataObject) -> tuple[int, Producer] | None:
+        """Mostly the newest; sometimes one that should have gone, or that missed an answer."""
         given = self.given[name]
         if not given:
             return None
@@ -56,31 +61,60 @@ class TransactionMachine(RuleBasedStateMachine):
 
     @rule(name=names, data=st.data(), recovers=st.booleans())
     def init(self, name: str, data: st.DataObject, recovers: bool) -> None:
-        known = self.producer(name, data) if recovers else None
+        holder = self.holder(name, data) if recovers else None
+        instance, known = (next(self.instances), None) if holder is None else holder
+        is_known = name in self.transactions.shards()[0].transactions
         ticket = self.transactions.init(name, Initiating(30_000, known), next(self.ids))
         reply = self.transactions.runtime.reply(ticket)
         if isinstance(reply, Producer):
-            self.given[name].append(reply)
+            newest = max((each for each, _ in self.given[name]), default=instance)
+            assert not is_known or instance >= newest, "a replaced instance is let back in"
+            self.give(name, instance, reply)
+
+    def give(self, name: str, instance: int, producer: Producer) -> None:
+        others = {given for each, given in self.given[name] if each != instance}
+        assert producer not in others, "two instances have the same identity"
+        self.given[name].append((instance, producer))
+
+    @rule(name=names, left=st.integers(0, 3))
+    def use_up_epochs(self, name: str, left: int) -> None:
+        """As after many transactions of the newest instance."""
+        known = self.transactions.shards()[0].transactions.get(name)
+        epoch = LAST_EPOCH - 1 - left
+        if known is None or not known.state.is_at_rest or known.producer_epoch >= epoch:
+            return
+        if not self.log.commits or (known.producer not in dict(self.given[name]).values()):
+            return
+        aged = replace(known, producer_epoch=epoch, last_producer_epoch=epoch - 1)
+        self.transactions.runtime.run(
+            0,
+            lambda _shard, _now, ticket: Outcome(
+                (TransactionRecord(name, aged),), (answer(ticket, Done()),)
+            ),
+        )
+        instance = next(each for each, given in self.given[name] if given == known.producer)
+        self.given[name].append((instance, aged.producer))
 
     @rule(name=names, where=st.sets(st.sampled_from(PARTITIONS), min_size=1), v=versions,
           data=st.data())  # fmt: skip
     def add(self, name: str, where: set[TopicPartition], v: int, data: st.DataObject) -> None:
-        producer = self.producer(name, data)
-        if producer is not None:
-            self.transactions.add(name, producer, frozenset(where), v)
+        holder = self.holder(name, data)
+        if holder is not None:
+            self.transactions.add(name, holder[1], frozenset(where), v)
 
     @rule(name=names, committed=st.booleans(), v=versions, data=st.data())
     def end(self, name: str, committed: bool, v: int, data: st.DataObject) -> None:
-        producer = self.producer(name, data)
-        if producer is None:
+        holder = self.holder(name, data)
+        if holder is None:
             return
+        instance, producer = holder
         ticket = self.transactions.end(name, Ending(producer, committed, v), next(self.ids))
         reply = self.transactions.runtime.reply(ticket)
         if isinstance(reply, Producer):
             last = self.decisions(name)[-1]
             assert last.state is (State.PREPARE_COMMIT if committed else State.PREPARE_ABORT)
             if v >= 2:
-                self.given[name].append(reply)
+                self.give(name, instance, reply)
 
     @rule(where=st.sampled_from(PARTITIONS))
     def hold_or_release(self, where: TopicPartition) -> None:

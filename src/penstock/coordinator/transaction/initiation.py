@@ -28,55 +28,73 @@ def initiated(
     """
     if transaction is None:
         transaction = Transaction(producer_id=new_producer_id, timeout_ms=asked.timeout_ms)
-    _check(transaction, asked.known)
+    known = None if transaction.producer_epoch == NONE else asked.known
+    if known is not None:
+        _check_id(transaction, known)
     if transaction.state.is_decided:
         raise ConcurrentTransactions("participants are being told")
+    if known is not None:
+        _check_epoch(transaction, known)
     if transaction.state is State.ONGOING:
         return transaction.fenced(now_ms)
-    rest: dict[str, object] = {
-        "timeout_ms": asked.timeout_ms,
-        "partitions": frozenset(),
-        "start_ms": NONE,
-    }
-    if transaction.is_epoch_exhausted:
-        last_epoch = NONE if asked.known is None else transaction.producer_epoch
-        return transaction.moved(
-            State.EMPTY,
-            now_ms,
-            previous_producer_id=transaction.producer_id,
-            producer_id=new_producer_id,
-            producer_epoch=0,
-            last_producer_epoch=last_epoch,
-            **rest,
-        )
-    epoch, last_epoch = _next_epoch(transaction, asked.known)
     return transaction.moved(
-        State.EMPTY, now_ms, producer_epoch=epoch, last_producer_epoch=last_epoch, **rest
+        State.EMPTY,
+        now_ms,
+        timeout_ms=asked.timeout_ms,
+        partitions=frozenset(),
+        start_ms=NONE,
+        **_next_producer(transaction, asked, new_producer_id),
     )
 
 
-def _check(transaction: Transaction, known: Producer | None) -> None:
-    """Refuse a producer that another one has replaced."""
-    if known is None or transaction.producer_epoch == NONE:
-        return
+def _next_producer(
+    transaction: Transaction, asked: Initiating, new_producer_id: int
+) -> dict[str, object]:
+    """The producer id and epoch to give, and the epoch before if its owner may come back."""
+    current = transaction.producer_epoch
+    if asked.known is not None and _is_repeated(transaction, asked.known):
+        return {}  # the answer was lost: it is given again
+    last_epoch = NONE if asked.known is None else current
+    if not transaction.is_epoch_exhausted:
+        return {"producer_epoch": current + 1, "last_producer_epoch": last_epoch}
+    return {
+        "previous_producer_id": transaction.producer_id,
+        "producer_id": new_producer_id,
+        "producer_epoch": 0,
+        "last_producer_epoch": last_epoch,
+    }
+
+
+def _check_id(transaction: Transaction, known: Producer) -> None:
+    """Refuse an id that is not the current one.
+
+    The id before may have been given up because its epochs had run out, unheard by its owner.
+    """
     if known.id == transaction.producer_id:
-        if transaction.state is State.ONGOING and known.epoch != transaction.producer_epoch:
-            raise ProducerFenced(f"epoch {known.epoch}, {transaction.producer_epoch} is current")
         return
-    # It was given a new id when its epochs had run out, and did not hear of it.
     if known.id != transaction.previous_producer_id or known.epoch < LAST_EPOCH - 1:
         raise ProducerFenced(f"producer {known.id}, and {transaction.producer_id} is current")
 
 
-def _next_epoch(transaction: Transaction, known: Producer | None) -> tuple[int, int]:
-    """The epoch to give, and the one before it if its owner may come back."""
-    current = transaction.producer_epoch
-    if known is None:
-        return current + 1, NONE
-    if current == NONE or known == Producer(transaction.producer_id, current):
-        return current + 1, current
-    if known.id == transaction.previous_producer_id or known.epoch == (
-        transaction.last_producer_epoch
-    ):
-        return current, transaction.last_producer_epoch  # asked again: the answer was lost
-    raise ProducerFenced(f"epoch {known.epoch}, and {current} is current")
+def _check_epoch(transaction: Transaction, known: Producer) -> None:
+    """Refuse a producer that another one has replaced.
+
+    Whoever has a transaction open has heard of the current epoch: nobody can ask for it again.
+    """
+    if known == Producer(transaction.producer_id, transaction.producer_epoch):
+        return
+    if transaction.state is State.ONGOING or not _is_repeated(transaction, known):
+        raise ProducerFenced(f"{known}, and {transaction.producer} is current")
+
+
+def _is_repeated(transaction: Transaction, known: Producer) -> bool:
+    """The producer was given the current epoch, and may not have heard of it (KIP-360).
+
+    Only the last producer epoch can tell: when another producer took the id over, there is none.
+    """
+    last_epoch = transaction.last_producer_epoch
+    if last_epoch == NONE or known.epoch != last_epoch:
+        return False
+    if transaction.producer_epoch == last_epoch + 1:
+        return known.id == transaction.producer_id
+    return transaction.producer_epoch == 0 and known.id == transaction.previous_producer_id
