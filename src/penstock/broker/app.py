@@ -110,7 +110,7 @@ async def running(
         cluster_id = await membership.cluster_id(
             metadata, identity.cluster_id(known), Uuid(chance.randbytes(16))
         )
-        cluster = Cluster(broker_id, static, await read_image(metadata))
+        cluster = Cluster(broker_id, static, (await read_image(metadata)).without_deleted())
 
         logs = LogStore(files, log_dirs, cluster.topic_config, boot_id=machine.boot_id())
         logs.load(clock.now_ms())

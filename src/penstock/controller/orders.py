@@ -45,7 +45,7 @@ def orders(change: StateChange, broker: Broker, listener: str) -> list[Order]:
     if broker.id in change.joined:
         known = {each.where: each for each in _everything(image)}
         known |= {each.where: each for each in change.partitions}
-        led, told = list(known.values()), list(known.values())
+        led, told = list(known.values()), [*known.values(), *_gone(change)]
     else:
         led, told = list(change.partitions), list(_named(change))
     replicas = [each for each in led if broker.id in each.state.replicas]
@@ -71,6 +71,11 @@ def _named(change: StateChange) -> Iterable[PartitionChange]:
         if topic is not None and state is not None:
             changed[where] = PartitionChange(where, topic.id, state)
     yield from changed.values()
+    yield from _gone(change)
+
+
+def _gone(change: StateChange) -> Iterable[PartitionChange]:
+    image = change.image
     for stopped in change.stopped:
         if stopped.where.topic not in image.topics:
             gone = Partition(stopped.replicas, leader=DELETED)

@@ -17,13 +17,18 @@ def changed_configs(
     groups: Mapping[str, Configs],
 ) -> ImageDelta | None:
     """What the image does not say yet; None: nothing. A topic's settings go with the topic."""
+    left: dict[str, Configs | None] = {
+        name: None
+        for name in image.topic_configs
+        if name not in topics and name not in image.topics
+    }
     default = brokers.get(paths.DEFAULT_ENTITY, {})
     by_id = {BrokerId(int(name)): given for name, given in brokers.items() if name.isdecimal()}
     gone: dict[str, Configs | None] = {
         name: None for name in image.group_configs if name not in groups
     }
     delta = ImageDelta(
-        topic_configs=_news(topics, image.topic_configs),
+        topic_configs=left | _news(topics, image.topic_configs),
         broker_configs=_news(by_id, image.broker_configs),
         group_configs=gone | _news(groups, image.group_configs),
         default_broker_config=default if default != image.default_broker_config else None,

@@ -114,6 +114,11 @@ class ClusterImage:
         topic = self.topics.get(where.topic)
         return None if topic is None else topic.partitions.get(where.partition)
 
+    def without_deleted(self) -> "ClusterImage":
+        """Without the topics that are being deleted: nobody tells a broker that starts of them."""
+        gone = dict.fromkeys(self.deleting)
+        return self.apply(ImageDelta(topics=gone, topic_configs=gone))
+
     def apply(self, delta: ImageDelta) -> "ClusterImage":
         topics = _changed(self.topics, delta.topics)
         topics = _changed(topics, _regrouped(topics, delta.partitions))

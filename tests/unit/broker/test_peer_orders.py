@@ -1,19 +1,38 @@
 """Orders are carried out only if they are meant for this life, and said by who is in office."""
 
 import asyncio
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, cast
 
 import pytest
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.peers.orders import Orders
+from penstock.broker.peers.topic_watch import TopicWatch
+from penstock.clock import SystemClock
 from penstock.controller.change import StateChange
 from penstock.controller.controlled_shutdown import StaleBrokerEpoch
+from penstock.controller.membership import prepare_tree
+from penstock.controller.orders import DELETED
 from penstock.controller.term import NotController
-from penstock.metadata.image import ClusterImage, ImageDelta
+from penstock.metadata import paths
+from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.image import ClusterImage, Configs, ImageDelta, Topic
+from penstock.metadata.image import Partition as PartitionInImage
+from penstock.metadata.refusal import NotConnected, StoreUnavailable
+from penstock.metadata.tree import Tree
 from penstock.replication.partitions import Partitions
-from penstock.types import BrokerId, TopicPartition
-from penstock.wire.messages.update_metadata import UpdateMetadataRequest
+from penstock.types import BrokerId, TopicPartition, Uuid
+from penstock.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
+from penstock.wire.messages.update_metadata import (
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
 
 FAILED = TopicPartition("t", 0)
 
@@ -34,6 +53,176 @@ class Local:
         return [FAILED]
 
 
+class Settings:
+    """Those in the store, by topic; `away` while it cannot be reached."""
+
+    def __init__(self, **topics: Configs) -> None:
+        self.topics, self.reads, self.wanted = dict(topics), 0, set[str]()
+        self.away = False
+
+    async def read(self, names: Iterable[str]) -> Mapping[str, Configs]:
+        self.reads += 1
+        if self.away:
+            raise NotConnected("/")
+        return {name: self.topics.get(name, {}) for name in names}
+
+    def want(self, names: Collection[str]) -> None:
+        self.wanted |= set(names)
+
+
+class NoPartitions:
+    def find(self, _topic: str, _index: int) -> None:
+        return None
+
+
+def with_settings(settings: Settings) -> tuple[Orders, Cluster, Local]:
+    """A broker that knows topic t, with the settings that it had."""
+    image = ClusterImage().apply(
+        ImageDelta(
+            controller=BrokerId(1),
+            controller_epoch=1,
+            topics={"t": Topic("t", OLD, {0: IMAGE_STATE})},
+            topic_configs={"t": {"retention.ms": "1000"}},
+        )
+    )
+    cluster = Cluster(BrokerId(0), {}, image)
+    local = Local(cluster)
+    orders = Orders(
+        BrokerId(0),
+        cluster,
+        cast("Partitions", NoPartitions()),
+        cast("Any", local),
+        settings.read,
+        settings.want,
+    )
+    orders.registered(1)
+    return orders, cluster, local
+
+
+def leads(*topics: tuple[str, Uuid]) -> LeaderAndIsrRequest:
+    state = LeaderAndIsrPartitionState(partition_index=0, leader=0, isr=[0], replicas=[0])
+    return LeaderAndIsrRequest(
+        controller_id=1,
+        controller_epoch=1,
+        broker_epoch=1,
+        topic_states=[
+            LeaderAndIsrTopicState(topic_name=name, topic_id=id_, partition_states=[state])
+            for name, id_ in topics
+        ],
+    )
+
+
+def told(topic_id: Uuid, leader: int = 0) -> UpdateMetadataRequest:
+    state = UpdateMetadataPartitionState(partition_index=0, leader=leader, isr=[0], replicas=[0])
+    topic = UpdateMetadataTopicState(topic_name="t", topic_id=topic_id, partition_states=[state])
+    return UpdateMetadataRequest(
+        controller_id=1, controller_epoch=1, broker_epoch=1, topic_states=[topic]
+    )
+
+
+OLD, NEW = Uuid(b"o" * 16), Uuid(b"n" * 16)
+IMAGE_STATE = PartitionInImage((BrokerId(0),))
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_topic_made_anew_does_not_inherit_settings(joined: bool) -> None:
+    """Whether LeaderAndIsr or, as to one who has joined, UpdateMetadata comes first."""
+
+    async def main() -> None:
+        settings = Settings(t={"segment.bytes": "2000"})
+        orders, cluster, local = with_settings(settings)
+        if joined:
+            await orders.update_metadata(told(NEW))
+            assert "t" not in cluster.image.topic_configs
+            assert settings.wanted == {"t"}, "a broker without a replica tells of them as well"
+        await orders.lead_and_follow(leads(("t", NEW)))
+        assert local.changes[-1].topic_configs == ("t",)
+        await orders.update_metadata(told(NEW))
+        assert cluster.image.topic_configs == {"t": {"segment.bytes": "2000"}}
+        assert settings.reads == 1
+        await orders.update_metadata(told(NEW, leader=DELETED))
+        assert cluster.image.topic_configs == {}
+
+    asyncio.run(main())
+
+
+def test_settings_are_read_once_for_a_topic() -> None:
+    async def main() -> None:
+        settings = Settings()
+        orders, cluster, _ = with_settings(settings)
+        await orders.lead_and_follow(leads(("t", OLD)))
+        await orders.update_metadata(told(OLD))
+        assert (settings.reads, settings.wanted) == (0, set())
+        assert cluster.image.topic_configs == {"t": {"retention.ms": "1000"}}
+
+    asyncio.run(main())
+
+
+def test_without_the_store_only_topics_wait_whose_settings_are_not_known() -> None:
+    async def main() -> None:
+        settings = Settings(new={"retention.ms": "7"})
+        orders, cluster, local = with_settings(settings)
+        settings.away = True
+        with pytest.raises(StoreUnavailable):
+            await orders.lead_and_follow(leads(("t", OLD), ("new", NEW)))
+        assert [each.where.topic for each in local.changes[-1].partitions] == ["t"]
+        settings.away = False
+        await orders.lead_and_follow(leads(("t", OLD), ("new", NEW)))
+        assert [each.where.topic for each in local.changes[-1].partitions] == ["t", "new"]
+        assert cluster.image.topic_configs["new"] == {"retention.ms": "7"}
+
+    asyncio.run(main())
+
+
+def test_what_was_read_before_a_topic_was_made_anew_does_not_count() -> None:
+    async def main() -> None:
+        orders, cluster, _ = with_settings(Settings(t={"segment.bytes": "2000"}))
+        read_at = cluster.image
+        stale = ImageDelta(
+            topics={"t": None},
+            topic_configs={"t": {"retention.ms": "1"}},
+            group_configs={"g": {"consumer.session.timeout.ms": "50000"}},
+        )
+        await orders.lead_and_follow(leads(("t", NEW)))
+        await orders.update_metadata(told(NEW))
+        assert not await orders.heard(stale, read_at)
+        assert cluster.image.topics["t"].id == NEW
+        assert cluster.image.topic_configs == {"t": {"segment.bytes": "2000"}}
+        assert set(cluster.image.group_configs) == {"g"}
+
+    asyncio.run(main())
+
+
+def test_topics_that_were_deleted_unheard_are_forgotten() -> None:
+    """As after it stood still past its session; others hear of it, as those who keep offsets."""
+
+    async def main() -> None:
+        tree = Tree.in_memory(SystemClock())
+        store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
+        await prepare_tree(store)
+        orders, cluster, local = with_settings(Settings())
+        more = {name: Topic(name, OLD, {0: IMAGE_STATE}) for name in ("kept", "going")}
+        cluster.image = cluster.image.apply(ImageDelta(topics=more))
+        await store.create(paths.topic("kept"))
+        await store.create(paths.topic("going"))
+        await store.create(paths.deleted_topic("going"))
+        watch = TopicWatch(store, lambda: cluster.image, orders.heard)
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(watch.run())
+            watch.look()
+            async with asyncio.timeout(5):
+                while not local.changes:
+                    await asyncio.sleep(0)
+            running.cancel()
+        assert set(cluster.image.topics) == {"kept"}
+        assert cluster.image.topic_configs == {}
+        assert {each.where.topic for each in local.changes[-1].stopped} == {"t", "going"}
+        await store.close()
+        tree.close()
+
+    asyncio.run(main())
+
+
 def made(controller_epoch: int = 1) -> tuple[Orders, Local]:
     image = ClusterImage().apply(
         ImageDelta(controller=BrokerId(1), controller_epoch=controller_epoch)
@@ -41,7 +230,8 @@ def made(controller_epoch: int = 1) -> tuple[Orders, Local]:
     cluster = Cluster(BrokerId(0), {}, image)
     local = Local(cluster)
     partitions = cast("Partitions", None)
-    return Orders(BrokerId(0), cluster, partitions, cast("Any", local), cast("Any", None)), local
+    unused = cast("Any", None)
+    return Orders(BrokerId(0), cluster, partitions, cast("Any", local), unused, unused), local
 
 
 def update(broker_epoch: int) -> UpdateMetadataRequest:

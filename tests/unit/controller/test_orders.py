@@ -66,7 +66,7 @@ def test_one_who_joined_hears_of_everything() -> None:
     assert isinstance(leads, LeaderAndIsrRequest)
     assert replicas_of(leads) == [change_of(SECOND)]
     assert isinstance(metadata, UpdateMetadataRequest)
-    learned = metadata_change(metadata, ClusterImage(cluster_id="c")).image
+    learned = metadata_change(metadata, ClusterImage(cluster_id="c"), {}).image
     assert learned.topics == IMAGE.topics
     assert learned.topic_names == IMAGE.topic_names
     assert (learned.controller, learned.controller_epoch) == (0, 7)
@@ -86,7 +86,7 @@ def test_who_lives_is_told_without_partitions() -> None:
     gone = IMAGE.apply(ImageDelta(brokers={BrokerId(2): None}))
     (sent,) = orders(StateChange(image=gone), broker(1), "INTERNAL")
     assert isinstance(sent, UpdateMetadataRequest)
-    learned = metadata_change(sent, IMAGE).image
+    learned = metadata_change(sent, IMAGE, {}).image
     assert set(learned.brokers) == {0, 1}
     # Nothing is implied about what is not named.
     assert learned.topics is IMAGE.topics
@@ -111,7 +111,7 @@ def test_a_topic_that_goes_is_forgotten_by_all_and_deleted_where_it_is() -> None
     metadata, stop = orders(change, broker(2), "INTERNAL")
     assert isinstance(metadata, UpdateMetadataRequest)
     assert isinstance(stop, StopReplicaRequest)
-    learned = metadata_change(metadata, IMAGE)
+    learned = metadata_change(metadata, IMAGE, {})
     assert learned.image.topics == {}
     assert [each.where for each in learned.stopped] == [FIRST, SECOND]
     assert all(not each.replicas for each in learned.stopped)  # nothing stops by this alone
@@ -128,5 +128,5 @@ def test_large_changes_go_in_portions() -> None:
     learned = ClusterImage()
     for each in sent:
         if isinstance(each, UpdateMetadataRequest):
-            learned = metadata_change(each, learned).image
+            learned = metadata_change(each, learned, {}).image
     assert learned.topics == image.topics

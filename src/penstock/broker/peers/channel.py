@@ -16,7 +16,10 @@ from penstock.wire.schema import Message
 
 logger = logging.getLogger(__name__)
 
-RETRY_S = 0.1
+RETRY_S, RETRY_MAX_S = 0.1, 1.0
+
+STALE = frozenset({ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.STALE_BROKER_EPOCH})
+"""The broker's epoch or the controller's has passed: nothing more is to be said in it."""
 
 ANSWERS: dict[type[Message], type[Message]] = {
     LeaderAndIsrRequest: LeaderAndIsrResponse,
@@ -44,6 +47,8 @@ class Channel:
         self._answered, self._refused = answered, refused
         self._orders: deque[Order] = deque()
         self._more = asyncio.Event()
+        self._refusals = 0
+        """Of the first order, in a row."""
 
     @property
     def is_idle(self) -> bool:
@@ -69,7 +74,7 @@ class Channel:
                     await self._watch_connection()
                     continue
                 if not await self._send_first():
-                    await asyncio.sleep(RETRY_S)
+                    await asyncio.sleep(min(RETRY_S * 2**self._refusals, RETRY_MAX_S))
         finally:
             self._connection.drop()
 
@@ -101,11 +106,17 @@ class Channel:
         except KafkaError as error:
             self._heard_nothing(error)
             return False
-        self._orders.popleft()
         code = getattr(answer, "error_code", ErrorCode.NONE)
         if code != ErrorCode.NONE:
-            # Its epoch or ours has passed: the store tells soon, and then this channel ends.
             logger.info("%s was refused: %s", api_of(type(order)).name, ErrorCode(code).name)
+            if code not in STALE:
+                # It could not carry the order out, as without its connection to the store.
+                # Nobody else would say it again: a new partition would never have its log.
+                self._refusals = min(self._refusals + 1, 10)
+                return False
+            # The store tells soon, and then this channel ends.
+        self._refusals = 0
+        self._orders.popleft()
         self._answered(order, answer)
         return True
 

@@ -8,7 +8,7 @@ from penstock.metadata import paths
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
 from penstock.metadata.reader import read_configs, read_group_configs
-from penstock.metadata.records import ConfigOverrides, decode
+from penstock.metadata.records import ConfigOverrides, decode_or_skip
 from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import MetadataStore
 
@@ -19,51 +19,83 @@ RETRY_S = 0.2
 
 class ConfigWatch:
     """Reads all settings again at each notice: they are few, and a notice may be missed while
-    the store is away.
+    the store is away. Of new topics, of which no notice tells, only theirs.
+
+    `changed` hears what the image lacked when it was read, and says whether that still held.
     """
 
     def __init__(
         self,
         store: MetadataStore,
         image: Callable[[], ClusterImage],
-        changed: Callable[[ImageDelta], Awaitable[None]],
+        changed: Callable[[ImageDelta, ClusterImage], Awaitable[bool]],
     ) -> None:
         self._store, self._image, self._changed = store, image, changed
         self._wake = asyncio.Event()
+        self._reads_all = True
+        self._wanted: set[str] = set()
+
+    def want(self, topics: Iterable[str]) -> None:
+        """Read the settings of these topics soon."""
+        self._wanted |= set(topics)
+        self._wake.set()
+
+    def _noticed(self, _: object) -> None:
+        self._reads_all = True
+        self._wake.set()
 
     async def run(self) -> None:
-        notices = await self._store.watch(
-            lambda _: self._wake.set(), children=[paths.CONFIG_CHANGES]
-        )
-        session = self._store.watch_session(lambda _: self._wake.set())
+        notices = await self._store.watch(self._noticed, children=[paths.CONFIG_CHANGES])
+        session = self._store.watch_session(self._noticed)
+        self._reads_all = True
         try:
             while True:
                 self._wake.clear()
-                try:
-                    delta = await self._read()
-                except StoreError as error:
-                    logger.debug("settings were not read: %s", error)
+                if not await self._is_read():
                     await asyncio.sleep(RETRY_S)
                     continue
-                if delta is not None:
-                    await self._changed(delta)
                 await self._wake.wait()
         finally:
             notices.cancel()
             session.cancel()
 
-    async def _read(self) -> ImageDelta | None:
+    async def _is_read(self) -> bool:
+        reads_all, self._reads_all = self._reads_all, False
+        wanted, self._wanted = self._wanted, set()
+        read_at = self._image()
+        try:
+            delta = await (self._read(read_at) if reads_all else self._read_some(wanted, read_at))
+        except StoreError as error:
+            logger.debug("settings were not read: %s", error)
+            self._reads_all |= reads_all
+            self._wanted |= wanted
+            return False
+        if delta is None or await self._changed(delta, read_at):
+            self._wanted |= wanted if reads_all else set()
+            return not self._wanted
+        self._reads_all = True
+        return False
+
+    async def _read(self, image: ClusterImage) -> ImageDelta | None:
         topics = await read_configs(self._store, paths.CONFIG_TOPICS)
         brokers = await read_configs(self._store, paths.CONFIG_BROKERS)
         groups = await read_group_configs(self._store)
-        return changed_configs(self._image(), topics, brokers, groups)
+        return changed_configs(image, topics, brokers, groups)
+
+    async def _read_some(self, names: Iterable[str], image: ClusterImage) -> ImageDelta | None:
+        found = await self.topics(names)
+        news = {
+            name: given for name, given in found.items() if image.topic_configs.get(name) != given
+        }
+        return ImageDelta(topic_configs=news) if news else None
 
     async def topics(self, names: Iterable[str]) -> Mapping[str, Configs]:
-        """The settings of these topics now."""
+        """The settings of these topics now; none for those that have no node."""
         listed = {paths.topic_config(name): name for name in names}
         nodes = await self._store.get_many(listed)
-        return {
-            listed[path]: decode(ConfigOverrides, node).config
-            for path, node in nodes.items()
-            if node.data is not None
-        }
+        found: dict[str, Configs] = {name: {} for name in listed.values()}
+        for path, node in nodes.items():
+            if node.data is not None:
+                overrides = decode_or_skip(ConfigOverrides, node)
+                found[listed[path]] = {} if overrides is None else overrides.config
+        return found

@@ -66,6 +66,10 @@ class ControllerLink:
         endpoint = None if broker is None else broker.endpoint(self._listener)
         return None if endpoint is None else Address(endpoint.host, endpoint.port)
 
+    def controller_changed(self) -> None:
+        """Ask the new one what the old one has not answered."""
+        self._connection.follow()
+
     async def call(self, request: Message, answer: type[R], *, version: int | None = None) -> R:
         """The controller's answer. While there is none, or another, it is waited for."""
         try:

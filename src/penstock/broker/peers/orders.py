@@ -1,10 +1,8 @@
 """Carrying out what the controller of the cluster says. Its requests come one after the other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-
-from msgspec.structs import replace
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.local import LocalBroker
@@ -12,7 +10,8 @@ from penstock.broker.peers import received
 from penstock.controller.change import PartitionChange, StateChange
 from penstock.controller.term import NotController
 from penstock.errors import ErrorCode
-from penstock.metadata.image import Configs, ImageDelta
+from penstock.metadata.image import ClusterImage, Configs, ImageDelta
+from penstock.metadata.refusal import StoreError
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, TopicPartition, Uuid
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest
@@ -39,9 +38,16 @@ class Orders:
         partitions: Partitions,
         local: LocalBroker,
         read_configs: ReadConfigs,
+        new_topics: Callable[[Collection[str]], object],
     ) -> None:
         self._broker_id, self._cluster = broker_id, cluster
         self._partitions, self._local, self._read_configs = partitions, local, read_configs
+        self._new_topics = new_topics
+        """Hears of topics whose settings this broker has yet to read."""
+        self._ahead: dict[str, Uuid] = {}
+        """Topics whose settings were read when LeaderAndIsr named them: UpdateMetadata, which puts
+        a topic into the image, comes after it.
+        """
         self._turn = asyncio.Lock()
         self._is_registered = asyncio.Event()
         self._broker_epoch = received.UNKNOWN_EPOCH
@@ -70,11 +76,18 @@ class Orders:
             changes = received.replicas_of(request)
             outdated = {each.where for each in changes if self._is_outdated(each)}
             news = tuple(each for each in changes if each.where not in outdated)
-            unknown = {each.where.topic for each in news} - image.topic_configs.keys()
-            configs = await self._read_configs(unknown) if unknown else {}
-            delta = replace_office(received.office_of(request), configs)
-            change = StateChange(image=self._cluster.image.apply(delta), partitions=news)
-            failed = set(await self._local.apply(change))
+            unread = received.new_topics(news, image, self._ahead)
+            try:
+                configs = await self._read_configs(unread) if unread else {}
+            except StoreError:
+                # The store is away. Topics whose settings are known do not wait for it.
+                known = tuple(each for each in news if each.where.topic not in unread)
+                await self._take(request, known, {})
+                raise
+            failed = set(await self._take(request, news, configs))
+            self._ahead |= {
+                each.where.topic: each.topic_id for each in news if each.where.topic in unread
+            }
             failed |= {each.where for each in changes if self._has_failed(each.where)}
         answers: dict[Uuid, dict[int, ErrorCode]] = {}
         for each in changes:
@@ -85,6 +98,17 @@ class Orders:
                 code = ErrorCode.STALE_CONTROLLER_EPOCH
             answers.setdefault(each.topic_id, {})[each.where.partition] = code
         return answers
+
+    async def _take(
+        self,
+        request: LeaderAndIsrRequest,
+        news: tuple[PartitionChange, ...],
+        configs: Mapping[str, Configs],
+    ) -> list[TopicPartition]:
+        delta = replace_office(received.office_of(request), configs)
+        image = self._cluster.image.apply(delta)
+        change = StateChange(image=image, partitions=news, topic_configs=tuple(configs))
+        return await self._local.apply(change)
 
     def _is_outdated(self, change: PartitionChange) -> bool:
         """Known already, or older than what is known."""
@@ -101,7 +125,14 @@ class Orders:
 
     async def update_metadata(self, request: UpdateMetadataRequest) -> None:
         async with self._checked(request):
-            await self._local.apply(received.metadata_change(request, self._cluster.image))
+            change = received.metadata_change(request, self._cluster.image, self._ahead)
+            names = {each.topic_name for each in request.topic_states}
+            for name in names:
+                self._ahead.pop(name, None)
+            await self._local.apply(change)
+            unread = (names & change.image.topics.keys()) - change.image.topic_configs.keys()
+            if unread:
+                self._new_topics(unread)
 
     async def stop_replicas(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:
         async with self._checked(request):
@@ -135,17 +166,29 @@ class Orders:
             known = self._cluster.image.controller_epoch
             if change.image.controller_epoch < known:
                 raise NotController(f"the controller of epoch {known} has been heard of")
+            self._ahead.clear()  # its image has the settings of all topics that are in it
             failed = await self._local.apply(change)
             if self._broker_id in change.joined:  # asked of all that it has, as others are
                 failed += self._local.failed()
             return failed
 
-    async def heard(self, delta: ImageDelta, changed: StateChange | None = None) -> None:
-        """What this broker has read in the store by itself: settings, and who is controller."""
+    async def heard(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
+        """What this broker has read in the store by itself, when its image was `read_at`.
+
+        Of topics about which the controller has said more since, that holds and not what was
+        read: they may have been deleted and made anew. False if there were any.
+        """
         async with self._turn:
-            image = self._cluster.image.apply(delta)
-            change = StateChange(image=image) if changed is None else changed
-            await self._local.apply(replace(change, image=image))
+            current = received.still_current(delta, read_at, self._cluster.image)
+            change = StateChange(
+                image=self._cluster.image.apply(current),
+                stopped=received.forgotten(current, self._cluster.image),
+                topic_configs=tuple(current.topic_configs),
+                broker_configs=bool(current.broker_configs)
+                or current.default_broker_config is not None,
+            )
+            await self._local.apply(change)
+            return current == delta
 
 
 def replace_office(office: ImageDelta, configs: Mapping[str, Configs]) -> ImageDelta:

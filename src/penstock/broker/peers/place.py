@@ -24,19 +24,19 @@ from penstock.broker.peers.marker_posts import marker_posts
 from penstock.broker.peers.membership import Membership
 from penstock.broker.peers.orders import Orders
 from penstock.broker.peers.participation_posts import participation_posts
+from penstock.broker.peers.topic_watch import TopicWatch
 from penstock.broker.replication import fetchers, shrinking, source_of
 from penstock.broker.supervision import supervised
 from penstock.client.address import Address
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
 from penstock.controller.candidacy import Candidacy
-from penstock.controller.change import StateChange
 from penstock.controller.controller import Controller
 from penstock.log.partition_log import PartitionLog
 from penstock.metadata import paths
 from penstock.metadata.features import Features
-from penstock.metadata.image import ImageDelta
-from penstock.metadata.records import LogDirEvent, encode
+from penstock.metadata.image import ClusterImage, ImageDelta
+from penstock.metadata.records import NO_LEADER, LogDirEvent, encode
 from penstock.metadata.refusal import StoreError
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import MetadataStore
@@ -108,7 +108,10 @@ class Place:
         )
         local = make_local(self._fetchers, self._alive)
         self._configs = ConfigWatch(store, lambda: cluster.image, self._configs_changed)
-        self.orders = Orders(broker_id, cluster, partitions, local, self._configs.topics)
+        self._topics = TopicWatch(store, lambda: cluster.image, self._topics_gone)
+        self.orders = Orders(
+            broker_id, cluster, partitions, local, self._configs.topics, self._configs.want
+        )
         self._brokers = ClusterBrokers(
             broker_id,
             self.orders,
@@ -131,7 +134,8 @@ class Place:
         self._candidacy = Candidacy(store, self.controller, self._heard_controller)
         self.link = self._link(epoch)
         self._features = FeatureWatch(store, self._heard_features)
-        self._proposals = IsrProposals(broker_id, self._link(epoch), epoch, self._settled)
+        self._proposals_link = self._link(epoch)
+        self._proposals = IsrProposals(broker_id, self._proposals_link, epoch, self._settled)
         self._watch = ControllerWatch(
             broker_id,
             store,
@@ -165,6 +169,7 @@ class Place:
             loops |= {
                 "membership": self.membership.run,
                 "settings": self._configs.run,
+                "deleted topics": self._topics.run,
                 "features": self._features.run,
                 "copying": self._fetchers.run,
                 "in-sync sets": lambda: shrinking(self._partitions, self._cluster),
@@ -242,6 +247,7 @@ class Place:
 
     def _registered(self, epoch: int) -> None:
         self.orders.registered(epoch)
+        self._topics.look()
 
     def _seen(self, registration: BrokerRegistration) -> None:
         """Once the controller trusts this broker, losing its session costs it no trust."""
@@ -249,22 +255,25 @@ class Place:
 
     def _heard_controller(self, controller: BrokerId) -> None:
         self._cluster.image = self._cluster.image.apply(ImageDelta(controller=controller))
+        self._topics.look()
+        if controller != NO_LEADER:
+            self.link.controller_changed()
+            self._proposals_link.controller_changed()
 
     def _heard_features(self, features: Features) -> None:
         """A later epoch than the image's; the controller has its own levels in there already."""
         if features.epoch > self._cluster.image.features.epoch:
             self._cluster.image = self._cluster.image.apply(ImageDelta(features=features))
 
-    async def _configs_changed(self, delta: ImageDelta) -> None:
+    async def _configs_changed(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
         if self.controller.in_office:
             self.controller.reread_configs()
-            return
-        change = StateChange(
-            image=self._cluster.image,
-            topic_configs=tuple(delta.topic_configs),
-            broker_configs=bool(delta.broker_configs) or delta.default_broker_config is not None,
-        )
-        await self.orders.heard(delta, change)
+            return True
+        return await self.orders.heard(delta, read_at)
+
+    async def _topics_gone(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
+        """The controller's own image is what it has read and written itself."""
+        return self.controller.in_office or await self.orders.heard(delta, read_at)
 
     def _settled(self, proposal: IsrProposal, settlement: Settlement) -> None:
         partition = self._partitions.find(*proposal.where)

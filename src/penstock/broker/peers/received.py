@@ -1,6 +1,7 @@
 """A controller's requests as changes of what this broker knows and does. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
@@ -8,7 +9,7 @@ from penstock.controller.controlled_shutdown import StaleBrokerEpoch
 from penstock.controller.orders import DELETED
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
-from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition
+from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition, Uuid
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from penstock.wire.messages.stop_replica import StopReplicaRequest
 from penstock.wire.messages.update_metadata import (
@@ -74,6 +75,54 @@ def _replica(state: LeaderAndIsrPartitionState) -> Partition:
     )
 
 
+def new_topics(
+    changes: Iterable[PartitionChange], image: ClusterImage, ahead: Mapping[str, Uuid]
+) -> set[str]:
+    """Topics whose settings are to be read: this broker has none, or those of a deleted topic.
+
+    `ahead` are topics whose settings it has, and which are not in the image yet.
+    """
+    return {
+        each.where.topic
+        for each in changes
+        if each.where.topic not in image.topic_configs
+        or ahead.get(each.where.topic, _id(image, each.where.topic)) != each.topic_id
+    }
+
+
+def still_current(delta: ImageDelta, read_at: ClusterImage, image: ClusterImage) -> ImageDelta:
+    """The delta without topics, and settings of topics, that have become others since."""
+    return replace(
+        delta,
+        topics={
+            name: topic
+            for name, topic in delta.topics.items()
+            if _id(image, name) == _id(read_at, name)
+        },
+        topic_configs={
+            name: configs
+            for name, configs in delta.topic_configs.items()
+            if image.topic_configs.get(name) is read_at.topic_configs.get(name)
+            and _id(image, name) == _id(read_at, name)
+        },
+    )
+
+
+def _id(image: ClusterImage, name: str) -> Uuid | None:
+    known = image.topics.get(name)
+    return None if known is None else known.id
+
+
+def forgotten(delta: ImageDelta, image: ClusterImage) -> tuple[StoppedReplicas, ...]:
+    """The partitions of topics that go: others must hear that they are gone."""
+    return tuple(
+        StoppedReplicas(TopicPartition(name, index), topic.id, ())
+        for name, after in delta.topics.items()
+        if after is None and (topic := image.topics.get(name)) is not None
+        for index in topic.partitions
+    )
+
+
 def stopped_by(request: StopReplicaRequest, broker: BrokerId) -> list[StoppedReplicas]:
     return [
         StoppedReplicas(
@@ -88,9 +137,14 @@ def stopped_by(request: StopReplicaRequest, broker: BrokerId) -> list[StoppedRep
     ]
 
 
-def metadata_change(request: UpdateMetadataRequest, image: ClusterImage) -> StateChange:
+def metadata_change(
+    request: UpdateMetadataRequest, image: ClusterImage, ahead: Mapping[str, Uuid]
+) -> StateChange:
     """The image as the controller has it. Of partitions that go, nothing stops here yet: others
     must hear all the same that they are gone.
+
+    Settings belong to a topic and not to its name: one made anew does not inherit them. `ahead` are
+    topics whose settings were read before.
     """
     changed: dict[str, Topic | None] = {}
     gone: list[StoppedReplicas] = []
@@ -114,7 +168,12 @@ def metadata_change(request: UpdateMetadataRequest, image: ClusterImage) -> Stat
     delta = ImageDelta(
         brokers=_brokers(request.live_brokers, image.brokers),
         topics=changed,
-        topic_configs={name: None for name, topic in changed.items() if topic is None},
+        topic_configs={
+            topic.topic_name: None
+            for topic in request.topic_states
+            if changed[topic.topic_name] is None
+            or ahead.get(topic.topic_name, _id(image, topic.topic_name)) != topic.topic_id
+        },
         controller=office.controller,
         controller_epoch=office.controller_epoch,
     )

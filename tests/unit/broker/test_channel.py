@@ -1,0 +1,68 @@
+"""An order is said until the broker has carried it out, or it or the controller is another."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from penstock.broker.peers.channel import Channel
+from penstock.controller.orders import Order
+from penstock.errors import ErrorCode
+from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from penstock.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from penstock.wire.schema import Message
+
+
+class Peer:
+    """A broker that answers with these codes, one after the other, and then without errors."""
+
+    def __init__(self, *codes: ErrorCode) -> None:
+        self.codes, self.heard = list(codes), list[Message]()
+
+    async def call(self, request: Message, answer: type[Message], **_: int) -> Message:
+        self.heard.append(request)
+        code = self.codes.pop(0) if self.codes else ErrorCode.NONE
+        response: Message = cast("Any", answer)(error_code=code)
+        return response
+
+    async def opened(self) -> "Peer":
+        return self
+
+    async def wait_closed(self) -> None:
+        await asyncio.Event().wait()
+
+    def drop(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("codes", "heard"),
+    [
+        ([], ["LeaderAndIsr", "StopReplica"]),
+        # Its connection to the store was away.
+        ([ErrorCode.REQUEST_TIMED_OUT], ["LeaderAndIsr", "LeaderAndIsr", "StopReplica"]),
+        # It is in another life, or obeys another controller.
+        ([ErrorCode.STALE_BROKER_EPOCH], ["LeaderAndIsr", "StopReplica"]),
+        ([ErrorCode.STALE_CONTROLLER_EPOCH], ["LeaderAndIsr", "StopReplica"]),
+    ],
+)
+def test_an_order_that_could_not_be_carried_out_is_said_again(
+    codes: list[ErrorCode], heard: list[str]
+) -> None:
+    async def main() -> None:
+        peer, answered = Peer(*codes), list[tuple[Order, Message]]()
+        channel = Channel(
+            cast("Any", peer), lambda *each: answered.append(each), lambda: None, timeout_ms=1000
+        )
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(channel.run())
+            channel.send([LeaderAndIsrRequest(), StopReplicaRequest()])
+            async with asyncio.timeout(5):
+                while len(answered) < 2:
+                    await asyncio.sleep(0.01)
+            running.cancel()
+        names = [type(each).__name__.removesuffix("Request") for each in peer.heard]
+        assert names == heard
+        kinds = [type(answer) for _, answer in answered]
+        assert kinds == [LeaderAndIsrResponse, StopReplicaResponse]
+
+    asyncio.run(main())
