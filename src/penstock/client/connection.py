@@ -1,6 +1,8 @@
 """One connection to a broker: requests go out in a row, answers come back in the same order."""
 
 import asyncio
+import errno
+import re
 import ssl
 from collections import deque
 from typing import Any, Generic, NamedTuple, TypeVar, cast
@@ -60,11 +62,23 @@ async def connect(
     except ConnectionRefusedError:
         raise ConnectionRefused(f"cannot connect to {address}: nobody listens there") from None
     except OSError as error:
+        if refused_everywhere(error):
+            raise ConnectionRefused(f"cannot connect to {address}: nobody listens there") from None
         raise ConnectionFailed(f"cannot connect to {address}: {error.strerror or error}") from None
     except BaseException:
         connection.abort()
         raise
     return connection
+
+
+def refused_everywhere(error: OSError) -> bool:
+    """Whether a host with several addresses, each of which was tried, refuses at all of them.
+
+    asyncio says so in words alone before Python 3.12. One that cannot be tried from `source`, as
+    IPv6 from an IPv4 address, has no number there.
+    """
+    numbers = re.findall(r"\[Errno (\d+)\]", str(error))
+    return bool(numbers) and all(int(each) == errno.ECONNREFUSED for each in numbers)
 
 
 class Connection(asyncio.BufferedProtocol):

@@ -7,7 +7,7 @@ from contextlib import suppress
 from penstock.errors import ConfigError
 from penstock.metadata import paths
 from penstock.metadata.records import ClusterId, decode, encode
-from penstock.metadata.refusal import NodeExists
+from penstock.metadata.refusal import NodeExists, StoreUnavailable
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import Create, MetadataStore, Node, Set
 from penstock.types import BrokerId, Uuid, uuid_text
@@ -102,15 +102,27 @@ def _check_former_life(broker: BrokerId, found: Node, registration: BrokerRegist
 
 
 async def _gone(store: MetadataStore, path: str, patience_s: float) -> bool:
+    """Whether the node goes in time. What happens while the store is away nobody tells: it is
+    looked for again once the store is back.
+    """
     changed = asyncio.Event()
     watch = await store.watch(lambda _: changed.set(), data=(path,))
+    session = store.watch_session(lambda _: changed.set())
     try:
         async with asyncio.timeout(patience_s):
-            while await store.exists(path):
+            while await _is_there(store, path):
                 await changed.wait()
                 changed.clear()
     except TimeoutError:
         return False
     finally:
         watch.cancel()
+        session.cancel()
     return True
+
+
+async def _is_there(store: MetadataStore, path: str) -> bool:
+    try:
+        return await store.exists(path)
+    except StoreUnavailable:
+        return True  # as far as is known

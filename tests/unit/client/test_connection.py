@@ -1,15 +1,22 @@
 """A connection against brokers that answer by a script: old, slow, mad or gone."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import pytest
 
 from penstock.client.address import Address
-from penstock.client.connection import Connection, connect
-from penstock.client.refusal import BrokerRefused, ConnectionFailed, NoAnswer, VersionsApart
+from penstock.client.connection import Connection, connect, refused_everywhere
+from penstock.client.refusal import (
+    BrokerRefused,
+    ConnectionFailed,
+    ConnectionRefused,
+    NoAnswer,
+    VersionsApart,
+)
 from penstock.errors import ErrorCode
 from penstock.types import Buffer
 from penstock.wire.apis import APIS, api_of
@@ -295,6 +302,37 @@ def test_nobody_at_home_and_nobody_who_answers_are_told_apart() -> None:
             await connect(address, client_id="me")
 
     asyncio.run(main())
+
+
+class TwoAddresses(asyncio.SelectorEventLoop):
+    """Where every host has an address of each family, as `localhost` often has."""
+
+    async def getaddrinfo(self, _host: Any, port: Any, **_: Any) -> Any:  # type: ignore[override]
+        return [
+            (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", port, 0, 0)),
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)),
+        ]
+
+
+@pytest.mark.parametrize("source", [None, "127.0.0.1"])
+def test_a_host_with_several_addresses_refuses_where_all_of_them_do(source: str | None) -> None:
+    """By that brokers notice that another one's process is gone."""
+
+    async def main() -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            address = Address("two.example", taken.getsockname()[1])
+            with pytest.raises(ConnectionRefused, match="nobody listens"):
+                await connect(address, client_id="c", source=source)
+
+    with asyncio.Runner(loop_factory=TwoAddresses) as runner:
+        runner.run(main())
+
+
+def test_another_failure_at_one_of_several_addresses_is_no_refusal() -> None:
+    assert refused_everywhere(OSError("Multiple exceptions: [Errno 111] a, [Errno 111] b"))
+    assert not refused_everywhere(OSError("Multiple exceptions: [Errno 111] a, [Errno 113] b"))
+    assert not refused_everywhere(OSError("no address"))
 
 
 def test_an_api_is_known_by_both_of_its_messages() -> None:

@@ -10,8 +10,9 @@ from penstock.controller.membership import BrokerIdInUse, prepare_tree, register
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.records import decode
-from penstock.metadata.refusal import NodeExists
+from penstock.metadata.refusal import NodeExists, NotConnected
 from penstock.metadata.registration import BrokerRegistration
+from penstock.metadata.store import SessionState
 from penstock.metadata.tree import Tree
 from penstock.types import BrokerId
 
@@ -75,6 +76,40 @@ def test_the_former_process_is_waited_for(tree: Tree) -> None:
         assert (await store.get(path)).ephemeral_owner == store.session_id
 
     with_stores(tree, scenario)
+
+
+def test_a_former_process_that_goes_while_the_store_is_away_is_noticed(tree: Tree) -> None:
+    """No watch tells what happens between two connections."""
+
+    class Away(EmbeddedStore):
+        is_away = False
+
+        async def exists(self, path: str) -> bool:
+            if self.is_away:
+                raise NotConnected(path)
+            return await super().exists(path)
+
+        def come_back(self) -> None:
+            self.is_away = False
+            self._session_watches.tell(SessionState.CONNECTED)
+
+    async def main() -> None:
+        call_soon = asyncio.get_running_loop().call_soon
+        store, other = Away(tree, call_soon), EmbeddedStore(tree, call_soon)
+        await prepare_tree(store)
+        await register(other, BROKER, at(9092, 1))
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(register(store, BROKER, at(9092, 2), patience_s=2))
+            await asyncio.sleep(0)
+            store.is_away = True
+            tree.listeners.remove(store._tell)  # what it is not told
+            await other.close()
+            tree.listeners.append(store._tell)
+            await asyncio.sleep(0)
+            store.come_back()
+        assert waiting.result() > 0
+
+    asyncio.run(main())
 
 
 def test_patience_ends(tree: Tree) -> None:

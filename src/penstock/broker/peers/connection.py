@@ -74,6 +74,13 @@ class PeerConnection:
         if address is not None:
             self._heard.discard(address)
 
+    def follow(self) -> None:
+        """Drop a connection to an address that holds no more: who waits for an answer need not wait
+        until a process that stands still goes on.
+        """
+        if self._connection is not None and self._connection.address != self._address():
+            self.drop()
+
     def drop(self) -> None:
         if self._connection is not None:
             self._connection.abort()
