@@ -110,8 +110,8 @@ def check_remembered(transaction: Transaction, query: str, batch_id: int) -> Non
         f"the cluster knows no transaction of {transaction.id}, but query {query} has reached "
         f"micro-batch {batch_id}: what it left has expired (offsets.retention.minutes, "
         "transactional.id.expiration.ms), or this is its first run with transactional=true. See "
-        f"whether the rows of micro-batch {batch_id} are in the topic; if they are not, set "
-        "ifMarkerIsMissing to write for one run"
+        f"whether the rows of micro-batch {batch_id} are in the topic before you start the query "
+        "again: it will write them. Option ifMarkerIsMissing=write leaves this stop out"
     )
 
 
