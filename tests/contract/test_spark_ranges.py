@@ -15,13 +15,14 @@ from clients.protocol import CODECS, Codec, Record
 from clients.referee import Referee
 from penstock.client.address import parse_addresses
 from penstock.client.listing import Isolation
-from penstock.client.refusal import BrokerRefused, NoAnswer
+from penstock.client.refusal import BrokerRefused
 from penstock.spark.client.cluster import Client
 from penstock.spark.client.settings import ClientSettings
 from penstock.spark.options import Options
 from penstock.spark.source.batch_reader import batch_reader
 from penstock.spark.source.bounds import FROM_EARLIEST, Offsets, Times
 from penstock.spark.source.data_loss import DataLoss
+from penstock.spark.source.fetch import ReadTimedOut
 from penstock.spark.source.lookup import commit, earliest, latest, list_offsets, resolve
 from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.read import read_range
@@ -170,7 +171,7 @@ def test_records_that_never_come_are_not_waited_for_for_ever(
     hasty = replace(settings(target).client, timeout_ms=300)
     fetch = replace(settings(target).fetch, max_wait_ms=10)
     wanted = OffsetRange(TopicPartition(topic, 0), 0, 9)
-    with pytest.raises(NoAnswer, match=r"no record from offset 5 within .*300 ms"):
+    with pytest.raises(ReadTimedOut, match=r"no record from offset 5 within .*300 ms"):
         rows(read_range(wanted, settings(target, client=hasty, fetch=fetch)))
 
 

@@ -9,7 +9,6 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from penstock.client.refusal import BrokerRefused
 from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import Client
-from penstock.spark.options import MIN_INT64
 from penstock.spark.source.bounds import NOT_FOUND
 from penstock.spark.source.data_loss import report
 from penstock.spark.source.filters import Narrowing, pushed
@@ -96,11 +95,15 @@ class BatchReader(DataSourceReader):
         return ranges
 
     def _from_times(self, client: Client, ranges: list[OffsetRange]) -> list[OffsetRange]:
-        """Ranges that begin where the first record as new as a filter wants lies."""
+        """Ranges that begin where the first record as new as a filter wants lies.
+
+        A time that is negative cannot be asked for: brokers have other meanings for such numbers.
+        Records without a time (-1) and those from before 1970 are found by reading them.
+        """
         oldest = self._narrowing.time_ms[0]
-        if oldest == MIN_INT64 or not ranges:
+        if oldest < 0 or not ranges:
             return ranges
-        asked = {each.place: max(oldest, 0) for each in ranges}
+        asked = {each.place: oldest for each in ranges}
         found = list_offsets(client, asked, self._settings.fetch.isolation)
         return [
             OffsetRange(each.place, max(each.start, found[each.place]), each.end)
