@@ -149,7 +149,7 @@ def test_all_offsets_of_a_large_topic_are_forgotten_when_it_is_deleted() -> None
         told = orders(change, listener, "PLAINTEXT")
         for each in told:
             assert isinstance(each, UpdateMetadataRequest)
-            await rig.apply(received.metadata_change(each, rig.cluster.image))
+            await rig.apply(received.metadata_change(each, rig.cluster.image, {}))
         assert len(told) > 1
         assert sorted(rig.noting.gone) == places
 
