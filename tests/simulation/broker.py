@@ -163,7 +163,8 @@ class SimulatedBroker:
     def machine(self) -> Machine:
         return Machine(
             clock=SimulatedClock(self.loop),
-            files=self.disk,
+            file_limit=lambda: 65_536,
+            files=lambda _: self.disk,
             boot_id=lambda: f"boot-{self.boots}",
             chance=Random(self.chance.random()),
             make_directory=lambda _: None,

@@ -25,6 +25,7 @@ from penstock.broker.coordinators import (
 )
 from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.file_limit import shares
 from penstock.broker.group_metrics import group_metrics, places_elsewhere
 from penstock.broker.group_pages import rebalances
 from penstock.broker.handlers.table import HANDLERS
@@ -57,6 +58,7 @@ from penstock.http.health import healthz, readyz
 from penstock.http.prometheus import metrics
 from penstock.http.server import serving
 from penstock.log.compaction.compactor import Compactor
+from penstock.log.open_segments import OpenSegments
 from penstock.log.store import LogStore
 from penstock.log.upkeep import Upkeep
 from penstock.metadata.reader import read_image
@@ -87,7 +89,8 @@ async def running(
 ) -> AsyncIterator[RunningBroker]:
     """Serve for as long as the block lasts; at its end everything is on disk and released."""
     machine = machine or Machine()
-    clock, files, chance = machine.clock, machine.files, machine.chance
+    files_shared = shares(machine.file_limit())
+    clock, files, chance = machine.clock, machine.files(files_shared), machine.chance
     config, loop = resolved.config, asyncio.get_running_loop()
     if not NATIVE:
         logger.warning("installed without a C compiler: each produced record costs a microsecond")
@@ -112,7 +115,13 @@ async def running(
         )
         cluster = Cluster(broker_id, static, (await read_image(metadata)).without_deleted())
 
-        logs = LogStore(files, log_dirs, cluster.topic_config, boot_id=machine.boot_id())
+        logs = LogStore(
+            files,
+            log_dirs,
+            cluster.topic_config,
+            boot_id=machine.boot_id(),
+            open_segments=OpenSegments(files_shared.segments),
+        )
         logs.load(clock.now_ms())
         stack.callback(logs.close)
         check_directories(logs)
@@ -226,6 +235,7 @@ async def running(
                 ),
                 leader_throttle=LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
                 encoded_topics={},
+                file_shares=files_shared,
                 scratch=bytearray(SCRATCH_BYTES),
             )
             routes = Routes(HANDLERS)

@@ -7,6 +7,7 @@ import msgspec
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.file_limit import FileShares
 from penstock.broker.open_questions import OpenQuestions
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.peers.orders import Orders
@@ -72,6 +73,7 @@ class Services(msgspec.Struct, frozen=True):
     leader_throttle: LeaderThrottle
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Parts of Metadata responses by topic, version and operations."""
+    file_shares: FileShares
     scratch: bytearray
     """Where a handler may decompress what it only looks at; free again when it returns."""
 

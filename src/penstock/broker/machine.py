@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
+from penstock.broker.file_limit import FileShares, raised_file_limit
 from penstock.broker.metadata_store import metadata_store
 from penstock.broker.server import Server, bind
 from penstock.clock import Clock, SystemClock
@@ -42,11 +43,16 @@ def threaded_flusher(loop: asyncio.AbstractEventLoop) -> Flusher:
     return Flusher(loop.call_soon_threadsafe)
 
 
+def disk_files(shares: FileShares) -> Files:
+    return DiskFiles(shares.held)
+
+
 class Machine(Struct, frozen=True):
     """The defaults are those of the machine that this process runs on."""
 
     clock: Clock = field(default_factory=SystemClock)
-    files: Files = field(default_factory=DiskFiles)
+    file_limit: Callable[[], int] = raised_file_limit
+    files: Callable[[FileShares], Files] = disk_files
     boot_id: Callable[[], str] = kernel_boot_id
     chance: random.Random = field(default_factory=random.SystemRandom)
     make_directory: Callable[[Path], None] = make_directory

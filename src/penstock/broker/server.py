@@ -109,7 +109,8 @@ class Server:
     def _may_connect(self, host: str) -> bool:
         network = self._network
         limit = network.connections_by_ip.get(host, network.max_connections_per_ip)
-        return len(self.sessions) < network.max_connections and self.connections_by_ip[host] < limit
+        at_all = min(network.max_connections, self._services.file_shares.connections)
+        return len(self.sessions) < at_all and self.connections_by_ip[host] < limit
 
     def _open(self, sock: socket.socket, peer: Peer) -> None:
         sock.settimeout(0)

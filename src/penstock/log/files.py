@@ -1,15 +1,16 @@
 """The file layer: every byte that `penstock.log` reads or writes goes through `Files`.
 
 It is small so that a crashable fake (`penstock.testing.files`) can take its place. Whatever goes
-wrong is a `StorageError` that names the path: the caller takes the log directory offline.
+wrong is a `StorageError` that names the path: the caller takes the log directory offline, unless
+only file descriptors are lacking (`OutOfFiles`).
 """
 
 import errno
 import fcntl
 import mmap
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +18,19 @@ from penstock.errors import ConfigError, StorageError
 from penstock.types import Buffer
 
 TEMPORARY = ".tmp"
+
+
+class OutOfFiles(StorageError):
+    """No descriptor is left for another file. Nothing is wrong with the disk: it passes."""
+
+
+@contextmanager
+def finished_or_failed() -> Iterator[None]:
+    """Around what must not stop half way: there a lack of descriptors counts as a failed disk."""
+    try:
+        yield
+    except OutOfFiles as error:
+        raise StorageError(str(error)) from error
 
 
 class LogFile(Protocol):
@@ -54,6 +68,9 @@ class Files(Protocol):
     """A file system. Names, sizes and renames survive a crash only after `sync_dir`."""
 
     def open(self, path: Path, *, create: bool = False) -> LogFile: ...
+
+    def has_room(self) -> bool:
+        """Whether another file may be held open; what is opened for a moment need not ask."""
 
     def read(self, path: Path) -> bytes: ...
 
@@ -108,6 +125,16 @@ def replace(files: Files, path: Path, data: Buffer) -> None:
     files.sync_dir(path.parent)
 
 
+def write(files: Files, path: Path, data: Buffer) -> None:
+    """Put `data` at `path`. Neither atomic nor synced."""
+    file = files.open(path, create=True)
+    try:
+        file.truncate(0)
+        file.append(data)
+    finally:
+        file.close()
+
+
 def remove_flat_dir(files: Files, path: Path) -> None:
     """Remove a partition's directory; Kafka's have no sub-directories."""
     for name in files.names(path):
@@ -117,17 +144,19 @@ def remove_flat_dir(files: Files, path: Path) -> None:
 
 def storage_error(path: Path, cause: OSError) -> StorageError:
     name = errno.errorcode.get(cause.errno or 0, "?")
-    return StorageError(f"{path}: {cause.strerror or cause} ({name})")
+    kind = OutOfFiles if cause.errno in {errno.EMFILE, errno.ENFILE} else StorageError
+    return kind(f"{path}: {cause.strerror or cause} ({name})")
 
 
 class DiskFile:
     """A file of the operating system, written by position: no seek, no O_APPEND."""
 
-    __slots__ = ("_fd", "path", "size")
+    __slots__ = ("_fd", "_open", "path", "size")
 
-    def __init__(self, path: Path, fd: int) -> None:
+    def __init__(self, path: Path, fd: int, open_files: set[int]) -> None:
         self.path = path
-        self._fd = fd
+        self._fd, self._open = fd, open_files
+        open_files.add(fd)
         self.size = os.fstat(fd).st_size
 
     def append(self, data: Buffer) -> None:
@@ -192,6 +221,7 @@ class DiskFile:
     def close(self) -> None:
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
+            self._open.discard(fd)
             os.close(fd)
 
     def __del__(self) -> None:
@@ -200,12 +230,20 @@ class DiskFile:
 
 
 class DiskFiles:
-    """The operating system's file system."""
+    """The operating system's file system; `max_held` files may be held open."""
+
+    def __init__(self, max_held: int = 1 << 20) -> None:
+        self._max_held = max_held
+        self._open: set[int] = set()
+        """Descriptors; one call each to add and discard, so that any thread may."""
+
+    def has_room(self) -> bool:
+        return len(self._open) < self._max_held
 
     def open(self, path: Path, *, create: bool = False) -> DiskFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         try:
-            return DiskFile(path, os.open(path, flags, 0o644))
+            return DiskFile(path, os.open(path, flags, 0o644), self._open)
         except OSError as error:
             raise storage_error(path, error) from error
 
@@ -222,6 +260,8 @@ class DiskFiles:
                     return b""  # an empty map is refused
                 return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
         except OSError as error:
+            if error.errno == errno.ENOMEM:  # too many maps: `vm.max_map_count`
+                raise OutOfFiles(f"{path}: {error.strerror} (ENOMEM)") from error
             raise storage_error(path, error) from error
 
     def names(self, path: Path) -> list[str]:

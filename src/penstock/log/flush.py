@@ -6,6 +6,7 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol, TypeAlias
 
 from penstock.errors import KafkaError, StorageError
@@ -57,6 +58,10 @@ class Flushable(Protocol):
     def fail(self, error: StorageError) -> None: ...
 
 
+MAX_RUNNING = 16
+"""Flushes begun at a time: each holds a handful of files open, and thousands may be due at once."""
+
+
 class Flusher:
     """Runs flushes on a few threads, at most one at a time for each log.
 
@@ -76,9 +81,14 @@ class Flusher:
         """
         future: Future[int] = Future()
         self._waiting.setdefault(log, []).append(future)
-        if log not in self._running:
-            self._start(log)
+        self._start_waiting()
         return future
+
+    def _start_waiting(self) -> None:
+        if len(self._running) < MAX_RUNNING:
+            startable = (log for log in self._waiting if log not in self._running)
+            for log in list(islice(startable, MAX_RUNNING - len(self._running))):
+                self._start(log)
 
     def _start(self, log: Flushable) -> None:
         waiting = self._waiting.pop(log)
@@ -101,15 +111,16 @@ class Flusher:
         error = outcome.exception()
         if error is not None:
             _refuse(waiting + self._waiting.pop(log, []), error)  # nobody waits for ever
+            if isinstance(error, StorageError):
+                log.fail(error)
+            self._start_waiting()
             if not isinstance(error, StorageError):
                 raise error
-            log.fail(error)
             return
         log.flushed(flush)
         for future in waiting:
             future.set_result(flush.end_offset)
-        if log in self._waiting:
-            self._start(log)
+        self._start_waiting()
 
     def run(self, work: Callable[[], None], on_error: Callable[[StorageError], None]) -> None:
         """Do other blocking work, such as writing a checkpoint, on the same threads."""

@@ -6,10 +6,11 @@ takes one log directory offline.
 """
 
 import mmap
+from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 
-from penstock.log.files import Files, LogFile
+from penstock.log.files import Files, LogFile, OutOfFiles
 from penstock.types import Buffer
 
 WRITE_BYTES = 4096
@@ -75,7 +76,8 @@ class IndexEntries:
         self._tail += self._entry.pack(first, second)
         self.size_bytes += self._entry.size
         if len(self._tail) >= WRITE_BYTES:
-            self.write()
+            with suppress(OutOfFiles):  # they stay in memory, and the batch is written already
+                self.write()
 
     def floor(self, first: int) -> int:
         """The number of the last entry whose first field is at most this; -1 when there is none."""

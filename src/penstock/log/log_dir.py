@@ -10,7 +10,7 @@ from types import TracebackType
 from penstock.errors import StorageError
 from penstock.log import checkpoint
 from penstock.log.corrupt import CorruptFile
-from penstock.log.files import Files, replace
+from penstock.log.files import Files, OutOfFiles, replace
 from penstock.types import TopicPartition
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
@@ -33,7 +33,7 @@ class LogDir:
 
     After a failed fsync the kernel may have dropped the very pages it could not write: whatever
     comes later must not be acknowledged. `with log_dir:` refuses work when it is offline, and
-    takes it offline when the work fails.
+    takes it offline when the work fails. A lack of file descriptors is no failure: it passes.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class LogDir:
         self._writing = Lock()
         self._tickets = count(1)
         self._written: dict[str, int] = {}
+        self._lacked_files = False
 
     def __enter__(self) -> None:
         if self.failure is not None:
@@ -73,7 +74,11 @@ class LogDir:
             self.fail(error)
 
     def fail(self, error: StorageError) -> None:
-        if self.failure is None:
+        if isinstance(error, OutOfFiles):
+            level = logging.DEBUG if self._lacked_files else logging.WARNING
+            logger.log(level, "%s; raise the limit of open files (ulimit -n)", error)
+            self._lacked_files = True
+        elif self.failure is None:
             self.failure = error
             logger.error("log directory %s goes offline: %s", self.path, error)
             if self._on_failure is not None:

@@ -1,8 +1,13 @@
 """A bound on open segments: files are limited, and most segments are rarely read."""
 
+from pathlib import Path
 from typing import Protocol
 
+from penstock.log.files import Files, OutOfFiles
+
 DEFAULT_LIMIT = 4096
+MAX_LIMIT = 16_384
+"""Each may map two indexes, and Linux allows a process 65,530 maps unless told otherwise."""
 
 
 class Releasable(Protocol):
@@ -25,6 +30,19 @@ class OpenSegments:
     def add(self, segment: Releasable) -> None:
         self._segments[segment] = None
         if len(self._segments) > self._limit:
+            oldest = next(iter(self._segments))
+            del self._segments[oldest]
+            oldest.release()
+
+    def make_room(self, files: Files, path: Path) -> None:
+        """Release segments until `path` may be opened and held.
+
+        Released files stay open as long as slices of them are on their way to clients, who may
+        be slow: then there may be no room, and the client is told to try again.
+        """
+        while not files.has_room():
+            if not self._segments:
+                raise OutOfFiles(f"{path}: as many files are open as the limit of files allows")
             oldest = next(iter(self._segments))
             del self._segments[oldest]
             oldest.release()

@@ -15,7 +15,7 @@ from penstock.log import lookup
 from penstock.log.append import Appended, OffsetOutOfRange, checked_batches
 from penstock.log.corrupt import CorruptFile
 from penstock.log.epochs import LeaderEpochs
-from penstock.log.files import Files, LogFile
+from penstock.log.files import Files, finished_or_failed
 from penstock.log.flush import Flush
 from penstock.log.log_dir import LogDir
 from penstock.log.lookup import LogSlice
@@ -74,7 +74,8 @@ class PartitionLog:
         self._epoch = state.epochs.latest
         self._epochs_changed = self._names_changed = state.changed
         self._flush_soon = state.recovery_point < state.end_offset
-        self._unsynced: list[LogFile] = []
+        self._unsynced: set[str] = set()
+        """Names of files beside the segments that the next flush syncs."""
         self.config = config
 
     @property
@@ -237,7 +238,8 @@ class PartitionLog:
     def _note_producer(self, header: BatchHeader, marker: Marker | None) -> None:
         completed = note_batch(self.producers, header, marker)
         if completed is not None:
-            index_aborted(self.segments.active, completed)
+            with finished_or_failed():
+                index_aborted(self.segments.active, completed)
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Batches from `start_offset` on are of this leader epoch.
@@ -342,7 +344,7 @@ class PartitionLog:
         if offset < self.segments.first.base_offset:
             self.truncate_fully_and_start_at(offset, 0)
             return True
-        with self.log_dir:
+        with self.log_dir, finished_or_failed():
             heal_aborted(self._files, self.segments, self.segments.since(offset)[:1])
             self.segments.truncate_to(offset)
             end_offset = self.segments.active.next_offset()
@@ -357,7 +359,7 @@ class PartitionLog:
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int) -> None:
         """Drop every record and begin anew at `offset`, as a follower too far behind does."""
-        with self.log_dir:
+        with self.log_dir, finished_or_failed():
             self._rewind(offset)
             self.segments.restart_at(offset, now_ms)
         self.epochs = LeaderEpochs()
@@ -373,7 +375,6 @@ class PartitionLog:
         self.epochs.truncate_from_end(offset)
         self._epoch = self.epochs.latest
         self._epochs_changed = True
-        self._unsynced.clear()
         remove_snapshots(self._files, self.path, after=offset)
 
     def delete_old_segments(self, now_ms: int) -> int:
@@ -399,7 +400,7 @@ class PartitionLog:
 
     def swap_in(self, old: list[Segment], base_offset: int, now_ms: int) -> None:
         """Let a compacted segment, whose files end in `.swap`, take the place of `old`."""
-        with self.log_dir:
+        with self.log_dir, finished_or_failed():
             self.segments.swap_in(
                 old,
                 base_offset,
@@ -415,9 +416,9 @@ class PartitionLog:
             and now_ms - self.last_flush_ms >= self._config.flush_ms
         )
 
-    def sync_later(self, file: LogFile) -> None:
-        """Let the next flush sync a file beside the segments."""
-        self._unsynced.append(file)
+    def sync_later(self, name: str) -> None:
+        """Let the next flush sync a file beside the segments; it is not held open until then."""
+        self._unsynced.add(name)
         self._names_changed = True
 
     def begin_flush(self) -> Flush:
@@ -428,16 +429,18 @@ class PartitionLog:
                 for segment in self.segments.since(self.recovery_point)
                 for handle in segment.to_sync()
             ]
+            beside = [self.path / name for name in self._unsynced]
+            handles += [self._files.open(path) for path in beside if self._files.exists(path)]
         flush = Flush(
             self._files,
             self.segments.home,
             self.end_offset,
             self._generation,
-            (*handles, *self._unsynced),
+            tuple(handles),
             names=self._names_changed,
             epochs=self.epochs.encode() if self._epochs_changed else None,
         )
-        self._unsynced = []
+        self._unsynced = set()
         self._names_changed = self._epochs_changed = self._flush_soon = False
         return flush
 
@@ -451,12 +454,14 @@ class PartitionLog:
         self._run(self.begin_flush())
 
     def _run(self, flush: Flush) -> None:
-        with self.log_dir:
+        with self.log_dir, finished_or_failed():
             flush.run()
         self.flushed(flush)
 
     def fail(self, error: StorageError) -> None:
+        """Hear that a flush failed. If it only lacked a descriptor, the next one does it all."""
         self.log_dir.fail(error)
+        self._names_changed = self._epochs_changed = self._flush_soon = True
 
     def _is_untouched(self) -> bool:
         return (

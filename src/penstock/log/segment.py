@@ -7,7 +7,7 @@ from pathlib import Path
 
 from penstock.errors import StorageError
 from penstock.log.corrupt import CorruptFile
-from penstock.log.files import Files, LogFile
+from penstock.log.files import Files, LogFile, OutOfFiles
 from penstock.log.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from penstock.log.offset_index import OffsetIndex
 from penstock.log.open_segments import OpenSegments
@@ -113,6 +113,8 @@ class Segment:
     @property
     def file(self) -> LogFile:
         if self._file is None:
+            if not self._files.has_room():
+                self._open.make_room(self._files, self.path())
             self._file = self._files.open(self.path(), create=True)
             self._open.add(self)
         return self._file
@@ -341,10 +343,19 @@ class Segment:
 
     def _load_indexes(self) -> None:
         try:
+            self._open_indexes()
+        except OutOfFiles:
+            self._offset_index = self._time_index = self._newest = None
+            raise
+
+    def _open_indexes(self) -> None:
+        try:
             self._offset_index = OffsetIndex.open(
                 self._files, self.path(INDEX), self.base_offset, self.size_bytes
             )
             self._time_index = TimeIndex.open(self._files, self.path(TIME_INDEX), self.base_offset)
+        except OutOfFiles:
+            raise
         except StorageError as error:
             missing = not self._files.exists(self.path(INDEX)) or not self._files.exists(
                 self.path(TIME_INDEX)

@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 from penstock.log.corrupt import CorruptFile
-from penstock.log.files import Files, LogFile
+from penstock.log.files import Files, write
 from penstock.log.leftovers import offset_of
 from penstock.log.producer_state import ProducerState
 from penstock.log.segment import SNAPSHOT, offset_path
@@ -18,12 +18,11 @@ def snapshot_offsets(files: Files, directory: Path) -> list[int]:
     return sorted(offset for offset in found if offset is not None)
 
 
-def write_snapshot(files: Files, directory: Path, state: ProducerState) -> LogFile:
-    """Write the state down. Not synced here: its CRC tells whether a crash tore it."""
-    file = files.open(offset_path(directory, state.map_end_offset, SNAPSHOT), create=True)
-    file.truncate(0)
-    file.append(state.snapshot())
-    return file
+def write_snapshot(files: Files, directory: Path, state: ProducerState) -> str:
+    """Write the state down; the file's name. Not synced: its CRC tells whether a crash tore it."""
+    path = offset_path(directory, state.map_end_offset, SNAPSHOT)
+    write(files, path, state.snapshot())
+    return path.name
 
 
 def latest_state(

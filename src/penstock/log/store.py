@@ -13,7 +13,7 @@ from uuid import uuid4
 from penstock.config.topic import TopicConfig
 from penstock.errors import ConfigError, ErrorCode, KafkaError, StorageError
 from penstock.log.corrupt import CorruptFile
-from penstock.log.files import Files
+from penstock.log.files import Files, OutOfFiles, finished_or_failed, write
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from penstock.log.naming import Role, dir_name, parse_dir_name
 from penstock.log.open_segments import OpenSegments
@@ -25,6 +25,8 @@ from penstock.types import TopicPartition, Uuid
 
 CLOSING_THREADS = 8
 """The disk merges syncs that come together."""
+CLOSED_AT_A_TIME = 16
+"""Each holds a handful of files open until it is synced."""
 
 IGNORED = {"lost+found", "__cluster_metadata-0"}
 
@@ -93,6 +95,8 @@ class LogStore:
                         self.checkpoint(log_dir)
                     else:
                         self.checkpoint(log_dir, RECOVERY_POINTS)
+            except OutOfFiles as error:
+                raise ConfigError(f"{error}; raise the limit of open files (ulimit -n)") from None
             except StorageError:
                 continue  # offline from the start; the other directories serve
         if len(self.online) == len(self.dirs):
@@ -205,10 +209,9 @@ class LogStore:
     def name_topic(self, log: PartitionLog, topic_id: Uuid) -> None:
         """Write whose log it is. The next flush syncs it: the metadata store knows it as well."""
         with log.log_dir:
-            file = self.files.open(log.path / PARTITION_METADATA, create=True)
-            file.truncate(0)
-            file.append(encode_partition_metadata(topic_id))
-        log.sync_later(file)
+            data = encode_partition_metadata(topic_id)
+            write(self.files, log.path / PARTITION_METADATA, data)
+        log.sync_later(PARTITION_METADATA)
         self.topic_ids[log.topic_partition] = topic_id
 
     def _roomiest(self) -> LogDir:
@@ -275,8 +278,9 @@ class LogStore:
 
     def _rename(self, log: PartitionLog, role: Role, *, for_good: bool = False) -> None:
         directory = log.log_dir.path / dir_name(log.topic_partition, role, uuid4().hex)
-        log.segments.move(directory, for_good=for_good)
-        self.files.sync_dir(log.log_dir.path)
+        with finished_or_failed():
+            log.segments.move(directory, for_good=for_good)
+            self.files.sync_dir(log.log_dir.path)
 
     def promote_future(self, partition: TopicPartition, now_ms: int) -> PartitionLog:
         """Let the copy in another directory take the place of the partition's log.
@@ -347,10 +351,14 @@ class LogStore:
             self.on_offline(log_dir, offline)
 
     def _close_logs(self, logs: list[PartitionLog]) -> None:
-        flushes = [(log, flush) for log in logs if (flush := log.begin_close()) is not None]
         with ThreadPoolExecutor(CLOSING_THREADS) as threads:
-            for _ in threads.map(lambda pair: pair[1].run(), flushes):
-                pass  # raises the first failure
+            for at in range(0, len(logs), CLOSED_AT_A_TIME):
+                self._close_some(logs[at : at + CLOSED_AT_A_TIME], threads)
+
+    def _close_some(self, logs: list[PartitionLog], threads: ThreadPoolExecutor) -> None:
+        flushes = [(log, flush) for log in logs if (flush := log.begin_close()) is not None]
+        for _ in threads.map(lambda pair: pair[1].run(), flushes):
+            pass  # raises the first failure
         for log, flush in flushes:
             log.flushed(flush)
         for log in logs:

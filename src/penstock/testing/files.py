@@ -176,6 +176,9 @@ class FakeFiles:
         if error is not None:
             raise storage_error(path, OSError(error, os.strerror(error)))
 
+    def has_room(self) -> bool:
+        return True
+
     def open(self, path: Path, *, create: bool = False) -> FakeFile:
         self.operate("open", path)
         if create and not self.exists(path):

@@ -6,6 +6,7 @@ Refused: topics that are unknown or twice in the request, assignments that canno
 from collections import Counter
 
 from penstock.broker.context import Context
+from penstock.broker.translate.capacity import check_room
 from penstock.controller.topic_rules import InvalidRequest, UnknownTopic
 from penstock.controller.topics import MorePartitions
 from penstock.errors import KafkaError
@@ -30,6 +31,7 @@ async def create_partitions(
         if named[topic.name] > 1:
             continue
         try:
+            check_room(replicas(topic, ctx), ctx)
             await ctx.services.controller.create_partitions(
                 wanted(topic), validate_only=request.validate_only
             )
@@ -38,6 +40,14 @@ async def create_partitions(
         else:
             results.append(CreatePartitionsTopicResult(name=topic.name))
     return CreatePartitionsResponse(results=results)
+
+
+def replicas(topic: CreatePartitionsTopic, ctx: Context) -> int:
+    """How many the new partitions have in all; none if there is no such topic."""
+    known = ctx.services.cluster.image.topics.get(topic.name)
+    if known is None:
+        return 0
+    return max(topic.count - len(known.partitions), 0) * len(known.partitions[0].replicas)
 
 
 def wanted(topic: CreatePartitionsTopic) -> MorePartitions:

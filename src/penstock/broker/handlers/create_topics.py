@@ -7,6 +7,8 @@ assignments that cannot be; more than 10,000 partitions in all.
 from collections import Counter
 
 from penstock.broker.context import Context
+from penstock.broker.translate.capacity import check_room
+from penstock.config.broker import BrokerConfig
 from penstock.config.effective import topic_entries
 from penstock.controller.topics import NewTopic, PlannedTopic
 from penstock.errors import ErrorCode, KafkaError
@@ -23,6 +25,7 @@ async def create_topics(request: CreateTopicsRequest, ctx: Context) -> CreateTop
     named = Counter(topic.name for topic in request.topics)
     news = [wanted(topic) for topic in request.topics if named[topic.name] == 1]
     try:
+        check_room(sum(replicas(new, ctx.services.config) for new in news), ctx)
         outcomes = await ctx.services.controller.create_topics(
             news, validate_only=request.validate_only
         )
@@ -42,6 +45,16 @@ async def create_topics(request: CreateTopicsRequest, ctx: Context) -> CreateTop
         if count > 1
     ]
     return CreateTopicsResponse(topics=results)
+
+
+def replicas(new: NewTopic, config: BrokerConfig) -> int:
+    """How many it will have in all."""
+    if new.assignments:
+        return sum(len(chosen) for _, chosen in new.assignments)
+    defaults = config.controller
+    partitions = new.num_partitions if new.num_partitions > 0 else defaults.num_partitions
+    factor = new.replication_factor
+    return partitions * (factor if factor > 0 else defaults.default_replication_factor)
 
 
 def wanted(topic: CreatableTopic) -> NewTopic:

@@ -1,0 +1,33 @@
+import resource
+
+import pytest
+
+from penstock.broker.file_limit import TooManyPartitions, check_room, raised_file_limit, shares
+from penstock.log.open_segments import MAX_LIMIT
+
+
+@pytest.mark.parametrize("limit", [256, 1024, 20_000, 1 << 20])
+def test_the_shares_leave_some_files_for_what_is_open_for_a_moment(limit: int) -> None:
+    parts = shares(limit)
+    assert parts.segments < parts.held
+    assert parts.held + parts.connections <= limit * 8 // 10 + 1
+    assert parts.segments <= MAX_LIMIT
+
+
+def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(512, hard), hard))
+        assert raised_file_limit() == hard
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+        assert raised_file_limit() == hard
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_partitions_beyond_what_the_limit_can_serve_are_refused_with_what_to_do() -> None:
+    small = shares(1024)
+    check_room(small, 0, small.partitions, 1)
+    check_room(small, 0, 3 * small.partitions, 3)
+    with pytest.raises(TooManyPartitions, match=r"limit of 1024 open files.*ulimit -n"):
+        check_room(small, small.partitions - 10, 11, 1)

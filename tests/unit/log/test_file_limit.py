@@ -1,0 +1,154 @@
+"""A lack of file descriptors holds up whoever needs one; it takes nothing offline."""
+
+import errno
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+
+from penstock.config.topic import TopicConfig
+from penstock.log.files import DiskFiles, OutOfFiles
+from penstock.log.flush import MAX_RUNNING, Flusher
+from penstock.log.log_dir import CLEAN_SHUTDOWN
+from penstock.log.open_segments import OpenSegments
+from penstock.log.store import LogStore
+from penstock.record.batch import read_header
+from penstock.testing.logs import TOPIC_ID, LogRig, batch_of
+from penstock.types import TopicPartition
+
+
+def part(number: int) -> TopicPartition:
+    return TopicPartition("orders", number)
+
+
+def store_on_disk(path: Path, files: DiskFiles, count: int, cached: int = 4096) -> LogStore:
+    store = LogStore(
+        files,
+        [path],
+        lambda _: TopicConfig(),
+        boot_id="b",
+        open_segments=OpenSegments(cached),
+    )
+    store.load(0)
+    for number in range(count):
+        store.create(part(number), TOPIC_ID, 0)
+    return store
+
+
+def append(store: LogStore, number: int) -> None:
+    batch = batch_of(b"x")
+    store.logs[part(number)].append_as_leader(batch, read_header(batch), 0, 0)
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@contextmanager
+def at_most_more_files(count: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files() + count, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_more_partitions_than_files_are_written_and_stopped_cleanly(tmp_path: Path) -> None:
+    with at_most_more_files(150):  # 16 logs are closed at a time, with some six files each
+        store = store_on_disk(tmp_path, DiskFiles(max_held=110), 300, cached=40)
+        for _ in range(2):
+            for number in range(300):
+                append(store, number)
+        store.close()
+    assert (tmp_path / CLEAN_SHUTDOWN).exists()
+    again = store_on_disk(tmp_path, DiskFiles(), 0)
+    assert {log.end_offset for log in again.logs.values()} == {2}
+    again.close()
+
+
+def test_a_new_partition_holds_no_file_open(tmp_path: Path) -> None:
+    store = store_on_disk(tmp_path, DiskFiles(), 1)
+    before = open_files()
+    for number in range(1, 20):
+        store.create(part(number), TOPIC_ID, 0)
+    assert open_files() == before
+    store.close()
+
+
+def test_slices_on_their_way_to_clients_leave_files_for_nobody_else_until_sent(
+    tmp_path: Path,
+) -> None:
+    files = DiskFiles(max_held=10)
+    store = store_on_disk(tmp_path, files, 20, cached=5)
+    slices = []
+
+    def hold_a_slice_of_each() -> None:
+        for number in range(20):
+            append(store, number)
+            slices.append(store.logs[part(number)].read(0, 100, up_to=1))
+
+    with pytest.raises(OutOfFiles, match="limit of files"):
+        hold_a_slice_of_each()
+    assert store.online
+    slices.clear()
+    for number in range(20):
+        append(store, number)
+    store.close()
+
+
+def test_a_full_file_table_is_not_a_failed_disk() -> None:
+    rig = LogRig()
+    rig.append(batch_of(b"a"))
+    rig.flush()
+    rig.log.segments.active.release()
+    rig.fake.fail_next("open", errno.EMFILE)
+    with pytest.raises(OutOfFiles):
+        rig.append(batch_of(b"b"))
+    assert rig.offline == []
+    rig.append(batch_of(b"b"))
+    assert [rig.log.end_offset, rig.log.segments.active.newest.offset] == [2, 0]
+
+
+def test_a_flush_that_lacked_a_file_is_made_up_for() -> None:
+    rig = LogRig()
+    delivered: SimpleQueue[object] = SimpleQueue()
+    flusher = Flusher(delivered.put)
+    rig.append(batch_of(b"a"))
+    flush = rig.log.begin_flush()
+    rig.log.fail(OutOfFiles("too many open files"))
+    assert flush.epochs is not None
+    assert rig.offline == []
+    again = rig.log.begin_flush()
+    assert (again.epochs, again.names) == (flush.epochs, True)
+    flusher.close()
+
+
+def test_only_so_many_flushes_hold_their_files_open_at_a_time(tmp_path: Path) -> None:
+    delivered: SimpleQueue[object] = SimpleQueue()
+    flusher = Flusher(delivered.put)
+    store = store_on_disk(tmp_path, DiskFiles(), 3 * MAX_RUNNING)
+    before = open_files()
+    asked = [flusher.request(log) for log in store.logs.values()]
+    assert open_files() - before <= 6 * MAX_RUNNING
+    while not all(future.done() for future in asked):
+        delivered.get(timeout=10)()  # type: ignore[operator]
+    flusher.close()
+    store.close()
+
+
+def test_an_index_whose_file_cannot_be_opened_keeps_its_entries_in_memory() -> None:
+    rig = LogRig(TopicConfig(index_interval_bytes=0))
+    rig.append(batch_of(b"a"))
+    index = rig.log.segments.active.offset_index.entries
+    rig.fake.fail_next("open", errno.EMFILE)
+    number = 0
+    while not index._written:
+        number += 1
+        rig.append(batch_of(b"b"))
+    assert number > 4096 // 8  # one attempt failed
+    assert rig.log.end_offset == number + 1
+    assert index[0][0] == 1
