@@ -170,7 +170,7 @@ def clean_here(log: PartitionLog, now_ms: int) -> int:
     """In this process, for a debugger's sake; the job is the one that a broker would give."""
     files = DiskFiles()
     log.config = replace(log.config, delete_retention_ms=RETENTION_MS)
-    compactor = Compactor(files, lambda: [log], _Now(now_ms), StorageConfig())
+    compactor = Compactor(files, lambda: [log], _Now(now_ms), StorageConfig)
     job = compactor.job_for(log, now_ms)
     reached = -1
     for answer in clean(files, job):

@@ -96,7 +96,7 @@ class CompactionMachine(RuleBasedStateMachine):
         self.serial = 0
 
     def started(self) -> None:
-        self.compactor = Compactor(self.rig.files, list, SystemClock(), StorageConfig())
+        self.compactor = Compactor(self.rig.files, list, SystemClock(), StorageConfig)
 
     def add(self, made: list[tuple[bytes, bool]], *, aborted: bool = False, **batch: int) -> None:
         first = self.rig.log.end_offset

@@ -128,7 +128,7 @@ async def running(
         identity.remember(files, [each.path for each in logs.online], broker_id, cluster_id)
         flusher = machine.flusher(loop)
         stack.callback(flusher.close)
-        compactor = Compactor(files, logs.logs.values, clock, config.storage)
+        compactor = Compactor(files, logs.logs.values, clock, lambda: cluster.config.storage)
         logs.before_create = lambda log_dir, where: compactor.forget(log_dir, [where])
 
         waiters = Waiters(loop)
@@ -240,7 +240,12 @@ async def running(
             )
             routes = Routes(HANDLERS)
             server = machine.server(loop, tasks, routes, services, clock)
-            upkeep = Upkeep(logs, flusher, config.storage)
+            upkeep = Upkeep(
+                logs,
+                flusher,
+                lambda: cluster.config.storage,
+                config.replication.replica_high_watermark_checkpoint_interval_ms,
+            )
             stack.callback(server.close)
             background += [
                 tasks.create_task(supervised(name, run))
@@ -359,4 +364,4 @@ def state(
 async def ticking(upkeep: Upkeep, clock: Clock) -> None:
     while True:
         await asyncio.sleep(TICK_S)
-        upkeep.tick(clock.now_ms())
+        upkeep.tick(clock.now_ms(), clock.monotonic_ms())

@@ -140,7 +140,7 @@ class LocalBroker:
         try:
             if stopped.delete and where in store.logs:
                 if NO_UUID in {known, stopped.topic_id} or known == stopped.topic_id:
-                    self._partitions.drop(*where, self._clock.now_ms())
+                    self._partitions.drop(*where)
                 else:
                     self._partitions.set_aside(where, "is not of the topic that is deleted")
         except StorageError as error:

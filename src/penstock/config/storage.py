@@ -14,7 +14,7 @@ class StorageConfig:
     log_flush_scheduler_interval_ms: int = setting(
         "log.flush.scheduler.interval.ms",
         LONG_MAX,
-        "How often logs are looked through for records whose `flush.ms` has passed.",
+        "The default of `flush.ms`; logs are looked through every second.",
         kind=Kind.LONG,
     )
     log_flush_offset_checkpoint_interval_ms: int = setting(
@@ -39,14 +39,16 @@ class StorageConfig:
     log_initial_task_delay_ms: int = setting(
         "log.initial.task.delay.ms",
         30_000,
-        "How long the periodic tasks of the log store wait after start.",
+        "How long after its start the log store first applies retention and writes recovery "
+        "points and log start offsets.",
         kind=Kind.LONG,
         low=0,
     )
     num_recovery_threads_per_data_dir: int = setting(
         "num.recovery.threads.per.data.dir",
         2,
-        "Logs of one directory recovered at the same time after a crash.",
+        "Accepted and described; has no effect: logs are loaded one after the other, as fast as "
+        "one core checks them.",
         low=1,
         update=Update.CLUSTER_WIDE,
     )
@@ -58,7 +60,7 @@ class StorageConfig:
     log_cleaner_threads: int = setting(
         "log.cleaner.threads",
         1,
-        "Logs compacted at the same time.",
+        "Logs compacted at the same time, each by a process of its own.",
         low=0,
         update=Update.CLUSTER_WIDE,
     )
@@ -73,21 +75,21 @@ class StorageConfig:
     log_cleaner_dedupe_buffer_size: int = setting(
         "log.cleaner.dedupe.buffer.size",
         134_217_728,
-        "Memory for the compactor's map of keys.",
+        "Memory for the compactor's maps of keys, of all threads together.",
         kind=Kind.LONG,
         update=Update.CLUSTER_WIDE,
     )
     log_cleaner_io_buffer_size: int = setting(
         "log.cleaner.io.buffer.size",
         524_288,
-        "Memory for the compactor's read and write buffers.",
+        "Memory for the compactor's read and write buffers, of all threads together.",
         low=0,
         update=Update.CLUSTER_WIDE,
     )
     log_cleaner_io_buffer_load_factor: float = setting(
         "log.cleaner.io.buffer.load.factor",
         0.9,
-        "How full the map of keys may get.",
+        "How much of its memory a map of keys may fill.",
         update=Update.CLUSTER_WIDE,
     )
     log_cleaner_io_max_bytes_per_second: float = setting(

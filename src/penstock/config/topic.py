@@ -211,7 +211,7 @@ class TopicConfig:
     preallocate: bool = topic(
         "preallocate",
         False,
-        "Reserve a segment's full size on disk when it is created.",
+        "Accepted and described; has no effect: a segment's file grows as it is written.",
         "log.preallocate",
     )
     remote_log_copy_disable: bool = topic(

@@ -69,6 +69,7 @@ class PartitionLog:
         self.end_offset = state.end_offset
         self.high_watermark = state.log_start_offset
         self.last_flush_ms = 0
+        """By the monotonic clock."""
         self._loaded_end = -1 if state.changed else state.end_offset
         self._generation = 0
         self._epoch = state.epochs.latest
@@ -86,10 +87,14 @@ class PartitionLog:
     def config(self, config: TopicConfig) -> None:
         self._config = config
         self._log_append_time = config.message_timestamp_type == "LogAppendTime"
+        segment_ms = config.segment_ms
+        if "compact" in config.cleanup_policy:
+            # Only closed segments are compacted, and by then it is due (KIP-354).
+            segment_ms = min(segment_ms, config.max_compaction_lag_ms)
         self._roll_rules = RollRules(
             str(self.topic_partition),
             config.segment_bytes,
-            config.segment_ms,
+            segment_ms,
             config.segment_jitter_ms,
         )
         self.segments.limits = IndexLimits(config.index_interval_bytes, config.segment_index_bytes)
@@ -394,7 +399,7 @@ class PartitionLog:
                 self.roll(now_ms)
             first_kept = list(self.segments)[count]
             self.maybe_increment_log_start(first_kept.base_offset)
-            self.segments.delete_first(count, now_ms + self._config.file_delete_delay_ms)
+            self.segments.delete_first(count, self._config.file_delete_delay_ms)
             self._names_changed = True
         return count
 
@@ -405,15 +410,15 @@ class PartitionLog:
                 old,
                 base_offset,
                 now_ms=now_ms,
-                remove_at_ms=now_ms + self._config.file_delete_delay_ms,
+                delay_ms=self._config.file_delete_delay_ms,
             )
         self._names_changed = True
 
-    def is_flush_due(self, now_ms: int) -> bool:
+    def is_flush_due(self, monotonic_ms: int) -> bool:
         """A closed segment or what was recovered waits, or records have waited for `flush.ms`."""
         return self._flush_soon or (
             self.recovery_point < self.end_offset
-            and now_ms - self.last_flush_ms >= self._config.flush_ms
+            and monotonic_ms - self.last_flush_ms >= self._config.flush_ms
         )
 
     def sync_later(self, name: str) -> None:

@@ -143,8 +143,11 @@ class Segment:
 
     @property
     def newest_ms(self) -> int:
-        """For retention: records without timestamps are as old as their file."""
-        timestamp = self.newest.timestamp
+        """For retention: records without timestamps, or damaged ones, are as old as their file."""
+        try:
+            timestamp = self.newest.timestamp
+        except CorruptBatch:
+            timestamp = -1
         return timestamp if timestamp >= 0 else self._files.modified_ms(self.path())
 
     @property

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from penstock.log.doomed import Doomed
 from penstock.log.files import Files
 from penstock.log.home import Home
 from penstock.log.open_segments import OpenSegments
@@ -43,7 +44,7 @@ class Segments:
         self.limits = limits
         self._open = open_segments
         self._segments: list[Segment] = []
-        self._deleted: list[tuple[int, list[Path]]] = []
+        self._deleted: Doomed[Path] = Doomed()
         self.replace([], [self.segment_at(base, now_ms) for base in base_offsets])
 
     def __len__(self) -> int:
@@ -121,16 +122,14 @@ class Segments:
         self._bases = [segment.base_offset for segment in self._segments]
         self.active = self._segments[-1]
 
-    def delete_first(self, count: int, remove_at_ms: int) -> None:
-        """Drop the oldest segments; their files stay, renamed, until `remove_at_ms`."""
+    def delete_first(self, count: int, delay_ms: int) -> None:
+        """Drop the oldest segments; their files stay, renamed, for `delay_ms`."""
         old = self._segments[:count]
         self.replace(old, [])
         for segment in old:
-            self._deleted.append((remove_at_ms, segment.rename_deleted()))
+            self._remove_later(segment.rename_deleted(), delay_ms)
 
-    def swap_in(
-        self, old: list[Segment], base_offset: int, *, now_ms: int, remove_at_ms: int
-    ) -> None:
+    def swap_in(self, old: list[Segment], base_offset: int, *, now_ms: int, delay_ms: int) -> None:
         """Let the `.swap` files at `base_offset` take the place of `old`.
 
         The batches' file is renamed first: were it last, a crash just before would make the
@@ -145,14 +144,21 @@ class Segments:
             if self._files.exists(swap):
                 self._files.rename(swap, swap.with_name(swap.name.removesuffix(SWAP)))
         self.replace(old, [self.segment_at(base_offset, now_ms)])
-        self._deleted.append((remove_at_ms, doomed))
+        self._remove_later(doomed, delay_ms)
 
-    def remove_deleted(self, now_ms: int) -> None:
+    def _remove_later(self, paths: list[Path], delay_ms: int) -> None:
+        for path in paths:
+            self._deleted.add(delay_ms, path)
+
+    def remove_deleted(self, monotonic_ms: int) -> None:
         """Remove renamed files whose time has come."""
-        while self._deleted and self._deleted[0][0] <= now_ms:
-            _, paths = self._deleted.pop(0)
-            for path in paths:
-                self._files.remove(self.directory / path.name)
+        for path in self._deleted.due(monotonic_ms):
+            self._files.remove(self.directory / path.name)
+
+    @property
+    def has_deleted(self) -> bool:
+        """Whether renamed files wait for their removal."""
+        return bool(self._deleted)
 
     def truncate_to(self, offset: int) -> None:
         """Cut at `offset`, which the first segment may not be after, and make it last.

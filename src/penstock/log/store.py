@@ -13,6 +13,7 @@ from uuid import uuid4
 from penstock.config.topic import TopicConfig
 from penstock.errors import ConfigError, ErrorCode, KafkaError, StorageError
 from penstock.log.corrupt import CorruptFile
+from penstock.log.doomed import Doomed
 from penstock.log.files import Files, OutOfFiles, finished_or_failed, write
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from penstock.log.naming import Role, dir_name, parse_dir_name
@@ -72,8 +73,8 @@ class LogStore:
         self.stray: list[Path] = []
         """Directories of logs that this broker may not serve, kept until an operator removes
         them."""
-        self.deleted: list[tuple[int, Path]] = []
-        """When to remove which directory of a deleted partition."""
+        self.deleted: Doomed[Path] = Doomed()
+        """Directories of deleted partitions, which `upkeep` removes."""
         self.dirs = [LogDir(files, path, self._failed) for path in paths]
         self._config_for = config_for
         self._boot_id = boot_id
@@ -123,7 +124,7 @@ class LogStore:
                 raise ConfigError(f"{path} is no partition's directory: nothing else may be here")
             partition = found.topic_partition
             if found.role is Role.DELETE:
-                self.deleted.append((now_ms, path))
+                self.deleted.add(0, path)
             elif found.role is Role.STRAY:
                 logger.warning("%s is a stray log; it is kept until you remove it", path)
                 self.stray.append(path)
@@ -232,21 +233,21 @@ class LogStore:
         logs = [*self.logs.values(), *self.future_logs.values()]
         return [log for log in logs if log.log_dir is log_dir]
 
-    def delete(self, partition: TopicPartition, now_ms: int, *, future: bool = False) -> None:
+    def delete(self, partition: TopicPartition, *, future: bool = False) -> None:
         """Drop a log: its directory is renamed now and removed later."""
         log = (self.future_logs if future else self.logs).pop(partition)
         if not future:
             self.topic_ids.pop(partition, None)
-        self._retire(log, now_ms)
+        self._retire(log)
 
-    def _retire(self, log: PartitionLog, now_ms: int) -> None:
+    def _retire(self, log: PartitionLog) -> None:
         with log.log_dir:
             self._rename(log, Role.DELETE, for_good=True)
-        self._remove_later(log, now_ms)
+        self._remove_later(log)
 
-    def _remove_later(self, log: PartitionLog, now_ms: int) -> None:
+    def _remove_later(self, log: PartitionLog) -> None:
         log.log_dir.stale_names.add(log.topic_partition)
-        self.deleted.append((now_ms + log.config.file_delete_delay_ms, log.path))
+        self.deleted.add(log.config.file_delete_delay_ms, log.path)
 
     def set_aside(self, partition: TopicPartition, why: str) -> None:
         """Keep a log that may not be served: its directory is renamed to `-stray`, as Kafka does.
@@ -282,7 +283,7 @@ class LogStore:
             log.segments.move(directory, for_good=for_good)
             self.files.sync_dir(log.log_dir.path)
 
-    def promote_future(self, partition: TopicPartition, now_ms: int) -> PartitionLog:
+    def promote_future(self, partition: TopicPartition) -> PartitionLog:
         """Let the copy in another directory take the place of the partition's log.
 
         A failure takes offline the directory that it is of, and not the other one: the copy is
@@ -301,7 +302,7 @@ class LogStore:
                 self._rename(current, Role.CURRENT)
             raise
         current.segments.home.is_gone = True
-        self._remove_later(current, now_ms)
+        self._remove_later(current)
         self.logs[partition] = self.future_logs.pop(partition)
         future.set_high_watermark(current.high_watermark)
         self.checkpoint(future.log_dir)

@@ -1,14 +1,15 @@
 """What the logs need by time: retention, flushes, checkpoints, expiry, removal of what was dropped.
 
-`tick` is called about once a second by the broker's loop; time is an argument.
+`tick` is called about once a second by the broker's loop; time is an argument. Intervals count by
+the monotonic clock, ages of records and producers by the wall clock, which may be set back.
 """
 
 import logging
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from penstock.config.storage import StorageConfig
-from penstock.errors import StorageError
+from penstock.errors import KafkaError, StorageError
 from penstock.log.files import remove_flat_dir
 from penstock.log.flush import Flusher
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
@@ -26,59 +27,72 @@ LOGS_A_TICK = 100
 class Upkeep:
     """The periodic work of one store. Syncs and checkpoints run on the flusher's threads."""
 
-    def __init__(self, store: LogStore, flusher: Flusher, config: StorageConfig) -> None:
+    def __init__(
+        self,
+        store: LogStore,
+        flusher: Flusher,
+        config: Callable[[], StorageConfig],
+        high_watermark_interval_ms: int = HIGH_WATERMARK_INTERVAL_MS,
+    ) -> None:
         self._store = store
         self._flusher = flusher
         self._config = config
+        self._high_watermark_interval_ms = high_watermark_interval_ms
         self._due: dict[str, int] = {}
         self._retaining: Iterator[PartitionLog] = iter(())
 
-    def tick(self, now_ms: int) -> None:
-        config = self._config
-        self._flush(now_ms)
-        self._remove_deleted(now_ms)
-        if self._is_due("retention", config.log_retention_check_interval_ms, now_ms):
+    def tick(self, now_ms: int, monotonic_ms: int) -> None:
+        config = self._config()
+        first_ms = config.log_initial_task_delay_ms
+        self._flush(monotonic_ms)
+        self._remove_deleted(monotonic_ms)
+        check_ms = config.log_retention_check_interval_ms
+        if self._is_due("retention", check_ms, monotonic_ms, first_ms):
             self._retaining = iter(list(self._store.logs.values()))
         self._retain(now_ms)
-        if self._is_due("expiry", config.producer_id_expiration_check_interval_ms, now_ms):
+        check_ms = config.producer_id_expiration_check_interval_ms
+        if self._is_due("expiry", check_ms, monotonic_ms, check_ms):
             for log in self._store.logs.values():
                 log.producers.expire(now_ms, config.producer_id_expiration_ms)
-        for name, interval_ms in (
-            (HIGH_WATERMARKS, HIGH_WATERMARK_INTERVAL_MS),
-            (RECOVERY_POINTS, config.log_flush_offset_checkpoint_interval_ms),
-            (LOG_STARTS, config.log_flush_start_offset_checkpoint_interval_ms),
+        points_ms = config.log_flush_offset_checkpoint_interval_ms
+        starts_ms = config.log_flush_start_offset_checkpoint_interval_ms
+        marks_ms = self._high_watermark_interval_ms
+        for name, interval_ms, delay_ms in (
+            (HIGH_WATERMARKS, marks_ms, marks_ms),
+            (RECOVERY_POINTS, points_ms, first_ms),
+            (LOG_STARTS, starts_ms, first_ms),
         ):
-            if self._is_due(name, interval_ms, now_ms):
+            if self._is_due(name, interval_ms, monotonic_ms, delay_ms):
                 for log_dir in self._store.online:
                     self._checkpoint(log_dir, name)
 
-    def _is_due(self, what: str, interval_ms: int, now_ms: int) -> bool:
-        if now_ms < self._due.setdefault(what, now_ms + interval_ms):
+    def _is_due(self, what: str, interval_ms: int, monotonic_ms: int, first_ms: int) -> bool:
+        """Once after `first_ms`, then at each interval."""
+        if monotonic_ms < self._due.setdefault(what, monotonic_ms + first_ms):
             return False
-        self._due[what] = now_ms + interval_ms
+        self._due[what] = monotonic_ms + interval_ms
         return True
 
-    def _flush(self, now_ms: int) -> None:
+    def _flush(self, monotonic_ms: int) -> None:
         for log in self._online_logs():
-            if log.is_flush_due(now_ms):
-                log.last_flush_ms = now_ms
+            if log.is_flush_due(monotonic_ms):
+                log.last_flush_ms = monotonic_ms
                 self._flusher.request(log)
 
     def _retain(self, now_ms: int) -> None:
         for _, log in zip(range(LOGS_A_TICK), self._retaining, strict=False):
             if log.log_dir.failure is None:
-                with suppress(StorageError):  # its directory goes offline, and says so
+                with _contained(log):
                     log.delete_old_segments(now_ms)
 
-    def _remove_deleted(self, now_ms: int) -> None:
+    def _remove_deleted(self, monotonic_ms: int) -> None:
         for log in self._online_logs():
-            with suppress(StorageError), log.log_dir:
-                log.segments.remove_deleted(now_ms)
-        due = [entry for entry in self._store.deleted if entry[0] <= now_ms]
-        for entry in due:
-            self._store.deleted.remove(entry)
+            if log.segments.has_deleted:
+                with _contained(log), log.log_dir:
+                    log.segments.remove_deleted(monotonic_ms)
+        for path in self._store.deleted.due(monotonic_ms):
             try:
-                remove_flat_dir(self._store.files, entry[1])
+                remove_flat_dir(self._store.files, path)
             except StorageError as error:
                 logger.warning("a deleted partition's files stay: %s", error)
 
@@ -88,3 +102,14 @@ class Upkeep:
     def _checkpoint(self, log_dir: LogDir, name: str) -> None:
         write = log_dir.checkpoint(name, self._store.offsets(log_dir, name))
         self._flusher.run(write, log_dir.fail)
+
+
+@contextmanager
+def _contained(log: PartitionLog) -> Iterator[None]:
+    """Whatever is wrong with one log, the others are looked after."""
+    try:
+        yield
+    except StorageError:
+        pass  # its directory goes offline, and says so
+    except KafkaError as error:
+        logger.error("%s: old segments stay: %s", log.topic_partition, error)

@@ -52,7 +52,7 @@ class LogDirMoves:
         if future is not None:
             if future.log_dir.path == path:
                 return
-            self._store.delete(where, now_ms, future=True)
+            self._store.delete(where, future=True)
         if partition.log.log_dir.path != path:
             self._store.create(where, partition.topic_id, now_ms, path=path, future=True)
             self._wanted.set()
@@ -80,28 +80,27 @@ class LogDirMoves:
                     self._take_over(partition, future)
         except (StorageError, KafkaError) as error:
             logger.error("%s could not be moved to %s: %s", where, future.log_dir.path, error)
-            self._give_up(where, future, error)
+            self._give_up(partition.log, future)
 
-    def _give_up(
-        self, where: TopicPartition, future: PartitionLog, error: StorageError | KafkaError
-    ) -> None:
+    def _give_up(self, log: PartitionLog, future: PartitionLog) -> None:
         """End one move, so that others go on. What a failed disk has left of it, stays: the copy
         may be the better one when the broker starts again.
         """
+        where = future.topic_partition
         if self._store.future_logs.get(where) is not future:
             return
-        if isinstance(error, StorageError):
+        if log.log_dir.failure is not None or future.log_dir.failure is not None:
             del self._store.future_logs[where]
         else:
             with suppress(StorageError):  # its directory goes offline, and says so
-                self._store.delete(where, self._clock.now_ms(), future=True)
+                self._store.delete(where, future=True)
 
     def _take_over(self, partition: Partition, future: PartitionLog) -> None:
         old, where = partition.log, partition.topic_partition
         future.set_high_watermark(old.high_watermark)
         future.maybe_increment_log_start(old.log_start_offset)
         self._on_replaced(old)
-        partition.replace_log(self._store.promote_future(where, self._clock.now_ms()))
+        partition.replace_log(self._store.promote_future(where))
         logger.info("%s has moved to %s", where, future.log_dir.path)
 
 

@@ -104,7 +104,7 @@ def test_a_deletion_does_not_take_the_log_of_another_topic_of_that_name() -> Non
         stopped = StoppedReplicas(PARTITION, ANOTHER_ID, (BROKER,))
         assert await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,))) == []
         assert rig.logs.store.logs == {}
-        assert rig.logs.store.deleted == []
+        assert not rig.logs.store.deleted
         assert rig.logs.store.count_stray() == 1
 
     asyncio.run(main())

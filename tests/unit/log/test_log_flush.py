@@ -10,7 +10,9 @@ from penstock.errors import StorageError
 from penstock.log.flush import Flusher
 from penstock.log.log_dir import LogDirOffline
 from penstock.log.upkeep import Upkeep
-from penstock.testing.logs import PARTITION, LogRig, batch_of
+from penstock.record.batch import CorruptBatch, read_header
+from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
+from penstock.types import TopicPartition
 
 
 class Loop:
@@ -83,7 +85,7 @@ def test_a_log_that_is_deleted_during_a_flush_does_no_harm() -> None:
     rig.append(batch_of(b"a"))
     flush = rig.log.begin_flush()
     log = rig.log
-    rig.store.delete(PARTITION, 0)
+    rig.store.delete(PARTITION)
     for name in rig.files.names(log.path):
         rig.files.remove(log.path / name)
     rig.files.remove_dir(log.path)
@@ -95,16 +97,16 @@ def test_a_log_that_is_deleted_during_a_flush_does_no_harm() -> None:
 def test_flush_ms_and_rolls_lead_to_a_flush_by_and_by() -> None:
     rig, loop = LogRig(TopicConfig(flush_ms=1_000, segment_bytes=100)), Loop()
     flusher = Flusher(loop.calls.put)
-    upkeep = Upkeep(rig.store, flusher, StorageConfig())
+    upkeep = Upkeep(rig.store, flusher, StorageConfig)
     rig.log.last_flush_ms = 500
     rig.append(batch_of(b"a"))
-    upkeep.tick(1_499)
+    upkeep.tick(1_499, 1_499)
     assert loop.calls.empty()
-    upkeep.tick(1_500)
+    upkeep.tick(1_500, 1_500)
     loop.run_one()
     assert rig.log.recovery_point == 1
     rig.append(batch_of(b"b" * 100))
-    upkeep.tick(1_501)
+    upkeep.tick(1_501, 1_501)
     loop.run_one()
     assert rig.log.recovery_point == 2
     flusher.close()
@@ -113,15 +115,15 @@ def test_flush_ms_and_rolls_lead_to_a_flush_by_and_by() -> None:
 def test_checkpoints_are_written_in_their_intervals_and_survive_a_crash() -> None:
     rig, loop = LogRig(), Loop()
     flusher = Flusher(loop.calls.put)
-    upkeep = Upkeep(rig.store, flusher, StorageConfig())
-    upkeep.tick(0)
+    upkeep = Upkeep(rig.store, flusher, StorageConfig)
+    upkeep.tick(0, 0)
     for _ in range(9):
         rig.append(batch_of(b"x"))
     rig.log.advance_high_watermark(6)
     rig.log.flush()
-    upkeep.tick(4_999)
-    upkeep.tick(5_000)
-    upkeep.tick(60_000)
+    upkeep.tick(4_999, 4_999)
+    upkeep.tick(5_000, 5_000)
+    upkeep.tick(60_000, 60_000)
     flusher.close()
     log_dir = rig.store.dirs[0]
     assert log_dir.read_offsets("recovery-point-offset-checkpoint") == {PARTITION: 9}
@@ -141,15 +143,16 @@ def test_an_older_checkpoint_does_not_undo_a_newer_one() -> None:
 def test_upkeep_applies_retention_and_removes_what_was_dropped() -> None:
     rig, loop = LogRig(TopicConfig(segment_bytes=100, retention_ms=1)), Loop()
     flusher = Flusher(loop.calls.put)
-    upkeep = Upkeep(rig.store, flusher, StorageConfig())
+    upkeep = Upkeep(rig.store, flusher, StorageConfig)
     for _ in range(5):
         rig.append(batch_of(b"x" * 50))
     rig.log.advance_high_watermark(5)
-    upkeep.tick(0)
-    upkeep.tick(300_000)
+    upkeep.tick(0, 0)
+    upkeep.tick(300_000, 300_000)
     assert len(rig.log.segments) == 1
     assert any(name.endswith(".deleted") for name in rig.files.names(rig.log.path))
-    upkeep.tick(360_000)
+    upkeep.tick(301_000, 301_000)
+    upkeep.tick(361_000, 361_000)
     assert not any(name.endswith(".deleted") for name in rig.files.names(rig.log.path))
     flusher.close()
 
@@ -157,11 +160,107 @@ def test_upkeep_applies_retention_and_removes_what_was_dropped() -> None:
 def test_idle_producers_are_forgotten() -> None:
     rig, loop = LogRig(), Loop()
     flusher = Flusher(loop.calls.put)
-    upkeep = Upkeep(rig.store, flusher, StorageConfig(producer_id_expiration_ms=1_000_000))
+    upkeep = Upkeep(rig.store, flusher, lambda: StorageConfig(producer_id_expiration_ms=1_000_000))
     rig.append(batch_of(b"x", producer_id=1, sequence=0, timestamp=0))
-    upkeep.tick(0)
-    upkeep.tick(600_000)
+    upkeep.tick(0, 0)
+    upkeep.tick(600_000, 600_000)
     assert 1 in rig.log.producers.producers
-    upkeep.tick(1_200_000)
+    upkeep.tick(1_200_000, 1_200_000)
     assert 1 not in rig.log.producers.producers
     flusher.close()
+
+
+def test_a_wall_clock_that_is_set_back_stops_no_interval() -> None:
+    rig, loop = LogRig(TopicConfig(segment_bytes=100, retention_ms=1, flush_ms=1_000)), Loop()
+    flusher = Flusher(loop.calls.put)
+    upkeep = Upkeep(rig.store, flusher, StorageConfig)
+    day = 86_400_000
+    upkeep.tick(10 * day, 0)
+    upkeep.tick(10 * day + 600_000, 600_000)
+    for _ in range(5):
+        rig.append(batch_of(b"x" * 50))
+    rig.log.advance_high_watermark(5)
+    back = 9 * day
+    upkeep.tick(back, 900_000)
+    loop.run_one()
+    assert rig.log.recovery_point == 5
+    assert len(rig.log.segments) == 1
+    upkeep.tick(back + 1_000, 901_000)
+    upkeep.tick(back + 61_000, 961_000)
+    assert not any(name.endswith(".deleted") for name in rig.files.names(rig.log.path))
+    flusher.close()
+    log_dir = rig.store.dirs[0]
+    assert log_dir.read_offsets("recovery-point-offset-checkpoint") == {PARTITION: 5}
+    assert log_dir.read_offsets("replication-offset-checkpoint") == {PARTITION: 5}
+
+
+def test_high_watermarks_are_written_in_the_interval_that_is_set() -> None:
+    rig, loop = LogRig(), Loop()
+    flusher = Flusher(loop.calls.put)
+    upkeep = Upkeep(rig.store, flusher, StorageConfig, high_watermark_interval_ms=50_000)
+    upkeep.tick(0, 0)
+    rig.append(batch_of(b"x"))
+    rig.log.advance_high_watermark(1)
+    upkeep.tick(49_999, 49_999)
+    flusher.close()
+    assert rig.store.dirs[0].read_offsets("replication-offset-checkpoint") == {}
+    flusher = Flusher(loop.calls.put)
+    upkeep._flusher = flusher
+    upkeep.tick(50_000, 50_000)
+    flusher.close()
+    assert rig.store.dirs[0].read_offsets("replication-offset-checkpoint") == {PARTITION: 1}
+
+
+def test_the_first_look_at_retention_comes_after_the_initial_delay() -> None:
+    rig, loop = LogRig(TopicConfig(segment_bytes=100, retention_ms=1)), Loop()
+    flusher = Flusher(loop.calls.put)
+    upkeep = Upkeep(rig.store, flusher, lambda: StorageConfig(log_initial_task_delay_ms=7))
+    for _ in range(5):
+        rig.append(batch_of(b"x" * 50))
+    rig.log.advance_high_watermark(5)
+    upkeep.tick(100, 0)
+    upkeep.tick(106, 6)
+    assert len(rig.log.segments) == 5
+    upkeep.tick(107, 7)
+    assert len(rig.log.segments) == 1
+    flusher.close()
+
+
+def test_one_log_in_trouble_does_not_stop_the_upkeep_of_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig, loop = LogRig(TopicConfig(segment_bytes=100, retention_ms=1)), Loop()
+    flusher = Flusher(loop.calls.put)
+    upkeep = Upkeep(rig.store, flusher, StorageConfig)
+    other = rig.store.create(TopicPartition("orders", 1), TOPIC_ID, 0)
+    for _ in range(5):
+        batch = batch_of(b"x" * 50)
+        other.append_as_leader(batch, read_header(batch), 0, 0)
+    other.advance_high_watermark(5)
+
+    def refuse(now_ms: int) -> int:
+        raise CorruptBatch(f"no batch begins there at {now_ms}")
+
+    rig.log.delete_old_segments = refuse  # type: ignore[method-assign]
+    upkeep.tick(0, 0)
+    upkeep.tick(600_000, 600_000)
+    assert len(other.segments) == 1
+    assert "orders-0: old segments stay: no batch begins there" in caplog.text
+    flusher.close()
+
+
+def test_a_damaged_segment_is_as_old_as_its_file() -> None:
+    rig = LogRig(TopicConfig(segment_bytes=100, retention_ms=1_000))
+    rig.fake.now_ms = 5_000
+    for _ in range(5):
+        rig.append(batch_of(b"x" * 50, timestamp=4_000))
+    rig.flush()
+    path = rig.log.segments.first.path()
+    rig.store.close()
+    rig.fake.flip_bit(path, 16 * 8)  # the magic of its first batch
+    for suffix in (".index", ".timeindex"):
+        rig.files.remove(path.with_suffix(suffix))
+    rig.store = rig._open_store()
+    rig.log.set_high_watermark(5)
+    assert rig.log.delete_old_segments(6_000) == 0
+    assert rig.log.delete_old_segments(6_001) == 5

@@ -140,11 +140,11 @@ def test_a_deleted_partition_is_renamed_at_once_and_removed_later() -> None:
     rig = LogRig()
     rig.append(batch_of(b"x"))
     reader = rig.log.read(0, 1, up_to=1)
-    rig.store.delete(PARTITION, now_ms=1_000)
+    rig.store.delete(PARTITION)
     assert PARTITION not in rig.store.logs
     [renamed] = [name for name in names(rig) if name.startswith("orders-0.")]
     assert renamed.endswith("-delete")
-    assert rig.store.deleted == [(61_000, ROOT / "d0" / renamed)]
+    assert list(rig.store.deleted) == [ROOT / "d0" / renamed]
     assert reader is not None
     assert reader.read(), "a reader on its way keeps its file"
     again = rig.store.create(PARTITION, TOPIC_ID, 0)
@@ -155,7 +155,7 @@ def test_a_crash_does_not_bring_a_deleted_partition_back() -> None:
     rig = LogRig()
     rig.append(batch_of(b"x"))
     rig.flush()
-    rig.store.delete(PARTITION, now_ms=0)
+    rig.store.delete(PARTITION)
     rig.crash()
     assert rig.store.logs == {}
     assert len(rig.store.deleted) == 1
@@ -182,7 +182,7 @@ def test_a_log_that_is_set_aside_is_whole_when_it_gets_its_name_back() -> None:
     assert [path.name[-6:] for path in rig.store.stray] == ["-stray", "-stray"]
     rig.store.create(PARTITION, ANOTHER_ID, 0)
     assert rig.read_all() == []
-    rig.store.delete(PARTITION, 0)
+    rig.store.delete(PARTITION)
     rig.crash()
     assert rig.store.count_stray() == 2
     rig.store.close()
@@ -213,7 +213,7 @@ def test_a_partition_moves_to_another_directory() -> None:
     copied = rig.log.read(0, 1 << 20, up_to=2)
     assert copied is not None
     future.append_as_follower(copied.read(), 0)
-    rig.store.promote_future(PARTITION, 0)
+    rig.store.promote_future(PARTITION)
     assert rig.log.path == ROOT / "d1" / "orders-0"
     assert rig.log.high_watermark == 2
     rig.append(batch_of(b"c"))
@@ -244,10 +244,10 @@ def test_a_disk_that_fails_at_the_end_of_a_move_does_not_take_the_other_offline(
     future.append_as_follower(batch_of(b"x"), 0)
     files.failing = ROOT / failing
     with pytest.raises(StorageError, match="Read-only"):
-        rig.store.promote_future(PARTITION, 0)
+        rig.store.promote_future(PARTITION)
     assert [each.path.name for each in rig.store.dirs if each.failure] == [failing]
     assert rig.log.path == ROOT / "d0" / "orders-0"
-    assert rig.store.deleted == []
+    assert not rig.store.deleted
     if failing == "d1":
         assert rig.append(batch_of(b"y")).first_offset == 1
         rig.log.flush()
@@ -270,7 +270,7 @@ def test_a_crash_between_the_two_renames_of_a_move_loses_nothing() -> None:
     future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
     future.append_as_follower(batch_of(b"x"), 0)
     future.flush()
-    rig.store.delete(PARTITION, 0)  # the first half of a promotion
+    rig.store.delete(PARTITION)  # the first half of a promotion
     rig.crash()
     assert rig.log.path == ROOT / "d1" / "orders-0"
     assert [value for _, value in rig.read_all()] == [b"x"]
@@ -333,7 +333,7 @@ def test_a_store_on_a_real_disk_reads_back_what_it_wrote(tmp_path: Path) -> None
     assert [value for _, value in rig.read_all()] == [b"%d" % n * 100 for n in range(200)]
     assert rig.log.offset_for_timestamp(77) == (77, 77)
     rig.store.truncate({PARTITION: 100})
-    rig.store.delete(PARTITION, 0)
+    rig.store.delete(PARTITION)
     rig.store.close()
 
 
@@ -390,7 +390,7 @@ def grown(rig: LogRig, *, records: int, start: int) -> None:
 def test_a_topic_made_anew_does_not_inherit_the_offsets_of_the_deleted_one() -> None:
     rig = LogRig()
     grown(rig, records=20, start=18)
-    rig.store.delete(PARTITION, 0)
+    rig.store.delete(PARTITION)
     rig.store.create(PARTITION, ANOTHER_ID, 0)
     rig.append(batch_of(b"new"))
     rig.log.flush()
@@ -404,7 +404,7 @@ def test_offsets_without_a_log_are_gone_before_a_log_of_that_name_is_made() -> N
     """The deletion came last before a crash, or somebody removed the directory."""
     rig = LogRig()
     grown(rig, records=20, start=18)
-    rig.store.delete(PARTITION, 0)
+    rig.store.delete(PARTITION)
     rig.crash()
     rig.store.create(PARTITION, ANOTHER_ID, 0)
     rig.append(batch_of(b"new"))
@@ -421,7 +421,7 @@ def test_a_copy_that_comes_back_to_a_directory_has_its_own_offsets() -> None:
         assert LOG_STARTS not in names(rig, directory) or PARTITION not in (
             future.log_dir.read_offsets(LOG_STARTS)
         )
-        rig.store.promote_future(PARTITION, 0)
+        rig.store.promote_future(PARTITION)
 
 
 def test_a_log_that_begins_anew_before_its_old_start_survives_a_crash() -> None:

@@ -420,6 +420,7 @@ def test_retention_drops_whole_segments_and_moves_the_log_start() -> None:
     assert rig.log.log_start_offset == first.base_offset
     assert first.newest_ms >= 800
     assert any(name.endswith(".log.deleted") for name in rig.files.names(rig.log.path))
+    rig.log.segments.remove_deleted(1_000)
     rig.log.segments.remove_deleted(1_059)
     assert any(name.endswith(".log.deleted") for name in rig.files.names(rig.log.path))
     rig.log.segments.remove_deleted(1_060)
@@ -494,3 +495,13 @@ def test_a_cut_at_the_end_forgets_an_epoch_in_which_nothing_was_written() -> Non
     assert rig.log.epochs.latest == 1
     rig.append(batch_of(b"b"), leader_epoch=5)
     assert rig.log.epochs.entries == [(1, 0), (5, 1)]
+
+
+@pytest.mark.parametrize("policy", ["compact", "delete"])
+def test_a_compacted_log_rolls_before_its_records_are_overdue(policy: str) -> None:
+    """KIP-354: only closed segments are compacted."""
+    rig = LogRig(TopicConfig(cleanup_policy=(policy,), max_compaction_lag_ms=60_000))
+    for timestamp in (0, 60_000, 60_001):
+        rig.append(batch_of(b"x", timestamp=timestamp))
+    bases = [segment.base_offset for segment in rig.log.segments]
+    assert bases == ([0, 2] if policy == "compact" else [0])

@@ -26,7 +26,7 @@ def test_a_dropped_partition_takes_its_copy_along() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
     partitions = Partitions(BrokerId(0), rig.store)
-    partitions.drop(*PARTITION, 0)  # known from start-up alone: nobody has led it yet
+    partitions.drop(*PARTITION)  # known from start-up alone: nobody has led it yet
     assert rig.store.logs == rig.store.future_logs == {}
     rig.crash()
     assert rig.store.logs == rig.store.future_logs == {}

@@ -164,7 +164,9 @@ class TransactionShard:
 
     def _timed_out(self, now_ms: int) -> Iterable[TransactionRecord]:
         for name, known in self.transactions.items():
-            if known.state is State.ONGOING and known.start_ms + known.timeout_ms <= now_ms:
+            # A start that far in the future is of a wall clock that was set back since: the
+            # transaction would hold up its readers until that time comes again.
+            if known.state is State.ONGOING and abs(now_ms - known.start_ms) >= known.timeout_ms:
                 yield TransactionRecord(name, known.fenced(now_ms))
 
     def _unused(self, now_ms: int) -> Iterable[TransactionRecord]:

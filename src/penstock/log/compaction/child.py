@@ -1,7 +1,9 @@
 """The broker's end of the cleaning process."""
 
 import asyncio
+import logging
 import sys
+from asyncio import StreamReader
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
 
@@ -10,6 +12,17 @@ import msgspec
 from penstock.log.compaction.job import Answer, CleanedGroup, CleaningJob, Died, Failed, Finished
 
 _ANSWER_BYTES = 1 << 24
+LEAST_PATIENCE_S = 60
+SLOWEST_BYTES_PER_SECOND = 1 << 20
+CLOSE_S = 5
+
+logger = logging.getLogger(__name__)
+
+
+def patience_s(job: CleaningJob) -> float:
+    """How long an answer may take: a job reads its segments twice and writes them once."""
+    slowest = min(SLOWEST_BYTES_PER_SECOND, job.io_bytes_per_second)
+    return LEAST_PATIENCE_S + 4 * job.size_bytes / slowest
 
 
 class CleaningProcess:
@@ -30,7 +43,7 @@ class CleaningProcess:
         try:
             process.stdin.write(msgspec.json.encode(job) + b"\n")
             await process.stdin.drain()
-            while line := await process.stdout.readline():
+            while line := await self._line(process.stdout, patience_s(job)):
                 answer = msgspec.json.decode(line, type=Answer)
                 yield answer
                 if not isinstance(answer, CleanedGroup):
@@ -42,6 +55,16 @@ class CleaningProcess:
             if not isinstance(answer, Finished | Failed):
                 self.kill()  # the caller has lost interest: no answer may reach the next job
                 await process.wait()
+
+    async def _line(self, lines: StreamReader, patience: float) -> bytes:
+        """The next answer; none from a process that does not get on: it is ended."""
+        try:
+            async with asyncio.timeout(patience):
+                return await lines.readline()
+        except TimeoutError:
+            logger.error("the cleaning process said nothing for %d s; it is ended", patience)
+            self.kill()
+            return b""
 
     @property
     def pid(self) -> int | None:
@@ -58,7 +81,12 @@ class CleaningProcess:
             return None
         assert self._process.stdin is not None
         self._process.stdin.close()
-        return await self._process.wait()
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                return await self._process.wait()
+        except TimeoutError:
+            self.kill()
+            return await self._process.wait()
 
     async def _running(self) -> Process:
         if self._process is None or self._process.returncode is not None:

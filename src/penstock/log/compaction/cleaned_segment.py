@@ -8,6 +8,7 @@ from penstock.log.segment import (
     CLEANED,
     INDEX,
     LOG,
+    SEGMENT_FILES,
     TIME_INDEX,
     TXN_INDEX,
     IndexLimits,
@@ -36,8 +37,7 @@ class CleanedSegment:
         self._base_offset = base_offset
         self._limits = limits
         self._io_buffer_bytes = io_buffer_bytes
-        for suffix in (LOG, INDEX, TIME_INDEX, TXN_INDEX):
-            files.remove(self._path(suffix))  # of a cleaning that was stopped
+        self.discard()  # what a cleaning that was stopped has left
         self._file = files.open(self._path(LOG), create=True)
         self._offset_index = OffsetIndex.empty(files, self._path(INDEX), base_offset)
         self._time_index = TimeIndex.empty(files, self._path(TIME_INDEX), base_offset)
@@ -81,6 +81,11 @@ class CleanedSegment:
             file.sync()
             file.close()
         self._files.sync_dir(self._directory)
+
+    def discard(self) -> None:
+        """Remove the files: on a full disk they would take the room that others need."""
+        for suffix in SEGMENT_FILES:
+            self._files.remove(self._path(suffix))
 
     def _write(self) -> None:
         if self._waiting:

@@ -6,12 +6,15 @@ changes: the broker swaps the new files in, or drops them.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.cleaned_segment import CleanedSegment
 from penstock.log.compaction.grouping import SegmentFiles, grouped
 from penstock.log.compaction.job import CleanedGroup, CleaningJob, Finished, SegmentSize
 from penstock.log.compaction.offset_map import OffsetMap
+from penstock.log.compaction.pace import Pace
 from penstock.log.compaction.reading import whole_batches
 from penstock.log.compaction.rewrite import Fate, Round, rewritten
 from penstock.log.compaction.spans import spans
@@ -39,6 +42,7 @@ class _Cleaning:
         self._aborted = self._aborted_transactions()
         self._producers = {each.producer_id: each for each in job.producers}
         self._read_bytes = 0
+        self._pace = Pace(job.io_bytes_per_second)
 
     def run(self) -> Iterator[CleanedGroup | Finished]:
         job = self._job
@@ -105,15 +109,20 @@ class _Cleaning:
             io_buffer_bytes=job.io_buffer_bytes,
         )
         transactions.retained = []
-        for segment in segments:
-            for batch, header in self._batches(segment):
-                fate = self._fate(batch, header, transactions, cleaned_to)
-                kept = rewritten(batch, header, fate, this)
-                if kept is batch:
-                    cleaned.append(batch, header)
-                elif kept is not None:
-                    cleaned.append(kept, read_header(kept))
-        cleaned.finish(transactions.retained)
+        try:
+            for segment in segments:
+                for batch, header in self._batches(segment):
+                    fate = self._fate(batch, header, transactions, cleaned_to)
+                    kept = rewritten(batch, header, fate, this)
+                    if kept is None:
+                        continue
+                    cleaned.append(kept, header if kept is batch else read_header(kept))
+                    self._pace.passed(len(kept))
+            cleaned.finish(transactions.retained)
+        except (StorageError, KafkaError):
+            with suppress(StorageError):  # the first error is the one to report
+                cleaned.discard()
+            raise
         return CleanedGroup(segments, cleaned.size_bytes)
 
     def _fate(
@@ -149,7 +158,10 @@ class _Cleaning:
     def _batches(self, segment: SegmentSize) -> Iterator[tuple[memoryview, BatchHeader]]:
         path = offset_path(self._directory, segment.base_offset, LOG)
         self._read_bytes += segment.size_bytes
-        return whole_batches(self._files, path, segment.size_bytes, self._job.io_buffer_bytes)
+        size_bytes, buffer_bytes = segment.size_bytes, self._job.io_buffer_bytes
+        for batch, header in whole_batches(self._files, path, size_bytes, buffer_bytes):
+            self._pace.passed(len(batch))
+            yield batch, header
 
     def _segment_files(self) -> list[SegmentFiles]:
         ends = [each.base_offset for each in self._job.segments[1:]]

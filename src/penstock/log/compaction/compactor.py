@@ -3,13 +3,14 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import aclosing, contextmanager
+from itertools import count
 from pathlib import Path
 
 from penstock.clock import Clock
 from penstock.config.storage import StorageConfig
-from penstock.errors import StorageError
+from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.child import CleaningProcess
 from penstock.log.compaction.cleanable import DirtyPart, LogState, SegmentAge, dirtiest, dirty_part
 from penstock.log.compaction.job import (
@@ -29,13 +30,17 @@ from penstock.types import TopicPartition
 
 DEATHS_ALLOWED = 3
 
+RETRY_MS = 60_000
+"""How long a log rests that could not be cleaned for want of room."""
+
 logger = logging.getLogger(__name__)
 
 
 class Compactor:
     """Owned by the loop, like the logs. `logs` gives those of the broker as they are now.
 
-    A log that cannot be cleaned is left alone until the next start: `uncleanable` says why.
+    A damaged log is left alone until it is cut, made anew, or found at the next start:
+    `uncleanable` says why. One that met a full disk is tried again.
     """
 
     def __init__(
@@ -43,40 +48,71 @@ class Compactor:
         files: Files,
         logs: Callable[[], Iterable[PartitionLog]],
         clock: Clock,
-        settings: StorageConfig,
+        settings: Callable[[], StorageConfig],
     ) -> None:
         self._files, self._logs, self._clock, self._settings = files, logs, clock, settings
-        self._process = CleaningProcess()
         self._checkpoints: dict[Path, dict[TopicPartition, int]] = {}
         self._deaths: Counter[TopicPartition] = Counter()
+        self._being_cleaned: set[TopicPartition] = set()
+        self._retry_ms: dict[TopicPartition, int] = {}
+        """By the monotonic clock: when a log that met a full disk is tried again."""
         self.uncleanable: dict[TopicPartition, str] = {}
+
+    @property
+    def threads(self) -> int:
+        """How many logs are cleaned at the same time, each by a process of its own."""
+        settings = self._settings()
+        return settings.log_cleaner_threads if settings.log_cleaner_enable else 0
 
     async def run(self) -> None:
         """Clean until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for number in count():
+                while number >= self.threads:
+                    await self._rest()
+                tasks.create_task(self._work(number))
+
+    async def _work(self, number: int) -> None:
+        """One of the threads: idle while `log.cleaner.threads` says that there are fewer."""
+        process = CleaningProcess()
         try:
             while True:
-                if not await self.clean_dirtiest():
-                    await asyncio.sleep(self._settings.log_cleaner_backoff_ms / 1000)
+                if number >= self.threads or not await self.clean_dirtiest(process):
+                    await self._rest()
         finally:
-            await self.close()
+            await process.close()
 
-    async def clean_dirtiest(self) -> bool:
+    async def _rest(self) -> None:
+        await asyncio.sleep(self._settings().log_cleaner_backoff_ms / 1000)
+
+    async def clean_dirtiest(self, process: CleaningProcess) -> bool:
         """Clean one log; False when none is worth it."""
         now_ms = self._clock.now_ms()
         logs = {log.topic_partition: log for log in self._logs() if self._is_compacted(log)}
         parts = {}
         for partition, log in logs.items():
-            with suppress(StorageError), log.log_dir:
+            with self._contained(log), log.log_dir:
                 parts[partition] = dirty_part(self._state(log), log.config, now_ms), log.config
         chosen = dirtiest(parts)
         if chosen is None:
             return False
-        with suppress(StorageError):  # the directory is offline now, and the others go on
-            await self._clean(logs[chosen], parts[chosen][0], now_ms)
+        self._being_cleaned.add(chosen)
+        try:
+            with self._contained(logs[chosen]):
+                await self._clean(process, logs[chosen], parts[chosen][0], now_ms)
+        finally:
+            self._being_cleaned.discard(chosen)
         return True
 
-    async def close(self) -> None:
-        await self._process.close()
+    @contextmanager
+    def _contained(self, log: PartitionLog) -> Iterator[None]:
+        """Whatever is wrong with one log, the others are cleaned."""
+        try:
+            yield
+        except StorageError:
+            pass  # its directory is offline now, and says so
+        except KafkaError as error:
+            self._leave_alone(log, str(error))
 
     def truncated(self, log: PartitionLog, offset: int) -> None:
         """The log is about to be cut at `offset`, or replaced (0): what comes after is dirty.
@@ -84,6 +120,7 @@ class Compactor:
         Written before it happens: a log that grows past the old mark would pass for clean. From
         its segment on, because a batch that holds the offset goes whole.
         """
+        self._forget_troubles(log.topic_partition)
         segment = log.segments.floor(offset)
         first_dirty = 0 if segment is None else min(segment.base_offset, offset)
         cleaned = self._cleaned(log)
@@ -97,8 +134,7 @@ class Compactor:
         cleaned = self._marks(log_dir)
         marked = []
         for partition in partitions:
-            self.uncleanable.pop(partition, None)
-            self._deaths.pop(partition, None)
+            self._forget_troubles(partition)
             if partition in cleaned:
                 marked.append(partition)
         if marked:
@@ -107,11 +143,18 @@ class Compactor:
             with log_dir:
                 log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned))()
 
+    def _forget_troubles(self, partition: TopicPartition) -> None:
+        for known in (self.uncleanable, self._deaths, self._retry_ms):
+            known.pop(partition, None)
+
     def _is_compacted(self, log: PartitionLog) -> bool:
+        partition = log.topic_partition
         return (
             "compact" in log.config.cleanup_policy
-            and log.topic_partition not in self.uncleanable
+            and partition not in self.uncleanable
+            and partition not in self._being_cleaned
             and log.log_dir.failure is None
+            and self._retry_ms.get(partition, 0) <= self._clock.monotonic_ms()
         )
 
     def _state(self, log: PartitionLog) -> LogState:
@@ -131,9 +174,11 @@ class Compactor:
         """What is to be done about `log` now, worth it or not."""
         return self._job(log, dirty_part(self._state(log), log.config, now_ms), now_ms)
 
-    async def _clean(self, log: PartitionLog, part: DirtyPart, now_ms: int) -> None:
+    async def _clean(
+        self, process: CleaningProcess, log: PartitionLog, part: DirtyPart, now_ms: int
+    ) -> None:
         job = self._job(log, part, now_ms)
-        async with aclosing(self._process.clean(job)) as answers:
+        async with aclosing(process.clean(job)) as answers:
             async for answer in answers:
                 match answer:
                     case CleanedGroup():
@@ -143,13 +188,16 @@ class Compactor:
                     case Finished(cleaned_to):
                         with log.log_dir:
                             await asyncio.to_thread(self.note_cleaned(log, cleaned_to))
-                    case Failed(reason):
-                        self._failed(log, job, reason)
+                    case Failed():
+                        self._failed(log, job, answer)
                     case Died(exit_code):
                         self._died(log, exit_code)
 
     def _job(self, log: PartitionLog, part: DirtyPart, now_ms: int) -> CleaningJob:
-        config = log.config
+        config, settings, threads = log.config, self._settings(), max(self.threads, 1)
+        map_bytes = (
+            settings.log_cleaner_dedupe_buffer_size * settings.log_cleaner_io_buffer_load_factor
+        )
         return CleaningJob(
             directory=str(log.path),
             segments=[
@@ -172,15 +220,20 @@ class Compactor:
             segment_bytes=config.segment_bytes,
             segment_index_bytes=config.segment_index_bytes,
             index_interval_bytes=config.index_interval_bytes,
-            dedupe_buffer_bytes=self._settings.log_cleaner_dedupe_buffer_size,
-            io_buffer_bytes=self._settings.log_cleaner_io_buffer_size,
+            # The threads share what the broker gives to all of them, as in Kafka.
+            dedupe_buffer_bytes=int(map_bytes / threads),
+            io_buffer_bytes=settings.log_cleaner_io_buffer_size // threads,
+            io_bytes_per_second=max(settings.log_cleaner_io_max_bytes_per_second / threads, 1),
         )
 
-    def _failed(self, log: PartitionLog, job: CleaningJob, reason: str) -> None:
+    def _failed(self, log: PartitionLog, job: CleaningJob, failed: Failed) -> None:
         if unchanged(log, CleanedGroup(job.segments, 0)) is None:
-            return  # deleted or truncated under the cleaner's hands: another try will tell
-        logger.error("%s cannot be cleaned: %s", log.topic_partition, reason)
-        self.uncleanable[log.topic_partition] = reason
+            return  # truncated under the cleaner's hands: another try will tell
+        if failed.is_damage:
+            self._leave_alone(log, failed.reason)
+        elif not log.segments.home.is_gone:
+            logger.warning("%s is cleaned later: %s", log.topic_partition, failed.reason)
+            self._retry_ms[log.topic_partition] = self._clock.monotonic_ms() + RETRY_MS
 
     def _died(self, log: PartitionLog, exit_code: int) -> None:
         """Killing the process is harmless, but a log that kills it must not stop the others."""
@@ -188,7 +241,12 @@ class Compactor:
         logger.warning("the process that cleaned %s ended with %d", partition, exit_code)
         self._deaths[partition] += 1
         if self._deaths[partition] == DEATHS_ALLOWED:
-            self.uncleanable[partition] = f"its cleaning ended {DEATHS_ALLOWED} processes"
+            self._leave_alone(log, f"its cleaning ended {DEATHS_ALLOWED} processes")
+
+    def _leave_alone(self, log: PartitionLog, reason: str) -> None:
+        if not log.segments.home.is_gone:  # else a new log of that name would be meant
+            logger.error("%s cannot be cleaned: %s", log.topic_partition, reason)
+            self.uncleanable[log.topic_partition] = reason
 
     def _cleaned(self, log: PartitionLog) -> dict[TopicPartition, int]:
         """The checkpoint of the log's directory."""

@@ -1,8 +1,11 @@
 """What broker and cleaning process say to each other: a job, then its results. Plain values."""
 
+import sys
 from typing import TypeAlias
 
 import msgspec
+
+from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 
 
 class SegmentSize(msgspec.Struct, frozen=True):
@@ -38,7 +41,13 @@ class CleaningJob(msgspec.Struct, frozen=True, kw_only=True):
     index_interval_bytes: int
     dedupe_buffer_bytes: int = 128 << 20
     io_buffer_bytes: int = 512 << 10
-    max_records_bytes: int = 128 << 20
+    io_bytes_per_second: float = sys.float_info.max
+    max_records_bytes: int = DECOMPRESSED_LIMIT_BYTES
+    """What Produce took, compaction can read."""
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(each.size_bytes for each in self.segments)
 
 
 class CleanedGroup(msgspec.Struct, frozen=True, tag=True):
@@ -61,9 +70,13 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """The log could not be cleaned; nothing of it has changed but what was answered before."""
+    """The log could not be cleaned; nothing of it has changed but what was answered before.
+
+    `is_damage`: another try would fail as well, until the log is another one.
+    """
 
     reason: str
+    is_damage: bool
 
 
 class Died(msgspec.Struct, frozen=True, tag=True):

@@ -1,7 +1,6 @@
 """The cleaning process: jobs come in on stdin, answers go out on stdout, a line of JSON each.
 
 It writes nothing but `.cleaned` files, which a restart removes: it may be killed at any moment.
-One process is enough, whatever `log.cleaner.threads` says; it uses one core.
 """
 
 import os
@@ -16,6 +15,7 @@ import msgspec
 from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.cleaner import clean
 from penstock.log.compaction.job import Answer, CleaningJob, Failed
+from penstock.log.corrupt import CorruptFile
 from penstock.log.files import DiskFiles, Files
 
 
@@ -24,7 +24,8 @@ def answers(files: Files, job: CleaningJob) -> Iterator[Answer]:
     try:
         yield from clean(files, job)
     except (StorageError, KafkaError) as error:
-        yield Failed(str(error))
+        # A full disk has room again some day; bytes that are no batch stay what they are.
+        yield Failed(str(error), is_damage=isinstance(error, CorruptFile | KafkaError))
 
 
 def main() -> None:

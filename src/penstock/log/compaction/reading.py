@@ -18,7 +18,8 @@ def whole_batches(
     file = files.open(path)
     position, wanted = 0, buffer_bytes
     while position < size_bytes:
-        chunk = memoryview(file.read(position, min(wanted, size_bytes - position)))
+        asked = min(wanted, size_bytes - position)
+        chunk = memoryview(file.read(position, asked))
         at, wanted = 0, max(buffer_bytes, HEADER_BYTES)
         while len(chunk) - at >= HEADER_BYTES:
             header = _header(path, chunk, position, at)
@@ -32,7 +33,8 @@ def whole_batches(
             yield batch, header
             at = end
         position += at
-        if at == 0 and len(chunk) == size_bytes - position:
+        if len(chunk) < asked or (at == 0 and asked == size_bytes - position):
+            # The file was cut meanwhile, or the batch says that it is longer than the file.
             raise CorruptFile(str(path), f"ends within the batch at byte {position}")
     file.close()
 

@@ -32,7 +32,7 @@ def append(rig: LogRig, *pairs: tuple[bytes, bytes | None]) -> None:
 
 
 def compactor_of(rig: LogRig) -> Compactor:
-    return Compactor(rig.files, lambda: [rig.log], SystemClock(), StorageConfig())
+    return Compactor(rig.files, lambda: [rig.log], SystemClock(), StorageConfig)
 
 
 def compact(rig: LogRig, now_ms: int = 0, *, groups: int = 99) -> None:
@@ -106,7 +106,7 @@ def test_a_topic_made_anew_is_dirty_from_its_first_record() -> None:
     rig.log.roll(0)
     rig.log.flush()
     compact(rig)
-    rig.store.delete(PARTITION, 0)
+    rig.store.delete(PARTITION)
     made_by = compactor_of(rig)  # another process: the topic was made anew while it was down
     rig.store.before_create = lambda log_dir, where: made_by.forget(log_dir, [where])
     rig.store.create(PARTITION, TOPIC_ID, 0)
@@ -120,7 +120,7 @@ def test_a_topic_made_anew_is_dirty_from_its_first_record() -> None:
 def test_a_log_deleted_while_it_was_cleaned_leaves_no_mark_to_the_next_of_its_name() -> None:
     rig = started()
     compactor, log = compactor_of(rig), rig.log
-    rig.store.delete(PARTITION, 0)
+    rig.store.delete(PARTITION)
     rig.store.create(PARTITION, TOPIC_ID, 0)
     compactor.note_cleaned(log, 2)()
     assert rig.log.log_dir.read_offsets(CLEANER_OFFSETS) == {}

@@ -1,17 +1,23 @@
 """Compaction end to end: a log on the disk, the other process, the swap, the checkpoint."""
 
 import asyncio
+import errno
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from penstock.config.storage import StorageConfig
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.checkpoint import read_offsets
+from penstock.log.compaction import child
 from penstock.log.compaction.child import CleaningProcess
-from penstock.log.compaction.compactor import Compactor
-from penstock.log.compaction.job import Answer, CleaningJob, Died, Finished, SegmentSize
+from penstock.log.compaction.compactor import RETRY_MS, Compactor
+from penstock.log.compaction.job import Answer, CleaningJob, Died, Failed, Finished, SegmentSize
+from penstock.log.compaction.pace import Pace
+from penstock.log.compaction.process import answers as process_answers
 from penstock.log.files import DiskFiles
 from penstock.log.log_dir import CLEANER_OFFSETS, LogDir
 from penstock.log.open_segments import OpenSegments
@@ -20,6 +26,8 @@ from penstock.log.recovery import load_log
 from penstock.record.batch import batches, read_header
 from penstock.record.build import build_batch
 from penstock.record.record import Record, records
+from penstock.testing.files import FakeFiles
+from penstock.testing.logs import LogRig
 from penstock.types import TopicPartition
 
 PARTITION = TopicPartition("t", 0)
@@ -28,21 +36,23 @@ NOW = 1_000_000
 
 
 class FixedClock:
+    monotonic = NOW
+
     def now_ms(self) -> int:
         return NOW
 
     def monotonic_ms(self) -> int:
-        return NOW
+        return self.monotonic
 
 
-def open_log(folder: Path) -> PartitionLog:
-    path = folder / str(PARTITION)
+def open_log(folder: Path, partition: TopicPartition = PARTITION) -> PartitionLog:
+    path = folder / str(partition)
     path.mkdir(exist_ok=True)
     return load_log(
         DiskFiles(),
         LogDir(DiskFiles(), folder),
         path,
-        PARTITION,
+        partition,
         CONFIG,
         open_segments=OpenSegments(),
         recovery_point=0,
@@ -88,15 +98,15 @@ def log(tmp_path: Path) -> PartitionLog:
     return log
 
 
-def cleaned(log: PartitionLog) -> tuple[list[bool], Compactor]:
+def cleaned(*logs: PartitionLog) -> tuple[list[bool], Compactor]:
     """Clean until nothing is worth it."""
 
     async def run() -> tuple[list[bool], Compactor]:
-        compactor = Compactor(DiskFiles(), lambda: [log], FixedClock(), StorageConfig())
-        outcomes: list[bool] = []
+        compactor = Compactor(DiskFiles(), lambda: logs, FixedClock(), StorageConfig)
+        process, outcomes = CleaningProcess(), list[bool]()
         while not outcomes or outcomes[-1]:
-            outcomes.append(await compactor.clean_dirtiest())
-        await compactor.close()
+            outcomes.append(await compactor.clean_dirtiest(process))
+        await process.close()
         return outcomes, compactor
 
     return asyncio.run(run())
@@ -122,6 +132,147 @@ def test_a_damaged_log_is_left_alone_and_named(log: PartitionLog) -> None:
     assert "wrong CRC at byte 0" in compactor.uncleanable[PARTITION]
 
 
+def test_a_damaged_header_in_one_log_does_not_stop_the_others(
+    log: PartitionLog, tmp_path: Path
+) -> None:
+    damaged = open_log(tmp_path, TopicPartition("damaged", 0))
+    for value in "12":
+        append(damaged, ("a", value))
+        damaged.roll(NOW)
+    damaged.flush()
+    damaged.release()
+    path = damaged.segments.first.path()
+    data = bytearray(path.read_bytes())
+    data[16] = 0xFF  # the magic
+    path.write_bytes(data)
+    damaged.segments.first._first_timestamp = None  # as after a restart
+    outcomes, compactor = cleaned(damaged, log)
+    assert outcomes == [True, False]
+    assert contents(log) == [(2, "2"), (3, "2"), (4, "3")]
+    assert "no batch" in compactor.uncleanable[damaged.topic_partition]
+
+
+def test_a_log_that_met_a_full_disk_is_tried_again(log: PartitionLog) -> None:
+    clock = FixedClock()
+    compactor = Compactor(DiskFiles(), lambda: [log], clock, StorageConfig)
+    compactor._failed(log, job(log), Failed("No space left (ENOSPC)", is_damage=False))
+    assert compactor.uncleanable == {}
+    assert not compactor._is_compacted(log)
+    clock.monotonic += RETRY_MS
+    assert compactor._is_compacted(log)
+
+
+def test_what_went_wrong_with_a_deleted_log_is_not_told_of_the_next(log: PartitionLog) -> None:
+    compactor = Compactor(DiskFiles(), lambda: [log], FixedClock(), StorageConfig)
+    log.segments.home.is_gone = True
+    compactor._failed(log, job(log), Failed("no such file", is_damage=False))
+    compactor._failed(log, job(log), Failed("damaged", is_damage=True))
+    for _ in range(3):
+        compactor._died(log, -9)
+    assert compactor.uncleanable == {}
+    assert compactor._is_compacted(log)
+
+
+def test_a_log_that_was_cut_is_tried_again(log: PartitionLog) -> None:
+    compactor = Compactor(DiskFiles(), lambda: [log], FixedClock(), StorageConfig)
+    compactor._failed(log, job(log), Failed("damaged", is_damage=True))
+    assert not compactor._is_compacted(log)
+    compactor.truncated(log, 0)
+    assert compactor._is_compacted(log)
+
+
+def test_a_full_disk_is_no_damage_and_leaves_no_files_behind() -> None:
+    files = FakeFiles()
+    rig = LogRig(CONFIG, files)
+    for value in b"12":
+        batch = build_batch([Record(0, NOW, b"k", bytes([value]), [])])
+        rig.append(batch)
+        rig.log.roll(NOW)
+    work = job(rig.log)
+    files.fail_next("sync", errno.ENOSPC)
+    [told] = process_answers(files, work)
+    assert isinstance(told, Failed)
+    assert not told.is_damage
+    assert "ENOSPC" in told.reason
+    assert not any(name.endswith(".cleaned") for name in files.names(rig.log.path))
+
+
+def test_without_a_cleaner_nothing_is_compacted_and_threads_share_what_there_is(
+    log: PartitionLog,
+) -> None:
+    def compactor(**settings: Any) -> Compactor:
+        return Compactor(
+            DiskFiles(), lambda: [log], FixedClock(), lambda: StorageConfig(**settings)
+        )
+
+    assert compactor(log_cleaner_enable=False, log_cleaner_threads=3).threads == 0
+    both = compactor(log_cleaner_threads=2, log_cleaner_io_max_bytes_per_second=1000.0)
+    assert both.threads == 2
+    half = both.job_for(log, NOW)
+    assert (half.io_bytes_per_second, half.io_buffer_bytes) == (500.0, 262_144)
+    whole = compactor().job_for(log, NOW)
+    assert half.dedupe_buffer_bytes == whole.dedupe_buffer_bytes // 2
+    assert whole.dedupe_buffer_bytes == int(134_217_728 * 0.9)
+
+
+def test_two_threads_clean_two_logs_at_once(log: PartitionLog, tmp_path: Path) -> None:
+    other = open_log(tmp_path, TopicPartition("other", 0))
+    for value in "12":
+        append(other, ("a", value))
+        other.roll(NOW)
+    other.flush()
+
+    async def run() -> None:
+        compactor = Compactor(
+            DiskFiles(),
+            lambda: [log, other],
+            FixedClock(),
+            lambda: StorageConfig(log_cleaner_threads=2, log_cleaner_backoff_ms=10),
+        )
+        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(compactor.run())
+            while len(compactor._being_cleaned) < 2:
+                await asyncio.sleep(0)
+            while len(contents(log)) > 3 or len(contents(other)) > 1:
+                await asyncio.sleep(0.01)
+            task.cancel()
+
+    asyncio.run(run())
+    assert contents(other) == [(1, "2")]
+
+
+def test_a_cleaner_that_does_not_get_on_is_ended(
+    log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "LEAST_PATIENCE_S", 0)
+    monkeypatch.setattr(child, "SLOWEST_BYTES_PER_SECOND", 1 << 40)
+
+    async def run() -> None:
+        process = CleaningProcess()
+        assert await answers(process, job(log)) == [Died(-9)]
+
+    asyncio.run(run())
+
+
+def test_a_job_may_take_as_long_as_its_bytes_do(log: PartitionLog) -> None:
+    work = job(log)
+    assert child.patience_s(work) == 60 + 4 * work.size_bytes / (1 << 20)
+    slow = msgspec.structs.replace(work, io_bytes_per_second=10.0)
+    assert child.patience_s(slow) == 60 + 4 * work.size_bytes / 10
+
+
+def test_the_pace_rests_for_as_long_as_the_rate_says() -> None:
+    clock, rests = FixedClock(), list[float]()
+    pace = Pace(1_000, clock, rests.append)
+    pace.passed(10)
+    assert rests == []
+    pace.passed(90)
+    assert rests == [pytest.approx(0.1)]
+    clock.monotonic += 100
+    pace.passed(5)
+    assert len(rests) == 1
+
+
 def test_a_truncated_log_is_dirty_from_that_segment_on(log: PartitionLog, tmp_path: Path) -> None:
     _, compactor = cleaned(log)
     compactor.truncated(log, 4)
@@ -138,13 +289,13 @@ def test_a_failed_directory_does_not_stop_the_compactor(log: PartitionLog) -> No
 
 
 def test_a_log_that_kills_its_process_again_and_again_is_left_alone(log: PartitionLog) -> None:
-    compactor = Compactor(DiskFiles(), lambda: [log], FixedClock(), StorageConfig())
+    compactor = Compactor(DiskFiles(), lambda: [log], FixedClock(), StorageConfig)
     for _ in range(2):
         compactor._died(log, -9)
     assert compactor.uncleanable == {}
     compactor._died(log, -9)
     assert PARTITION in compactor.uncleanable
-    assert not asyncio.run(compactor.clean_dirtiest())
+    assert not asyncio.run(compactor.clean_dirtiest(CleaningProcess()))
 
 
 def job(log: PartitionLog) -> CleaningJob:
