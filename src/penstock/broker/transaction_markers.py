@@ -40,10 +40,22 @@ def marker(verdict: Verdict, coordinator_epoch: int, now_ms: int) -> bytes:
 
 
 class Written:
-    """A marker in a log, which others may not have yet."""
+    """A marker in a log, which others may not have yet.
 
-    def __init__(self, partition: Partition, end: int, *, needs_flush: bool) -> None:
+    With a `refusal`, the log refused this one because a newer epoch is there: what has ended the
+    transaction lies before `end`, perhaps this very marker, sent before.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        end: int,
+        *,
+        needs_flush: bool,
+        refusal: ErrorCode = ErrorCode.NONE,
+    ) -> None:
         self._partition, self._end, self._needs_flush = partition, end, needs_flush
+        self.refusal = refusal
         self._tenure = partition.tenure
         self._was_committed = False
 
@@ -79,14 +91,22 @@ class MarkerLogs:
         self._waiters, self._flusher, self._clock = waiters, flusher, clock
 
     def append(self, where: TopicPartition, verdict: Verdict, coordinator_epoch: int) -> Written:
-        """Refused as an append is, and if the producer or the coordinator has been replaced."""
+        """Refused as an append is, and if the coordinator has been replaced.
+
+        A marker of an older epoch is not appended, but counts only once all that the log holds now
+        is committed: a new leader may not have what ended the transaction.
+        """
         partition = self._partitions.get(*where)
         partition.check_leader()
-        if verdict.bumps_epoch:
-            partition.log.producers.check_next_epoch(verdict.producer_id, verdict.producer_epoch)
         now_ms = self._clock.now_ms()
         batch = bytearray(marker(verdict, coordinator_epoch, now_ms))
-        appended = partition.append(batch, read_header(batch), -1, now_ms, from_client=False)
+        log = partition.log
+        try:
+            if verdict.bumps_epoch:
+                log.producers.check_next_epoch(verdict.producer_id, verdict.producer_epoch)
+            appended = partition.append(batch, read_header(batch), -1, now_ms, from_client=False)
+        except InvalidProducerEpoch as error:
+            return Written(partition, log.end_offset, needs_flush=log.flush_due, refusal=error.code)
         self._questions.ended(where, verdict.producer_id)
         if where.topic == CONSUMER_OFFSETS:
             self._groups.runtime.end_transaction(
@@ -203,8 +223,6 @@ class Round:
             self._written[where] = self._markers.logs.append(
                 where, self._verdict, self._state.leader_epoch
             )
-        except InvalidProducerEpoch:
-            pass  # a newer producer has ended this transaction there
         except (KafkaError, StorageError):
             if self._markers.exists(where):
                 return  # it has no leader, too few replicas or no disk now: try again

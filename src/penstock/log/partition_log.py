@@ -170,8 +170,12 @@ class PartitionLog:
             return self._appended(first_offset, last_offset, log_append_time, duplicate=False)
 
     def _appended(self, first: int, last: int, time: int, *, duplicate: bool) -> Appended:
-        flush_due = self.end_offset - self.recovery_point >= self._config.flush_messages
-        return Appended(first, last, time, self.log_start_offset, duplicate, flush_due)
+        return Appended(first, last, time, self.log_start_offset, duplicate, self.flush_due)
+
+    @property
+    def flush_due(self) -> bool:
+        """Whether `flush.messages` wants the end of the log on the disk now."""
+        return self.end_offset - self.recovery_point >= self._config.flush_messages
 
     def append_as_follower(self, data: Buffer, now_ms: int) -> Appended | None:
         """Write fetched batches as the leader wrote them; a cut batch at the end is left out."""

@@ -29,6 +29,12 @@ from penstock.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from penstock.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 
 NAME, STATE = "writer", "__transaction_state"
 SETTINGS = {"transaction.state.log.num.partitions": "2"}
@@ -180,6 +186,51 @@ def test_markers_follow_their_partition_from_leader_to_leader(tmp_path: Path) ->
             while len(services.waiters):
                 await asyncio.sleep(RETRY_MS / 1000)
         assert (len(sent), done) == (3, [True])
+
+    run(tmp_path, test)
+
+
+def test_a_marker_that_a_newer_epoch_refuses_counts_once_all_before_it_is_replicated(
+    tmp_path: Path,
+) -> None:
+    """The coordinator tries again: its first marker is in the log, but only there so far."""
+
+    async def test(leader: Leading, connection: Connection) -> None:
+        await begun(connection)
+        services, partition = leader.services, leader.partition()
+        leader.lead(0, partition.leader_epoch + 1)
+        where = partition.topic_partition
+        services.markers.append(where, Verdict(7, 5, committed=True, bumps_epoch=True), 0)
+        markers = ClusterMarkers(
+            services.broker_id,
+            services.cluster,
+            services.partitions,
+            services.markers,
+            services.waiters,
+            lambda *_: None,
+        )
+        done: list[bool] = []
+        markers.write(
+            Verdict(7, 4, committed=True),
+            [where],
+            state_of(leader).topic_partition.partition,
+            lambda: done.append(True),
+        )
+        topic = WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[0])
+        marker = WritableTxnMarker(
+            producer_id=7, producer_epoch=4, transaction_result=True, topics=[topic]
+        )
+        asked = connection.send(
+            WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse, version=1
+        )
+        await until(lambda: len(services.waiters) == 2)
+        assert (done, asked.done()) == ([], False)
+        partition.fetched(FollowerFetch(1, partition.log.end_offset))
+        services.waiters.changed(where)
+        told = (await asked).markers[0].topics[0].partitions[0]
+        assert told.error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+        await until(lambda: bool(done))
+        assert partition.log.end_offset == 1, "the first marker alone"
 
     run(tmp_path, test)
 

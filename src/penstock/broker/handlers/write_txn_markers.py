@@ -1,8 +1,9 @@
 """WriteTxnMarkers (key 27, v1-v2): transactions have ended; their partitions are told so here.
 
 Coordinators on other brokers ask for it, and administrators who abort a hanging transaction.
-Refused: markers of an older epoch or coordinator; at `transaction.version` 2 (v2) also those of the
-epoch of a transaction that is open, which they would come too late to end.
+Refused: markers of an older coordinator; those of an older epoch, once what ended their transaction
+is replicated; at `transaction.version` 2 (v2) also those of the epoch of an open transaction, which
+they would come too late to end.
 """
 
 from penstock.broker.context import Context
@@ -68,7 +69,7 @@ def code(result: Written | ErrorCode) -> ErrorCode | None:
     if isinstance(result, ErrorCode):
         return result
     if result.is_committed():
-        return ErrorCode.NONE
+        return result.refusal
     return ErrorCode.NOT_LEADER_OR_FOLLOWER if result.is_lost else None
 
 
