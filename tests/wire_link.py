@@ -18,12 +18,13 @@ class WireLink:
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=20)
+        self.client_id = "test"
         self._stream = self._socket.makefile("rb")
 
     def ask(self, request: Message, version: int | None = None) -> Message:
         api = next(api for api in APIS.values() if api.request is type(request))
         version = api.high if version is None else version
-        self._socket.sendall(request_frame(api, version, 1, "test", request))
+        self._socket.sendall(request_frame(api, version, 1, self.client_id, request))
         (size,) = unpack(">i", self._stream.read(4))
         frame = self._stream.read(size)
         _, at = read_response_header(frame, api, version)

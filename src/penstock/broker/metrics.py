@@ -7,10 +7,12 @@ look at the counters of the parts themselves; nothing is kept for them.
 import gc
 import os
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from penstock.broker.context import Services
 from penstock.broker.dispatch import Route, Routes
 from penstock.broker.server import Server
+from penstock.coordinator.runtime import Runtime
 from penstock.http.prometheus import Kind, Metric, Sample
 from penstock.replication.partition import Partition
 from penstock.wire.apis import APIS
@@ -32,6 +34,7 @@ def table(services: Services, server: Server, routes: Routes) -> dict[str, Metri
         **_topics(services),
         **_requests(routes),
         **_replicas(services),
+        **_coordinators(services),
         **_logs(services),
         **_server(services, server),
         **_process(),
@@ -197,6 +200,24 @@ def _replicas(services: Services) -> dict[str, Metric]:
         "kafka_controller_kafkacontroller_offlinepartitionscount": gauge(
             "Partitions without a leader.", offline
         ),
+    }
+
+
+def _coordinators(services: Services) -> dict[str, Metric]:
+    runtimes: tuple[Runtime[Any, Any], ...] = (
+        services.groups.runtime,
+        services.transactions.runtime,
+    )
+
+    def unreadable() -> Iterator[Sample]:
+        for runtime in runtimes:
+            yield Sample(runtime.unreadable_records, {"topic": runtime.name})
+
+    return {
+        "penstock_coordinator_unreadable_records": gauge(
+            "Records of internal topics led here that were skipped because they cannot be read.",
+            unreadable,
+        )
     }
 
 

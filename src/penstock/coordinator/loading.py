@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from penstock.coordinator.storage import CoordinatorLog, RawRecord
+from penstock.errors import ProtocolError
 from penstock.record.batch import BatchHeader, batches
 from penstock.record.control import read_marker
 from penstock.record.record import records
@@ -22,6 +23,9 @@ class Reader(Protocol):
 
     def end(self, producer_id: int, *, committed: bool) -> None:
         """The producer's transaction is over."""
+
+    def skipped(self, offset: int, why: ProtocolError) -> None:
+        """The record there cannot be read; those after it can."""
 
 
 def loading(log: CoordinatorLog, reader: Reader) -> Iterator[None]:
@@ -46,7 +50,11 @@ def _read(batch: memoryview, header: BatchHeader, reader: Reader) -> None:
         return
     for each in found:
         raw = RawRecord(each.key or b"", each.value)
-        if header.is_transactional:
-            reader.pend(header.producer_id, raw)
-        else:
-            reader.replay(raw)
+        try:
+            if header.is_transactional:
+                reader.pend(header.producer_id, raw)
+            else:
+                reader.replay(raw)
+        except ProtocolError as error:
+            # One foreign record must not take all groups of its partition away for good.
+            reader.skipped(each.offset, error)

@@ -16,7 +16,7 @@ from penstock.coordinator.outcome import Now, Outcome, Shard, Ticket
 from penstock.coordinator.pending import PendingRecords
 from penstock.coordinator.refusal import CoordinatorLoading, NotCoordinator
 from penstock.coordinator.storage import CoordinatorLog, RawRecord, RecordFormat
-from penstock.errors import KafkaError
+from penstock.errors import KafkaError, ProtocolError
 from penstock.loop import Handle, Loop
 
 logger = logging.getLogger(__name__)
@@ -33,10 +33,18 @@ class Led(Generic[S]):
     """A partition that this broker leads: its log, its state, and who waits for an answer."""
 
     def __init__(
-        self, partition: int, log: CoordinatorLog, shard: S, record_format: RecordFormat[Any]
+        self,
+        topic: str,
+        partition: int,
+        log: CoordinatorLog,
+        shard: S,
+        record_format: RecordFormat[Any],
     ) -> None:
-        self.partition, self.log, self.shard, self._format = partition, log, shard, record_format
+        self._topic, self.partition, self.log = topic, partition, log
+        self.shard, self._format = shard, record_format
         self.is_loaded = False
+        self.unreadable_records = 0
+        """Records that were skipped when the log was read."""
         self.pending = PendingRecords()
         self.ended: list[tuple[int, bool]] = []
         """Transactions that ended behind what is being loaded."""
@@ -47,23 +55,32 @@ class Led(Generic[S]):
         self.timer_ms: int | None = None
 
     def replay(self, raw: RawRecord) -> None:
+        record = self._format.decode(raw)
         self.pending.passed(raw)
-        self._count(raw)
+        if record is not None:
+            self.shard.replay(record)
 
     def pend(self, producer_id: int, raw: RawRecord) -> None:
-        self.pending.add(producer_id, raw)
         record = self._format.decode(raw)
         if record is not None:
             self.shard.pended(record)
+        self.pending.add(producer_id, raw)
+
+    def skipped(self, offset: int, why: ProtocolError) -> None:
+        self.unreadable_records += 1
+        logger.error(
+            "%s-%d: skipping the record at offset %d, which cannot be read: %s",
+            self._topic,
+            self.partition,
+            offset,
+            why,
+        )
 
     def end(self, producer_id: int, *, committed: bool) -> None:
         for raw in self.pending.end(producer_id, committed=committed):
-            self._count(raw)
-
-    def _count(self, raw: RawRecord) -> None:
-        record = self._format.decode(raw)
-        if record is not None:
-            self.shard.replay(record)
+            record = self._format.decode(raw)
+            if record is not None:
+                self.shard.replay(record)
 
 
 class Runtime(Generic[S, Rec]):
@@ -91,7 +108,7 @@ class Runtime(Generic[S, Rec]):
         """Become the coordinator of what belongs to this partition, once its log is read."""
         self.resign(partition)
         shard = self._make_shard(lambda: self.pending(partition))
-        led = self._led[partition] = Led(partition, log, shard, self._format)
+        led = self._led[partition] = Led(self.name, partition, log, shard, self._format)
         self._load(partition, led, loading(log, led))
 
     def _load(self, partition: int, led: Led[S], slices: Iterator[None]) -> None:
@@ -153,6 +170,11 @@ class Runtime(Generic[S, Rec]):
 
     def loaded_shards(self) -> list[S]:
         return [led.shard for led in self._led.values() if led.is_loaded]
+
+    @property
+    def unreadable_records(self) -> int:
+        """Records of the partitions led here that had to be skipped."""
+        return sum(led.unreadable_records for led in self._led.values())
 
     def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> None:
         """A marker of this producer is in the log: its records count from now on, or never."""

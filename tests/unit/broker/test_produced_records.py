@@ -16,12 +16,19 @@ from penstock.wire.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from penstock.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
 from penstock.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
 )
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from penstock.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -40,6 +47,38 @@ WRITTEN = [Record(i, at, b"k", b"v" * 100, []) for i, at in enumerate(TIMES)]
 def link() -> Iterator[WireLink]:
     with Broker() as broker, WireLink(broker.bootstrap) as link:
         yield link
+
+
+@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_a_client_cannot_write_to_an_internal_topic_nor_delete_from_it(
+    link: WireLink, name: str, acks: int
+) -> None:
+    key_type = int(name == "__transaction_state")
+    find = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g"])
+    found = link.ask(find)
+    assert isinstance(found, FindCoordinatorResponse)
+    assert found.coordinators[0].error_code == 0
+    batch = build_batch([Record(0, NOW_MS, b"k", b"hello", [])])
+    part = PartitionProduceData(index=0, records=bytes(batch))
+    data = [TopicProduceData(name=name, partition_data=[part])]
+    request = ProduceRequest(acks=acks, timeout_ms=1000, topic_data=data)
+    for client_id in ("test", "__admin_client"):
+        link.client_id = client_id
+        answer = link.ask(request, 9)
+        assert isinstance(answer, ProduceResponse)
+        told = answer.responses[0].partition_responses[0]
+        assert told.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    delete = DeleteRecordsRequest(
+        topics=[
+            DeleteRecordsTopic(
+                name=name, partitions=[DeleteRecordsPartition(partition_index=0, offset=-1)]
+            )
+        ]
+    )
+    deleted = link.ask(delete)
+    assert isinstance(deleted, DeleteRecordsResponse)
+    assert deleted.topics[0].partitions[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 def topic(link: WireLink, name: str, **configs: str) -> str:

@@ -145,13 +145,62 @@ def test_a_log_that_cannot_be_read_is_not_taken_for_an_empty_one(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage.commit(5)
-    newer = b"\0\1" + b"\0\1g\0\1t\0\0\0\0", b"\0\x63"
-    stage.log.batches.append(build_batch(numbered([newer], 0, 1), base_offset=1))
+    damaged = build_batch(numbered([(b"k", b"v" * 100)], 0, 1), base_offset=1)
+    damaged[-100:] = b"\xff" * 100
+    damaged[61] = 1  # the length of its record, as no batch says it
+    stage.log.batches.append(damaged)
     stage.log.ends.append(2)
     stage.groups = stage.started()
     stage.loop.advance()
     assert code(stage.commit(6)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    assert "OffsetCommitValue v99 is newer than this broker" in caplog.text
+    assert "offsets-0 cannot be loaded" in caplog.text
+
+
+FOREIGN = {
+    "text": (b"k", b"hello"),
+    "no key": (None, b"hello"),
+    "a newer version": (b"\0\1" + b"\0\1g\0\1t\0\0\0\0", b"\0\x63"),
+    "an unknown state": (b"\0\x08\0\1g\0\1m", b"\0\0" + b"\0\0\0\1" * 2 + b"\x09\1\1\0"),
+}
+
+
+@pytest.mark.parametrize("foreign", FOREIGN.values(), ids=list(FOREIGN))
+@pytest.mark.parametrize("producer_id", [-1, 3], ids=["plain", "in a transaction"])
+def test_a_record_that_cannot_be_read_is_skipped_and_told(
+    stage: Stage,
+    caplog: pytest.LogCaptureFixture,
+    foreign: tuple[bytes | None, bytes],
+    producer_id: int,
+) -> None:
+    stage.commit(5)
+    stage.log.batches.append(
+        build_batch(
+            numbered([foreign], 0, 1),
+            base_offset=1,
+            producer_id=producer_id,
+            producer_epoch=0 if producer_id >= 0 else -1,
+            transactional=producer_id >= 0,
+        )
+    )
+    stage.log.ends.append(2)
+    if producer_id >= 0:
+        marker = build_marker(
+            producer_id=3,
+            producer_epoch=0,
+            committed=True,
+            coordinator_epoch=0,
+            timestamp=0,
+            base_offset=2,
+        )
+        stage.log.batches.append(marker)
+        stage.log.ends.append(3)
+    stage.groups = stage.started()
+    stage.loop.advance()
+    assert stage.groups.fetch(GROUP, None).reply == {WHERE: CommittedOffset(5)}
+    assert stage.groups.runtime.unreadable_records == 1
+    (told,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert "offsets-0: skipping the record at offset 1" in told.message
+    assert stage.commit(6).reply == (None,)
 
 
 @pytest.mark.parametrize(("committed", "found"), [(True, 7), (False, 5), (None, 5)])

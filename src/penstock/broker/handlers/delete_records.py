@@ -1,7 +1,7 @@
 """DeleteRecords (key 21, v0-v2): move the start of logs forward, up to the high watermark (-1).
 
 Answers when every live replica has done so.
-Refused: offsets past it; topics that are only compacted, whose records go by key.
+Refused: offsets past it; internal topics; topics that are only compacted, whose records go by key.
 """
 
 from collections.abc import Iterable
@@ -10,6 +10,7 @@ import msgspec
 
 from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.translate.topics import INTERNAL_TOPICS, InternalTopic
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError
 from penstock.replication.partition import Partition
@@ -94,6 +95,8 @@ def moved(topic: str, part: DeleteRecordsPartition, ctx: Context) -> Deleting:
     """Move the leader's start."""
     index = part.partition_index
     try:
+        if topic in INTERNAL_TOPICS:
+            raise InternalTopic(f"Cannot delete records of internal topic {topic}")
         partition = ctx.services.partitions.get(topic, index)
         partition.check_leader()
         log = partition.log

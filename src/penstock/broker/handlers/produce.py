@@ -1,8 +1,8 @@
 """Produce (key 0, v3-v13): append each batch to the log of its partition's leader.
 
-Refused: acks other than -1, 0, 1; what `record.validate` refuses; batches outside of their
-producer's transaction, of which from v12 on they make the partition a part. With acks=0 an error
-closes the connection, since there is no other way to tell.
+Refused: internal topics; acks other than -1, 0, 1; what `record.validate` refuses; batches outside
+of their producer's transaction, of which from v12 on they make the partition a part. With acks=0 an
+error closes the connection, since there is no other way to tell.
 Left out: errors per record (v8), and the new leader in an error (v10).
 """
 
@@ -13,7 +13,7 @@ import msgspec
 from penstock.broker.context import Context
 from penstock.broker.participation import Participation
 from penstock.broker.translate.refusal import Refusal, code_of
-from penstock.broker.translate.topics import topic_name
+from penstock.broker.translate.topics import INTERNAL_TOPICS, InternalTopic, topic_name
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
@@ -183,6 +183,8 @@ class Appending:
             name = topic_name(
                 topic.name, topic.topic_id, services.cluster.image, by_id=self._ctx.version >= 13
             )
+            if name in INTERNAL_TOPICS:
+                raise InternalTopic(f"Cannot append to internal topic {name}")
             partition = services.partitions.get(name, part.index)
             partition.check_leader()
             log_start_offset = partition.log.log_start_offset

@@ -7,6 +7,12 @@ from penstock.types import Uuid
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
+class InternalTopic(KafkaError):
+    """The broker alone writes to its internal topics: foreign records would damage its state."""
+
+    code = ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
 class UnknownTopicId(KafkaError):
     """No topic has this id."""
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import msgspec
 
 from penstock.coordinator.group.classic_group import ClassicGroup
-from penstock.coordinator.group.consumer.records import KINDS, NUMBERS, ConsumerRecord
+from penstock.coordinator.group.consumer.records import KINDS, NUMBERS, ConsumerRecord, checked
 from penstock.coordinator.group.member import Member, ProtocolMetadata
 from penstock.coordinator.group.offsets import CommittedOffset
 from penstock.coordinator.group.state import State
@@ -85,7 +85,7 @@ class GroupFormat:
             case number if number in KINDS:
                 key_type, value_type = KINDS[number]
                 key = decode(key_type, 0, raw.key[_NUMBER.size :])
-                return ConsumerRecord(key, _value(value_type, raw.value))
+                return checked(ConsumerRecord(key, _value(value_type, raw.value)))
             case _:
                 return None
 

@@ -20,7 +20,7 @@ from penstock.coordinator.transaction.refusal import (
 )
 from penstock.coordinator.transaction.state import State
 from penstock.coordinator.transaction.transaction import Transaction
-from penstock.errors import KafkaError
+from penstock.errors import KafkaError, ProtocolError
 from penstock.types import TopicPartition
 
 Refused: TypeAlias = KafkaError | None
@@ -139,7 +139,7 @@ class TransactionShard:
             self.decided[name] = known
 
     def pended(self, record: TransactionRecord) -> None:
-        raise AssertionError(f"{record} is in a transaction of its own")
+        raise ProtocolError(f"{record.transactional_id} is in a transaction of its own")
 
     def keep(self, soft: Checks) -> None:
         self._checks = soft

@@ -8,10 +8,12 @@ import msgspec
 from penstock.coordinator.group.consumer.member import (
     ClassicTerms,
     ConsumerMember,
+    MemberState,
     Share,
     TopicIdPartition,
 )
 from penstock.coordinator.group.member import ProtocolMetadata
+from penstock.errors import ProtocolError
 from penstock.types import Uuid
 from penstock.wire.messages.consumer_group_current_member_assignment_key import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -85,6 +87,7 @@ KINDS: Mapping[int, tuple[type[Key], type[Message]]] = {
 }
 """Key and value by the number that begins a key. 4 held the topics' metadata before Kafka 4.1."""
 
+MEMBER_STATES = frozenset(MemberState)
 NUMBERS: Mapping[type[Key], int] = {key: number for number, (key, _) in KINDS.items()}
 
 
@@ -97,6 +100,14 @@ class ConsumerRecord(msgspec.Struct, frozen=True):
     @property
     def group(self) -> str:
         return self.key.group_id
+
+
+def checked(record: ConsumerRecord) -> ConsumerRecord:
+    """Refuse a record whose values mean nothing here."""
+    value = record.value
+    if isinstance(value, CurrentValue) and value.state not in MEMBER_STATES:
+        raise ProtocolError(f"state {value.state} of a member is not known")
+    return record
 
 
 def epoch_record(group: str, epoch: int, metadata_hash: int) -> ConsumerRecord:
