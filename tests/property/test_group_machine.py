@@ -61,8 +61,12 @@ class GroupMachine(RuleBasedStateMachine):
         self.committed: dict[TopicPartition, int] = {}
         self.serial = 0
 
-    @rule(number=NAMES, protocols=st.sampled_from(["range", "sticky,range", "range,sticky"]))
-    def join(self, number: int, protocols: str) -> None:
+    @rule(
+        number=NAMES,
+        protocols=st.sampled_from(["range", "sticky,range", "range,sticky"]),
+        rebalance_timeout_ms=st.sampled_from([5_000, 5_000, 1, 0, -1]),
+    )
+    def join(self, number: int, protocols: str, rebalance_timeout_ms: int) -> None:
         consumer = self.consumers[number]
         self.serial += 1
         consumer.sync = None
@@ -73,7 +77,7 @@ class GroupMachine(RuleBasedStateMachine):
                 new_member_id=f"c{number}-{self.serial}",
                 instance_id=consumer.instance,
                 session_timeout_ms=10_000,
-                rebalance_timeout_ms=5_000,
+                rebalance_timeout_ms=rebalance_timeout_ms,
                 protocol_type="consumer",
                 protocols=tuple(ProtocolMetadata(p, b"") for p in protocols.split(",")),
                 needs_known_id=number == 5,

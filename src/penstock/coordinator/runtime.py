@@ -22,6 +22,8 @@ from penstock.loop import Handle, Loop
 logger = logging.getLogger(__name__)
 
 RETRY_MS = 500
+EXPIRIES_A_TURN = 64
+"""How much of what is due is decided before others get their turn of the loop."""
 
 T = TypeVar("T")
 Rec = TypeVar("Rec")
@@ -263,14 +265,16 @@ class Runtime(Generic[S, Rec]):
 
     def _expire(self, led: Led[S]) -> None:
         led.timer = led.timer_ms = None
-        now = self.now()
         try:
-            while (due := led.shard.next_deadline_ms()) is not None and due <= now.steady_ms:
+            for _ in range(EXPIRIES_A_TURN):
+                now, due_ms = self.now(), led.shard.next_deadline_ms()
+                if due_ms is None or due_ms > now.steady_ms:
+                    break
                 self._carry_out(led, led.shard.expire(now))
         except KafkaError as error:
             # It cannot be written now. What is due stays due.
-            logger.warning("%s: %s", self.name, error)
-            self._arm_at(led, now.steady_ms + RETRY_MS)
+            logger.warning("%s-%d: %s", self.name, led.partition, error)
+            self._arm_at(led, self._clock.monotonic_ms() + RETRY_MS)
         else:
             self._arm(led)
 

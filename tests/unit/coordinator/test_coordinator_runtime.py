@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,13 +10,16 @@ import pytest
 from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.coordinator import GroupCoordinator
+from penstock.coordinator.group.decision import Decision
 from penstock.coordinator.group.join import Joining
 from penstock.coordinator.group.member import Joined, ProtocolMetadata
-from penstock.coordinator.group.membership import Syncing
+from penstock.coordinator.group.membership import Leaving, Syncing
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
+from penstock.coordinator.group.records import GroupFormat
 from penstock.coordinator.group.state import State
-from penstock.coordinator.outcome import Ticket
+from penstock.coordinator.outcome import Now, Outcome, Ticket
 from penstock.coordinator.refusal import CoordinatorNotAvailable
+from penstock.coordinator.runtime import EXPIRIES_A_TURN, Runtime
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch, numbered
@@ -111,6 +115,87 @@ def test_what_is_due_is_tried_again_until_it_can_be_written(stage: Stage) -> Non
     stage.log.refusal = None
     stage.loop.advance(1)
     assert stage.groups.shards()[0].groups[GROUP].state is State.EMPTY
+
+
+class AlwaysDue:
+    """A shard that has something due at any time."""
+
+    def __init__(self, clock: LoopClock) -> None:
+        self._clock = clock
+        self.expired_at: list[int] = []
+
+    def next_deadline_ms(self) -> int | None:
+        return self._clock.monotonic_ms() if len(self.expired_at) < 3 * EXPIRIES_A_TURN else None
+
+    def expire(self, now: Now) -> Outcome[Any, Any]:
+        self.expired_at.append(now.steady_ms)
+        return Outcome()
+
+    def loaded(self, now: Now) -> None:
+        """Nothing was in the log."""
+
+
+def test_what_is_always_due_leaves_others_their_turns() -> None:
+    loop = ManualLoop()
+    shard = AlwaysDue(LoopClock(loop))
+    runtime: Runtime[Any, Any] = Runtime(
+        "due", lambda _: shard, GroupFormat(), loop=loop, clock=LoopClock(loop), told=lambda _: None
+    )
+    runtime.lead(0, MemoryLog())
+    turns: list[int] = []
+
+    def other() -> None:
+        turns.append(len(shard.expired_at))
+        if len(turns) < 5:
+            loop.call_soon(other)
+
+    loop.call_soon(other)
+    loop.advance()
+    assert max(b - a for a, b in pairwise(turns)) <= EXPIRIES_A_TURN
+    assert len(shard.expired_at) == 3 * EXPIRIES_A_TURN
+
+
+@pytest.mark.parametrize("timeout_ms", [-5, 0, 1])
+def test_a_static_member_that_is_away_does_not_keep_the_coordinator_busy(
+    stage: Stage, timeout_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only it is left: the join phase begins anew until it returns or its session ends."""
+    for member, instance in (("a", "i1"), ("b", None)):
+        stage.groups.join(GROUP, joining(member, instance, timeout_ms))
+    stage.loop.advance(1)
+    shares = {"a": b"x", "b": b"y"}
+    for member, instance in (("a", "i1"), ("b", None)):
+        stage.groups.sync(
+            GROUP,
+            Syncing(member_id=member, instance_id=instance, generation=1, assignments=shares),
+        )
+    shard = stage.groups.shards()[0]
+    assert shard.groups[GROUP].state is State.STABLE
+    stage.groups.leave(GROUP, (Leaving("b"),))
+    rounds, expire = list[Now](), shard.expire
+
+    def counted(now: Now) -> Decision:
+        rounds.append(now)
+        assert len(rounds) < 100, "the loop stands still"
+        return expire(now)
+
+    monkeypatch.setattr(shard, "expire", counted)
+    stage.loop.advance(8)
+    assert shard.groups[GROUP].state is State.PREPARING_REBALANCE
+    assert len(rounds) <= 9
+    stage.loop.advance(2)
+    assert shard.groups[GROUP].state is State.EMPTY
+
+
+def joining(member: str, instance: str | None, timeout_ms: int) -> Joining:
+    return Joining(
+        new_member_id=member,
+        instance_id=instance,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=timeout_ms,
+        protocol_type="consumer",
+        protocols=(ProtocolMetadata("range", b""),),
+    )
 
 
 def test_whoever_waits_hears_when_the_coordinator_moves(stage: Stage) -> None:

@@ -25,7 +25,6 @@ def join_group(
     request: JoinGroupRequest, ctx: Context
 ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
     client_id = ctx.header.client_id or ""
-    rebalance_timeout_ms = request.rebalance_timeout_ms
     ticket = ctx.services.groups.join(
         request.group_id,
         Joining(
@@ -37,9 +36,7 @@ def join_group(
             client_id=client_id,
             client_host=f"/{ctx.peer.host}",
             session_timeout_ms=request.session_timeout_ms,
-            rebalance_timeout_ms=(
-                request.session_timeout_ms if ctx.version == 0 else rebalance_timeout_ms
-            ),
+            rebalance_timeout_ms=request.rebalance_timeout_ms,
             protocol_type=request.protocol_type,
             protocols=tuple(ProtocolMetadata(p.name, p.metadata) for p in request.protocols),
             reason=request.reason or "",

@@ -23,6 +23,9 @@ from penstock.wire.messages.offset_commit import (
 
 Places = list[tuple[OffsetCommitRequestTopic, list[Place]]]
 
+LONGEST_MS = 1 << 62
+"""No offset is kept for longer: its time of expiry must fit into a record."""
+
 KNOWN_AS: dict[type[KafkaError], ErrorCode] = {RecordTooLarge: ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
 
 
@@ -63,7 +66,7 @@ def committed(
     request: OffsetCommitRequest,
     ctx: Context,
 ) -> CommittedOffset:
-    kept_ms = request.retention_time_ms
+    kept_ms = min(request.retention_time_ms, LONGEST_MS)
     return CommittedOffset(
         part.committed_offset,
         part.committed_leader_epoch,

@@ -43,6 +43,15 @@ class Joining(msgspec.Struct, frozen=True, kw_only=True):
     may_skip_assignment: bool = False
     """The client knows how to lead without assigning (v9)."""
 
+    def bounded(self) -> "Joining":
+        """The request with a rebalance timeout that lets a phase last.
+
+        Without one, as from clients of old (v0), the session timeout stands for it.
+        """
+        if self.rebalance_timeout_ms > 0:
+            return self
+        return msgspec.structs.replace(self, rebalance_timeout_ms=self.session_timeout_ms)
+
     def member(self, member_id: str, ticket: Ticket[Joined]) -> Member:
         return Member(
             id=member_id,

@@ -75,8 +75,10 @@ def complete_join(turn: Turn) -> None:
             turn.change(rebalance_reason=also(turn.group.rebalance_reason, late))
     group = turn.group
     if group.members and not _elect_joined_leader(turn):
-        # Only static members that are away: wait until they return or their sessions end.
-        turn.change(deadline_ms=turn.now_ms + group.rebalance_timeout_ms, initial_until_ms=None)
+        # Only static members that are away: wait until they return or their sessions end. The
+        # phase begins anew, so it must last a while, whatever the members asked for.
+        lasts_ms = max(group.rebalance_timeout_ms, QUIET_MS)
+        turn.change(deadline_ms=turn.now_ms + lasts_ms, initial_until_ms=None)
         return
     turn.change(generation=group.generation + 1, deadline_ms=None, initial_until_ms=None)
     if not group.members:

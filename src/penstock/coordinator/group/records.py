@@ -188,7 +188,7 @@ def _member(stored: MemberMetadata, protocol: str | None) -> Member:
         client_id=stored.client_id,
         client_host=stored.client_host,
         session_timeout_ms=stored.session_timeout,
-        rebalance_timeout_ms=stored.session_timeout if timeout_ms < 0 else timeout_ms,
+        rebalance_timeout_ms=timeout_ms if timeout_ms > 0 else stored.session_timeout,
         protocols=(ProtocolMetadata(protocol or "", stored.subscription),),
         assignment=stored.assignment,
     )

@@ -32,6 +32,7 @@ from penstock.coordinator.outcome import Answer, Done, Now, Outcome, Ticket, ans
 def join(
     shard: GroupShard, now: Now, ticket: Ticket[Joined], group: str, asked: Joining
 ) -> Decision:
+    asked = asked.bounded()
     other = shard.consumer_groups.get(group)
     if other is not None and other.members:
         consumer_turn = shard.consumer_turn(other, now)
