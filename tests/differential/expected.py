@@ -68,7 +68,6 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("*", "*.configs[[]min.insync.replicas].config_source", ELIGIBLE_LEADERS),
     Expected("*", "*.configs[[]min.insync.replicas].synonyms*", ELIGIBLE_LEADERS),
     Expected("Produce: *", "*.error_message", "every refusal says why, not some of them"),
-    Expected("Produce: *", "*.record_errors*", "errors per record are left out"),
     Expected("Fetch: transaction, *", "responses[[]~t].*.error_message", "every refusal says why"),
     Expected("Fetch: transaction, *", "responses[[]~t].*.log_start_offset", REFUSED_START),
     Expected("Fetch: transaction, begun before*", "*.offset", CUT_BATCH),

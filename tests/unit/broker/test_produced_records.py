@@ -185,3 +185,20 @@ def test_a_batch_that_is_too_large_in_the_topics_own_codec_is_refused(link: Wire
     large = [Record(i, NOW_MS, b"k", bytes(900_000), []) for i in range(3)]
     assert produce(link, name, build_batch(large, codec=Codec.ZSTD)) == ErrorCode.MESSAGE_TOO_LARGE
     assert len(stored(link, name)) == 0
+
+
+def test_a_refusal_names_the_records_at_fault(link: WireLink) -> None:
+    name = topic(link, "named", cleanup_policy="compact")
+    batch = build_batch([Record(i, NOW_MS, key, b"v", []) for i, key in enumerate((b"k", None))])
+    part = PartitionProduceData(index=0, records=memoryview(batch))
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=5000,
+        topic_data=[TopicProduceData(name=name, partition_data=[part])],
+    )
+    answer = link.ask(request, 9).responses[0].partition_responses[0]
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    (at_fault,) = answer.record_errors
+    assert at_fault.batch_index == 1
+    assert "without key in topic partition named-0" in at_fault.batch_index_error_message
+    assert answer.error_message.startswith("One or more records have been rejected due to 1 record")

@@ -19,11 +19,12 @@ from penstock.coordinator.storage import RawRecord
 from penstock.coordinator.transaction.completion import Verdict
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode
-from penstock.metadata.image import Broker
+from penstock.metadata.image import Broker, Topic
+from penstock.metadata.image import Partition as ImagePartition
 from penstock.record.compression import Codec
 from penstock.replication.isr import FollowerFetch
 from penstock.testing.logs import batch_of
-from penstock.types import BrokerId
+from penstock.types import BrokerId, LeaderEpoch
 from penstock.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -434,3 +435,40 @@ def test_a_consumer_is_told_of_the_replica_in_its_rack(
 
     settings = {"broker.rack": "a"} | ({"replica.selector.class": selector} if selector else {})
     run(tmp_path, test, settings)
+
+
+def test_a_refusal_tells_who_leads_instead_and_where(tmp_path: Path) -> None:
+    """KIP-951: the client need not ask for metadata first."""
+
+    async def test(leader: Leading, connection: Connection) -> None:
+        cluster, partition = leader.services.cluster, leader.partition()
+        there = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.2", 9092)
+        other = Broker(BrokerId(1), 7, (there,), "b")
+        topic = cluster.image.topics[TOPIC]
+        led = ImagePartition((BrokerId(0), other.id), leader=other.id, leader_epoch=LeaderEpoch(5))
+        cluster.image = replace(
+            cluster.image,
+            brokers={**cluster.image.brokers, other.id: other},
+            topics={**cluster.image.topics, TOPIC: Topic(TOPIC, topic.id, {0: led})},
+        )
+        partition.follow(1, 5, (0, 1), 20)
+        produced = await produce(leader, connection)
+        answer = produced.responses[0].partition_responses[0]
+        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (1, 5)
+        assert [(n.node_id, n.host, n.port, n.rack) for n in produced.node_endpoints] == [
+            (1, "127.0.0.2", 9092, "b")
+        ]
+        part = FetchPartition(partition=0, fetch_offset=0, current_leader_epoch=3)
+        request = FetchRequest(
+            topics=[FetchTopic(topic_id=partition.topic_id, partitions=[part])], max_bytes=1
+        )
+        response = await connection.send(request, FetchResponse)
+        data = response.responses[0].partitions[0]
+        assert data.error_code == ErrorCode.FENCED_LEADER_EPOCH
+        assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (1, 5)
+        assert [(n.node_id, n.host, n.port) for n in response.node_endpoints] == [
+            (1, "127.0.0.2", 9092)
+        ]
+
+    run(tmp_path, test)

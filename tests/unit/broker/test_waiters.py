@@ -1,5 +1,8 @@
+from typing import cast
+
 import pytest
 
+from penstock.broker.context import Context
 from penstock.broker.handlers.produce import parked as produce_parked
 from penstock.broker.waiters import (
     AT_A_TIME,
@@ -159,7 +162,10 @@ def test_a_change_between_two_turns_is_heard_by_those_who_have_tried() -> None:
 
 def test_a_client_cannot_make_a_request_wait_for_days() -> None:
     request = ProduceRequest(acks=-1, timeout_ms=2**31 - 1)
-    assert produce_parked(request, ProduceResponse(), []).wait_ms == MAX_CLIENT_WAIT_MS
+    assert (
+        produce_parked(request, ProduceResponse(), [], cast("Context", None)).wait_ms
+        == MAX_CLIENT_WAIT_MS
+    )
     assert client_wait_ms(30_000) == 30_000
     assert client_wait_ms(-(2**31)) == 0
 

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable
 
 from penstock.broker.context import Context
 from penstock.broker.fetch_sessions import FetchSession, Wanted
+from penstock.broker.translate.leaders import endpoints, leader_of, partition_here
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.translate.topics import UnknownTopicId, topic_name
 from penstock.broker.waiters import Parked, client_wait_ms
@@ -31,6 +32,7 @@ from penstock.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 
@@ -82,7 +84,7 @@ class Reading:
 
     def __init__(self, request: FetchRequest, session: FetchSession, ctx: Context) -> None:
         self._session, self._arrives = session, False
-        self._partitions = ctx.services.partitions
+        self._services = ctx.services
         self._cluster = ctx.services.cluster
         self._image = self._cluster.image
         self._throttle = ctx.services.leader_throttle
@@ -156,7 +158,7 @@ class Reading:
             name = topic_name(
                 wanted.topic, wanted.topic_id, self._image, by_id=self._session.uses_ids
             )
-            partition = self._partitions.get(name, wanted.index)
+            partition = partition_here(self._services, name, wanted.index)
             self._at[partition.topic_partition] = at
             if self._replica >= 0:
                 return self._read_for_follower(partition, wanted)
@@ -183,10 +185,10 @@ class Reading:
     def _leader_instead(self, wanted: Wanted, error: Exception) -> LeaderIdAndEpoch:
         """Who leads now, told with the refusal so that the client need not ask (KIP-951)."""
         if self._tells_leader and isinstance(error, (NotLeader, FencedLeaderEpoch)):
-            topic = self._image.topic_by_id(wanted.topic_id)
-            found = None if topic is None else topic.partitions.get(wanted.index)
+            name = self._image.topic_names.get(wanted.topic_id, "")
+            found = leader_of(self._image, name, wanted.index)
             if found is not None:
-                return LeaderIdAndEpoch(leader_id=found.leader, leader_epoch=found.leader_epoch)
+                return LeaderIdAndEpoch(leader_id=found[0], leader_epoch=found[1])
         return LeaderIdAndEpoch()
 
     def _read_for_follower(self, partition: Partition, wanted: Wanted) -> PartitionData | None:
@@ -304,7 +306,20 @@ class Reading:
             wanted.told_error = bool(data.error_code)
             if session.is_incremental and isinstance(data.records, LogSlice):
                 session.to_the_end(wanted)
-        return FetchResponse(session_id=session.id, responses=list(by_topic(chosen)))
+        return FetchResponse(
+            session_id=session.id,
+            responses=list(by_topic(chosen)),
+            node_endpoints=self._leaders(chosen) if self.has_errors and self._tells_leader else [],
+        )
+
+    def _leaders(self, chosen: Iterable[tuple[Wanted, PartitionData]]) -> list[NodeEndpoint]:
+        """The addresses of the leaders that the response names."""
+        told = (data.current_leader.leader_id for _, data in chosen)
+        leaders = [leader for leader in told if leader >= 0]
+        return [
+            NodeEndpoint(node_id=broker.id, host=host, port=port, rack=broker.rack)
+            for broker, host, port in endpoints(self._image, self._listener, leaders)
+        ]
 
 
 def is_unknown(error: Exception) -> bool:

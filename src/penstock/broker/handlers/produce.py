@@ -2,8 +2,8 @@
 
 Refused: internal topics; acks other than -1, 0, 1; what `record.validate` refuses; batches outside
 of their producer's transaction, of which from v12 on they make the partition a part. With acks=0 an
-error closes the connection, since there is no other way to tell.
-Left out: errors per record (v8), and the new leader in an error (v10).
+error closes the connection, since there is no other way to tell. Refusals name the records at fault
+(v8) and the leader to turn to (v10).
 """
 
 from collections.abc import Coroutine
@@ -12,6 +12,7 @@ import msgspec
 
 from penstock.broker.context import Context
 from penstock.broker.participation import Participation
+from penstock.broker.translate.leaders import endpoints, leader_of, partition_here
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.translate.topics import INTERNAL_TOPICS, InternalTopic, topic_name
 from penstock.broker.waiters import Parked, client_wait_ms
@@ -19,16 +20,23 @@ from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header, stamp_max_timestamp
 from penstock.record.compression import Codec
+from penstock.record.invalid import InvalidRecord
 from penstock.record.recompress import recompressed
+from penstock.record.rejected import RejectedRecords, rejection
 from penstock.record.validate import (
     BatchTooLarge,
+    InvalidTimestamp,
     NotOneBatch,
     check_produced,
     check_records,
     check_timestamps,
 )
 from penstock.replication.partition import Partition
+from penstock.replication.refusal import NotLeader
 from penstock.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -151,9 +159,11 @@ def append(request: ProduceRequest, ctx: Context, participation: Participation) 
         if appending.refused:
             raise ProtocolError(f"acks=0 cannot be answered: {appending.refused}")
         return None
+    if appending.is_led_elsewhere:
+        response = with_leaders(response, ctx)
     if all(each.is_done(request.acks) for each in appending.pending):
         return response
-    return parked(request, response, appending.pending)
+    return parked(request, response, appending.pending, ctx)
 
 
 class Appending:
@@ -164,6 +174,7 @@ class Appending:
         self._ctx, self._participation = ctx, participation
         self.pending: list[Pending] = []
         self.refused: Exception | None = None
+        self.is_led_elsewhere = False
 
     def topic(self, topic: TopicProduceData) -> TopicProduceResponse:
         return TopicProduceResponse(
@@ -185,13 +196,14 @@ class Appending:
             )
             if name in INTERNAL_TOPICS:
                 raise InternalTopic(f"Cannot append to internal topic {name}")
-            partition = services.partitions.get(name, part.index)
+            partition = partition_here(services, name, part.index)
             partition.check_leader()
             log_start_offset = partition.log.log_start_offset
             batch, header = self._checked(part.records, partition)
             appended = partition.append(batch, header, self._acks, self._ctx.now_ms)
         except Refusal as error:
             self.refused = error
+            self.is_led_elsewhere |= isinstance(error, NotLeader)
             return refused(part.index, error, log_start_offset)
         key = partition.topic_partition
         services.waiters.changed(key)
@@ -223,14 +235,17 @@ class Appending:
             self._participation.check(header, partition)
         if header.codec is Codec.ZSTD and self._ctx.version < 7:
             raise UnsupportedCodec("zstd needs Produce v7")
-        timestamps = check_records(
-            data,
-            header,
-            keys_required=partition.keys_required,
-            limit_bytes=DECOMPRESSED_LIMIT_BYTES,
-            scratch=self._ctx.services.scratch,
-        )
-        check_timestamps(timestamps, partition.rules, self._ctx.now_ms)
+        try:
+            timestamps = check_records(
+                data,
+                header,
+                keys_required=partition.keys_required,
+                limit_bytes=DECOMPRESSED_LIMIT_BYTES,
+                scratch=self._ctx.services.scratch,
+            )
+            check_timestamps(timestamps, partition.rules, self._ctx.now_ms)
+        except (InvalidRecord, InvalidTimestamp) as error:
+            raise self._rejection(data, header, partition) or error from None
         if partition.codec is not None and partition.codec is not header.codec:
             batch = recompressed(
                 data,
@@ -246,6 +261,20 @@ class Appending:
             header = honest(data, header, timestamps.newest)
         return data, header
 
+    def _rejection(
+        self, data: memoryview, header: BatchHeader, partition: Partition
+    ) -> RejectedRecords | None:
+        """The refusal that names the records at fault, if it is for single records."""
+        return rejection(
+            data,
+            header,
+            partition.rules,
+            partition.topic_partition,
+            keys_required=partition.keys_required,
+            now_ms=self._ctx.now_ms,
+            limit_bytes=DECOMPRESSED_LIMIT_BYTES,
+        )
+
 
 def refused(index: int, error: Exception, log_start_offset: int) -> PartitionProduceResponse:
     """The answer for a batch that was not appended.
@@ -253,13 +282,49 @@ def refused(index: int, error: Exception, log_start_offset: int) -> PartitionPro
     The start of the log is told unless the partition was not reached or the data was no batch.
     """
     unread = isinstance(error, UNREAD)
+    at_fault = error.errors if isinstance(error, RejectedRecords) else ()
     return PartitionProduceResponse(
         index=index,
         error_code=code_of(error),
         base_offset=-1,
         log_start_offset=-1 if unread else log_start_offset,
         error_message=str(error),
+        record_errors=[
+            BatchIndexAndErrorMessage(
+                batch_index=each.batch_index, batch_index_error_message=each.message
+            )
+            for each in at_fault
+        ],
     )
+
+
+def with_leaders(response: ProduceResponse, ctx: Context) -> ProduceResponse:
+    """The response, in which refusals by a broker that does not lead tell who does (KIP-951)."""
+    image, leaders, replace = ctx.services.cluster.image, set[int](), msgspec.structs.replace
+
+    def told(topic: str, answer: PartitionProduceResponse) -> PartitionProduceResponse:
+        found = leader_of(image, topic, answer.index)
+        if answer.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER or found is None:
+            return answer
+        leaders.add(found[0])
+        leader = LeaderIdAndEpoch(leader_id=found[0], leader_epoch=found[1])
+        return replace(answer, current_leader=leader)
+
+    topics = [
+        replace(
+            topic,
+            partition_responses=[
+                told(topic.name or image.topic_names.get(topic.topic_id, ""), each)
+                for each in topic.partition_responses
+            ],
+        )
+        for topic in response.responses
+    ]
+    nodes = [
+        NodeEndpoint(node_id=broker.id, host=host, port=port, rack=broker.rack)
+        for broker, host, port in endpoints(image, ctx.peer.listener, leaders)
+    ]
+    return replace(response, responses=topics, node_endpoints=nodes)
 
 
 def honest(data: memoryview, header: BatchHeader, newest: int) -> BatchHeader:
@@ -271,7 +336,7 @@ def honest(data: memoryview, header: BatchHeader, newest: int) -> BatchHeader:
 
 
 def parked(
-    request: ProduceRequest, response: ProduceResponse, pending: list[Pending]
+    request: ProduceRequest, response: ProduceResponse, pending: list[Pending], ctx: Context
 ) -> Parked[ProduceResponse]:
     """Answer once every append is replicated and flushed as far as it must be."""
     acks = request.acks  # and no more of the request, whose bytes are gone by then
@@ -283,10 +348,12 @@ def parked(
     def finished() -> ProduceResponse:
         late = ErrorCode.REQUEST_TIMED_OUT
         outcomes = [(each, each.outcome(acks)) for each in pending]
-        return with_errors(
+        told = with_errors(
             response,
             {id(each.answer): late if code is None else code for each, code in outcomes},
         )
+        led_elsewhere = any(code is ErrorCode.NOT_LEADER_OR_FOLLOWER for _, code in outcomes)
+        return with_leaders(told, ctx) if led_elsewhere else told
 
     keys = [each.partition.topic_partition for each in pending]
     return Parked(keys, client_wait_ms(request.timeout_ms), attempt, finished, has_acted=True)
