@@ -27,6 +27,7 @@ from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.records import GroupFormat, StoredRecord
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.outcome import Ticket
+from penstock.coordinator.refusal import RecordTooLarge
 from penstock.coordinator.runtime import Runtime
 from penstock.coordinator.storage import Producer, RawRecord
 from penstock.errors import KafkaError
@@ -45,6 +46,7 @@ class MemoryLog:
         self.batches: list[bytearray] = []
         self.ends: list[int] = []
         self.refusal: KafkaError | None = None
+        self.largest_bytes = 1 << 20
         self.commits = True
         self._committed = 0
         self._waiting: list[tuple[int, Callable[[], object]]] = []
@@ -60,15 +62,16 @@ class MemoryLog:
         if self.refusal is not None:
             raise self.refusal
         start = self.end_offset
-        self.batches.append(
-            build_batch(
-                numbered(records, now_ms, start),
-                base_offset=start,
-                producer_id=-1 if producer is None else producer.id,
-                producer_epoch=-1 if producer is None else producer.epoch,
-                transactional=producer is not None,
-            )
+        batch = build_batch(
+            numbered(records, now_ms, start),
+            base_offset=start,
+            producer_id=-1 if producer is None else producer.id,
+            producer_epoch=-1 if producer is None else producer.epoch,
+            transactional=producer is not None,
         )
+        if len(batch) > self.largest_bytes:
+            raise RecordTooLarge(f"{len(batch)} bytes")
+        self.batches.append(batch)
         self.ends.append(start + len(records))
         if self.commits:
             self._committed = self.end_offset

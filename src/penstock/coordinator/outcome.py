@@ -49,7 +49,8 @@ def answer(ticket: Ticket[T], reply: T | KafkaError) -> Answer:
 class Outcome(msgspec.Struct, Generic[Rec, Soft], frozen=True):
     """Records to append as one batch, and the answers that leave once they are committed.
 
-    If the records cannot be written, nothing has happened and whoever asked hears why.
+    If the records cannot be written, nothing has happened and whoever asked hears why. Where that
+    need not hold (`may_split`), they become several batches if one would be too large.
     """
 
     records: tuple[Rec, ...] = ()
@@ -58,6 +59,8 @@ class Outcome(msgspec.Struct, Generic[Rec, Soft], frozen=True):
     """State that no record holds, such as who waits: the shard keeps it after the append."""
     reads: bool = False
     """The answers tell what records said: all that is appended by now must be committed first."""
+    may_split: bool = False
+    """Each record makes sense with only those before it: they need not be written together."""
     producer: Producer | None = None
     """Whose transaction the records belong to: they count once it is committed, if it is."""
 

@@ -6,7 +6,7 @@ and live operation share `replay`. Groups and transactions are two instances of 
 """
 
 import logging
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -14,9 +14,9 @@ from penstock.clock import Clock
 from penstock.coordinator.loading import loading
 from penstock.coordinator.outcome import Now, Outcome, Shard, Ticket
 from penstock.coordinator.pending import PendingRecords
-from penstock.coordinator.refusal import CoordinatorLoading, NotCoordinator
+from penstock.coordinator.refusal import CoordinatorLoading, NotCoordinator, RecordTooLarge
 from penstock.coordinator.storage import CoordinatorLog, RawRecord, RecordFormat
-from penstock.errors import KafkaError, ProtocolError
+from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.loop import Handle, Loop
 
 logger = logging.getLogger(__name__)
@@ -164,11 +164,32 @@ class Runtime(Generic[S, Rec]):
         return ticket
 
     def run_everywhere(
-        self, operation: Callable[[S, Now, Ticket[Any]], Outcome[Any, Any]]
-    ) -> list[Ticket[Any]]:
-        """Carry an operation out on every shard that is loaded."""
-        loaded = [partition for partition, led in self._led.items() if led.is_loaded]
-        return [self.run(partition, operation) for partition in loaded]
+        self, what: str, operation: Callable[[S, Now, Ticket[Any]], Outcome[Any, Any]]
+    ) -> None:
+        """Carry an operation out on every shard, for nobody who could ask again.
+
+        A shard that is being loaded, or whose log refuses, gets it later, while it is led here.
+        """
+        for led in list(self._led.values()):
+            self._in_background(led, what, operation, None)
+
+    def _in_background(
+        self,
+        led: Led[S],
+        what: str,
+        operation: Callable[[S, Now, Ticket[Any]], Outcome[Any, Any]],
+        refused_before: ErrorCode | None,
+    ) -> None:
+        if self._led.get(led.partition) is not led:
+            return  # resigned meanwhile
+        refused = self.run(led.partition, operation).reply
+        if not isinstance(refused, KafkaError):
+            return
+        if refused.code is not refused_before:
+            logger.warning("%s-%d, %s: %s; trying again", self.name, led.partition, what, refused)
+        self._loop.call_later(
+            RETRY_MS / 1000, lambda: self._in_background(led, what, operation, refused.code)
+        )
 
     def loaded_shards(self) -> list[S]:
         return [led.shard for led in self._led.values() if led.is_loaded]
@@ -228,14 +249,12 @@ class Runtime(Generic[S, Rec]):
         offset = led.log.end_offset if outcome.reads else 0
         if outcome.records:
             raw = [self._format.encode(record) for record in outcome.records]
-            producer = outcome.producer
-            offset = led.log.append(raw, self._clock.now_ms(), producer)
-            for each, record in zip(raw, outcome.records, strict=True):
-                if producer is not None:
-                    led.pend(producer.id, each)
-                else:
-                    led.pending.passed(each)
-                    led.shard.replay(record)
+            try:
+                offset = self._append(led, outcome, raw, outcome.records)
+            except KafkaError:
+                if outcome.may_split:  # some of it may be written
+                    self.changed(led.partition, led.shard)
+                raise
         if outcome.soft is not None:
             led.shard.keep(outcome.soft)
         for ticket, reply in outcome.answers:
@@ -244,6 +263,31 @@ class Runtime(Generic[S, Rec]):
         self._arm(led)
         if outcome.records:
             self.changed(led.partition, led.shard)
+
+    def _append(
+        self,
+        led: Led[S],
+        outcome: Outcome[Any, Any],
+        raw: Sequence[RawRecord],
+        records: Sequence[Any],
+    ) -> int:
+        """Append and replay; the offset behind. Halves what is too large for one batch."""
+        producer = outcome.producer
+        try:
+            offset = led.log.append(list(raw), self._clock.now_ms(), producer)
+        except RecordTooLarge:
+            if not outcome.may_split or len(raw) == 1:
+                raise
+            half = len(raw) // 2
+            self._append(led, outcome, raw[:half], records[:half])
+            return self._append(led, outcome, raw[half:], records[half:])
+        for each, record in zip(raw, records, strict=True):
+            if producer is not None:
+                led.pend(producer.id, each)
+            else:
+                led.pending.passed(each)
+                led.shard.replay(record)
+        return offset
 
     def _fill(self, ticket: Ticket[Any], reply: object) -> None:
         ticket.reply = reply

@@ -17,8 +17,8 @@ from penstock.coordinator.group.membership import Leaving, Syncing
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.records import GroupFormat
 from penstock.coordinator.group.state import State
-from penstock.coordinator.outcome import Now, Outcome, Ticket
-from penstock.coordinator.refusal import CoordinatorNotAvailable
+from penstock.coordinator.outcome import Done, Now, Outcome, Ticket
+from penstock.coordinator.refusal import CoordinatorNotAvailable, RecordTooLarge
 from penstock.coordinator.runtime import EXPIRIES_A_TURN, Runtime
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import read_header
@@ -371,3 +371,101 @@ def test_nothing_is_decided_while_the_log_is_read(stage: Stage) -> None:
     assert code(stage.commit(6)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     stage.loop.advance(1)
     assert stage.commit(6).reply == (None,)
+
+
+MANY = [TopicPartition("t", number) for number in range(2000)]
+
+
+def with_many_offsets(stage: Stage) -> None:
+    offsets = tuple((where, CommittedOffset(1)) for where in MANY)
+    assert stage.groups.commit(GROUP, Committer(), offsets).reply == (None,) * len(MANY)
+    stage.log.largest_bytes = 10_000
+
+
+@pytest.mark.parametrize("way", ["expire", "delete group", "delete offsets", "delete topic"])
+def test_more_tombstones_than_a_batch_can_hold_are_several_batches(stage: Stage, way: str) -> None:
+    with_many_offsets(stage)
+    before = len(stage.log.batches)
+    match way:
+        case "expire":
+            stage.loop.advance(CONFIG.offsets_retention_minutes * 60 + 3600)
+        case "delete group":
+            assert stage.groups.delete_group(GROUP).reply == Done()
+        case "delete offsets":
+            assert stage.groups.delete_offsets(GROUP, tuple(MANY)).reply == (None,) * len(MANY)
+        case _:
+            stage.groups.partitions_deleted(MANY)
+    assert stage.groups.fetch(GROUP, None).reply == {}
+    assert len(stage.log.batches) - before > 2
+    stage.groups = stage.started()
+    stage.loop.advance()
+    assert stage.groups.fetch(GROUP, None).reply == {}
+
+
+def test_a_commit_is_one_batch_or_none(stage: Stage) -> None:
+    stage.log.largest_bytes = 10_000
+    offsets = tuple((where, CommittedOffset(1)) for where in MANY)
+    assert isinstance(stage.groups.commit(GROUP, Committer(), offsets).reply, RecordTooLarge)
+    assert stage.log.batches == []
+
+
+def test_what_is_split_and_then_refused_goes_on_where_it_was(stage: Stage) -> None:
+    with_many_offsets(stage)
+    append, appended = stage.log.append, list[int]()
+
+    def append_three(*args: Any, **kwargs: Any) -> int:
+        if len(appended) == 3:
+            raise CoordinatorNotAvailable("too few replicas")
+        end = append(*args, **kwargs)
+        appended.append(end)
+        return end
+
+    stage.log.append = append_three  # type: ignore[method-assign]
+    stage.groups.partitions_deleted(MANY)
+    left = stage.groups.fetch(GROUP, None).reply
+    assert isinstance(left, dict)
+    assert 0 < len(left) < len(MANY)
+    stage.log.append = append  # type: ignore[method-assign]
+    stage.loop.advance(1)
+    assert stage.groups.fetch(GROUP, None).reply == {}
+
+
+def test_offsets_of_deleted_topics_are_forgotten_once_that_can_be_written(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else a topic made anew would be read from where the old one was."""
+    stage.commit(5)
+    stage.loop.advance(1)
+    stage.log.refusal = CoordinatorNotAvailable("too few replicas")
+    stage.groups.partitions_deleted([WHERE])
+    stage.loop.advance(5)
+    told = [each for each in caplog.messages if "forgetting the offsets of deleted topics" in each]
+    assert len(told) == 1
+    assert "too few replicas" in told[0]
+    stage.log.refusal = None
+    made_anew = TopicPartition("t", 1)
+    now_ms = stage.groups.runtime.now().wall_ms
+    anew = ((made_anew, CommittedOffset(1, commit_ms=now_ms)),)
+    assert stage.groups.commit(GROUP, Committer(), anew).reply == (None,)
+    stage.loop.advance(1)
+    assert stage.groups.fetch(GROUP, None).reply == dict(anew)
+
+
+def test_a_deletion_that_comes_late_leaves_offsets_of_a_topic_made_anew(stage: Stage) -> None:
+    stage.commit(5)
+    stage.log.refusal = CoordinatorNotAvailable("too few replicas")
+    stage.groups.partitions_deleted([WHERE])
+    stage.log.refusal = None
+    stage.loop.now_s += 0.1
+    anew = ((WHERE, CommittedOffset(1, commit_ms=stage.groups.runtime.now().wall_ms)),)
+    stage.groups.commit(GROUP, Committer(), anew)
+    stage.loop.advance(5)
+    assert stage.groups.fetch(GROUP, None).reply == dict(anew)
+
+
+def test_topics_that_are_deleted_while_a_shard_is_loaded_are_forgotten_too(stage: Stage) -> None:
+    stage.commit(5)
+    stage.groups = stage.started()
+    stage.groups.partitions_deleted([WHERE])
+    stage.loop.advance(1)
+    assert stage.groups.fetch(GROUP, None).reply == {}

@@ -118,8 +118,10 @@ class GroupCoordinator:
 
     def partitions_deleted(self, gone: Collection[TopicPartition]) -> None:
         """Topics are no more: offsets in them mean nothing to a topic made anew."""
+        deleted_ms = self.runtime.now().wall_ms
         self.runtime.run_everywhere(
-            lambda shard, _, ticket: offset_operations.forget(shard, ticket, gone)
+            "forgetting the offsets of deleted topics",
+            lambda shard, _, ticket: offset_operations.forget(shard, ticket, gone, deleted_ms),
         )
 
     def delete_group(self, group: str) -> Ticket[Done]:

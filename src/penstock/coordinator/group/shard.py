@@ -62,11 +62,13 @@ class GroupShard:
             raise GroupIdNotFound(f"Group {group} not found.")
         return known
 
-    def held(self) -> dict[str, set[TopicPartition]]:
-        """By group, the partitions whose offsets open transactions may move."""
+    def held(self, until_ms: int | None = None) -> dict[str, set[TopicPartition]]:
+        """By group, the partitions whose offsets open transactions may move; of those committed
+        until then, if a time is given.
+        """
         held: dict[str, set[TopicPartition]] = {}
         for record in self._pending():
-            if isinstance(record, OffsetRecord):
+            if isinstance(record, OffsetRecord) and _is_until(record, until_ms):
                 where = TopicPartition(record.topic, record.partition)
                 held.setdefault(record.group, set()).add(where)
         return held
@@ -200,4 +202,10 @@ class GroupShard:
             offsets, kept = self.offsets.get(name, {}), held.get(name, none)
             records += lapsed_consumer(consumer, offsets, kept, now.wall_ms, retention_ms)
         next_ms = now.steady_ms + self.config.offsets_retention_check_interval_ms
-        return Outcome(tuple(records), soft=Kept(now.steady_ms, next_check_ms=next_ms))
+        soft = Kept(now.steady_ms, next_check_ms=next_ms)
+        return Outcome(tuple(records), soft=soft, may_split=True)
+
+
+def _is_until(record: OffsetRecord, until_ms: int | None) -> bool:
+    committed = record.committed
+    return until_ms is None or committed is None or committed.commit_ms <= until_ms

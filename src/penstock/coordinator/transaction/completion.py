@@ -1,5 +1,6 @@
 """Sees every decided transaction through: markers to its participants, then the last record."""
 
+import logging
 from collections.abc import Callable, Collection
 from typing import Protocol
 
@@ -12,9 +13,11 @@ from penstock.coordinator.transaction.records import TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
 from penstock.coordinator.transaction.state import State
 from penstock.coordinator.transaction.transaction import EPOCH_BUMPS, Transaction
-from penstock.errors import KafkaError
+from penstock.errors import ErrorCode, KafkaError
 from penstock.loop import Loop
 from penstock.types import TopicPartition
+
+logger = logging.getLogger(__name__)
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -88,12 +91,26 @@ class Completion:
 
         self._runtime.when_committed(partition, lambda: self._loop.call_soon(write))
 
-    def _told(self, partition: int, name: str, decided: Transaction) -> None:
+    def _told(
+        self,
+        partition: int,
+        name: str,
+        decided: Transaction,
+        refused_before: ErrorCode | None = None,
+    ) -> None:
         ticket: Ticket[Done] = self._runtime.run(
             partition, lambda shard, now, ticket: shard.completed(now, ticket, name, decided)
         )
         refused = ticket.reply
         if isinstance(refused, KafkaError) and not isinstance(refused, NotCoordinator):
-            self._loop.call_later(RETRY_MS / 1000, lambda: self._told(partition, name, decided))
+            if refused.code is not refused_before:
+                logger.warning(
+                    "%s: the end of its transaction is not written yet: %s; trying again",
+                    name,
+                    refused,
+                )
+            self._loop.call_later(
+                RETRY_MS / 1000, lambda: self._told(partition, name, decided, refused.code)
+            )
         elif self._started.get((partition, name)) is decided:
             del self._started[partition, name]

@@ -158,9 +158,11 @@ class TransactionShard:
         checks = self._checks
         if checks.timeouts_ms <= now.steady_ms:
             records = tuple(self._timed_out(now.wall_ms))
-            return Outcome(records, soft=Checks(self._next_timeouts_ms(now), checks.removals_ms))
-        records = tuple(self._unused(now.wall_ms))
-        return Outcome(records, soft=Checks(checks.timeouts_ms, self._next_removals_ms(now)))
+            checks = Checks(self._next_timeouts_ms(now), checks.removals_ms)
+        else:
+            records = tuple(self._unused(now.wall_ms))
+            checks = Checks(checks.timeouts_ms, self._next_removals_ms(now))
+        return Outcome(records, soft=checks, may_split=True)
 
     def _timed_out(self, now_ms: int) -> Iterable[TransactionRecord]:
         for name, known in self.transactions.items():

@@ -27,7 +27,8 @@ def delete(shard: GroupShard, ticket: Ticket[Done], group: str) -> Decision:
     consumer = shard.consumer_groups.get(group)
     if consumer.members if consumer else shard.classic(group).state is not State.EMPTY:
         raise NonEmptyGroup(f"{group} has members")
-    return Outcome(tuple(_tombstones(shard, group)), (answer(ticket, Done()),))
+    records = tuple(_tombstones(shard, group))
+    return Outcome(records, (answer(ticket, Done()),), may_split=True)
 
 
 def _tombstones(shard: GroupShard, group: str) -> Iterable[StoredRecord]:

@@ -113,12 +113,27 @@ def delete_offsets(
         for where, no in zip(wanted, refused, strict=True)
         if no is None and where in there
     )
-    return Outcome(records, (answer(ticket, refused),))
+    return Outcome(records, (answer(ticket, refused),), may_split=True)
 
 
-def forget(shard: GroupShard, ticket: Ticket[Done], gone: Collection[TopicPartition]) -> Decision:
-    """Drop the offsets of partitions that are no more, whatever group they are of."""
-    there = {(group, where) for group, offsets in shard.offsets.items() for where in offsets}
-    there |= {(group, where) for group, held in shard.held().items() for where in held}
-    records = tuple(OffsetRecord(group, *where, None) for group, where in there if where in gone)
-    return Outcome(records, (answer(ticket, Done()),))
+def forget(
+    shard: GroupShard, ticket: Ticket[Done], gone: Collection[TopicPartition], deleted_ms: int
+) -> Decision:
+    """Drop the offsets of partitions that are no more, whatever group they are of.
+
+    This may come late: an offset committed after `deleted_ms` is of a topic made anew.
+    """
+    wanted = frozenset(gone)
+    there = {
+        (group, where)
+        for group, offsets in shard.offsets.items()
+        for where in wanted.intersection(offsets)
+        if offsets[where].commit_ms <= deleted_ms
+    }
+    there |= {
+        (group, where)
+        for group, held in shard.held(until_ms=deleted_ms).items()
+        for where in wanted.intersection(held)
+    }
+    records = tuple(OffsetRecord(group, *where, None) for group, where in sorted(there))
+    return Outcome(records, (answer(ticket, Done()),), may_split=True)
