@@ -144,7 +144,12 @@ async def running(
             ),
         )
         moves = LogDirMoves(
-            partitions, flusher, clock, on_replaced=lambda log: compactor.truncated(log, 0)
+            partitions,
+            flusher,
+            clock,
+            on_replaced=lambda log: compactor.truncated(log, 0),
+            rate=lambda: cluster.config.replication.replica_alter_log_dirs_io_max_bytes_per_second,
+            at_once=config.replication.num_replica_alter_log_dirs_threads,
         )
         groups = group_coordinator(config.group, cluster, loop, clock, waiters)
         open_questions = OpenQuestions()

@@ -11,12 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from penstock.clock import Clock
+from penstock.config.value import LONG_MAX
 from penstock.errors import KafkaError, StorageError
 from penstock.log.flush import Flusher
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
+from penstock.replication.throttle import Throttle
 from penstock.types import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -24,11 +26,17 @@ logger = logging.getLogger(__name__)
 CHUNK_BYTES = 1 << 20
 """Copied at a time: some milliseconds of the loop."""
 
+REST_MS = 100
+"""At most, until the rate is looked at again: it may have been altered."""
+
+LOOK_S = 1
+
 
 class LogDirMoves:
     """Starts moves and carries them out in `run`. Belongs to the event loop.
 
-    `on_replaced` hears of each log that a copy has replaced.
+    `on_replaced` hears of each log that a copy has replaced. `rate` is the limit of bytes a second
+    for all moves, as it is now; `at_once` are carried out at the same time.
     """
 
     def __init__(
@@ -37,10 +45,15 @@ class LogDirMoves:
         flusher: Flusher,
         clock: Clock,
         on_replaced: Callable[[PartitionLog], None],
+        rate: Callable[[], int] = lambda: LONG_MAX,
+        at_once: int | None = None,
     ) -> None:
         self._partitions, self._store = partitions, partitions.store
         self._flusher, self._clock, self._on_replaced = flusher, clock, on_replaced
+        self._rate, self._at_once = rate, at_once or len(self._store.dirs)
+        self._throttle = Throttle(clock.monotonic_ms)
         self._wanted = asyncio.Event()
+        self._under_way: set[TopicPartition] = set()
 
     def start(self, where: TopicPartition, path: Path) -> None:
         """Move a partition to the directory; to its own one, end a move that is under way."""
@@ -59,19 +72,47 @@ class LogDirMoves:
 
     async def run(self) -> None:
         """Carry moves out until cancelled; those that a former broker began first."""
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(self._at_once):
+                tasks.create_task(self._work())
+
+    async def _work(self) -> None:
         while True:
-            for where, future in list(self._store.future_logs.items()):
-                partition = self._partitions.find(*where)
-                if partition is not None:
-                    await self._move(partition, future)
-            await self._wanted.wait()
-            self._wanted.clear()
+            found = self._next()
+            if found is None:
+                await self._change()
+                continue
+            where = found[0].topic_partition
+            self._under_way.add(where)
+            try:
+                await self._move(*found)
+            finally:
+                self._under_way.discard(where)
+
+    def _next(self) -> tuple[Partition, PartitionLog] | None:
+        for where, future in self._store.future_logs.items():
+            partition = self._partitions.find(*where)
+            if partition is not None and where not in self._under_way:
+                return partition, future
+        return None
+
+    async def _change(self) -> None:
+        """Wait for a move to start, or for the controller to tell of a partition that is known
+        from a former broker's move alone.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S if self._store.future_logs else None):
+                await self._wanted.wait()
+        self._wanted.clear()
 
     async def _move(self, partition: Partition, future: PartitionLog) -> None:
         where = partition.topic_partition
         try:
             while self._store.future_logs.get(where) is future:
-                if _copy_some(partition.log, future, self._clock.now_ms()):
+                if rest_ms := self._throttle.owes_ms(self._rate(), REST_MS):
+                    await asyncio.sleep(rest_ms / 1000)
+                elif copied := _copy_some(partition.log, future, self._clock.now_ms()):
+                    self._throttle.passed(copied, self._rate())
                     await asyncio.sleep(0)  # requests go first
                 elif future.recovery_point < future.end_offset:
                     # Off the loop; whatever is appended meanwhile is little, and comes next.
@@ -104,14 +145,14 @@ class LogDirMoves:
         logger.info("%s has moved to %s", where, future.log_dir.path)
 
 
-def _copy_some(log: PartitionLog, future: PartitionLog, now_ms: int) -> bool:
-    """Copy the next batches; False when there are none."""
+def _copy_some(log: PartitionLog, future: PartitionLog, now_ms: int) -> int:
+    """Copy the next batches; how many bytes, none where the copy has caught up."""
     if future.end_offset < log.log_start_offset:
         future.truncate_fully_and_start_at(log.log_start_offset, now_ms)
     if future.end_offset > log.end_offset:
         future.truncate_to(log.end_offset)
     batches = log.read(future.end_offset, CHUNK_BYTES, up_to=log.end_offset)
     if batches is None:
-        return False
+        return 0
     future.append_as_follower(batches.read(), now_ms)
-    return True
+    return len(batches)

@@ -33,6 +33,13 @@ class Throttle:
         self._pay(rate)
         return self._owed > 0
 
+    def owes_ms(self, rate: int, most_ms: int) -> int:
+        """How long what has passed takes at the rate, up to `most_ms`; less than one is nothing."""
+        self._pay(rate)
+        if rate == 0:
+            return most_ms if self._owed else 0
+        return min(self._owed // rate, most_ms)
+
     def _pay(self, rate: int) -> None:
         now_ms = self._monotonic_ms()
         paid = rate * (now_ms - self._paid_ms)

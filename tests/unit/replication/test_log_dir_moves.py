@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.clock import SystemClock
 from penstock.config.topic import TopicConfig
+from penstock.config.value import LONG_MAX
 from penstock.log.flush import Flusher
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound
@@ -18,20 +18,34 @@ from penstock.types import BrokerId, TopicPartition
 HERE, THERE = ROOT / "d0", ROOT / "d1"
 
 
+class Steady:
+    """A clock that a test moves."""
+
+    monotonic = 0
+
+    def now_ms(self) -> int:
+        return 0
+
+    def monotonic_ms(self) -> int:
+        return self.monotonic
+
+
 class Mover:
     """A broker's partitions over a fake disk, with moves that run while a test's work does."""
 
     def __init__(self, rig: LogRig) -> None:
-        self.rig, self.replaced = rig, list[PartitionLog]()
+        self.rig, self.replaced, self.clock = rig, list[PartitionLog](), Steady()
         self.partitions = Partitions(BrokerId(0), rig.store)
         self.partition: Partition = self.partitions.create(*PARTITION, TOPIC_ID, 0)
         self.partition.lead(1, (0,))
 
-    def run(self, work: Callable[[LogDirMoves], Awaitable[None]]) -> None:
+    def run(self, work: Callable[[LogDirMoves], Awaitable[None]], rate: int = LONG_MAX) -> None:
         async def running() -> None:
             loop = asyncio.get_running_loop()
             flusher = Flusher(loop.call_soon_threadsafe)
-            moves = LogDirMoves(self.partitions, flusher, SystemClock(), self.replaced.append)
+            moves = LogDirMoves(
+                self.partitions, flusher, self.clock, self.replaced.append, lambda: rate
+            )
             async with asyncio.TaskGroup() as tasks:
                 task = tasks.create_task(moves.run())
                 await work(moves)
@@ -82,6 +96,49 @@ def test_a_move_that_a_former_broker_began_is_finished() -> None:
 
     mover.run(work)
     assert rig.log.path == THERE / "orders-0"
+
+
+def test_a_move_that_a_former_broker_began_waits_for_its_partition() -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    other = TopicPartition("orders", 1)
+    rig.store.create(other, TOPIC_ID, 0, path=HERE)
+    rig.store.create(other, TOPIC_ID, 0, path=THERE, future=True)
+    mover = Mover(rig)
+
+    async def work(_: LogDirMoves) -> None:
+        await asyncio.sleep(0)
+        mover.partitions.create(*other, TOPIC_ID, 0)
+        await mover.arrived()
+
+    mover.run(work)
+    assert rig.store.logs[other].path == THERE / "orders-1"
+
+
+def test_moves_keep_to_the_rate_that_is_set() -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    for _ in range(5):
+        rig.append(batch_of(bytes(1 << 19)))
+    mover = Mover(rig)
+
+    async def copied(size_bytes: int) -> None:
+        async with asyncio.timeout(10):
+            while rig.store.future_logs[PARTITION].size_bytes < size_bytes:
+                await asyncio.sleep(0)
+
+    async def work(moves: LogDirMoves) -> None:
+        moves.start(PARTITION, THERE)
+        await copied(1 << 19)
+        first = rig.store.future_logs[PARTITION].size_bytes
+        for _ in range(1_000):
+            await asyncio.sleep(0)
+        assert rig.store.future_logs[PARTITION].size_bytes == first
+        mover.clock.monotonic += 1_100  # the part of a batch that was read with it counts too
+        await copied(first + 1)
+        mover.clock.monotonic += 1_000_000
+        await mover.arrived()
+
+    mover.run(work, rate=1_000_000)
+    assert len(rig.read_all()) == 5
 
 
 def test_moving_back_home_ends_a_move() -> None:
