@@ -14,6 +14,15 @@ settings.register_profile("soak", max_examples=2_000, deadline=None, print_blob=
 settings.load_profile("soak" if os.environ.get("PENSTOCK_SOAK") else "ci")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from side_by_side import PartScheduling  # only the process that distributes needs it
+
+    return PartScheduling(config, log)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _environment() -> Iterator[None]:
     """Tests of one file leave nothing in the environment for those of another."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from faults.links import both_ways, cut
 from faults.load import Load
 from faults.stage import BROKERS, Stage
+from peers.penstock_cluster import own_host
 from penstock.record.batch import LENGTH_END
 
 Fault = Callable[[Stage, Load], None]
@@ -90,17 +91,13 @@ def zookeeper_leader_killed(stage: Stage, load: Load) -> None:
     stage.zookeeper.start(leader)
 
 
-def address(broker: int) -> str:
-    return f"127.0.0.{11 + broker}"
-
-
 def cut_off(of: Callable[[Stage], int], *, seconds: float = SILENT_S) -> Fault:
     """No other broker reaches it, nor it them; clients and ZooKeeper do."""
 
     def fault(stage: Stage, load: Load) -> None:
         victim = of(stage)
         others = [each for each in range(BROKERS) if each != victim]
-        with cut(*both_ways(*((address(victim), address(each)) for each in others))):
+        with cut(*both_ways(*((own_host(victim), own_host(each)) for each in others))):
             threading.Event().wait(seconds)
         load.wait_for_acks(SOME)
 
@@ -110,7 +107,7 @@ def cut_off(of: Callable[[Stage], int], *, seconds: float = SILENT_S) -> Fault:
 def cut_one_way(of: Callable[[Stage], int], *, incoming: bool) -> Fault:
     def fault(stage: Stage, load: Load) -> None:
         victim = of(stage)
-        links = [(address(each), address(victim)) for each in range(BROKERS) if each != victim]
+        links = [(own_host(each), own_host(victim)) for each in range(BROKERS) if each != victim]
         with cut(*(links if incoming else [(b, a) for a, b in links])):
             threading.Event().wait(SILENT_S)
         load.wait_for_acks(SOME)

@@ -1,11 +1,12 @@
 """Cuts links between loopback addresses by nft: what was sent is lost, and nobody is told."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-TABLE = "penstock_faults"
+TABLE = f"penstock_faults_{os.getpid()}"
 
 
 def unusable() -> str | None:
@@ -13,7 +14,7 @@ def unusable() -> str | None:
     nft = shutil.which("nft")
     if nft is None:
         return "nft is not installed"
-    probe = "penstock_probe"
+    probe = f"penstock_probe_{os.getpid()}"
     add = [nft, "add", "table", "inet", probe]
     made = subprocess.run(add, capture_output=True, text=True, check=False)
     if made.returncode:

@@ -11,11 +11,17 @@ from peers.process import Process, free_ports
 from peers.servers import Servers
 
 
+def own_host(broker: int) -> str:
+    """A loopback address that no broker of another test process has: links of it may be cut."""
+    high, low = divmod(os.getpid(), 256)
+    return f"127.{1 + high % 254}.{low}.{11 + broker}"
+
+
 class PenstockCluster(Servers):
     """`with PenstockCluster(zookeeper.connect, 3) as cluster: cluster.bootstrap`; from 0.
 
-    With `apart`, each broker has a loopback address of its own: 127.0.0.11, .12 and so on. The
-    numbers go up from `first`, where other brokers have those below.
+    With `apart`, each broker has a loopback address of its own: see `own_host`. The numbers go
+    up from `first`, where other brokers have those below.
     """
 
     def __init__(
@@ -32,7 +38,7 @@ class PenstockCluster(Servers):
         super().__init__(folder, timeout_s)
         self._zookeeper, self._settings = zookeeper, settings or {}
         ports = free_ports(brokers)
-        hosts = [f"127.0.0.{11 + each}" if apart else "127.0.0.1" for each in range(brokers)]
+        hosts = [own_host(each) if apart else "127.0.0.1" for each in range(brokers)]
         self.addresses = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
         self._first = first
         self._starts: dict[int, int] = {}

@@ -1,13 +1,17 @@
 """One process of a peer: in its own session, its output in a file, ended by its pid."""
 
+import fcntl
+import os
 import random
 import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 
@@ -105,16 +109,27 @@ def last_lines(path: Path, count: int = 30) -> str:
 def free_ports(count: int) -> list[int]:
     """Loopback ports that nobody holds, below those the kernel hands to outgoing connections.
 
-    A port from that upper range could be taken by any client before the server binds it.
+    A port from that upper range could be taken by any client before the server binds it. No
+    other test process on this machine is given them while this one lives.
     """
+    # Not the seeded dice: runs with the same seed would meet at the same ports.
+    dice = random.SystemRandom()
     with ExitStack() as held:
         ports: list[int] = []
         while len(ports) < count:
             probe = held.enter_context(socket.socket())
-            port = random.randrange(15_000, 32_000)
+            port = dice.randrange(15_000, 32_000)
             try:
+                fcntl.lockf(_reserved(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
             ports.append(port)
         return ports
+
+
+@cache
+def _reserved() -> int:
+    """A file whose locked bytes are the ports in use; the kernel unlocks them with a process."""
+    path = Path(tempfile.gettempdir(), f"penstock-ports-{os.getuid()}")
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
