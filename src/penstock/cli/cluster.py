@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from penstock.cli.failure import ExitCode
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.rebalance import rebalance
 from penstock.config.connect_string import ConnectString
@@ -70,6 +71,8 @@ def start(
         settings = dict(setting(pair) for pair in pairs)
         refuse_what_is_settled(found, {"port": port, "chroot": chroot, "given": given})
         found.change(brokers=brokers if is_given("brokers") else None, settings=settings)
+    for warning in found.warnings():
+        click.echo(f"penstock: warning: {warning}", err=True)
     found.start()
     print_json(
         {
@@ -154,23 +157,27 @@ def stop(directory: Path, broker: int | None, kill: bool) -> None:
 @DIRECTORY
 @FORMAT
 def status(directory: Path, output: str) -> None:
-    """Show which processes of a cluster run."""
+    """Show which processes of a cluster run. The exit code is 1 if one of them is down."""
     found = there(directory)
     pids = found.pids()
+    down = [each for each in range(found.plan.brokers) if each not in pids]
+    own_zookeeper = found.plan.zookeeper_port is not None
     if output == "json":
         told = {
             "bootstrap": found.plan.bootstrap,
             "zookeeper": found.plan.connect,
             "zookeeper_pid": found.zookeeper_pid,
             "pids": {str(broker): pid for broker, pid in pids.items()},
-            "down": [each for each in range(found.plan.brokers) if each not in pids],
+            "down": down,
         }
         print_json(told)
-        return
-    kept = "another's" if found.plan.zookeeper_port is None else (found.zookeeper_pid or "down")
-    print(f"ZooKeeper  {found.plan.connect:<24} {kept}")
-    for broker in range(found.plan.brokers):
-        print(f"broker {broker:<3} {found.plan.address(broker):<24} {pids.get(broker, 'down')}")
+    else:
+        kept = (found.zookeeper_pid or "down") if own_zookeeper else "another's"
+        print(f"ZooKeeper  {found.plan.connect:<24} {kept}")
+        for broker in range(found.plan.brokers):
+            print(f"broker {broker:<3} {found.plan.address(broker):<24} {pids.get(broker, 'down')}")
+    if down or (own_zookeeper and found.zookeeper_pid is None):
+        raise SystemExit(ExitCode.FAILED)
 
 
 def there(directory: Path) -> LocalCluster:

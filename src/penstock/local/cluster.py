@@ -6,13 +6,14 @@
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from penstock.broker.state_file import FILE_NAME as BROKER_FILE
 from penstock.broker.state_file import read_state
+from penstock.config.sources import resolve
 from penstock.errors import ConfigError
 from penstock.local import zookeeper
 from penstock.local.process import Started, end, last_line, start, turns
@@ -78,8 +79,12 @@ class LocalCluster:
     @classmethod
     def create(cls, directory: Path, plan: Plan, *, tied: bool = False) -> "LocalCluster":
         """A new one; what is `tied` ends with the process that started it."""
-        directory.mkdir(parents=True, exist_ok=True)
         cluster = cls(directory, _File(plan=plan), tied=tied)
+        cluster.warnings()  # refuses what its brokers would refuse, before anything is kept
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"--dir {directory}: {error.strerror}") from None
         cluster._save()
         return cluster
 
@@ -98,22 +103,47 @@ class LocalCluster:
         plan = msgspec.structs.replace(
             plan, brokers=brokers or plan.brokers, settings={**plan.settings, **settings}
         )
-        self._file = msgspec.structs.replace(self._file, plan=plan)
+        changed = msgspec.structs.replace(self._file, plan=plan)
+        LocalCluster(self.directory, changed).warnings()
+        self._file = changed
         self._save()
 
+    def warnings(self) -> tuple[str, ...]:
+        """What its brokers would warn of; settings that they would refuse are refused."""
+        pairs = [f"{name}={text}" for name, text in self._settings(0).items()]
+        return resolve(environ=os.environ, pairs=pairs).warnings
+
     def start(self, only: int | None = None) -> None:
-        """Start whatever does not run, or one broker of it, and wait until all of it answers."""
+        """Start whatever does not run, or one broker of it, and wait until all of it answers.
+
+        If that fails, what was started here is ended again; what ran before goes on.
+        """
         plan = self.plan
         if only is not None:
             self._check(only)
-        if plan.zookeeper_port is not None:
-            self._start_zookeeper(plan.zookeeper_port)
         wanted = range(plan.brokers) if only is None else [only]
         starting = [broker for broker in wanted if not self.is_running(broker)]
-        for broker in starting:
-            self._keep(broker, start(self._serve(broker), self._output(broker), tied=self._tied))
-        for broker in starting:
-            self._wait_until_ready(broker)
+        ran_before = self.zookeeper_pid is not None
+        try:
+            if plan.zookeeper_port is not None:
+                self._start_zookeeper(plan.zookeeper_port)
+            for broker in starting:
+                started = start(self._serve(broker), self._output(broker), tied=self._tied)
+                self._keep(broker, started)
+            for broker in starting:
+                self._wait_until_ready(broker)
+        except BaseException:
+            self._end_again(starting, zookeeper=not ran_before)
+            raise
+
+    def _end_again(self, brokers: Sequence[int], *, zookeeper: bool) -> None:
+        """Without a goodbye: there may be no cluster that would hear it."""
+        for broker in brokers:
+            if broker in self._file.brokers:
+                end(self._file.brokers[broker], kill=True, patience_s=STOP_S)
+                (self.folder(broker) / BROKER_FILE).unlink(missing_ok=True)
+        if zookeeper and self._file.zookeeper is not None:
+            end(self._file.zookeeper, kill=True, patience_s=STOP_S)
 
     def _start_zookeeper(self, port: int) -> None:
         if self._file.zookeeper is None or not self._file.zookeeper.is_alive():
@@ -130,28 +160,34 @@ class LocalCluster:
         output = self.directory / "zookeeper" / "output"
         raise ConfigError(f"ZooKeeper did not start: {last_line(output)} (see {output})")
 
-    def _serve(self, broker: int) -> list[str]:
-        settings = {
+    def _settings(self, broker: int) -> dict[str, str]:
+        return {
             "broker.id": str(broker),
             "zookeeper.connect": self.plan.connect,
             "listeners": f"PLAINTEXT://{self.plan.address(broker)}",
             **self.plan.settings,
         }
+
+    def _serve(self, broker: int) -> list[str]:
         command = [sys.executable, "-m", "penstock", "serve", "--dir", str(self.folder(broker))]
-        for name, value in settings.items():
+        for name, value in self._settings(broker).items():
             command += ["--set", f"{name}={value}"]
         return command
 
     def _wait_until_ready(self, broker: int) -> None:
         started = self._file.brokers[broker]
+        late = f"it was not ready within {START_S:.0f} s"
         for _ in turns(START_S):
             state = read_state(self.folder(broker))
             if state is not None and state.pid == started.pid:
                 return
             if not started.is_alive():
+                late = last_line(self._output(broker))
                 break
-        output = self._output(broker)
-        raise ConfigError(f"broker {broker} did not start: {last_line(output)} (see {output})")
+        raise ConfigError(
+            f"broker {broker} did not start: {late} (see {self._output(broker)}); "
+            "what was started with it was ended again"
+        )
 
     def stop(self, broker: int | None = None, *, kill: bool = False) -> None:
         """End one broker, or all of them and then ZooKeeper."""

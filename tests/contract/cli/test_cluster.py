@@ -3,9 +3,12 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,14 +17,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
 from peers.process import free_ports, wait_until
+from penstock.broker.process_start import process_start
 
 pytestmark = pytest.mark.peer
+PENSTOCK = [sys.executable, "-m", "penstock"]
 
 
 def penstock(*arguments: str, code: int = 0) -> str:
-    ran = subprocess.run(
-        [sys.executable, "-m", "penstock", *arguments], capture_output=True, text=True, check=False
-    )
+    ran = subprocess.run([*PENSTOCK, *arguments], capture_output=True, text=True, check=False)
     assert ran.returncode == code, ran.stderr
     assert "Traceback" not in ran.stderr
     return ran.stdout if code == 0 else ran.stderr
@@ -52,8 +55,14 @@ def leaders(bootstrap: str) -> dict[int, list[int]]:
 
 
 def status(directory: Path) -> dict[str, object]:
-    shown = penstock("cluster", "status", "--dir", str(directory), "--format", "json")
-    told: dict[str, object] = json.loads(shown)
+    shown = subprocess.run(
+        [*PENSTOCK, "cluster", "status", "--dir", str(directory), "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told: dict[str, object] = json.loads(shown.stdout)
+    assert shown.returncode == (1 if told["down"] or not told["zookeeper_pid"] else 0)
     return told
 
 
@@ -144,3 +153,48 @@ def test_what_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
         "--set", "zookeeper.connection.timeout.ms=300", code=2,
     )  # fmt: skip
     assert "zookeeper.connect" in refused
+    refused = penstock("cluster", "start", "--dir", nowhere, "--set", "num.partitions=many", code=2)
+    assert refused.startswith("penstock: --set: num.partitions is 'many'")
+    assert not (tmp_path / "nowhere" / "zookeeper").exists()
+
+
+def test_a_cluster_of_which_a_broker_cannot_start_is_ended_again(tmp_path: Path) -> None:
+    (first,) = free_ports(1)
+    directory = tmp_path / "c"
+    with socket.create_server(("127.0.0.1", first + 1)):
+        refused = penstock(
+            "cluster", "start", "--dir", str(directory), "--brokers", "2", "--port", str(first),
+            "--set", "log.retention.hour=1", code=2,
+        )  # fmt: skip
+    warning, line = refused.splitlines()
+    assert "did you mean log.retention.hours?" in warning
+    told = f"broker 1 did not start: listeners: cannot listen on 127.0.0.1:{first + 1}: "
+    assert line.startswith(f"penstock: {told}Address already in use (see ")
+    assert line.endswith("what was started with it was ended again")
+    left = status(directory)
+    assert (left["pids"], left["zookeeper_pid"]) == ({}, None)
+
+
+@pytest.mark.parametrize(
+    "fault", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.soak)]
+)
+def test_a_broker_whose_zookeeper_is_gone_ends_soon_when_it_is_told_to(
+    fault: signal.Signals, tmp_path: Path
+) -> None:
+    (first,) = free_ports(1)
+    directory = str(tmp_path)
+    started = json.loads(
+        penstock("cluster", "start", "--dir", directory, "--brokers", "1", "--port", str(first))
+    )
+    zookeeper = status(tmp_path)["zookeeper_pid"]
+    assert isinstance(zookeeper, int)
+    try:
+        os.kill(zookeeper, fault)
+        began = time.monotonic()
+        os.kill(started["pids"]["0"], signal.SIGTERM)
+        ended = partial(process_start, started["pids"]["0"])
+        wait_until(lambda: ended() is None, 30, "the broker to end")
+        assert time.monotonic() - began < 12
+    finally:
+        os.kill(zookeeper, signal.SIGCONT)
+        penstock("cluster", "stop", "--dir", directory, "--kill")

@@ -5,8 +5,8 @@ On a broker alone everything is the same, but there is nobody to speak to.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -39,7 +39,7 @@ from penstock.metadata.image import ClusterImage, ImageDelta
 from penstock.metadata.records import NO_LEADER, LogDirEvent, encode
 from penstock.metadata.refusal import StoreError
 from penstock.metadata.registration import BrokerRegistration
-from penstock.metadata.store import MetadataStore
+from penstock.metadata.store import MetadataStore, SessionState
 from penstock.replication.fetchers import Fetchers
 from penstock.replication.follower import FollowerLogs
 from penstock.replication.partitions import Partitions
@@ -52,8 +52,27 @@ Alive = Callable[[Collection[BrokerId]], object]
 
 RESTART_S = 1.0
 DELIVERY_S = 1.0
+LOST_S = 1.0
 WELCOME_S = 10.0
 WELCOME_CHECK_S = 0.01
+
+
+@asynccontextmanager
+async def while_connected(store: MetadataStore) -> AsyncIterator[None]:
+    """`TimeoutError` soon after the session with the store is lost: no controller can decide then,
+    or it takes this broker for dead anyhow.
+    """
+    now = asyncio.get_running_loop().time
+
+    def deadline(state: SessionState) -> float | None:
+        return None if state is SessionState.CONNECTED else now() + LOST_S
+
+    async with asyncio.timeout_at(deadline(store.session_state)) as limit:
+        watch = store.watch_session(lambda state: limit.reschedule(deadline(state)))
+        try:
+            yield
+        finally:
+            watch.cancel()
 
 
 class Place:
@@ -196,7 +215,11 @@ class Place:
     async def leave(self) -> None:
         """Give away what this broker leads, and see to it that all have heard of it."""
         config = self._cluster.config.controller
-        await leave(self._broker_id, self.membership.epoch, self.link, config)
+        try:
+            async with while_connected(self._store):
+                await leave(self._broker_id, self.membership.epoch, self.link, config)
+        except TimeoutError:
+            logger.warning("leaving without a handover: the metadata store cannot be reached")
         with suppress(TimeoutError):
             async with asyncio.timeout(DELIVERY_S):
                 await self._brokers.delivered()
