@@ -1,4 +1,10 @@
-"""OffsetFetch as a request and its answer: all offsets that a group has committed."""
+"""OffsetFetch as a request and its answer: all offsets that a group has committed.
+
+And whether an answer about groups is about the one that was asked for.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
 
 from penstock.client.refusal import check
 from penstock.errors import ErrorCode, KafkaError
@@ -46,3 +52,23 @@ def answer_about(
         for each in topic.partitions:
             check(each.error_code, f"offset of group {group} in partition {each.partition_index}")
     return found
+
+
+class _AboutGroup(Protocol):
+    """One group in an answer about several."""
+
+    @property
+    def group_id(self) -> str: ...
+
+    @property
+    def error_code(self) -> int: ...
+
+    @property
+    def error_message(self) -> str | None: ...
+
+
+def check_groups(group: str, answers: Sequence[_AboutGroup]) -> None:
+    """Raise what the answer says of the group; that it says nothing is an error too."""
+    if [each.group_id for each in answers] != [group]:
+        raise GroupNotNamed(f"the answer does not name group {group}")
+    check(answers[0].error_code, f"group {group}", answers[0].error_message)

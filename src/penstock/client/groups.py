@@ -7,7 +7,7 @@ from functools import partial
 from penstock.client.address import Address
 from penstock.client.cluster import Client
 from penstock.client.commit import check_committed, commit_request
-from penstock.client.committed import answer_about, committed_request
+from penstock.client.committed import answer_about, check_groups, committed_request
 from penstock.client.listing import by_topic
 from penstock.client.metadata import Broker
 from penstock.client.refusal import BrokerRefused, VersionsApart, check
@@ -147,9 +147,7 @@ async def _describe_consumer(client: Client, group: str) -> DescribedGroup:
         ConsumerGroupDescribeRequest(group_ids=[group]),
         ConsumerGroupDescribeResponse,
         to=ToCoordinator(group),
-        check=lambda each: check(
-            each.groups[0].error_code, f"group {group}", each.groups[0].error_message
-        ),
+        check=lambda each: check_groups(group, each.groups),
     )
     (found,) = response.groups
     return DescribedGroup(
@@ -192,9 +190,7 @@ async def _describe_classic(client: Client, group: str) -> DescribedGroup:
         DescribeGroupsRequest(groups=[group]),
         DescribeGroupsResponse,
         to=ToCoordinator(group),
-        check=lambda each: check(
-            each.groups[0].error_code, f"group {group}", each.groups[0].error_message
-        ),
+        check=lambda each: check_groups(group, each.groups),
     )
     (found,) = response.groups
     return DescribedGroup(
@@ -270,9 +266,9 @@ async def alter_committed(
 
 
 async def delete_group(client: Client, group: str) -> None:
-    def raise_refusal(response: DeleteGroupsResponse) -> None:
-        for result in response.results:
-            check(result.error_code, f"group {group}", result.error_message)
-
-    request = DeleteGroupsRequest(groups_names=[group])
-    await client.call(request, DeleteGroupsResponse, to=ToCoordinator(group), check=raise_refusal)
+    await client.call(
+        DeleteGroupsRequest(groups_names=[group]),
+        DeleteGroupsResponse,
+        to=ToCoordinator(group),
+        check=lambda each: check_groups(group, each.results),
+    )

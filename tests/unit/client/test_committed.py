@@ -2,11 +2,17 @@
 
 import pytest
 
-from penstock.client.committed import GroupNotNamed, answer_about, committed_request
+from penstock.client.committed import (
+    GroupNotNamed,
+    answer_about,
+    check_groups,
+    committed_request,
+)
 from penstock.client.refusal import UNSETTLED, BrokerRefused
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS
 from penstock.wire.codec import decode, encode
+from penstock.wire.messages.delete_groups import DeletableGroupResult
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
@@ -63,3 +69,15 @@ def test_an_unstable_offset_is_asked_for_again() -> None:
 
 def test_only_stable_offsets_are_asked_for() -> None:
     assert committed_request("g").require_stable
+
+
+@pytest.mark.parametrize("named", [[], ["another"], ["g", "another"]])
+def test_a_group_that_is_not_named_is_not_taken_for_done(named: list[str]) -> None:
+    with pytest.raises(GroupNotNamed):
+        check_groups("g", [DeletableGroupResult(group_id=each) for each in named])
+
+
+def test_a_group_is_done_or_refused() -> None:
+    check_groups("g", [DeletableGroupResult(group_id="g")])
+    with pytest.raises(BrokerRefused, match="NON_EMPTY_GROUP"):
+        check_groups("g", [DeletableGroupResult(group_id="g", error_code=68)])
