@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 ACCEPT_PAUSE_S = 1.0
 ACCEPTS_A_TURN = 64
-IDLE_CHECK_S = 10.0
+IDLE_CHECK_S = 1.0
 
 
 def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:

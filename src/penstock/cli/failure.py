@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import IntEnum
-from errno import EDQUOT, EFBIG, EIO, ENOSPC
+from errno import EDQUOT, EFBIG, EIO, ENOENT, ENOSPC
 from typing import Final
 
 import click
@@ -143,6 +143,8 @@ def sentence(error: Exception) -> str:
         return f"{_text(error.filename)}: {reason}"
     if error.errno in {ENOSPC, EDQUOT, EFBIG, EIO}:
         return f"cannot write the output: {reason}"
+    if error.errno == ENOENT:
+        return "the working folder is gone: change to one that exists"
     return reason
 
 

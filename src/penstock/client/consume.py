@@ -12,6 +12,7 @@ from penstock.client.listing import Isolation, by_topic
 from penstock.client.refusal import RETRIABLE, NoAnswer, check
 from penstock.client.route import ToBroker
 from penstock.errors import ErrorCode
+from penstock.record.batch import CorruptBatch
 from penstock.record.record import Record
 from penstock.types import BrokerId, Buffer, Offset, TopicPartition
 from penstock.wire.messages.fetch import (
@@ -158,7 +159,11 @@ class Reader:
                 place = TopicPartition(name, each.partition_index)
                 check(each.error_code, f"fetch of {place} from {self.positions.get(place)}")
                 if place in self.positions:  # not if the topic was made anew meanwhile
-                    records, moved[place] = self._read(place, each)
+                    try:
+                        records, moved[place] = self._read(place, each)
+                    except CorruptBatch as error:
+                        where = f"{place.topic}-{place.partition}"
+                        raise CorruptBatch(f"{where}: {error}") from None
                     found += records
         self.positions |= moved
         return found

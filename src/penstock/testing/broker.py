@@ -17,6 +17,7 @@ from typing import Self
 
 from penstock.broker.app import RunningBroker, new_event_loop, running
 from penstock.config.sources import resolve
+from penstock.testing.topics import make_topic
 
 START_S = 30.0
 
@@ -28,9 +29,10 @@ class Broker:
     """
 
     def __init__(
-        self, *, directory: Path | None = None, settings: Mapping[str, str] | None = None
+        self, *, directory: Path | str | None = None, settings: Mapping[str, str] | None = None
     ) -> None:
-        self._directory, self._settings = directory, dict(settings or {})
+        self._directory = None if directory is None else Path(directory)
+        self._settings = dict(settings or {})
         self._stack = ExitStack()
         self._running: RunningBroker | None = None
         self._error: BaseException | None = None
@@ -47,6 +49,16 @@ class Broker:
     def http(self) -> str | None:
         """host:port of `/metrics`, `/healthz` and `/readyz`."""
         return self.running.state.http
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int | None = None,
+        *,
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make a topic; returns when it can be written. Settings that are left out: defaults."""
+        make_topic(self.bootstrap, name, partitions, None, configs)
 
     @property
     def running(self) -> RunningBroker:

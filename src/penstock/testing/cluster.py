@@ -17,6 +17,7 @@ from typing import Self
 
 from penstock.local.cluster import LocalCluster
 from penstock.local.temporary import temporary_cluster
+from penstock.testing.topics import make_topic
 
 
 class Cluster:
@@ -30,9 +31,10 @@ class Cluster:
         brokers: int = 3,
         *,
         settings: Mapping[str, str] | None = None,
-        directory: Path | None = None,
+        directory: Path | str | None = None,
     ) -> None:
-        self._brokers, self._settings, self._directory = brokers, settings or {}, directory
+        self._brokers, self._settings = brokers, settings or {}
+        self._directory = None if directory is None else Path(directory)
         self._stack = ExitStack()
         self._local: LocalCluster | None = None
 
@@ -50,6 +52,17 @@ class Cluster:
     def zookeeper(self) -> str:
         """ZooKeeper's connect string."""
         return self.local.plan.connect
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int | None = None,
+        replicas: int | None = None,
+        *,
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make a topic. Settings that are left out: the brokers' defaults."""
+        make_topic(self.bootstrap, name, partitions, replicas, configs)
 
     @property
     def running(self) -> set[int]:

@@ -4,9 +4,10 @@
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
         ...
 
-`broker` is new for each test; `shared_broker` is one for the whole session. Both take the
-settings of a fixture `broker_settings`, if there is one of that name, such as
-`{"auto.create.topics.enable": "false"}`.
+`broker.create_topic("events", partitions=3)` makes a topic. `broker` is new for each test;
+`shared_broker` is one for the whole session. Both take the settings of a fixture
+`broker_settings`, if there is one of that name, such as
+`{"auto.create.topics.enable": "false"}`; `group.initial.rebalance.delay.ms` is 0 unless set there.
 
 `cluster` and `shared_cluster` are three brokers with ZooKeeper, or as many as a fixture
 `cluster_size` says, with the settings of `broker_settings` too.
@@ -20,6 +21,10 @@ import pytest
 if TYPE_CHECKING:
     from penstock.testing.broker import Broker
     from penstock.testing.cluster import Cluster
+
+
+QUICK = {"group.initial.rebalance.delay.ms": "0"}
+"""In a test no further consumer is worth waiting for: the first one joins seconds earlier."""
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +49,7 @@ def _started(settings: Mapping[str, str]) -> "Iterator[Broker]":
     # Late: whoever runs pytest without a broker does not pay for it.
     from penstock.testing.broker import Broker
 
-    with Broker(settings=settings) as broker:
+    with Broker(settings={**QUICK, **settings}) as broker:
         yield broker
 
 
@@ -69,5 +74,5 @@ def shared_cluster(cluster_size: int, broker_settings: Mapping[str, str]) -> "It
 def _formed(size: int, settings: Mapping[str, str]) -> "Iterator[Cluster]":
     from penstock.testing.cluster import Cluster
 
-    with Cluster(size, settings=settings) as cluster:
+    with Cluster(size, settings={**QUICK, **settings}) as cluster:
         yield cluster

@@ -8,7 +8,7 @@ from urllib.request import urlopen
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, KafkaError
 from penstock.testing.broker import Broker
 from penstock.wire.apis import APIS
 from penstock.wire.frame import request_frame
@@ -39,6 +39,24 @@ def consumed(bootstrap: str, topic: str, count: int) -> list[str]:
 def test_a_test_produces_and_reads_back_through_a_real_client(broker: Broker) -> None:
     produced(broker.bootstrap, "orders", "a", "b", "c")
     assert consumed(broker.bootstrap, "orders", 3) == ["a", "b", "c"]
+
+
+def test_a_test_makes_topics_without_a_client_library(broker: Broker) -> None:
+    broker.create_topic("made", partitions=3, configs={"retention.ms": "1000"})
+    topic = broker.running.services.cluster.image.topics["made"]
+    assert len(topic.partitions) == 3
+    with pytest.raises(KafkaError, match="TOPIC_ALREADY_EXISTS"):
+        broker.create_topic("made")
+
+
+def test_the_first_consumer_of_a_test_does_not_wait_for_others(broker: Broker) -> None:
+    assert broker.running.services.config.group.group_initial_rebalance_delay_ms == 0
+
+
+def test_a_directory_may_be_named_by_a_string(tmp_path: Path) -> None:
+    with Broker(directory=str(tmp_path)) as broker:
+        assert broker.bootstrap
+    assert (tmp_path / "logs").is_dir()
 
 
 def test_it_is_ready_at_once_and_tells_its_health(broker: Broker) -> None:

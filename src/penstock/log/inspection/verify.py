@@ -59,7 +59,9 @@ def verify(files: Files, directory: Path, *, deep: bool = False) -> Report:
         elif parsed is not None:
             report.remark(path, f"is marked as {parsed.role}")
     if not ends and not files.exists(directory / META_PROPERTIES):
-        raise ConfigError(f"{directory} is no log directory: it has no partition")
+        logs = directory / "logs"
+        hint = f"; did you mean {logs}?" if files.is_dir(logs) else ""
+        raise ConfigError(f"{directory} is no log directory: it has no partition{hint}")
     _check_identity(files, directory, report)
     _check_checkpoints(files, directory, report, ends)
     return report

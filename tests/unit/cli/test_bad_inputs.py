@@ -1,0 +1,223 @@
+"""Bad input of any kind ends in one sentence and the right exit code, and never in a traceback.
+
+Each row is a call. What a call needs (files, a broker that answers) is in its folder.
+"""
+
+import os
+import socket
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from penstock.cli.failure import ExitCode
+from penstock.cli.main import main
+from penstock.testing.broker import Broker
+
+FAILED, USAGE, UNREACHABLE = ExitCode.FAILED, ExitCode.USAGE, ExitCode.UNREACHABLE
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    with Broker() as broker:
+        yield broker.bootstrap
+
+
+@pytest.fixture
+def taken() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        yield str(sock.getsockname()[1])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder: a file, an empty folder, and files that are not what they should be."""
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "junk.toml").write_text("= [")
+    (tmp_path / "junk.properties").write_text("num.partitions=many\n")
+    (tmp_path / "bad-escape.properties").write_text("a=\\u12\n")
+    (tmp_path / "junk.jsonl").write_text("{\n")
+    (tmp_path / "bytes.jsonl").write_bytes(b"\xff\n")
+    broken = tmp_path / "broken-cluster"
+    broken.mkdir()
+    (broken / "cluster.json").write_text("{")
+    partition = tmp_path / "logs" / "t-0"
+    partition.mkdir(parents=True)
+    (partition / f"{0:020d}.log").write_bytes(b"\x00" * 100)
+    (tmp_path / "logs" / "meta.properties").write_text("version=9\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+SERVE = [
+    (("--port", "99999"), "99999"),
+    (("--port", "-1"), "-1"),
+    (("--port", "many"), "many"),
+    (("--log-level", "loud"), "'loud' is not one of"),
+    (("--log-format", "xml"), "xml"),
+    (("--log-file", "empty"), "empty"),
+    (("--log-file", "file/x.log"), "Not a directory"),
+    (("--profile", "modern"), "modern"),
+    (("nothing.properties",), "nothing.properties"),
+    (("empty",), "empty"),
+    (("junk.toml",), "junk.toml"),
+    (("junk.properties",), "junk.properties:1"),
+    (("bad-escape.properties",), "bad-escape.properties"),
+    (("--set", "num.partitions"), "must be name=value"),
+    (("--set", "=1"), "must be name=value"),
+    (("--set", "num.partitions=0"), "num.partitions is '0'"),
+    (("--set", "nonsense=1", "--strict"), "nonsense"),
+    (("--set", "authorizer.class.name=X"), "authorizer.class.name has no effect yet"),
+    (("--set", "listeners=SSL://127.0.0.1:0"), "PLAINTEXT is not in advertised.listeners"),
+    (
+        ("--set=listeners=SSL://127.0.0.1:0", "--set=security.inter.broker.protocol=SSL"),
+        "only PLAINTEXT is served yet",
+    ),
+    (("--set", "listeners=nonsense"), "must be name://host:port"),
+    (("--set", "penstock.http.listen=here"), "must be host:port"),
+    (("--set", "penstock.http.listen=127.0.0.1:99999"), "must be host:port"),
+    (("--set", "penstock.http.listen=127.0.0.1:TAKEN"), "Address already in use"),
+    (("--set", "penstock.http.listen=host.invalid:0"), "host.invalid"),
+    (("--set", "log.dirs=file"), "log.dirs"),
+    (("--set", "zookeeper.set.acl=true"), "zookeeper.set.acl"),
+    (("--set", "zookeeper.connect=nonsense:port"), "zookeeper.connect"),
+    (("--host", "host.invalid"), "host.invalid"),
+    (("--host", "0.0.0.0"), "advertised.listeners=PLAINTEXT://HOST:"),
+    (("--host", "127.0.0.1", "--port", "TAKEN"), "Address already in use"),
+    (("--dir", "file"), "file"),
+    (("--dir", "file/data"), "Not a directory"),
+    (("--dir", "/proc/penstock"), "/proc/penstock"),
+    (("--dir", "/proc/penstock", "--daemon"), "/proc/penstock"),
+    (("--nonsense",), "--nonsense"),
+    (("one", "two"), "one"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), SERVE, ids=[" ".join(words) for words, _ in SERVE])
+def test_a_broker_is_not_started(
+    words: tuple[str, ...], told: str, folder: Path, taken: str
+) -> None:
+    del folder
+    given = [word.replace("TAKEN", taken) for word in words]
+    default = [] if "--port" in words or "listeners" in "".join(words) else ["--port", "0"]
+    ends_in_a_sentence(["serve", *default, *given], USAGE, told)
+
+
+OTHERS: list[tuple[str, ExitCode, str]] = [
+    ("frobnicate", USAGE, "No such command 'frobnicate'"),
+    ("tpoic list", USAGE, "Did you mean 'topic'?"),
+    ("topic lst", USAGE, "lst"),
+    ("serve --port 0 --set log.dirs=logs", FAILED, "meta.properties"),
+    ("stop --dir empty", USAGE, "no broker runs here"),
+    ("stop --dir nowhere", USAGE, "no broker runs here"),
+    ("stop --dir file", USAGE, "file"),
+    ("stop --timeout -1", USAGE, "-1"),
+    ("topic list --dir empty", USAGE, "no broker runs here"),
+    ("topic list -b :::", USAGE, "is not host:port"),
+    ("topic list -b 127.0.0.1:99999", USAGE, "is not host:port"),
+    ("topic list -b 127.0.0.1:1", UNREACHABLE, "start a broker with `penstock serve`"),
+    ("topic list -b host.invalid:9092", UNREACHABLE, "host.invalid:9092"),
+    ("topic list -b 127.0.0.1:TAKEN --timeout 0.2", UNREACHABLE, "127.0.0.1:TAKEN"),
+    ("topic list --timeout 0", USAGE, "--timeout"),
+    ("topic create -b B t -p 0", USAGE, "-p"),
+    ("topic create -b B t -c nonsense", USAGE, "NAME=VALUE"),
+    ("topic create -b B t -c no.such=1", FAILED, "INVALID_CONFIG"),
+    ("topic create -b B t -r 3", FAILED, "INVALID_REPLICATION_FACTOR"),
+    ("topic create -b B a/b", FAILED, "INVALID_TOPIC_EXCEPTION"),
+    ("topic describe -b B missing", FAILED, "UNKNOWN_TOPIC_OR_PARTITION"),
+    ("topic delete -b B missing", FAILED, "UNKNOWN_TOPIC_OR_PARTITION"),
+    ("topic alter -b B missing", USAGE, "nothing to alter"),
+    ("topic alter -b B missing -p 3", FAILED, "UNKNOWN_TOPIC_OR_PARTITION"),
+    ("group describe -b B missing", FAILED, "missing"),
+    ("group delete -b B missing", FAILED, "missing"),
+    ("group reset -b B missing --to soon", USAGE, "is no offset"),
+    ("group reset -b B missing --to end -t missing", FAILED, "UNKNOWN_TOPIC_OR_PARTITION"),
+    ("produce -b B '' file", USAGE, "TOPIC"),
+    ("produce -b B missing file", FAILED, "UNKNOWN_TOPIC_OR_PARTITION"),
+    ("produce -b B missing nowhere", USAGE, "nowhere"),
+    ("produce -b B missing empty", USAGE, "empty"),
+    ("produce -b B missing junk.jsonl -i json", USAGE, "line 1"),
+    ("produce -b B missing bytes.jsonl -i json", USAGE, "line 1"),
+    ("produce -b B missing file -s :", USAGE, "line 1"),
+    ("produce -b B missing file -t yesterday", USAGE, "is no time"),
+    ("produce -b B missing file -H nonsense", USAGE, "NAME=VALUE"),
+    ("consume -b B missing", FAILED, "UNKNOWN_TOPIC_OR_PARTITION"),
+    ("consume -b B ''", FAILED, ""),
+    ("consume -b B missing -o soon", USAGE, "is no offset"),
+    ("consume -b B missing -f -u end", USAGE, "--until"),
+    ("partition describe -b B missing", FAILED, "missing"),
+    ("log dump nowhere.log", FAILED, "nowhere.log"),
+    ("log dump empty", FAILED, "empty"),
+    ("log dump file", FAILED, "file"),
+    ("log verify nowhere", USAGE, "nowhere"),
+    ("log verify file", USAGE, "file"),
+    ("log verify empty", USAGE, "no partition"),
+    ("log verify .", USAGE, "did you mean logs?"),
+    ("log adopt nowhere", USAGE, "nowhere"),
+    ("log adopt file", USAGE, "file"),
+    ("log adopt logs", FAILED, "meta.properties"),
+    ("metadata export --dir nowhere", USAGE, "nowhere"),
+    ("metadata export --dir empty", USAGE, "empty"),
+    ("metadata import --dir empty junk.jsonl", USAGE, "not a backup"),
+    ("metadata import --dir empty bytes.jsonl", USAGE, "not a backup"),
+    ("metadata import --dir empty nowhere", USAGE, "nowhere"),
+    ("cluster status --dir empty", USAGE, "no cluster was started there"),
+    ("cluster stop --dir empty", USAGE, "no cluster was started there"),
+    ("cluster status --dir broken-cluster", USAGE, "cluster.json"),
+    ("cluster start --dir file", USAGE, "file"),
+    ("cluster start --dir c --set num.partitions=many", USAGE, "num.partitions"),
+    ("cluster start --dir c --set nonsense", USAGE, "nonsense"),
+    ("cluster start --dir c --chroot x", USAGE, "--chroot"),
+    ("cluster start --dir c --zookeeper :::", USAGE, ":::"),
+    ("cluster start --brokers 0", USAGE, "--brokers"),
+    ("lab nonsense", USAGE, "nonsense"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "told"), OTHERS, ids=[each[0] for each in OTHERS])
+def test_a_command_is_refused(
+    words: str, code: ExitCode, told: str, folder: Path, taken: str, bootstrap: str
+) -> None:
+    del folder
+    meant = {"''": "", "B": bootstrap}
+    given = [meant.get(word, word.replace("TAKEN", taken)) for word in words.split()]
+    ends_in_a_sentence(given, code, told.replace("TAKEN", taken))
+
+
+def test_a_damaged_batch_is_named_with_its_partition(tmp_path: Path) -> None:
+    with Broker(directory=tmp_path) as broker:
+        run = partial(CliRunner().invoke, main)
+        made = run(["produce", "-b", broker.bootstrap, "--create-topic", "t"], input="value\n")
+        assert made.exit_code == 0, made.output
+        segment = tmp_path / "logs" / "t-0" / f"{0:020d}.log"
+        segment.write_bytes(segment.read_bytes().replace(b"value", b"volue"))
+        words = ["consume", "-b", broker.bootstrap, "t"]
+        ends_in_a_sentence(words, FAILED, "t-0: the CRC of the batch at offset 0 is wrong")
+
+
+def test_a_working_folder_that_was_deleted_is_told(tmp_path: Path) -> None:
+    here = Path.cwd()
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    try:
+        ends_in_a_sentence(["serve", "--port", "0"], FAILED, "the working folder is gone")
+    finally:
+        os.chdir(here)
+
+
+def ends_in_a_sentence(words: list[str], code: ExitCode, told: str) -> None:
+    result = CliRunner().invoke(main, words)
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    shown = result.stderr.strip().splitlines()
+    sentences = [line for line in shown if line.startswith(("penstock: ", "Error: "))]
+    assert len(sentences) == 1, result.stderr
+    assert shown[-1] == sentences[0] or words[0] in {"produce", "consume"}
+    assert told in sentences[0]
+    assert "internal error" not in result.stderr
+    assert "Traceback" not in result.output
