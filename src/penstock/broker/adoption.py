@@ -55,6 +55,7 @@ async def adopt(
 ) -> list[PlannedTopic | KafkaError]:
     """Register the topics with the metadata in `directory`: each as it is then, or why not.
 
+    Beside new topics, those that are registered already, with all their partitions, are left out.
     `configs` are for all topics but internal ones, and win over those that were found. Refused
     when a broker uses the metadata, or when it is another cluster's or broker's.
     """
@@ -63,6 +64,8 @@ async def adopt(
     broker = FIRST_BROKER if found.broker_id is None else BrokerId(found.broker_id)
     async with _in_office(directory, found.cluster_id, broker, clock) as controller:
         _refuse_if_of_another(controller.image, broker, directory)
+        news = [each for each in topics if not _is_registered(each, controller.image)]
+        topics = news or topics
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(controller.run())
             outcomes = await controller.adopt(topics)
@@ -94,6 +97,15 @@ async def _in_office(
         await store.close()
     finally:
         tree.close()
+
+
+def _is_registered(topic: FoundTopic, image: ClusterImage) -> bool:
+    known = image.topics.get(topic.name)
+    return (
+        known is not None
+        and known.id == topic.id
+        and topic.last_epochs.keys() <= known.partitions.keys()
+    )
 
 
 def _refuse_if_of_another(image: ClusterImage, broker: BrokerId, directory: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.broker import identity
+from penstock.broker import identity, possession
 from penstock.broker.cluster import Cluster
 from penstock.broker.context import Services
 from penstock.broker.coordinator_log import PartitionCoordinatorLog
@@ -104,28 +104,29 @@ async def running(
         metadata = await stack.enter_async_context(
             machine.open_store(config.zookeeper, directory, files, clock)
         )
+        logs = LogStore(
+            files,
+            log_dirs,
+            lambda topic: cluster.topic_config(topic),  # noqa: PLW0108  made below
+            boot_id=machine.boot_id(),
+            open_segments=OpenSegments(files_shared.segments),
+        )
+        stack.callback(possession.unlock, logs)
+        start = await possession.decided(logs, metadata, config, directory)
         await membership.prepare_tree(metadata)
-        known = identity.remembered(files, log_dirs)
-        broker_id = identity.broker_id(config.identity.number, known)
+        broker_id = start.broker_id
         if broker_id is None:
             broker_id = await fresh_broker_id(config, metadata)
         static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
         cluster_id = await membership.cluster_id(
-            metadata, identity.cluster_id(known), Uuid(chance.randbytes(16))
+            metadata, start.cluster_id, Uuid(chance.randbytes(16))
         )
         cluster = Cluster(broker_id, static, (await read_image(metadata)).without_deleted())
-
-        logs = LogStore(
-            files,
-            log_dirs,
-            cluster.topic_config,
-            boot_id=machine.boot_id(),
-            open_segments=OpenSegments(files_shared.segments),
-        )
         logs.load(clock.now_ms())
         stack.callback(logs.close)
         check_directories(logs)
-        identity.remember(files, [each.path for each in logs.online], broker_id, cluster_id)
+        is_alone = config.zookeeper.zookeeper_connect is None
+        await possession.tie(logs, metadata, broker_id, cluster_id, chance, is_alone=is_alone)
         flusher = machine.flusher(loop)
         stack.callback(flusher.close)
         compactor = Compactor(files, logs.logs.values, clock, lambda: cluster.config.storage)

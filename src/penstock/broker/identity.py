@@ -1,8 +1,8 @@
-"""Who this broker is: its number and its cluster, as its log directories remember them."""
+"""Who this broker is, as its log directories remember it: `meta.properties` of each."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from penstock.errors import ConfigError
 from penstock.log.files import Files, replace
 from penstock.log.meta_properties import (
     FILE_NAME,
@@ -15,51 +15,29 @@ from penstock.types import BrokerId
 FIRST_BROKER = BrokerId(1)
 
 
-def remembered(files: Files, directories: list[Path]) -> dict[Path, MetaProperties]:
-    """What each log directory that was used before says; refused if two disagree."""
-    found = {}
+def remember(
+    files: Files,
+    directories: Iterable[Path],
+    number: BrokerId,
+    cluster: str,
+    fresh_id: Callable[[], str] | None = None,
+) -> dict[str, str]:
+    """Write what is new into every directory; their paths by `directory.id` come back.
+
+    `fresh_id` makes an id for a directory that has none; without it such a one gets none.
+    """
+    paths = {}
     for directory in directories:
         path = directory / FILE_NAME
-        if files.exists(path):
-            found[directory] = decode_meta_properties(files.read(path), str(path))
-    for name in ("broker_id", "cluster_id"):
-        values = {getattr(each, name) for each in found.values()} - {None}
-        if len(values) > 1:
-            listed = ", ".join(sorted(map(str, values)))
-            raise ConfigError(f"log.dirs: the directories disagree on their {name}: {listed}")
-    return found
-
-
-def broker_id(configured: BrokerId | None, found: dict[Path, MetaProperties]) -> BrokerId | None:
-    """The number from the settings, else the one used before; None: it has none yet."""
-    before = next((each.broker_id for each in found.values() if each.broker_id is not None), None)
-    if configured is None:
-        return None if before is None else BrokerId(before)
-    if before not in {None, configured}:
-        raise ConfigError(
-            f"broker.id is {configured}, but the log directories belong to broker {before}: "
-            "use that number, or other log.dirs"
-        )
-    return configured
-
-
-def cluster_id(found: dict[Path, MetaProperties]) -> str | None:
-    return next((each.cluster_id for each in found.values() if each.cluster_id), None)
-
-
-def remember(files: Files, directories: list[Path], number: BrokerId, cluster: str) -> None:
-    """Write what is new into every directory, and refuse those of another cluster."""
-    for directory in directories:
-        path = directory / FILE_NAME
-        wanted = MetaProperties(number, cluster)
+        known = MetaProperties(None, None)
         if files.exists(path):
             known = decode_meta_properties(files.read(path), str(path))
-            if known.cluster_id not in {None, cluster}:
-                raise ConfigError(
-                    f"{directory} belongs to cluster {known.cluster_id}, this is {cluster}: "
-                    "use other log.dirs"
-                )
-            if (known.broker_id, known.cluster_id) == (number, cluster):
-                continue
-            wanted = MetaProperties(number, cluster, known.directory_id)
-        replace(files, path, encode_meta_properties(wanted))
+        directory_id = known.directory_id
+        if directory_id is None and fresh_id is not None:
+            directory_id = fresh_id()
+        wanted = MetaProperties(number, cluster, directory_id)
+        if wanted != known:
+            replace(files, path, encode_meta_properties(wanted))
+        if directory_id is not None:
+            paths[directory_id] = str(directory)
+    return paths

@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from penstock.broker.adoption import adopt
+from penstock.broker.log_dir_ties import forget
 from penstock.cli.decoders import decoder_for
 from penstock.cli.failure import SomeFailed
 from penstock.cli.output import FORMAT, print_json
@@ -134,6 +135,29 @@ def adopt_directories(
         _print_adopted(msgspec.structs.replace(found, topics=taken), output)
     if refusals:
         raise SomeFailed(refusals, len(outcomes))
+
+
+@log.command("forget")
+@click.argument(
+    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--dir",
+    "home",
+    metavar="D",
+    default=Path("penstock-data"),
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The data directory of the broker.",
+)
+def forget_directories(directories: tuple[Path, ...], home: Path) -> None:
+    """Go on without log directories that are lost for good.
+
+    DIR... were log.dirs of the broker whose data directory is D, which may not run. It refuses to
+    start without them; afterwards their partitions begin empty.
+    """
+    asyncio.run(forget(home, [each.absolute() for each in directories]))
+    click.echo(f"partitions that were in {', '.join(map(str, directories))} will begin empty")
 
 
 def _print_adopted(adopted: AdoptedTopics, output: str) -> None:

@@ -93,15 +93,20 @@ class LogDir:
         """Whether something may be gone that this broker has acknowledged."""
         return self.page_cache_lost or self.was_cut
 
+    def lock(self) -> None:
+        """Keep other processes out, and change nothing yet."""
+        if self._release is None:
+            if not self._files.exists(self.path):
+                self._files.make_dir(self.path)
+                self._files.sync_dir(self.path.parent)
+            self._release = self._files.lock(self.path / LOCK)
+
     def acquire(self, boot_id: str) -> None:
         """Take possession: lock it, and find out how the last broker left it.
 
         The marker of a clean stop is gone for good before the first byte is written.
         """
-        if not self._files.exists(self.path):
-            self._files.make_dir(self.path)
-            self._files.sync_dir(self.path.parent)
-        self._release = self._files.lock(self.path / LOCK)
+        self.lock()
         self.clean = self._files.exists(self.path / CLEAN_SHUTDOWN)
         self._files.remove(self.path / CLEAN_SHUTDOWN)
         boot = self.path / BOOT_ID

@@ -15,6 +15,7 @@ from penstock.errors import ConfigError, ErrorCode, KafkaError, StorageError
 from penstock.log.corrupt import CorruptFile
 from penstock.log.doomed import Doomed
 from penstock.log.files import Files, OutOfFiles, finished_or_failed, write
+from penstock.log.found import IGNORED
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from penstock.log.naming import Role, dir_name, parse_dir_name
 from penstock.log.open_segments import OpenSegments
@@ -28,8 +29,6 @@ CLOSING_THREADS = 8
 """The disk merges syncs that come together."""
 CLOSED_AT_A_TIME = 16
 """Each holds a handful of files open until it is synced."""
-
-IGNORED = {"lost+found", "__cluster_metadata-0"}
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,202 @@
+"""The decision at a broker's start: serve, refuse, or set logs aside before it serves. Pure.
+
+The metadata store and the log directories are tied both ways: directories name their cluster, and
+the store of a broker alone names its directories. Where the two do not belong together, a broker
+that served would take acknowledged records for those of deleted topics, or begin empty logs
+beside them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from penstock.log.found import FoundDirectory, FoundLog
+from penstock.log.meta_properties import MetaProperties
+from penstock.metadata.image import Topic
+from penstock.types import NO_UUID, BrokerId, TopicPartition
+
+NAMED = 3
+"""So many partitions are named in a sentence."""
+
+
+class KnownStore(Struct, frozen=True):
+    """What the metadata store says of the cluster."""
+
+    name: str
+    """As an operator knows it: a file, or where ZooKeeper is."""
+    is_alone: bool
+    """It is the embedded one: all that it knows is this broker's."""
+    cluster_id: str | None = None
+    topics: Mapping[str, Topic] = {}
+    """Those whose deletion is pending as well."""
+    deleting: frozenset[str] = frozenset()
+    log_dirs: Mapping[str, str] = {}
+    """Of a broker alone: the directories that it has used, their paths by `directory.id`."""
+
+
+class Serve(Struct, frozen=True):
+    """Go on as this broker; `broker_id` is None for one that has no number yet."""
+
+    broker_id: BrokerId | None
+    cluster_id: str | None
+    """As the directories state it."""
+    stray: tuple[FoundLog, ...] = ()
+    """Set these aside before the logs are loaded."""
+
+
+class Refuse(Struct, frozen=True):
+    """Do not start. Nothing has been changed."""
+
+    why: str
+
+
+def decide(
+    directories: Sequence[FoundDirectory],
+    store: KnownStore,
+    configured_id: BrokerId | None,
+    home: Path,
+) -> Serve | Refuse:
+    """`configured_id` is `broker.id`; `home` is the data directory, for commands to name."""
+    identities = [each.identity for each in directories if each.identity is not None]
+    refusal = (
+        _locked(directories)
+        or _others(directories)
+        or _contradiction(identities, configured_id)
+        or _another_cluster(directories, store)
+        or _unknown(directories, store, home)
+        or _missing(directories, store, home)
+    )
+    if refusal is not None:
+        return Refuse(refusal)
+    former = next((each.broker_id for each in identities if each.broker_id is not None), None)
+    return Serve(
+        configured_id if former is None else BrokerId(former),
+        next((each.cluster_id for each in identities if each.cluster_id), None),
+        tuple(each for each in _logs(directories) if _is_replaced(each, store)),
+    )
+
+
+def _locked(directories: Iterable[FoundDirectory]) -> str | None:
+    for each in directories:
+        if each.is_locked:
+            return (
+                f"log directory {each.path} is in use by another process: stop that broker, "
+                "or use other log.dirs"
+            )
+    return None
+
+
+def _others(directories: Iterable[FoundDirectory]) -> str | None:
+    for each in directories:
+        for name in each.others:
+            return f"{each.path / name} is no partition's directory: nothing else may be here"
+    return None
+
+
+def _contradiction(
+    identities: Sequence[MetaProperties], configured_id: BrokerId | None
+) -> str | None:
+    brokers = {each.broker_id for each in identities} - {None}
+    clusters = {each.cluster_id for each in identities} - {None}
+    for name, values in (("broker.id", brokers), ("cluster.id", clusters)):
+        if len(values) > 1:
+            listed = ", ".join(sorted(map(str, values)))
+            return f"log.dirs: the directories disagree on their {name}: {listed}"
+    if configured_id is not None and brokers - {configured_id}:
+        return (
+            f"broker.id is {configured_id}, but the log directories belong to broker "
+            f"{brokers.pop()}: use that number, or other log.dirs"
+        )
+    return None
+
+
+def _another_cluster(directories: Iterable[FoundDirectory], store: KnownStore) -> str | None:
+    for each in directories:
+        stated = None if each.identity is None else each.identity.cluster_id
+        if None not in {stated, store.cluster_id} and stated != store.cluster_id:
+            right = "--dir" if store.is_alone else "zookeeper.connect"
+            return (
+                f"log directory {each.path} belongs to cluster {stated}, but {store.name} is of "
+                f"cluster {store.cluster_id}: use the {right} of that cluster, or other log.dirs"
+            )
+    return None
+
+
+def _unknown(directories: Sequence[FoundDirectory], store: KnownStore, home: Path) -> str | None:
+    """In a cluster that has lost nothing, strays are the controller's to confirm."""
+    logs = list(_logs(directories))
+    if store.is_alone:
+        unknown = [each for each in logs if not _is_known(each, store)]
+        if not unknown:
+            return None
+        at = " ".join(sorted({str(each.path.parent) for each in unknown}))
+        return (
+            f"log.dirs: {_listed([each.partition for each in unknown])} in {at}, which "
+            f"{store.name} does not know: start with the --dir that this broker had before, "
+            f"restore its metadata (penstock metadata import --dir {home} FILE), register the "
+            f"topics (penstock log adopt --dir {home} {at}), or move these directories away"
+        )
+    if store.cluster_id is None and logs:
+        return (
+            f"log.dirs: {_listed([each.partition for each in logs])}, but {store.name} knows no "
+            "cluster: use the zookeeper.connect that this broker had before, or other log.dirs; "
+            f"penstock log adopt --dir {home} takes the topics over for a broker without ZooKeeper,"
+            " and penstock metadata import restores such a broker's metadata"
+        )
+    return None
+
+
+def _missing(directories: Sequence[FoundDirectory], store: KnownStore, home: Path) -> str | None:
+    """Partitions in a directory that is not there would begin empty."""
+    if not store.is_alone or not all(each.is_readable for each in directories):
+        return None  # a partition that may be in an unreadable directory is offline
+    present = {each.identity.directory_id for each in directories if each.identity is not None}
+    lost = [path for each, path in store.log_dirs.items() if each not in present]
+    found = {each.partition for each in _logs(directories)}
+    missing = [
+        where
+        for topic in store.topics.values()
+        for index, partition in topic.partitions.items()
+        if partition.partition_epoch >= 0
+        and topic.name not in store.deleting
+        and (where := TopicPartition(topic.name, index)) not in found
+    ]
+    if not lost or not missing:
+        return None
+    return (
+        f"log.dirs: {_listed(missing)} in none of them, and {', '.join(lost)}, which this broker "
+        "has used before, is not there: mount it, or name it in log.dirs; if it is lost for good, "
+        f"penstock log forget --dir {home} {' '.join(lost)} lets its partitions begin empty"
+    )
+
+
+def _logs(directories: Iterable[FoundDirectory]) -> Iterable[FoundLog]:
+    return (log for each in directories for log in each.logs)
+
+
+def _is_known(log: FoundLog, store: KnownStore) -> bool:
+    topic = store.topics.get(log.partition.topic)
+    return (
+        topic is not None
+        and log.partition.partition in topic.partitions
+        and not _is_replaced(log, store)
+    )
+
+
+def _is_replaced(log: FoundLog, store: KnownStore) -> bool:
+    """Its topic's name is that of another topic now."""
+    topic = store.topics.get(log.partition.topic)
+    return (
+        topic is not None
+        and NO_UUID not in {topic.id, log.topic_id}
+        and log.topic_id not in {None, topic.id}
+    )
+
+
+def _listed(partitions: Sequence[TopicPartition]) -> str:
+    """`2 partitions (a-0, b-1) are`."""
+    names = ", ".join(map(str, sorted(partitions)[:NAMED]))
+    more = ", ..." if len(partitions) > NAMED else ""
+    noun, verb = ("partition", "is") if len(partitions) == 1 else ("partitions", "are")
+    return f"{len(partitions)} {noun} ({names}{more}) {verb}"

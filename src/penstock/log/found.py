@@ -1,0 +1,102 @@
+"""What lies in log directories, before a broker takes possession of them."""
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from uuid import uuid4
+
+from msgspec import Struct
+
+from penstock.errors import StorageError
+from penstock.log.corrupt import CorruptFile
+from penstock.log.files import DirectoryLocked, Files
+from penstock.log.log_dir import LogDir
+from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
+from penstock.log.meta_properties import MetaProperties, decode_meta_properties
+from penstock.log.naming import Role, dir_name, parse_dir_name
+from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
+from penstock.log.partition_metadata import decode_partition_metadata
+from penstock.types import TopicPartition, Uuid
+
+logger = logging.getLogger(__name__)
+
+IGNORED = {"lost+found", "__cluster_metadata-0"}
+
+
+class FoundLog(Struct, frozen=True):
+    """A partition's directory; without a topic id where Kafka wrote it before there were any."""
+
+    path: Path
+    partition: TopicPartition
+    topic_id: Uuid | None = None
+
+
+class FoundDirectory(Struct, frozen=True):
+    """A log directory; `identity` is None for one that no broker has used yet."""
+
+    path: Path
+    identity: MetaProperties | None = None
+    logs: tuple[FoundLog, ...] = ()
+    others: tuple[str, ...] = ()
+    """Directories in it that are no partition's."""
+    is_readable: bool = True
+    is_locked: bool = False
+    """Another process works in it."""
+
+
+def look(files: Files, log_dirs: Iterable[LogDir]) -> list[FoundDirectory]:
+    """Lock the directories and say what lies in them; nothing is changed."""
+    found = []
+    for log_dir in log_dirs:
+        try:
+            with log_dir:
+                log_dir.lock()
+        except DirectoryLocked:
+            found.append(FoundDirectory(log_dir.path, is_locked=True))
+        except StorageError:
+            found.append(FoundDirectory(log_dir.path, is_readable=False))
+        else:
+            found.append(look_into(files, log_dir.path))
+    return found
+
+
+def set_aside(files: Files, log: FoundLog, why: str) -> None:
+    """Keep a log that may not be served, as `LogStore.set_aside` does once it is loaded."""
+    stray = log.path.with_name(dir_name(log.partition, Role.STRAY, uuid4().hex))
+    files.rename(log.path, stray)
+    files.sync_dir(stray.parent)
+    logger.warning("partition %s %s; its log is kept as %s", log.partition, why, stray)
+
+
+def look_into(files: Files, path: Path) -> FoundDirectory:
+    """`CorruptFile` if `meta.properties` is damaged: nobody knows whose directory it is then."""
+    try:
+        if not files.exists(path):
+            return FoundDirectory(path)
+        meta = path / META_PROPERTIES
+        identity = (
+            decode_meta_properties(files.read(meta), str(meta)) if files.exists(meta) else None
+        )
+        logs, others = [], []
+        for name in files.names(path):
+            if name in IGNORED or not files.is_dir(path / name):
+                continue
+            found = parse_dir_name(name)
+            if found is None:
+                others.append(name)
+            elif found.role is Role.CURRENT:
+                topic_id = _topic_id(files, path / name)
+                logs.append(FoundLog(path / name, found.topic_partition, topic_id))
+    except CorruptFile:
+        raise
+    except StorageError:
+        return FoundDirectory(path, is_readable=False)
+    return FoundDirectory(path, identity, tuple(logs), tuple(others))
+
+
+def _topic_id(files: Files, directory: Path) -> Uuid | None:
+    path = directory / PARTITION_METADATA
+    try:
+        return decode_partition_metadata(files.read(path)) if files.exists(path) else None
+    except CorruptFile:
+        return None

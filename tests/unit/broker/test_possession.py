@@ -1,0 +1,162 @@
+"""A broker alone on directories that are not, or not all, those of its metadata."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from penstock.broker.adoption import adopt
+from penstock.broker.app import RunningBroker, running
+from penstock.broker.log_dir_ties import forget
+from penstock.broker.possession import StartRefused
+from penstock.client.address import parse_addresses
+from penstock.client.admin import NewTopic, create_topic, delete_topic
+from penstock.client.cluster import Client
+from penstock.clock import SystemClock
+from penstock.config.sources import resolve
+from penstock.errors import ConfigError
+from penstock.log.files import DiskFiles
+from penstock.log.inspection.adopt import adopted_topics
+from penstock.metadata.backup import export_lines, import_lines
+from penstock.metadata.tree import FILE_NAME
+from penstock.record.batch import read_header
+from penstock.testing.logs import batch_of
+
+
+@asynccontextmanager
+async def broker(home: Path, *log_dirs: Path) -> AsyncIterator[RunningBroker]:
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": ",".join(map(str, log_dirs or (home,))),
+    }
+    async with running(resolve(defaults=settings, strict=True), home) as started:
+        yield started
+
+
+async def make(started: RunningBroker, name: str, partitions: int = 1) -> None:
+    async with Client(parse_addresses(started.state.bootstrap)) as client:
+        await create_topic(client, NewTopic(name=name, partitions=partitions))
+    batch = batch_of(b"kept")
+    started.services.partitions.get(name, 0).append(batch, read_header(batch), 1, 0)
+
+
+def end_of(started: RunningBroker, name: str, index: int = 0) -> int:
+    return started.services.partitions.get(name, index).log.end_offset
+
+
+def test_started_in_another_folder_a_broker_refuses_and_changes_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        right, wrong, logs = tmp_path / "right", tmp_path / "wrong", tmp_path / "logs"
+        async with broker(right, logs) as started:
+            await make(started, "t")
+        before = {path: path.stat().st_mtime_ns for path in logs.rglob("*")}
+        with pytest.raises(StartRefused, match=r"t-0.*metadata import.*log adopt"):
+            async with broker(wrong, logs):
+                pass
+        assert {path: path.stat().st_mtime_ns for path in logs.rglob("*")} == before
+        async with broker(right, logs) as started:
+            assert end_of(started, "t") == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("mended_by", ["import", "adopt"])
+def test_metadata_of_before_a_topic_was_made_is_refused_until_it_is_mended(
+    tmp_path: Path, mended_by: str
+) -> None:
+    async def main() -> None:
+        file = tmp_path / FILE_NAME
+        async with broker(tmp_path) as started:
+            await make(started, "old")
+            old = list(export_lines(file))
+            await make(started, "t")
+            whole = list(export_lines(file))
+        restored(old)
+        with pytest.raises(StartRefused, match=r"1 partition \(t-0\)"):
+            async with broker(tmp_path):
+                pass
+        if mended_by == "import":
+            restored(whole)
+        else:
+            [adopted] = await adopt(tmp_path, adopted_topics(DiskFiles(), tmp_path))
+            assert not isinstance(adopted, Exception)
+            assert adopted.topic.name == "t", "the other one was registered already"
+        async with broker(tmp_path) as started:
+            assert (end_of(started, "old"), end_of(started, "t")) == (1, 1)
+
+    def restored(lines: list[bytes]) -> None:
+        for path in tmp_path.glob(f"{FILE_NAME}*"):
+            path.unlink()
+        import_lines(tmp_path / FILE_NAME, lines, SystemClock())
+
+    asyncio.run(main())
+
+
+def test_a_refused_start_leaves_a_store_that_a_backup_can_be_imported_into(tmp_path: Path) -> None:
+    async def main() -> None:
+        file = tmp_path / FILE_NAME
+        async with broker(tmp_path) as started:
+            await make(started, "t")
+            backup = list(export_lines(file))
+        for path in tmp_path.glob(f"{FILE_NAME}*"):
+            path.unlink()
+        with pytest.raises(StartRefused):
+            async with broker(tmp_path):
+                pass
+        import_lines(file, backup, SystemClock())
+        async with broker(tmp_path) as started:
+            assert end_of(started, "t") == 1
+
+    asyncio.run(main())
+
+
+def test_a_directory_that_is_not_there_is_not_replaced_by_empty_logs(tmp_path: Path) -> None:
+    async def main() -> None:
+        home, one, two = tmp_path / "home", tmp_path / "one", tmp_path / "two"
+        async with broker(home, one, two) as started:
+            await make(started, "t", partitions=2)
+            places = {
+                p.topic_partition.partition: p.log.log_dir.path for p in started.services.partitions
+            }
+        assert set(places.values()) == {one, two}
+        (tmp_path / "two").rename(tmp_path / "away")
+        with pytest.raises(StartRefused, match=rf"log forget --dir {home} {two}"):
+            async with broker(home, one, two):
+                pass
+        with pytest.raises(ConfigError, match=f"it has used: {one}, {two}"):
+            await forget(home, [tmp_path / "three"])
+        await forget(home, [two])
+        async with broker(home, one, two) as started:
+            lengths = {places[index].name: end_of(started, "t", index) for index in (0, 1)}
+            assert lengths["two"] == 0
+        async with broker(home, two, one) as started:
+            assert len(started.services.partitions) == 2
+
+    asyncio.run(main())
+
+
+def test_a_directory_may_have_another_path(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with broker(tmp_path / "home", tmp_path / "one") as started:
+            await make(started, "t")
+        (tmp_path / "one").rename(tmp_path / "two")
+        async with broker(tmp_path / "home", tmp_path / "two") as started:
+            assert end_of(started, "t") == 1
+
+    asyncio.run(main())
+
+
+def test_a_topic_deleted_and_made_anew_starts_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with broker(tmp_path) as started:
+            await make(started, "t")
+            async with Client(parse_addresses(started.state.bootstrap)) as client:
+                await delete_topic(client, "t")
+            await make(started, "t")
+        async with broker(tmp_path) as started:
+            assert end_of(started, "t") == 1
+            assert started.services.partitions.store.count_stray() == 0
+
+    asyncio.run(main())
