@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from clients.librdkafka import LibrdkafkaClient
 from clients.piped import PipedClient
@@ -15,6 +16,7 @@ from clients.protocol import Client, Member, Record
 from peers.lines import LineProcess
 from peers.penstock import PenstockBroker
 from peers.tools import tool
+from penstock.cli.main import main
 
 pytestmark = pytest.mark.peer
 
@@ -157,3 +159,10 @@ def test_kafka_reads_the_records_of_a_group(broker: PenstockBroker) -> None:
     assert ["t"] in names
     shares = [each["data"].get("assignedPartitions") for each in payloads]
     assert any(share and sorted(share[0]["partitions"]) == [0, 1] for share in shares)
+    ours = CliRunner().invoke(
+        main, ["log", "dump", "--print-data-log", "--format", "json", str(log)]
+    )
+    rows = [json.loads(line) for line in ours.stdout.splitlines()]
+    told = [(each["key"], each["payload"]) for each in rows if "key" in each]
+    assert [json.loads(key) for key, _ in told] == keys
+    assert [json.loads(value) for _, value in told if value != "<DELETE>"] == payloads

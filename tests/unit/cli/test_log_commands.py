@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from penstock.cli.decoders import DECODERS
 from penstock.cli.main import main
 from penstock.clock import SystemClock
 from penstock.config.topic import TopicConfig
@@ -28,7 +27,15 @@ from penstock.record.batch import read_header, seal
 from penstock.record.build import build_batch
 from penstock.record.control import build_marker
 from penstock.record.record import Record
-from penstock.types import TopicPartition, Uuid
+from penstock.types import TopicPartition, Uuid, uuid_text
+from penstock.wire.codec import encode
+from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from penstock.wire.messages.group_metadata_key import GroupMetadataKey
+from penstock.wire.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
+from penstock.wire.messages.offset_commit_key import OffsetCommitKey
+from penstock.wire.messages.offset_commit_value import OffsetCommitValue
+from penstock.wire.messages.transaction_log_key import TransactionLogKey
+from penstock.wire.messages.transaction_log_value import TransactionLogValue
 
 NOW = 1_700_000_000_000
 TOPIC_ID = Uuid(bytes(range(16)))
@@ -187,12 +194,75 @@ def test_dump_refuses_other_files(data: Path) -> None:
     assert "Traceback" not in result.output
 
 
-def test_a_topic_can_have_a_decoder_of_its_own(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(DECODERS, "orders", "penstock.log.inspection.dump:text_decoder")
-    by_folder = run("dump", "--print-data-log", file(data, f"{FIRST}.log")).stdout
-    by_name = run("dump", "--print-data-log", "--decoder", "orders", file(data, f"{FIRST}.log"))
-    assert by_folder == by_name.stdout
-    assert "payload: v" in by_folder
+def test_records_of_the_brokers_own_topics_are_decoded(tmp_path: Path) -> None:
+    offset = OffsetCommitKey(group="g", topic="t", partition=2)
+    committed = OffsetCommitValue(offset=7, leader_epoch=3, metadata="m", commit_timestamp=NOW)
+    member = MemberMetadata(
+        member_id="m-1",
+        client_id="c",
+        client_host="/h",
+        rebalance_timeout=1,
+        session_timeout=2,
+        subscription=encode(ConsumerProtocolSubscription(topics=["t"]), 0, b"\0\0"),
+        assignment=b"\0",
+    )
+    group = GroupMetadataValue(
+        protocol_type="consumer", generation=1, protocol="range", leader="m-1", members=[member]
+    )
+    pid = TransactionLogValue(producer_id=5, producer_epoch=1, transaction_timeout_ms=9)
+    rows = {
+        "__consumer_offsets": [
+            (encode(offset, 0, b"\0\1"), encode(committed, 4, b"\0\4")),
+            (encode(offset, 0, b"\0\1"), None),
+            (encode(GroupMetadataKey(group="g"), 0, b"\0\2"), encode(group, 3, b"\0\3")),
+            (b"\0\x63", b""),
+            (b"", b""),
+        ],
+        "__transaction_state": [
+            (encode(TransactionLogKey("x"), 0, b"\0\0"), encode(pid, 0, b"\0\0"))
+        ],
+        "__cluster_metadata": [(None, b"\1\2\0" + b"\2t" + bytes(TOPIC_ID) + b"\0")],
+    }
+    shown = {}
+    for topic, records in rows.items():
+        folder = tmp_path / f"{topic}-0"
+        folder.mkdir()
+        batch = build_batch(Record(at, NOW, *each, []) for at, each in enumerate(records))
+        (folder / f"{FIRST}.log").write_bytes(bytes(batch))
+        path = str(folder / f"{FIRST}.log")
+        printed = run("dump", "--print-data-log", "--format", "json", path)
+        assert printed.exit_code == 0, printed.output
+        found = [json.loads(line) for line in printed.stdout.splitlines()]
+        shown[topic] = [
+            (each.get("key"), each.get("payload")) for each in found if each["kind"] == "record"
+        ]
+        named = run("dump", "--print-data-log", "--decoder", topic, "--format", "json", path)
+        assert named.stdout == printed.stdout
+
+    (key, value), (_, deleted), (_, grouped), (strange, _), (nothing, _) = shown[
+        "__consumer_offsets"
+    ]
+    assert json.loads(key) == {"type": "1", "data": {"group": "g", "topic": "t", "partition": 2}}
+    assert json.loads(value) == {
+        "version": "4",
+        "data": {"offset": 7, "leaderEpoch": 3, "metadata": "m", "commitTimestamp": NOW},
+    }
+    assert deleted == "<DELETE>"
+    (told,) = json.loads(grouped)["data"]["members"]
+    assert told["memberId"] == "m-1"
+    assert told["subscription"]["topics"] == ["t"]
+    assert told["assignment"] == "AA=="
+    assert strange == "Unknown record type 99 at offset 3, skipping."
+    assert nothing.startswith("Error at offset 4, skipping.")
+    ((key, value),) = shown["__transaction_state"]
+    assert json.loads(key) == {"type": "0", "data": {"transactionalId": "x"}}
+    assert json.loads(value)["data"]["producerId"] == 5
+    ((_, value),) = shown["__cluster_metadata"]
+    assert json.loads(value) == {
+        "type": "TOPIC_RECORD",
+        "version": 0,
+        "data": {"name": "t", "topicId": uuid_text(TOPIC_ID)},
+    }
 
 
 def test_verify_finds_nothing_wrong_with_a_whole_directory(data: Path) -> None:

@@ -7,8 +7,9 @@ stands for all records before its end offset.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from penstock.errors import ProtocolError
 from penstock.log.files import Files
 from penstock.record.batch import batches, crc_matches
 from penstock.record.record import Record, records
@@ -48,6 +49,35 @@ _decoders = {
     for number, message in ((2, TopicRecord), (4, ConfigRecord), (9, RemoveTopicRecord))
 }
 """By type. Other records say nothing about settings; none of these has a later version."""
+
+
+_TYPES: Final = {
+    0: "REGISTER_BROKER_RECORD",
+    1: "UNREGISTER_BROKER_RECORD",
+    2: "TOPIC_RECORD",
+    3: "PARTITION_RECORD",
+    4: "CONFIG_RECORD",
+    5: "PARTITION_CHANGE_RECORD",
+    7: "FENCE_BROKER_RECORD",
+    8: "UNFENCE_BROKER_RECORD",
+    9: "REMOVE_TOPIC_RECORD",
+    10: "DELEGATION_TOKEN_RECORD",
+    11: "USER_SCRAM_CREDENTIAL_RECORD",
+    12: "FEATURE_LEVEL_RECORD",
+    14: "CLIENT_QUOTA_RECORD",
+    15: "PRODUCER_IDS_RECORD",
+    17: "BROKER_REGISTRATION_CHANGE_RECORD",
+    18: "ACCESS_CONTROL_ENTRY_RECORD",
+    19: "REMOVE_ACCESS_CONTROL_ENTRY_RECORD",
+    20: "NO_OP_RECORD",
+    21: "ZK_MIGRATION_STATE_RECORD",
+    22: "REMOVE_USER_SCRAM_CREDENTIAL_RECORD",
+    23: "BEGIN_TRANSACTION_RECORD",
+    24: "END_TRANSACTION_RECORD",
+    25: "ABORT_TRANSACTION_RECORD",
+    26: "REMOVE_DELEGATION_TOKEN_RECORD",
+    27: "REGISTER_CONTROLLER_RECORD",
+}
 
 
 def topic_configs(files: Files, directory: Path) -> Mapping[str, Mapping[str, str]]:
@@ -94,9 +124,27 @@ def _batched(data: bytes) -> Iterator[Record]:
 
 
 def _decoded(record: Record) -> Message | None:
+    found = metadata_message(record)
+    return None if found is None else found.message
+
+
+class MetadataMessage(NamedTuple):
+    """A record's type by Kafka's name, its version, and what it says if that matters here."""
+
+    type: str
+    version: int
+    message: Message | None
+
+
+def metadata_message(record: Record) -> MetadataMessage | None:
+    """None for a record that is none of KRaft's."""
     value = record.value or b""
-    _, at = uvarint(value, 0)
-    number, at = uvarint(value, at)
-    _, at = uvarint(value, at)
-    decode = _decoders.get(number)
-    return decode(value, at)[0] if decode else None
+    try:
+        _, at = uvarint(value, 0)
+        number, at = uvarint(value, at)
+        version, at = uvarint(value, at)
+        decode = _decoders.get(number)
+        message = decode(value, at)[0] if decode else None
+    except (ProtocolError, IndexError):
+        return None
+    return MetadataMessage(_TYPES.get(number, f"type {number}"), version, message)
