@@ -32,6 +32,7 @@ def environment(
     return Environment(
         monotonic_ms=clock.monotonic_ms,
         lag_time_max_ms=lambda: cluster.config.replication.replica_lag_time_max_ms,
+        lag_max_messages=lambda: cluster.config.replication.replica_lag_max_messages,
         is_eligible=is_eligible,
         propose=propose,
         changed=waiters.changed,

@@ -42,6 +42,8 @@ class Environment(Struct, frozen=True):
     monotonic_ms: Callable[[], int] = SystemClock().monotonic_ms
     """Lag is measured by it: a wall clock that jumps would empty every in-sync set."""
     lag_time_max_ms: Callable[[], int] = lambda: LAG_TIME_MAX_MS
+    lag_max_messages: Callable[[], int | None] = lambda: None
+    """How far behind a follower in sync may be; None: only time counts."""
     is_eligible: Callable[[int, int], bool] = lambda _broker, _broker_epoch: True
     """Whether the broker lives, and in the life of this epoch as far as can be known here. The
     controller, which knows the epochs of all, looks again (KIP-903)."""

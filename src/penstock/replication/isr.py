@@ -29,9 +29,25 @@ class FollowerState(Struct, frozen=True, gc=False):
     broker_epoch: int = -1
     """Of the life in which it fetched; -1 where it does not tell (before Fetch v15)."""
 
-    def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:
-        """It has everything now, or had within the time that it is allowed to lag."""
-        return self.end_offset == leader_end_offset or now_ms - self.caught_up_ms <= lag_max_ms
+    def is_caught_up(
+        self,
+        leader_end_offset: int,
+        now_ms: int,
+        lag_max_ms: int,
+        lag_max_messages: int | None = None,
+    ) -> bool:
+        """It has everything now, or had within the time that it is allowed to lag, and is not
+        further behind than `lag_max_messages`, if that counts (as before Kafka 0.9).
+        """
+        if self.end_offset == leader_end_offset:
+            return True
+        if (
+            lag_max_messages is not None
+            and self.end_offset != UNKNOWN_OFFSET
+            and leader_end_offset - self.end_offset > lag_max_messages
+        ):
+            return False
+        return now_ms - self.caught_up_ms <= lag_max_ms
 
 
 class FollowerFetch(Struct, frozen=True, gc=False):
@@ -141,6 +157,7 @@ def out_of_sync(
     leader_end_offset: int,
     now_ms: int,
     lag_max_ms: int,
+    lag_max_messages: int | None = None,
 ) -> frozenset[int]:
     """Who has to leave: those that are behind, and have been for longer than they may.
 
@@ -154,7 +171,7 @@ def out_of_sync(
         if replica != leader
         and (
             (state := followers.get(replica)) is None
-            or not state.is_caught_up(leader_end_offset, now_ms, lag_max_ms)
+            or not state.is_caught_up(leader_end_offset, now_ms, lag_max_ms, lag_max_messages)
         )
     )
 
@@ -194,6 +211,7 @@ def holds_back(
     leader_end_offset: int,
     now_ms: int,
     lag_max_ms: int,
+    lag_max_messages: int | None = None,
     *,
     eligible: bool,
 ) -> bool:
@@ -202,8 +220,8 @@ def holds_back(
     Also for one that is about to join: with the leader alone in sync the high watermark would
     else run ahead with the log's end, and a follower that is always a fetch behind could never
     reach it. That is stricter than safety asks for, and ends when it has not caught up for
-    `replica.lag.time.max.ms`.
+    `replica.lag.time.max.ms`, or is more than `replica.lag.max.messages` behind.
     """
     return replica in maximal_isr or (
-        eligible and state.is_caught_up(leader_end_offset, now_ms, lag_max_ms)
+        eligible and state.is_caught_up(leader_end_offset, now_ms, lag_max_ms, lag_max_messages)
     )

@@ -314,6 +314,7 @@ class Partition:
                 return False
         environment = self._environment
         now_ms, lag_max_ms = environment.monotonic_ms(), environment.lag_time_max_ms()
+        lag_max_messages = environment.lag_max_messages()
         committed = committed_end(
             end_offset,
             (
@@ -327,6 +328,7 @@ class Partition:
                     end_offset,
                     now_ms,
                     lag_max_ms,
+                    lag_max_messages,
                     eligible=environment.is_eligible(replica, state.broker_epoch),
                 )
             ),
@@ -398,6 +400,7 @@ class Partition:
             self.log.end_offset,
             self._environment.monotonic_ms(),
             self._environment.lag_time_max_ms(),
+            self._environment.lag_max_messages(),
         )
         if late:
             logger.info("%s: brokers %s fell out of sync", self.topic_partition, sorted(late))

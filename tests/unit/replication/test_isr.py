@@ -129,6 +129,27 @@ def test_only_who_is_behind_and_has_been_for_too_long_leaves(
     assert gone == (frozenset({2}) if leaves else frozenset())
 
 
+@pytest.mark.parametrize(
+    ("state", "limit", "leaves"),
+    [
+        (caught_up(90, 100_000), None, False),
+        (caught_up(90, 100_000), 10, False),
+        (caught_up(89, 100_000), 10, True),
+        (caught_up(100, NEVER_MS), 10, False),
+        (caught_up(99, NEVER_MS), 10, True),  # by time
+        (at_election(None, 100, 100_000, in_sync=True), 10, False),  # it has not fetched yet
+    ],
+)
+def test_a_follower_that_is_too_many_records_behind_leaves_if_they_count(
+    state: FollowerState, limit: int | None, leaves: bool
+) -> None:
+    followers = {2: state}
+    gone = out_of_sync(Isr((1, 2)), 1, followers, 100, 100_000, LAG_MS, limit)
+    assert gone == (frozenset({2}) if leaves else frozenset())
+    waits = holds_back((1,), 2, state, 100, 100_000, LAG_MS, limit, eligible=True)
+    assert waits is not leaves, "nor is it waited for any longer"
+
+
 @pytest.mark.parametrize("change", [Joining(4), Leaving(frozenset({3}))])
 def test_nobody_leaves_while_a_change_is_on_its_way(change: Joining | Leaving) -> None:
     followers = {2: caught_up(1, NEVER_MS), 3: caught_up(1, NEVER_MS)}

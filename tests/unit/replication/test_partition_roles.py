@@ -27,12 +27,14 @@ class Desk:
     def __init__(self, config: TopicConfig | None = None) -> None:
         self.rig = LogRig(config or TopicConfig())
         self.now_ms = 1_000_000
+        self.lag_max_messages: int | None = None
         self.dead: set[int] = set()
         self.proposals: list[IsrProposal] = []
         self.changes: list[TopicPartition] = []
         environment = Environment(
             monotonic_ms=lambda: self.now_ms,
             lag_time_max_ms=lambda: LAG_MS,
+            lag_max_messages=lambda: self.lag_max_messages,
             is_eligible=lambda broker, _: broker not in self.dead,
             propose=self.proposals.append,
             changed=self.changes.append,
@@ -300,3 +302,17 @@ def test_followers_in_sync_that_have_an_offset_can_be_read() -> None:
     desk.now_ms += 40
     assert list(desk.partition.readable_followers(1)) == [(2, 1, 40)]
     assert list(desk.partition.readable_followers(2)) == []
+
+
+def test_a_follower_may_be_kept_out_by_the_number_of_records_that_it_lacks() -> None:
+    desk = leading((1, 2), min_isr=1)
+    desk.fetch(2, 0)
+    for _ in range(5):
+        desk.append()
+    desk.partition.shrink()
+    assert desk.proposals == [], "only time counts"
+    desk.lag_max_messages = 4
+    desk.partition.shrink()
+    assert [each.broker for each in desk.proposals[0].isr] == [1]
+    desk.partition.settle(desk.proposals[0], Accepted(5, 11, (1,)))
+    assert desk.committed == 5, "what it lacks is not waited for"
