@@ -25,6 +25,7 @@ from penstock.spark.options import Options
 from penstock.spark.source.batch_reader import FilteringReader
 from penstock.spark.source.settings import batch_settings
 from penstock.testing.broker import Broker
+from penstock.types import Buffer
 from penstock.wire.apis import APIS
 from penstock.wire.codec import decode, encode
 from penstock.wire.header import read_response_header
@@ -107,6 +108,8 @@ class SpoilingLink:
                     case "refuse" | "empty" | "shorten":
                         assert version is not None
                         frame = spoilt(frame, version, fault)
+                    case _:
+                        pass
                 client.sendall(frame)
                 before = frame
 
@@ -117,7 +120,8 @@ def spoilt(frame: bytes, version: int, fault: str) -> bytes:
     response = decode(FetchResponse, version, frame[4 + at :])
     for topic in response.responses:
         for index, each in enumerate(topic.partitions):
-            records = bytes(each.records or b"")  # type: ignore[arg-type]
+            assert isinstance(each.records, Buffer | None)
+            records = bytes(each.records or b"")
             if fault == "refuse":
                 topic.partitions[index] = PartitionData(
                     partition_index=each.partition_index,
@@ -166,7 +170,7 @@ def written(link: SpoilingLink) -> list[Row]:
         assert message is not None
         if not message.error():
             stamp = message.timestamp()[1]
-            found.append((message.offset() or 0, message.key(), message.value(), stamp))  # type: ignore[arg-type]
+            found.append((message.offset() or 0, message.key(), message.value(), stamp))
     consumer.close()
     return found
 

@@ -13,7 +13,6 @@ from typing import Any
 import click
 import msgspec
 
-from penstock.cli.failure import ExitCode, tell
 from penstock.cli.output import FORMAT, iso_time, print_json
 from penstock.cli.pipeline_view import Display, table
 from penstock.cli.remote import Remote
@@ -231,8 +230,7 @@ def told_failures() -> Iterator[None]:
     try:
         yield
     except PipelineFailed as error:
-        tell(error, as_json=False)
-        raise SystemExit(ExitCode.FAILED) from None
+        raise click.ClickException(str(error)) from None
 
 
 @contextmanager

@@ -69,11 +69,12 @@ def sql(
     if format_name == "avro" and schema is not None:
         schema = schema_text(schema, Path())
 
+    question = spark_part("sql.question")  # first: without Spark no broker need be asked
+
     async def names(client: Client) -> list[str]:
         return [each.name for each in await client.topics(None)]
 
     known = remote.run(names)
-    question = spark_part("sql.question")
     topics = spark_part("sql.topic_view").mentioned(query, known)
     if not topics:
         offered = sorted(each for each in known if not each.startswith("__"))

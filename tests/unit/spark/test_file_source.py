@@ -1,5 +1,6 @@
 """Files that grow and rotate: every complete line is read once, whatever their names become."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,12 @@ class Reading:
         return [row[0] for part in self.plan() for row in self.reader.read(part)]
 
 
+def let_rest(path: Path) -> None:
+    """As if nobody had written to it for an hour."""
+    hour_ago = path.stat().st_mtime - 3600
+    os.utime(path, (hour_ago, hour_ago))
+
+
 def add(path: Path, text: str) -> None:
     with path.open("a") as file:
         file.write(text)
@@ -48,7 +55,9 @@ def test_the_end_of_a_rotated_file_comes_before_nothing_is_lost(tmp_path: Path) 
     add(log, "two\nlast without end")
     log.rename(tmp_path / "access.log.1")
     add(log, "three\n")
-    assert sorted(reading.lines()) == ["last without end", "three", "two"]
+    assert sorted(reading.lines()) == ["three", "two"], "its writer may not have reopened it"
+    let_rest(tmp_path / "access.log.1")
+    assert reading.lines() == ["last without end"]
     (tmp_path / "access.log.1").rename(tmp_path / "access.log.2")
     add(log, "four\n")
     assert reading.lines() == ["four"]
@@ -108,3 +117,80 @@ def test_a_run_that_ends_by_itself_reads_the_rest_of_a_rotated_file_too(tmp_path
     assert sorted(again.lines()) == ["partial", "two"]
     add(log, "later\n")
     assert again.lines() == []
+
+
+def test_a_line_that_is_written_while_its_file_is_renamed_stays_whole(tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    reading = Reading(log)
+    with log.open("w") as writer:
+        writer.write("one\nthr")
+        writer.flush()
+        assert reading.lines() == ["one"]
+        log.rename(tmp_path / "app.log.1")
+        assert reading.lines() == []
+        writer.write("ee\nfour\n")
+    add(log, "five\n")
+    assert sorted(reading.lines()) == ["five", "four", "three"]
+    assert reading.lines() == []
+
+
+def reuse_inode(log: Path, text: str) -> None:
+    """A new file where the old one was: written over in place, it surely has its inode."""
+    inode = log.stat().st_ino
+    log.write_text(text)
+    assert log.stat().st_ino == inode
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["tue 1\ntue 2\ntue 3\ntue 4\n", "mon 1\nmon 2\ntue 1\n", "mon 1\nmon 3\n", "tue 1\n"],
+    ids=["longer", "a longer one that begins alike", "as long", "shorter"],
+)
+def test_another_file_with_the_same_inode_is_read_from_its_start(tmp_path: Path, text: str) -> None:
+    log = tmp_path / "app.log"
+    add(log, "mon 1\nmon 2\n")
+    reading = Reading(log)
+    assert reading.lines() == ["mon 1", "mon 2"]
+    reuse_inode(log, text)
+    expected = text.splitlines()
+    assert reading.lines() == (expected[2:] if text.startswith("mon 1\nmon 2") else expected)
+    add(log, "later\n")
+    assert reading.lines() == ["later"]
+
+
+def test_a_file_that_was_cut_and_has_outgrown_its_position_is_read_from_its_start(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "app.log"
+    header = "# fields: time message\n" * 100
+    add(log, f"{header}mon\n")
+    reading = Reading(log)
+    assert reading.lines()[-1] == "mon"
+    reuse_inode(log, f"{header}tue\n{'more ' * 100}\n")
+    assert [each for each in reading.lines() if not each.startswith("#")] == ["tue", "more " * 100]
+
+
+@pytest.mark.parametrize("new", ["", "other\nlines\nand more\n"], ids=["cut", "written anew"])
+@pytest.mark.parametrize("fail", [True, False])
+def test_a_cut_between_planning_and_reading_is_told(tmp_path: Path, new: str, fail: bool) -> None:
+    log = tmp_path / "app.log"
+    add(log, "a\nb\nc\n")
+    reading = Reading(log, fail=fail)
+    (part,) = reading.plan()
+    reuse_inode(log, new)
+    if fail:
+        with pytest.raises(ConfigError, match=r"bytes 0 to 6 were cut off.*failOnDataLoss"):
+            list(reading.reader.read(part))
+    else:
+        assert list(reading.reader.read(part)) == []
+
+
+def test_a_checkpoint_without_marks_goes_on(tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    add(log, "one\ntwo\n")
+    reading = Reading(log)
+    status = log.stat()
+    reading.at = {f"{status.st_dev}:{status.st_ino}": [str(log), 4]}
+    assert reading.lines() == ["two"]
+    reuse_inode(log, "a new file that is longer\n")
+    assert reading.lines() == ["a new file that is longer"]

@@ -1,15 +1,19 @@
 """`penstock_files`: the lines of files that grow and rotate, as a stream that forgets none.
 
-What was read is in the query's checkpoint. A file may be renamed while it is read, or cut; one
-that was deleted before its last lines were read ends the query, unless failOnDataLoss is false.
+What was read is in the query's checkpoint. A file may be renamed while it is read, or cut when it
+was read; one that was deleted or cut before that ends the query, unless failOnDataLoss is false.
 """
 
 import glob
 import logging
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -23,17 +27,21 @@ from penstock.errors import ConfigError
 from penstock.spark.connector.tail import (
     Piece,
     Positions,
+    Read,
     Seen,
     advanced,
     as_json,
     from_json,
+    is_complete,
+    marked,
     pieces,
 )
 from penstock.spark.options import Options
 
 CHUNK = 1 << 16
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-KNOWN = {"path", "failOnDataLoss"}
+ROTATE_WAIT_S = 10
+"""So long nobody writes to a renamed file before a last line without an end counts as a line."""
 
 logger = logging.getLogger("penstock.spark")
 
@@ -51,7 +59,9 @@ class FileSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
         options = Options(self.options)
         return FileReader(
-            options.required("path"), fail_on_data_loss=options.flag("failOnDataLoss", default=True)
+            options.required("path"),
+            fail_on_data_loss=options.flag("failOnDataLoss", default=True),
+            rotate_wait_s=options.integer("rotateWaitSeconds", ROTATE_WAIT_S),
         )
 
 
@@ -66,8 +76,10 @@ class FilePartition(InputPartition):
 class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """In the driver it looks at folders; tasks read the bytes, so they must see the same disk."""
 
-    def __init__(self, pattern: str, *, fail_on_data_loss: bool) -> None:
-        self._pattern, self._fail = pattern, fail_on_data_loss
+    def __init__(
+        self, pattern: str, *, fail_on_data_loss: bool, rotate_wait_s: int = ROTATE_WAIT_S
+    ) -> None:
+        self._pattern, self._fail, self._wait_s = pattern, fail_on_data_loss, rotate_wait_s
         self._ends = False
         self._target: Positions | None = None
         """Where an availableNow run ends."""
@@ -86,7 +98,7 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._target is not None:
             return as_json(self._target)
         read = from_json(start)
-        found = advanced(read, files(self._pattern, set(read)), None)
+        found = with_marks(advanced(read, files(self._pattern, read, self._wait_s)), self._pattern)
         if self._ends:
             self._target = found
         return as_json(found)
@@ -100,41 +112,78 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         piece = partition.piece
         path = current_path(piece.identity, piece.path, partition.pattern)
         if path is None:
-            lost = (
-                f"{piece.path}: bytes {piece.start} to {piece.end} were deleted before being read"
-            )
-            if self._fail:
-                raise ConfigError(f"{lost}; set failOnDataLoss to false to go on without them")
-            logger.warning(lost)
+            self._lost(piece, "were deleted")
             return
         position = piece.start
         with path.open("rb") as file:
+            if piece.mark and mark_of(file, piece.end) != piece.mark:
+                self._lost(piece, "were cut off or written anew")
+                return
             file.seek(position)
             while position < piece.end:
-                line = file.readline()
+                line = file.readline(piece.end - position)
                 if not line:
+                    self._lost(piece, "were cut off")
                     return
                 text = line.rstrip(b"\r\n").decode(errors="replace")
                 yield text, str(path), position
                 position += len(line)
 
+    def _lost(self, piece: Piece, what: str) -> None:
+        lost = f"{piece.path}: bytes {piece.start} to {piece.end} {what} before being read"
+        if self._fail:
+            raise ConfigError(f"{lost}; set failOnDataLoss to false to go on without them")
+        logger.warning(lost)
 
-def files(pattern: str, known: set[str] | None = None) -> list[Seen]:
+
+def files(pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> list[Seen]:
     """The files that fit the pattern, and those that did when they were last looked at."""
     found: dict[str, Seen] = {}
-    for path in candidates(pattern, with_renamed=bool(known)):
+    for path in candidates(pattern, with_renamed=bool(read)):
         try:
             with path.open("rb") as file:
-                identity = identity_of(os.fstat(file.fileno()))
+                status = os.fstat(file.fileno())
+                identity, before = identity_of(status), read.get(identity_of(status))
                 fits = matches(path, pattern)
-                if identity in found or not (fits or identity in (known or ())):
+                if identity in found or not (fits or before is not None):
                     continue
-                # A rotated file is complete, even if its last line has no end.
-                end = lines_end(file) if fits else os.fstat(file.fileno()).st_size
-                found[identity] = Seen(identity, str(path), end)
+                continues = before is not None and is_continued(file, status.st_size, before)
+                if not fits and not continues:
+                    continue  # its inode is of a file that was read; this one is none of ours
+                idle_s = time.time() - status.st_mtime
+                complete = is_complete(matches=fits, idle_s=idle_s, rotate_wait_s=rotate_wait_s)
+                end = status.st_size if complete else lines_end(file)
+                found[identity] = Seen(identity, str(path), end, continues)
         except (FileNotFoundError, IsADirectoryError):
             continue  # rotated away this instant: the next look sees it
     return list(found.values())
+
+
+def is_continued(file: BinaryIO, size: int, before: Read) -> bool:
+    if size < before.position:
+        return False
+    return not before.mark or mark_of(file, before.position) == before.mark
+
+
+def with_marks(positions: Positions, pattern: str) -> Positions:
+    """The same with a mark for each file; one that vanishes meanwhile is missed when it is read."""
+    found = {}
+    for identity, each in positions.items():
+        path = current_path(identity, each.path, pattern)
+        found[identity] = each
+        if path is not None:
+            with suppress(FileNotFoundError), path.open("rb") as file:
+                found[identity] = replace(each, mark=mark_of(file, each.position))
+    return found
+
+
+def mark_of(file: BinaryIO, position: int) -> str:
+    """Made of few bytes: a mark is taken of every file in every batch."""
+    digest = sha256()
+    for part in marked(position):
+        file.seek(part.start)
+        digest.update(file.read(len(part)))
+    return digest.hexdigest()[:16]
 
 
 def candidates(pattern: str, *, with_renamed: bool) -> list[Path]:

@@ -1,5 +1,6 @@
 """Dead letters: rows that failed, as records that say what was wrong with them."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -15,18 +16,25 @@ ORIGIN: Final = {
     "offset": "penstock.offset",
 }
 """Headers that tell where the record came from, if it came from a topic."""
+ORIGIN_OF_LINE: Final = {"file": "penstock.file", "position": "penstock.position"}
+"""The same of a line of a file."""
 
 
 def dead_records(rows: DataFrame, reason: Column, pipeline: str) -> DataFrame:
     """Rows that still have their record: its key and value go on byte for byte."""
-    origin = [_header(name, F.col(f"{RECORD}.{field}")) for field, name in ORIGIN.items()]
-    return rows.select(
-        F.col(f"{RECORD}.key").alias("key"),
-        F.col(f"{RECORD}.value").alias("value"),
-        F.array(_header(REASON, reason), _header(PIPELINE, F.lit(pipeline)), *origin).alias(
-            "headers"
-        ),
-    )
+    key = F.col(f"{RECORD}.key").alias("key")
+    return rows.select(key, *_value(reason, pipeline, ORIGIN))
+
+
+def dead_lines(rows: DataFrame, reason: Column, pipeline: str) -> DataFrame:
+    """The same where the record is a line of a file."""
+    return rows.select(*_value(reason, pipeline, ORIGIN_OF_LINE))
+
+
+def _value(reason: Column, pipeline: str, origin: Mapping[str, str]) -> tuple[Column, Column]:
+    told = [_header(name, F.col(f"{RECORD}.{field}")) for field, name in origin.items()]
+    headers = F.array(_header(REASON, reason), _header(PIPELINE, F.lit(pipeline)), *told)
+    return F.col(f"{RECORD}.value").alias("value"), headers.alias("headers")
 
 
 def dead_rows(rows: DataFrame, reason: Column, pipeline: str) -> DataFrame:

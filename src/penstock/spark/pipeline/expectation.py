@@ -59,13 +59,20 @@ def kept(rows: DataFrame, expectation: Expectation) -> DataFrame:
                 F.when(expectation.broken, F.raise_error(text).cast("boolean")).otherwise(true())
             )
         case Otherwise.DROP:
-            return observed(rows, expectation).where(~expectation.broken)
+            return passed(observed(rows, expectation), expectation)
         case Otherwise.KEEP:
             return observed(rows, expectation)
 
 
 def broken(rows: DataFrame, expectation: Expectation) -> DataFrame:
     return rows.where(expectation.broken)
+
+
+def passed(rows: DataFrame, expectation: Expectation) -> DataFrame:
+    """The same rows as of `kept`, for a query beside it: it counts nothing, and never fails."""
+    if expectation.otherwise is Otherwise.DROP:
+        return rows.where(~expectation.broken)
+    return rows
 
 
 def observed(rows: DataFrame, expectation: Expectation) -> DataFrame:

@@ -4,20 +4,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.errors import ConfigError
-from penstock.spark.pipeline.dead_letter import dead_records, dead_rows
-from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, kept
+from penstock.spark.pipeline.dead_letter import dead_lines, dead_records, dead_rows
+from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, kept, passed
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
 from penstock.spark.pipeline.project import user_path, user_url
 from penstock.spark.pipeline.record import as_records, by_one_task, with_key
 from penstock.spark.pipeline.value_format import (
     ERROR,
+    LINE_FIELDS,
     RECORD,
+    RECORD_FIELDS,
     ValueFormat,
     all_readable,
     parsed,
@@ -41,17 +44,19 @@ class Place:
 
 def start_flow(spark: SparkSession, flow: FlowSpec, place: Place) -> list[StreamingQuery]:
     """Start its query, and one more for each kind of row that it turns away."""
-    rows, letters = _checked(flow, _read(spark, flow.source, place))
+    rows = _kept(flow, _read(spark, flow.source, place))
     if flow.sql is not None:
         rows = spark.sql(flow.sql, source=rows)
     writer = _writer(rows, flow.to, place)
     if flow.to.table is not None and flow.dead_letters is not None:
         writer = writer.options(deadLetters=flow.dead_letters, bootstrap=place.bootstrap)
     queries = [_start(writer, flow.name, place)]
-    for kind, bad in letters.items():
-        name = f"{flow.name}.{kind}"
-        to = To(topic=flow.dead_letters)
-        queries.append(_start(_writer(bad, to, place), name, place))
+    if flow.dead_letters is not None:
+        # Queries of their own, on reads of their own: only the flow's query is its group.
+        for kind, bad in _letters(flow, _read(spark, _without_group(flow.source), place)).items():
+            name = f"{flow.name}.{kind}"
+            to = To(topic=flow.dead_letters)
+            queries.append(_start(_writer(bad, to, place), name, place))
     return queries
 
 
@@ -85,25 +90,51 @@ def _read(spark: SparkSession, source: From, place: Place) -> DataFrame:
     )
 
 
-def _checked(flow: FlowSpec, rows: DataFrame) -> tuple[DataFrame, dict[str, DataFrame]]:
-    """The rows that go on, and dead letters by kind. A row has one reason: the first."""
-    letters: dict[str, DataFrame] = {}
+def _without_group(source: From) -> From:
+    options = {key: value for key, value in source.options.items() if key.lower() != "groupid"}
+    return msgspec.structs.replace(source, group=None, options=options)
+
+
+def _parsed(flow: FlowSpec, rows: DataFrame) -> DataFrame | None:
+    """Rows with their record, fields and `_error`; None where the source has columns already."""
     given = value_format(flow.source)
-    if given is not None:
-        read = parsed(rows, given)
+    if given is None:
+        return None
+    return parsed(rows, given, RECORD_FIELDS if flow.source.files is None else LINE_FIELDS)
+
+
+def _kept(flow: FlowSpec, rows: DataFrame) -> DataFrame:
+    """The rows that go on; how many break an expectation is counted here, and nowhere else."""
+    read = _parsed(flow, rows)
+    if read is not None:
         if flow.dead_letters is None:
             read = all_readable(read)
-        else:
-            letters["unreadable"] = dead_records(unreadable(read), F.col(ERROR), flow.name)
         rows = with_fields(read, with_record=True)
-    for each in flow.expect:
-        expectation = Expectation(each.name, each.condition, Otherwise(each.otherwise))
-        if expectation.otherwise is Otherwise.DROP and flow.dead_letters is not None:
-            bad, reason = broken(rows, expectation), F.lit(expectation.reason)
-            dead = dead_records if RECORD in rows.columns else dead_rows
-            letters[expectation.slug] = dead(bad, reason, flow.name)
-        rows = kept(rows, expectation)
-    return rows, letters
+    for each in _expectations(flow):
+        rows = kept(rows, each)
+    return rows
+
+
+def _letters(flow: FlowSpec, rows: DataFrame) -> dict[str, DataFrame]:
+    """Dead letters by kind. A row has one reason: the first."""
+    letters: dict[str, DataFrame] = {}
+    dead = dead_rows
+    read = _parsed(flow, rows)
+    if read is not None:
+        dead = dead_records if flow.source.files is None else dead_lines
+        letters["unreadable"] = dead(unreadable(read), F.col(ERROR), flow.name)
+        rows = with_fields(read, with_record=True)
+    for each in _expectations(flow):
+        if each.otherwise is Otherwise.DROP:
+            letters[each.slug] = dead(broken(rows, each), F.lit(each.reason), flow.name)
+        rows = passed(rows, each)
+    return letters
+
+
+def _expectations(flow: FlowSpec) -> list[Expectation]:
+    return [
+        Expectation(each.name, each.condition, Otherwise(each.otherwise)) for each in flow.expect
+    ]
 
 
 def _writer(rows: DataFrame, to: To, place: Place) -> DataStreamWriter:

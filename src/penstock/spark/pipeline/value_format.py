@@ -1,5 +1,6 @@
 """Value formats: the columns that a record's value means, and why a value means nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,8 @@ ERROR: Final = "_error"
 RECORD: Final = "_record"
 """The column with the record that a row was read from."""
 RECORD_FIELDS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
+LINE_FIELDS: Final = ("value", "file", "position")
+"""What stands for a record where values are lines of files."""
 FIELDS: Final = "_fields"
 _CORRUPT: Final = "_corrupt"
 
@@ -46,12 +49,16 @@ def source_options(value_format: ValueFormat | None) -> dict[str, str]:
     return {"valueFormat": "avro", "valueSchema": value_format.schema or ""}
 
 
-def parsed(records: DataFrame, value_format: ValueFormat) -> DataFrame:
+def parsed(
+    records: DataFrame,
+    value_format: ValueFormat,
+    record_fields: Sequence[str] = RECORD_FIELDS,
+) -> DataFrame:
     """The record as a struct, its fields as another, and `_error`. Like all here it looks at no
     schema: Declarative Pipelines forbid that while they collect queries.
     """
     fields, error = _fields(value_format)
-    whole = F.struct(*RECORD_FIELDS).alias(RECORD)
+    whole = F.struct(*record_fields).alias(RECORD)
     return records.select(whole, "value", fields.alias(FIELDS)).select(
         RECORD, error.alias(ERROR), FIELDS
     )

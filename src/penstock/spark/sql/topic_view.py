@@ -14,6 +14,8 @@ from penstock.spark.pipeline.value_format import (
     parsed,
 )
 
+_CORRUPT_RECORD = "_corrupt_record"
+"""What Spark adds to a schema where it found something that is no JSON."""
 SAMPLE = 1000
 """How many values decide what the columns are."""
 
@@ -29,17 +31,26 @@ def mentioned(query: str, topics: Iterable[str]) -> list[str]:
 
 
 def inferred(records: DataFrame) -> ValueFormat:
-    """JSON if every value of a sample is an object, else text."""
+    """JSON if most values of a sample look like objects, else text.
+
+    Those that do not fit have `_error`: one bad record does not hide the fields of all others.
+    """
     text = F.col("value").cast("string")
     values = [row[0] for row in records.select(text).limit(SAMPLE).collect() if row[0] is not None]
-    if not values or not all(each.lstrip().startswith("{") for each in values):
+    objects = [each for each in values if looks_like_object(each)]
+    if not objects or len(objects) * 2 <= len(values):
         return ValueFormat("text")
     spark = records.sparkSession
-    schema = spark.read.json(spark.sparkContext.parallelize(values, 1)).schema
-    if "_corrupt_record" in schema.names or not schema.names:
+    schema = spark.read.json(spark.sparkContext.parallelize(objects, 1)).schema
+    fields = [each for each in schema.fields if each.name != _CORRUPT_RECORD]
+    if not fields:
         return ValueFormat("text")
-    ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in schema.fields)
+    ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
     return ValueFormat("json", ddl)
+
+
+def looks_like_object(text: str) -> bool:
+    return text.strip().startswith("{") and text.strip().endswith("}")
 
 
 def as_table(records: DataFrame, value_format: ValueFormat) -> DataFrame:
