@@ -12,7 +12,9 @@ from pyspark.errors import StreamingQueryException
 from clients.protocol import Record
 from flow_runs import records, run_flow
 from peers.penstock import PenstockBroker
+from penstock.spark.pipeline.flow import Place, start_flow
 from penstock.spark.pipeline.flow_spec import Expect, FlowSpec, From, To
+from penstock.spark.pipeline.progress import progress
 from penstock.spark.sql.interactive import names
 from penstock.spark.sql.topic_view import mentioned
 from spark_rows import Lab, lab_beside
@@ -115,6 +117,54 @@ def test_lines_of_a_rotating_file_become_records_once(lab: Lab, topic: str, tmp_
     assert found[0].key == str(log).encode()
 
 
+def test_lines_of_files_are_read_by_a_format_and_bad_ones_are_dead_letters(
+    lab: Lab, topic: str, tmp_path: Path
+) -> None:
+    for name in (topic, f"{topic}-dead"):
+        lab.rdkafka.create_topic(name, 1)
+    lines = [*map(json.dumps, ORDERS[:3]), "not json"]
+    (tmp_path / "orders.jsonl").write_text("".join(f"{each}\n" for each in lines))
+    flow = FlowSpec(
+        name="lines",
+        source=From(files="orders.jsonl", format="json", schema=SCHEMA),
+        expect=[Expect("customer", "customer is not null")],
+        to=To(topic=topic, key="id"),
+        dead_letters=f"{topic}-dead",
+    )
+    run_flow(lab, flow, tmp_path)
+    assert [each.key for each in records(lab, topic)] == [b"1", b"3"]
+    dead = {each.value: dict(each.headers) for each in records(lab, f"{topic}-dead")}
+    assert set(dead) == {lines[1].encode(), b"not json"}
+    assert dead[b"not json"]["penstock.file"] == str(tmp_path / "orders.jsonl").encode()
+    position = sum(len(each) + 1 for each in lines[:3])
+    assert dead[b"not json"]["penstock.position"] == b"%d" % position
+
+
+def test_dead_letters_are_no_part_of_the_flows_group_nor_of_its_counts(
+    lab: Lab, topic: str, tmp_path: Path
+) -> None:
+    orders(lab, topic)
+    flow = FlowSpec(
+        name="counted",
+        source=From(topic=topic, format="json", schema=SCHEMA, group=f"group-{topic}"),
+        expect=[Expect("customer", "customer is not null"), Expect("total", "total >= 0")],
+        to=To(parquet="lake"),
+        dead_letters=f"{topic}-dead",
+    )
+    place = Place(
+        lab.penstock.bootstrap, tmp_path, (tmp_path / "s").as_uri(), {"availableNow": True}
+    )
+    queries = start_flow(lab.spark, flow, place)
+    for query in queries:
+        assert query.awaitTermination(90)
+    broken: dict[str, list[dict[str, int]]] = {}
+    for query in queries:
+        told = [progress(json.loads(each.json)).broken for each in query.recentProgress]
+        broken[query.name] = [each for each in told if each]
+    assert broken.pop("counted") == [{"customer": 1, "total": 1}]
+    assert not any(broken.values()), "the same rows are not counted again"
+
+
 def test_a_topic_is_upserted_and_refused_rows_are_dead_letters(
     lab: Lab, topic: str, tmp_path: Path
 ) -> None:
@@ -138,6 +188,16 @@ def test_a_topic_is_upserted_and_refused_rows_are_dead_letters(
     reasons = [dict(each.headers)["penstock.reason"] for each in records(lab, f"{topic}-dead")]
     assert sum(b"NOT NULL constraint failed" in each for each in reasons) == 1
     assert len(reasons) == 3
+
+
+def test_one_bad_record_does_not_turn_json_into_text(lab: Lab, topic: str) -> None:
+    lab.rdkafka.create_topic(topic, 1)
+    values = [*(json.dumps(each).encode() for each in ORDERS), b"not json", b"{broken"]
+    lab.rdkafka.produce(topic, [Record(each) for each in values])
+    table = names(lab.spark, lab.penstock.bootstrap)["topic"](topic)  # type: ignore[operator]
+    found = table.orderBy("offset").collect()
+    assert [row["id"] for row in found] == [1, 2, 3, 1, None, None]
+    assert [row["_error"] is None for row in found] == [True] * 4 + [False] * 2
 
 
 def test_topics_are_tables_by_what_their_values_look_like(lab: Lab, topic: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 
+from penstock.cli.failure import ExitCode
 from penstock.cli.output import FORMAT, iso_time, print_json
 from penstock.cli.pipeline_view import Display, table
 from penstock.cli.remote import Remote
@@ -230,7 +231,8 @@ def told_failures() -> Iterator[None]:
     try:
         yield
     except PipelineFailed as error:
-        raise click.ClickException(str(error)) from None
+        click.echo(f"penstock: {error}", err=True)
+        raise SystemExit(ExitCode.FAILED) from None
 
 
 @contextmanager

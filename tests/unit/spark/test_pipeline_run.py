@@ -4,7 +4,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from penstock.errors import ConfigError
-from penstock.spark.pipeline.failure import PipelineFailed
+from penstock.spark.pipeline.failure import PipelineFailed, first_lines
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
 from penstock.spark.pipeline.run import named
 
@@ -22,3 +22,14 @@ def test_other_mistakes_are_told_with_the_flow() -> None:
         raise AnalysisException("no such column\n\tat org.apache.spark.Something")
     with pytest.raises(ConfigError, match="flow 'lake': schema: none"), named(flow):
         raise ConfigError("schema: none")
+
+
+def test_what_spark_says_of_a_query_is_told_without_its_plan() -> None:
+    said = (
+        "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `nope` cannot be resolved. "
+        "Did you mean one of the following? [`id`]. SQLSTATE: 42703; line 1 pos 7;\n"
+        "'Project ['nope]\n+- SubqueryAlias events\n   +- View (`events`, [id#41L])\n"
+    )
+    told = first_lines(said)
+    assert told.startswith("[UNRESOLVED_COLUMN")
+    assert told.endswith("[`id`]. SQLSTATE: 42703")

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from pyspark.sql import Row
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from penstock.errors import ConfigError
+from penstock.spark.connector import table as table_module
+from penstock.spark.connector.table import is_of_row
 from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
 
 DDL = (
@@ -129,3 +132,112 @@ def test_times_are_those_of_utc_whatever_the_machine_has(
         monkeypatch.undo()
         time.tzset()
     assert execute(url, "select at from t where id = 1") == [("2026-01-01 12:00:00.000000",)]
+
+
+class Following:
+    """A follower, and where it is."""
+
+    def __init__(self, url: str, increasing: str) -> None:
+        self.follower = TableFollower(url, "t", increasing)
+        self.at = self.follower.initialOffset()
+
+    def ids(self) -> list[int]:
+        end = self.follower.latestOffset(self.at, self.follower.getDefaultReadLimit())
+        parts, self.at = self.follower.partitions(self.at, end), end
+        return [row[0] for part in parts for row in self.follower.read(part)]
+
+
+@pytest.mark.parametrize("increasing", ["at", "amount", "name"])
+def test_rows_that_share_a_value_are_all_read_once(url: str, increasing: str) -> None:
+    following = Following(url, increasing)
+
+    def insert(number: int, value: int) -> None:
+        at = f"'2026-01-01 00:00:0{value}.000000'"
+        execute(url, f"insert into t values ({number}, 'n{value}', {at}, {value}.5)")
+
+    insert(5, 1)
+    assert following.ids() == [5]
+    insert(6, 1)
+    insert(3, 1)
+    assert sorted(following.ids()) == [3, 6]
+    assert following.ids() == []
+    insert(7, 1)
+    insert(1, 2)
+    insert(2, 2)
+    assert sorted(following.ids()) == [1, 2, 7]
+    insert(4, 2)
+    assert following.ids() == [4]
+
+
+def test_a_row_that_comes_while_a_batch_is_read_is_of_the_next_one(url: str) -> None:
+    execute(url, "insert into t values (1, 'a', null, 1)")
+    following = Following(url, "amount")
+    start = following.at
+    end = following.follower.latestOffset(start, following.follower.getDefaultReadLimit())
+    execute(url, "insert into t values (2, 'b', null, 1)")
+    (part,) = following.follower.partitions(start, end)
+    assert [row[0] for row in following.follower.read(part)] == [1]
+    assert [row[0] for row in following.follower.read(part)] == [1], "a retry reads the same"
+    following.at = end
+    assert following.ids() == [2]
+
+
+def test_a_position_that_names_no_rows_is_behind_all_of_its_value(url: str) -> None:
+    execute(url, "insert into t values (1, 'a', null, 1), (2, 'b', null, 1), (3, 'c', null, 2)")
+    following = Following(url, "amount")
+    following.at = {"after": "1"}
+    assert following.ids() == [3]
+
+
+def failure(kind: type[Exception], *args: object, state: str | None = None) -> sa.exc.DBAPIError:
+    orig = kind(*args)
+    if state is not None:
+        orig.sqlstate = state  # type: ignore[attr-defined]
+    made = sa.exc.DBAPIError.instance(
+        "insert",
+        {},
+        orig,
+        sqlite3.Error,
+        connection_invalidated=False,
+        dialect=sa.create_engine("sqlite://").dialect,
+    )
+    assert isinstance(made, sa.exc.DBAPIError)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("error", "of_row"),
+    [
+        (failure(sqlite3.IntegrityError, "NOT NULL constraint failed"), True),
+        (failure(sqlite3.DataError, 1264, "out of range"), True),
+        (failure(sqlite3.OperationalError, 3819, "check"), True),
+        (failure(sqlite3.OperationalError, 1644, "a trigger's signal"), True),
+        (failure(sqlite3.InterfaceError, "Error binding parameter 1"), True),
+        (failure(sqlite3.OperationalError, "attempt to write a readonly database"), False),
+        (failure(sqlite3.OperationalError, "no such table: t"), False),
+        (failure(sqlite3.ProgrammingError, 1146, "no such table"), False),
+        (failure(sqlite3.InternalError, 1290, "read only"), False),
+        (failure(sqlite3.DatabaseError, "x", state="23505"), True),
+        (failure(sqlite3.DatabaseError, "x", state="22001"), True),
+        (failure(sqlite3.ProgrammingError, "x", state="P0001"), True),
+        (failure(sqlite3.InternalError, "x", state="25006"), False),
+        (failure(sqlite3.ProgrammingError, "x", state="42P01"), False),
+        (failure(sqlite3.ProgrammingError, "x", state="42501"), False),
+        (failure(sqlite3.InternalError, "x", state="25P02"), False),
+        (failure(sqlite3.OperationalError, "x", state="57P01"), False),
+    ],
+)
+def test_only_what_judges_a_row_is_blamed_on_it(error: sa.exc.DBAPIError, of_row: bool) -> None:
+    assert is_of_row(error) is of_row
+
+
+def test_a_table_that_vanished_is_no_reason_for_dead_letters(url: str) -> None:
+    upsert = Upsert(url, "t", ("id",), ("id", "name"), "dead", "127.0.0.1:1")
+    execute(url, "create table other (id integer primary key, name text)")
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    statement = table_module.upsert(
+        engine, table_module.table_of(engine, "other"), ["id"], ["id", "name"]
+    )
+    execute(url, "drop table other")
+    with engine.connect() as connection, pytest.raises(sa.exc.OperationalError, match="no such"):
+        upsert._write(connection, statement, [{"id": 1, "name": "a"}])

@@ -32,9 +32,11 @@ ALIASES: Final = {
     "mariadb": "mariadb+pymysql",
 }
 """The drivers that come with penstock[database]."""
-FAILED_CHECKS: Final = (3819, 4025)
-"""MySQL's and MariaDB's numbers of a broken CHECK, which their driver takes for an operational
-error, as if the server were in trouble.
+ROW_STATES: Final = ("22", "23", "44", "P0")
+"""Classes of SQLSTATE that judge a row: its data, a constraint, a view's check, a trigger."""
+ROW_CODES: Final = (1644, 3819, 4025)
+"""MySQL's and MariaDB's numbers of a trigger's SIGNAL and a broken CHECK, which their driver takes
+for operational errors, as if the server were in trouble.
 """
 
 
@@ -117,11 +119,19 @@ def as_stored(column: sa.Column[Any]) -> Callable[[Any], Any]:
 
 
 def is_of_row(error: sa.exc.DBAPIError) -> bool:
-    """Whether the row is to blame, and not the database."""
+    """Whether the row is to blame. What is not known to be the row's is the database's: a standby
+    that takes no writes, a table or a grant that is missing would make all rows dead letters.
+    """
     if error.connection_invalidated:
         return False
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(ROW_STATES)
     code = error.orig.args[0] if error.orig is not None and error.orig.args else None
-    return not isinstance(error, sa.exc.OperationalError) or code in FAILED_CHECKS
+    if isinstance(error, sa.exc.IntegrityError | sa.exc.DataError) or code in ROW_CODES:
+        return True
+    # SQLite's driver, of a value that has no type there.
+    return "binding parameter" in str(error.orig)
 
 
 def upsert(engine: sa.Engine, table: sa.Table, key: Sequence[str], columns: Sequence[str]) -> Any:

@@ -1,8 +1,11 @@
 """`penstock_table`: a table of a database as a stream of new rows, and as a sink that upserts."""
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
+import decimal
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
@@ -44,6 +47,10 @@ FROM_SPARK: Final = ("checkpointLocation", "path", "queryName", "outputMode")
 """What Spark hands on of a query's own settings."""
 KNOWN: Final[Mapping[str, Use]] = dict.fromkeys((*OWN, *FROM_SPARK), TAKEN)
 ROWS_AT_ONCE: Final = 500
+READ: Final = "read"
+"""In a position: names of the rows with its value that were read; missing where none share it."""
+MOST_ALIKE: Final = 100_000
+"""Rows with one value of `increasing`: a position names them all."""
 
 
 class TableSource(DataSource):
@@ -114,13 +121,15 @@ class TableReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:  # noqa: ARG002
         engine = engine_of(self.url)
         table = table_of(engine, self.table)
-        yield from _rows(engine, table, sa.select(table))
+        for _, row in _rows(engine, table, sa.select(table)):
+            yield row
 
 
 class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Rows in the order of a column that only grows: a number, a time or a text.
 
-    A row that becomes visible after one with a higher value was read is never seen: the database's
+    Rows may share a value: of the last one, the position names the rows that were read. A row that
+    becomes visible after one with a higher value was read is never seen: the database's
     transactions must end in the order of that column, or be over before the table is looked at.
     """
 
@@ -146,37 +155,93 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start if found["after"] is None else found
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        return [InputPartition((start["after"], end["after"]))] if start != end else []
+        return [InputPartition((start, end))] if start != end else []
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        after, until = partition.value
+        start, end = partition.value
         engine = engine_of(self._url)
         table = table_of(engine, self._table)
         column = table.columns[self._increasing]
-        wanted = sa.select(table).where(column <= _value(column, until)).order_by(column)
+        until = _value(column, end["after"])
+        wanted = sa.select(table).where(column <= until).order_by(column)
+        after = start["after"]
         if after is not None:
-            wanted = wanted.where(column > _value(column, after))
-        yield from _rows(engine, table, wanted)
+            after = _value(column, after)
+            # Before positions named rows, all of the last value counted as read.
+            wanted = wanted.where(column >= after if READ in start else column > after)
+        before, planned = Counter(start.get(READ, ())), Counter(end.get(READ, ()))
+        at, key = table.columns.keys().index(self._increasing), _key_of(table)
+        for raw, row in _rows(engine, table, wanted):
+            if READ in end and raw[at] in (after, until):
+                name = _name_of(raw, key)
+                if raw[at] == after and before[name]:
+                    before[name] -= 1
+                    planned[name] -= 1
+                    continue
+                if raw[at] == until and planned[name] <= 0:
+                    continue  # it came after this batch was planned, and is of the next one
+                planned[name] -= 1
+            yield row
 
     def _highest(self) -> dict[str, Any]:
+        """The highest value, and which rows have it: one more may come with the same."""
         engine = engine_of(self._url)
-        column = table_of(engine, self._table).columns[self._increasing]
+        table = table_of(engine, self._table)
+        column = table.columns[self._increasing]
         with engine.connect() as connection:
             highest = connection.execute(sa.select(sa.func.max(column))).scalar()
-        return {"after": msgspec.to_builtins(highest)}
+            if highest is None:
+                return {"after": None}
+            found: dict[str, Any] = {"after": msgspec.to_builtins(highest)}
+            if not _is_unique(engine, table, self._increasing):
+                same = connection.execute(
+                    sa.select(table).where(column == highest).limit(MOST_ALIKE + 1)
+                ).all()
+                if len(same) > MOST_ALIKE:
+                    raise ConfigError(
+                        f"option increasing: more than {MOST_ALIKE} rows of {self._table} have "
+                        f"{self._increasing} = {highest}; follow a column whose values differ"
+                    )
+                found[READ] = sorted(_name_of(row, _key_of(table)) for row in same)
+        return found
+
+
+def _is_unique(engine: sa.Engine, table: sa.Table, column: str) -> bool:
+    if [each.name for each in table.primary_key.columns] == [column]:
+        return True
+    inspector = sa.inspect(engine)
+    unique = [
+        each["column_names"] for each in inspector.get_unique_constraints(table.name, table.schema)
+    ]
+    return [column] in unique
+
+
+def _key_of(table: sa.Table) -> list[int]:
+    """Where the columns are that name a row: of its primary key, else all."""
+    names = table.columns.keys()
+    return [names.index(each.name) for each in table.primary_key.columns] or [*range(len(names))]
+
+
+def _name_of(row: Sequence[Any], key: Sequence[int]) -> str:
+    text = msgspec.json.encode([row[each] for each in key], enc_hook=str)
+    return sha256(text).hexdigest()[:16]
 
 
 def _value(column: sa.Column[Any], told: Any) -> Any:
     """What a checkpoint says, as the column's own type."""
-    kind = {"timestamp": dt.datetime, "date": dt.date}.get(kind_of(column))
-    return told if kind is None else msgspec.convert(told, kind)
+    kinds = {"timestamp": dt.datetime, "date": dt.date, "decimal": decimal.Decimal}
+    kind = kinds.get(kind_of(column).partition("(")[0])
+    return told if kind is None else msgspec.convert(told, kind, strict=False)
 
 
-def _rows(engine: sa.Engine, table: sa.Table, wanted: Any) -> Iterator[tuple[Any, ...]]:
+def _rows(
+    engine: sa.Engine, table: sa.Table, wanted: Any
+) -> Iterator[tuple[Sequence[Any], tuple[Any, ...]]]:
+    """Rows as the database has them, and as Spark takes them."""
     kinds = [as_spark(kind_of(each)) for each in table.columns]
     with engine.connect().execution_options(stream_results=True) as connection:
         for row in connection.execute(wanted):
-            yield tuple(kind(value) for kind, value in zip(kinds, row, strict=True))
+            yield row, tuple(kind(value) for kind, value in zip(kinds, row, strict=True))
 
 
 @dataclass

@@ -17,6 +17,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from penstock.spark.pipeline.interrupt import kept_interrupt
+from penstock.spark.pipeline.quiet import quiet_end, quiet_start
 from penstock.spark.pipeline.settings import elsewhere_environment, worker_environment
 
 Listener = Callable[[dict[str, Any]], None]
@@ -52,9 +53,10 @@ def local_engine(
     os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = secrets.token_hex(16)
     with ExitStack() as left:
         conf = SparkConf().setAll([*{**CONNECT, **settings}.items()])
-        with kept_interrupt():
+        with kept_interrupt(), quiet_start(settings):
             context = SparkContext.getOrCreate(conf)
         left.callback(context.stop)
+        left.callback(quiet_end, context)
         context.setLogLevel(settings.get("spark.log.level", "OFF"))
         left.enter_context(_heard(context, listener))
         # From here on this process is a client of its own driver: so say Spark's functions.

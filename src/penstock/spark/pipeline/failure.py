@@ -6,6 +6,9 @@ from typing import Final
 _NO_PENSTOCK: Final = re.compile(r"No module named '(penstock|numpy|pyarrow|pandas)")
 _NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]*python[^"]*)"')
 
+_PLAN_FOLLOWS: Final = re.compile(r";( line \d+ pos \d+;?)?$")
+"""How Spark ends what it says of a query; the plan that it made of it is in the lines behind."""
+
 
 class PipelineFailed(Exception):
     """Spark, the data or a sink ended the run; the text says what and where."""
@@ -19,6 +22,10 @@ def first_lines(text: str) -> str:
     kept = []
     for line in text.splitlines():
         if line.lstrip().startswith(("at ", "JVM stacktrace")):
+            break
+        query_end = _PLAN_FOLLOWS.search(line)
+        if query_end is not None:
+            kept.append(line[: query_end.start()])
             break
         if line.strip():
             kept.append(line.rstrip())

@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from penstock.spark.avro.schema_file import schema_text
+from penstock.spark.pipeline.quiet import quiet_end, quiet_start
 from penstock.spark.pipeline.settings import spark_settings, worker_environment
 from penstock.spark.pipeline.value_format import ValueFormat, source_options
 from penstock.spark.sql.topic_view import as_table, inferred
@@ -24,11 +25,13 @@ def session(name: str, master: str, conf: Mapping[str, str]) -> Iterator[SparkSe
     builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with quiet_start(settings):
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel(settings.get("spark.log.level", "OFF"))
     try:
         yield spark
     finally:
+        quiet_end(spark.sparkContext)
         spark.stop()
 
 

@@ -1,0 +1,37 @@
+"""What Spark prints by itself does not reach the user, unless it says why Spark did not start."""
+
+import os
+
+import pytest
+
+from penstock.spark.pipeline.failure import PipelineFailed
+from penstock.spark.pipeline.quiet import quiet_start
+
+
+def test_what_is_printed_while_spark_starts_and_later_stays_away(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with quiet_start({}):
+        later = os.dup(2)  # as a JVM that was started here has it
+        os.write(2, b"WARN NativeCodeLoader\n")
+    os.write(later, b"BrokenPipeError\n")
+    os.close(later)
+    os.write(2, b"ours\n")
+    assert capfd.readouterr().err == "ours\n"
+
+
+def test_who_asks_for_sparks_log_gets_it(capfd: pytest.CaptureFixture[str]) -> None:
+    with quiet_start({"spark.log.level": "INFO"}):
+        os.write(2, b"INFO started\n")
+    assert capfd.readouterr().err == "INFO started\n"
+
+
+def test_a_start_that_fails_says_what_was_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    def start() -> None:
+        os.write(2, b"java: command not found\n")
+        raise RuntimeError("the gateway exited")
+
+    said = "the gateway exited\njava: command not found"
+    with pytest.raises(PipelineFailed, match=said), quiet_start({}):
+        start()
+    assert capfd.readouterr().err == ""
