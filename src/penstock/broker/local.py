@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
 from penstock.broker.cluster import Cluster
@@ -18,7 +18,7 @@ from penstock.replication.fetchers import Fetchers
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
 from penstock.replication.refusal import StaleState
-from penstock.types import NO_UUID, BrokerId, TopicPartition
+from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
 logger = logging.getLogger(__name__)
 
@@ -75,6 +75,24 @@ class LocalBroker:
             changed = set(change.topic_configs)
             self._configure(p for p in self._partitions if p.topic_partition.topic in changed)
         return failed
+
+    def held(self) -> dict[TopicPartition, Uuid]:
+        """The logs on this broker with their topic ids; `NO_UUID` where a log has none."""
+        store = self._partitions.store
+        return {where: store.topic_ids.get(where, NO_UUID) for where in store.logs}
+
+    async def set_aside(self, strays: Mapping[TopicPartition, str]) -> None:
+        """Stop replicas that are not assigned to this broker, and keep their logs; says why."""
+        for count, (where, why) in enumerate(strays.items(), 1):
+            self._coordinators.not_led(where)
+            self._fetchers.stop(where)
+            try:
+                self._partitions.set_aside(where, why)
+            except StorageError as error:
+                logger.warning("%s is not set aside: %s", where, error)
+            self._waiters.changed(where)
+            if count % PARTITIONS_A_TURN == 0:
+                await asyncio.sleep(0)
 
     def failed(self) -> list[TopicPartition]:
         """The replicas whose log directory has failed."""

@@ -52,8 +52,23 @@ def orders(change: StateChange, broker: Broker, listener: str) -> list[Order]:
     stopped = [each for each in change.stopped if broker.id in each.replicas]
     leads = _leader_and_isr(image, broker, replicas, listener)
     metadata = _update_metadata(image, broker, told)
-    first, then = (metadata, leads) if broker.id in change.joined else (leads, metadata)
-    return [*first, *then, *_stop_replica(image, broker, stopped)]
+    stops = _stop_replica(image, broker, stopped)
+    if broker.id in change.joined:
+        return [*metadata, *leads, *stops, _end_of_all(image, broker)]
+    return [*leads, *metadata, *stops]
+
+
+def _end_of_all(image: ClusterImage, broker: Broker) -> LeaderAndIsrRequest:
+    """Ends what a broker that has joined is told of: LeaderAndIsr without any partition.
+
+    Replicas that it holds and was not told of are strays. `type` says as much of a single request
+    only, and Kafka, which knows no such end, has nothing to do for this one.
+    """
+    return LeaderAndIsrRequest(
+        controller_id=image.controller,
+        controller_epoch=image.controller_epoch,
+        broker_epoch=broker.epoch,
+    )
 
 
 def _everything(image: ClusterImage) -> Iterable[PartitionChange]:

@@ -53,10 +53,10 @@ class Rig:
         self.partitions = Partitions(BROKER, self.logs.store)
         self.cluster = Cluster(BROKER, {}, ClusterImage())
 
-    async def apply(self, change: StateChange) -> list[TopicPartition]:
+    def local(self) -> LocalBroker:
         noting: Any = self.noting
         waiters = Waiters(asyncio.get_running_loop())
-        local = LocalBroker(
+        return LocalBroker(
             BROKER,
             self.cluster,
             self.partitions,
@@ -67,7 +67,9 @@ class Rig:
             SystemClock(),
             lambda _: None,
         )
-        return await local.apply(change)
+
+    async def apply(self, change: StateChange) -> list[TopicPartition]:
+        return await self.local().apply(change)
 
 
 def image_of(*topics: Topic) -> ClusterImage:
@@ -167,5 +169,23 @@ def test_offsets_stay_while_a_replica_moves_away() -> None:
         of_before = StoppedReplicas(PARTITION, ANOTHER_ID, ())
         await rig.apply(StateChange(image=image_of(topic), stopped=(of_before,)))
         assert rig.noting.gone == [PARTITION], "the topic was made anew"
+
+    asyncio.run(main())
+
+
+def test_a_stray_replica_is_neither_led_nor_followed_and_its_log_is_kept() -> None:
+    async def main() -> None:
+        rig = Rig()
+        await rig.apply(StateChange(image=ClusterImage(), partitions=(led(TOPIC_ID, epoch=5),)))
+        partition = rig.partitions.get(*PARTITION)
+        local = rig.local()
+        assert local.held() == {PARTITION: TOPIC_ID}
+        rig.noting.told.clear()
+        await local.set_aside({PARTITION: "is assigned to other brokers now"})
+        assert not partition.leads
+        assert local.held() == {}
+        assert rig.partitions.find(*PARTITION) is None
+        assert rig.logs.store.count_stray() == 1
+        assert rig.noting.told == ["not led orders-0", "stop orders-0"]
 
     asyncio.run(main())

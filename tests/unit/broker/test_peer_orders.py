@@ -43,6 +43,8 @@ class Local:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.changes: list[StateChange] = []
+        self.logs: dict[TopicPartition, Uuid] = {}
+        self.aside: list[TopicPartition] = []
 
     async def apply(self, change: StateChange) -> list[TopicPartition]:
         self.changes.append(change)
@@ -51,6 +53,12 @@ class Local:
 
     def failed(self) -> list[TopicPartition]:
         return [FAILED]
+
+    def held(self) -> dict[TopicPartition, Uuid]:
+        return self.logs
+
+    async def set_aside(self, strays: Mapping[TopicPartition, str]) -> None:
+        self.aside += strays
 
 
 class Settings:
@@ -68,6 +76,11 @@ class Settings:
 
     def want(self, names: Collection[str]) -> None:
         self.wanted |= set(names)
+
+    async def there(self, names: Collection[str]) -> Collection[str]:
+        if self.away:
+            raise NotConnected("/")
+        return self.topics.keys() & names
 
 
 class NoPartitions:
@@ -94,6 +107,7 @@ def with_settings(settings: Settings) -> tuple[Orders, Cluster, Local]:
         cast("Any", local),
         settings.read,
         settings.want,
+        settings.there,
     )
     orders.registered(1)
     return orders, cluster, local
@@ -231,7 +245,9 @@ def made(controller_epoch: int = 1) -> tuple[Orders, Local]:
     local = Local(cluster)
     partitions = cast("Partitions", None)
     unused = cast("Any", None)
-    return Orders(BrokerId(0), cluster, partitions, cast("Any", local), unused, unused), local
+    return Orders(
+        BrokerId(0), cluster, partitions, cast("Any", local), unused, unused, unused
+    ), local
 
 
 def update(broker_epoch: int) -> UpdateMetadataRequest:
@@ -284,5 +300,43 @@ def test_the_controllers_own_broker_is_asked_for_failed_replicas_as_well() -> No
         assert await orders.carry_out(StateChange(image=image)) == []
         joined = StateChange(image=image, joined=frozenset({BrokerId(0)}))
         assert await orders.carry_out(joined) == [FAILED]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("away", "aside"), [(False, ["deleted-0", "moved-0"]), (True, ["moved-0"])]
+)
+def test_replicas_that_a_full_set_of_orders_does_not_name_are_set_aside(
+    away: bool, aside: list[str]
+) -> None:
+    """And those of topics that it does not know, unless the store has them or is away."""
+
+    async def main() -> None:
+        settings = Settings(malformed={})
+        orders, cluster, local = with_settings(settings)
+        elsewhere = PartitionInImage((BrokerId(1),), partition_epoch=0)
+        topics = {"moved": Topic("moved", OLD, {0: elsewhere})}
+        cluster.image = cluster.image.apply(ImageDelta(topics=topics))
+        names = ("t", "moved", "deleted", "malformed")
+        local.logs = {TopicPartition(name, 0): OLD for name in names}
+        await orders.lead_and_follow(leads(("t", OLD)))
+        assert local.aside == [], "more may follow"
+        settings.away = away
+        await orders.lead_and_follow(leads())
+        assert sorted(map(str, local.aside)) == aside
+
+    asyncio.run(main())
+
+
+def test_the_controllers_own_broker_sets_aside_what_is_not_assigned_to_it() -> None:
+    async def main() -> None:
+        orders, cluster, local = with_settings(Settings())
+        local.logs = {TopicPartition("deleted", 0): OLD}
+        await orders.carry_out(StateChange(image=cluster.image))
+        assert local.aside == []
+        joined = frozenset({BrokerId(0)})
+        await orders.carry_out(StateChange(image=cluster.image, joined=joined))
+        assert list(map(str, local.aside)) == ["deleted-0"]
 
     asyncio.run(main())

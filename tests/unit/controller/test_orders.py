@@ -62,9 +62,12 @@ def test_replicas_hear_of_their_partitions_and_all_of_all() -> None:
 
 def test_one_who_joined_hears_of_everything() -> None:
     change = StateChange(image=IMAGE, joined=frozenset({BrokerId(2)}))
-    metadata, leads = orders(change, broker(2), "INTERNAL")
+    metadata, leads, end = orders(change, broker(2), "INTERNAL")
     assert isinstance(leads, LeaderAndIsrRequest)
     assert replicas_of(leads) == [change_of(SECOND)]
+    assert isinstance(end, LeaderAndIsrRequest)
+    assert replicas_of(end) == [], "this was everything"
+    assert (end.controller_id, end.controller_epoch, end.broker_epoch) == (0, 7, 102)
     assert isinstance(metadata, UpdateMetadataRequest)
     learned = metadata_change(metadata, ClusterImage(cluster_id="c"), {}).image
     assert learned.topics == IMAGE.topics
@@ -124,7 +127,7 @@ def test_large_changes_go_in_portions() -> None:
     image = IMAGE.apply(ImageDelta(topics={"t": Topic("t", TOPIC_ID, many)}))
     change = StateChange(image=image, joined=frozenset({BrokerId(1)}))
     sent = orders(change, broker(1), "INTERNAL")
-    assert kinds(sent) == [UpdateMetadataRequest] * 3 + [LeaderAndIsrRequest] * 3
+    assert kinds(sent) == [UpdateMetadataRequest] * 3 + [LeaderAndIsrRequest] * 4
     learned = ClusterImage()
     for each in sent:
         if isinstance(each, UpdateMetadataRequest):

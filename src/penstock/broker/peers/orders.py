@@ -1,12 +1,14 @@
 """Carrying out what the controller of the cluster says. Its requests come one after the other."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.local import LocalBroker
 from penstock.broker.peers import received
+from penstock.broker.strays import strays, unknown_topics
 from penstock.controller.change import PartitionChange, StateChange
 from penstock.controller.term import NotController
 from penstock.errors import ErrorCode
@@ -20,6 +22,11 @@ from penstock.wire.messages.update_metadata import UpdateMetadataRequest
 
 ReadConfigs = Callable[[Iterable[str]], Awaitable[Mapping[str, Configs]]]
 """The settings of these topics, as the store has them."""
+
+TopicsThere = Callable[[Collection[str]], Awaitable[Collection[str]]]
+"""Those of these topics that the store has, readable or not."""
+
+logger = logging.getLogger(__name__)
 
 
 class Orders:
@@ -39,10 +46,11 @@ class Orders:
         local: LocalBroker,
         read_configs: ReadConfigs,
         new_topics: Callable[[Collection[str]], object],
+        topics_there: TopicsThere,
     ) -> None:
         self._broker_id, self._cluster = broker_id, cluster
         self._partitions, self._local, self._read_configs = partitions, local, read_configs
-        self._new_topics = new_topics
+        self._new_topics, self._topics_there = new_topics, topics_there
         """Hears of topics whose settings this broker has yet to read."""
         self._ahead: dict[str, Uuid] = {}
         """Topics whose settings were read when LeaderAndIsr named them: UpdateMetadata, which puts
@@ -89,6 +97,8 @@ class Orders:
                 each.where.topic: each.topic_id for each in news if each.where.topic in unread
             }
             failed |= {each.where for each in changes if self._has_failed(each.where)}
+            if not changes:
+                await self._set_strays_aside()
         answers: dict[Uuid, dict[int, ErrorCode]] = {}
         for each in changes:
             code = ErrorCode.NONE
@@ -170,7 +180,19 @@ class Orders:
             failed = await self._local.apply(change)
             if self._broker_id in change.joined:  # asked of all that it has, as others are
                 failed += self._local.failed()
+                await self._set_strays_aside()
             return failed
+
+    async def _set_strays_aside(self) -> None:
+        """The controller has told of everything: what it did not name is not this broker's."""
+        held = self._local.held()
+        unknown = unknown_topics(held, self._cluster.image)
+        try:
+            there = await self._topics_there(unknown) if unknown else ()
+        except StoreError as error:
+            logger.info("logs of unknown topics stay for now: %s", error)
+            there = unknown
+        await self._local.set_aside(strays(held, self._cluster.image, self._broker_id, there))
 
     async def heard(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
         """What this broker has read in the store by itself, when its image was `read_at`.

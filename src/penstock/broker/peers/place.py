@@ -129,7 +129,13 @@ class Place:
         self._configs = ConfigWatch(store, lambda: cluster.image, self._configs_changed)
         self._topics = TopicWatch(store, lambda: cluster.image, self._topics_gone)
         self.orders = Orders(
-            broker_id, cluster, partitions, local, self._configs.topics, self._configs.want
+            broker_id,
+            cluster,
+            partitions,
+            local,
+            self._configs.topics,
+            self._configs.want,
+            self._topics_there,
         )
         self._brokers = ClusterBrokers(
             broker_id,
@@ -249,6 +255,10 @@ class Place:
                 await asyncio.sleep(RESTART_S)
             else:
                 return
+
+    async def _topics_there(self, names: Collection[str]) -> Collection[str]:
+        nodes = {paths.topic(name): name for name in names}
+        return {nodes[path] for path in await self._store.get_many(nodes)}
 
     def connection_to(self, broker: BrokerId) -> PeerConnection:
         """To the broker, wherever it is at the time."""
