@@ -11,28 +11,21 @@ from typing import Final
 from xdist.scheduler import LoadScopeScheduling
 
 GROUPS: Final = {
-    # All use the one Spark session of a test process, and two cores bear one such JVM.
-    "spark": {
-        "test_spark_connector.py",
-        "test_spark_sink.py",
-        "test_spark_source.py",
-        "test_pipeline_avro.py",
-        "test_pipeline_flows.py",
-        "test_pipeline_hdfs.py",
-        "test_pipeline_lakes.py",
-        "test_pipeline_mariadb.py",
-    },
+    # Each keeps two cores busy, and Spark gives its Python workers no more than ten seconds.
+    "spark": ("test_pipeline_*.py", "test_spark_*.py", "test_sql_command.py"),
     # Three brokers under load, whose time-outs are short.
-    "faults": {"test_cluster_faults.py", "test_cluster_judges.py"},
+    "faults": ("test_cluster_faults.py", "test_cluster_judges.py"),
 }
-LONGEST: Final = ("spark", "faults")
+LONGEST: Final = ("spark", "faults", "test_differential.py", "test_clients_copying.py")
 
 
 def part_of(nodeid: str) -> str:
     """The group of a test, or else its file."""
     file = nodeid.partition("::")[0]
-    name = PurePath(file).name
-    return next((group for group, names in GROUPS.items() if name in names), file)
+    for group, patterns in GROUPS.items():
+        if any(PurePath(file).match(pattern) for pattern in patterns):
+            return group
+    return file
 
 
 def next_part(waiting: list[str]) -> str:
