@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # What constraints.txt pins and development installs.
-EXTRAS := cluster console database dev retry sdk spark
+EXTRAS := cluster database dev spark
 PYTEST := $(BIN)/python -m pytest
 
 .PHONY: help setup run test quick soak check format bench lock codegen docs

@@ -74,7 +74,7 @@ def copy_all(args: argparse.Namespace) -> int:
     consumer = Consumer(
         {
             "bootstrap.servers": args.bootstrap,
-            "group.id": args.group,
+            "group.id": group(args),
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
@@ -105,9 +105,14 @@ def copy_all(args: argparse.Namespace) -> int:
     return count
 
 
+def group(args: argparse.Namespace) -> str:
+    """One for each guarantee: else what one copied would be done for the others."""
+    return args.group or f"copiers-{args.guarantee}"
+
+
 def producing(args: argparse.Namespace) -> dict[str, str | bool]:
     if args.guarantee == "exactly-once":
-        return {"transactional.id": f"{args.group}-copier"}
+        return {"transactional.id": f"{group(args)}-copier"}
     return {"enable.idempotence": True}
 
 
@@ -122,7 +127,7 @@ def main() -> int:
     parser.add_argument("source", help="topic to read")
     parser.add_argument("target", help="topic to write")
     parser.add_argument("--bootstrap", default="127.0.0.1:9092")
-    parser.add_argument("--group", default="copiers")
+    parser.add_argument("--group", help="[copiers-GUARANTEE]")
     parser.add_argument("--crash-at", type=int, metavar="N", help="die between both steps")
     try:
         print(f"{copy_all(parser.parse_args())} records copied")

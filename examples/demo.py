@@ -15,7 +15,9 @@ import tempfile
 import threading
 import time
 from contextlib import ExitStack
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from access_lines import lines
 from confluent_kafka import Consumer, Producer
@@ -120,33 +122,40 @@ def start_pipeline(folder: Path, bootstrap: str, left: ExitStack) -> subprocess.
 def show(
     bootstrap: str, pipeline: subprocess.Popen[bytes], limit_s: float | None, enough: int | None
 ) -> int:
-    """Print each minute as the pipeline writes it."""
+    """Print the minutes in their order, as the pipeline writes them."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "demo", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(["access-log-minutes"])
     deadline = None if limit_s is None else time.monotonic() + limit_s
-    shown = 0
+    shown, waiting = 0, list[dict[str, Any]]()
     try:
         while pipeline.poll() is None and (deadline is None or time.monotonic() < deadline):
             message = consumer.poll(0.5)
             value = None if message is None or message.error() else message.value()
-            if value is None:
+            if value is not None:
+                waiting.append(json.loads(value))
                 continue
-            if shown % 20 == 0:
-                print("\nminute            requests  errors  p95 seconds      bytes")
-            row = json.loads(value)
-            shown += 1
-            print(
-                f"{row['minute']}  {row['requests']:>8}  {row['errors']:>6}  "
-                f"{row['p95_seconds']:>11.3f}  {row['bytes']:>9}",
-                flush=True,
-            )
+            # A batch of the pipeline comes from several tasks, so in any order; now it is whole.
+            for row in sorted(waiting, key=itemgetter("minute")):
+                show_minute(row, shown)
+                shown += 1
+            waiting.clear()
             if enough is not None and shown >= enough:
                 break
     finally:
         consumer.close()
     return shown
+
+
+def show_minute(row: dict[str, Any], before: int) -> None:
+    if before % 20 == 0:
+        print("\nminute            requests  errors  p95 seconds      bytes")
+    print(
+        f"{row['minute']}  {row['requests']:>8}  {row['errors']:>6}  "
+        f"{row['p95_seconds']:>11.3f}  {row['bytes']:>9}",
+        flush=True,
+    )
 
 
 def end(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:

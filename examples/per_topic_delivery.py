@@ -1,7 +1,8 @@
 """Two guarantees in one program: readings that may be lost, payments that may not.
 
 A guarantee belongs to a producer, not to a program, so this one has two of them. The same in Go,
-with sarama, is in `per_topic_delivery/`.
+with sarama, is in `per_topic_delivery/`. `exactly_once_sqlite.py` reads the payments: each has an
+account as key, cents as value, and an id of its own as a header.
 
     python examples/per_topic_delivery.py 127.0.0.1:9092 readings payments 1000
 """
@@ -12,6 +13,7 @@ import time
 from confluent_kafka import KafkaError, Message, Producer
 
 PAUSE_S = 0.001
+ACCOUNTS = 7
 
 READINGS = {
     "acks": 0,  # no answer is awaited
@@ -38,7 +40,13 @@ def main(bootstrap: str, loose: str, strict: str, count: int) -> int:
 
     for number in range(count):
         forgetful.produce(loose, f"reading {number}")
-        careful.produce(strict, f"payment {number}", on_delivery=told)
+        careful.produce(
+            strict,
+            f"{number}",  # cents
+            f"account {number % ACCOUNTS}",
+            headers={"id": f"payment {number}".encode()},
+            on_delivery=told,
+        )
         forgetful.poll(0)
         careful.poll(0)
         time.sleep(PAUSE_S)

@@ -18,7 +18,10 @@ import (
 	"github.com/IBM/sarama"
 )
 
-const pause = time.Millisecond
+const (
+	pause    = time.Millisecond
+	accounts = 7
+)
 
 // readings are sent as quickly as possible and never again.
 func readings() *sarama.Config {
@@ -65,7 +68,12 @@ func main() {
 			Topic: loose, Value: sarama.StringEncoder(fmt.Sprintf("reading %d", number)),
 		}
 		if _, _, err := careful.SendMessage(&sarama.ProducerMessage{
-			Topic: strict, Value: sarama.StringEncoder(fmt.Sprintf("payment %d", number)),
+			Topic: strict,
+			Key:   sarama.StringEncoder(fmt.Sprintf("account %d", number%accounts)),
+			Value: sarama.StringEncoder(strconv.Itoa(number)), // cents
+			Headers: []sarama.RecordHeader{
+				{Key: []byte("id"), Value: fmt.Appendf(nil, "payment %d", number)},
+			},
 		}); err != nil {
 			fail(fmt.Errorf("payment %d: %w", number, err))
 		}

@@ -87,7 +87,7 @@ def test_readings_may_be_lost_and_payments_are_not_when_the_broker_is_killed(
         assert complaints == ""
         assert told == f"{count} readings sent, {count} payments acknowledged\n"
         wanted = range(count)
-        assert values(broker.bootstrap, "payments") == [f"payment {each}" for each in wanted]
+        assert values(broker.bootstrap, "payments") == [f"{each}" for each in wanted]
         readings = values(broker.bootstrap, "readings")
         assert len(set(readings)) == len(readings)
         assert set(readings) <= {f"reading {each}" for each in wanted}
@@ -181,3 +181,43 @@ def test_a_record_that_is_no_payment_ends_the_program_with_one_line(
     assert done.returncode == 1
     assert done.stderr.startswith(f"exactly_once_sqlite: {topic}-0 at 0 is no payment")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_payments_that_one_example_writes_another_one_stores(tmp_path: Path) -> None:
+    file = tmp_path / "payments.db"
+    with (
+        PenstockBroker("--set=group.initial.rebalance.delay.ms=0") as broker,
+        closing(sqlite3.connect(file)) as database,
+    ):
+        where = [broker.bootstrap, "readings", "payments", "20"]
+        subprocess.run([*python("per_topic_delivery"), *where], check=True, timeout=WAIT_S)
+        command = [*python("exactly_once_sqlite"), "payments", str(file)]
+        storing = Process("storing", [*command, "--bootstrap", broker.bootstrap], tmp_path)
+        storing.start()
+
+        def stored() -> int:
+            try:
+                return int(database.execute("select count(*) from payments").fetchone()[0])
+            except sqlite3.OperationalError:
+                return 0  # not yet made
+
+        storing.wait_until(lambda: stored() == 20, WAIT_S)
+        storing.stop()
+
+
+def test_each_guarantee_copies_all_records(topic: str) -> None:
+    with PenstockBroker("--set=group.initial.rebalance.delay.ms=0") as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap})
+        for number in range(5):
+            producer.produce(topic, f"record {number}", partition=0)
+        assert producer.flush(WAIT_S) == 0
+        for guarantee in ("at-most-once", "at-least-once", "exactly-once"):
+            words = [guarantee, topic, f"{topic}-copies", "--bootstrap", broker.bootstrap]
+            done = subprocess.run(
+                [*python("delivery_guarantees"), *words],
+                capture_output=True,
+                text=True,
+                timeout=WAIT_S,
+                check=True,
+            )
+            assert done.stdout == "5 records copied\n"

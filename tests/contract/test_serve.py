@@ -214,6 +214,39 @@ def test_settings_come_from_file_environment_and_command_line(tmp_path: Path) ->
     assert len(topic["partitions"]) == 4, text
 
 
+def test_the_log_tells_an_operator_what_happened(tmp_path: Path) -> None:
+    log, moves = tmp_path / "logs.d" / "penstock.log", tmp_path / "logs.d" / "state-change.log"
+    log.parent.mkdir()
+    settings = ("--set", "num.partitions=2", "--log-file", str(log))
+    with served("--dir", str(tmp_path / "d"), *settings) as process:
+        assert process.stdout is not None
+        bootstrap = process.stdout.readline().split()[1]
+        for words in (("create", "t"), ("delete", "t")):
+            assert penstock("topic", *words, "--bootstrap", bootstrap).returncode == 0
+        host, port = bootstrap.split(":")
+        with socket.create_connection((host, int(port)), timeout=5) as sock:
+            sock.sendall(b"\x16\x03\x01\x02\x00\x01\x00")
+            assert sock.recv(1) == b""
+        process.terminate()
+        assert process.communicate(timeout=20) == ("", "")
+    lines = iter(log.read_text().splitlines())
+    for told in (
+        "Penstock ",
+        f"data directory {tmp_path / 'd'}, log directories {tmp_path / 'd' / 'logs'}",
+        "num.partitions=2 (--set)",
+        "loading the logs in",
+        "broker 1 is the controller",
+        f"serves PLAINTEXT://{bootstrap}; HTTP at 127.0.0.1:",
+        "created topic t with 2 partitions",
+        "deleted topic t",
+        "a TLS handshake: this listener speaks plain text",
+        "stopping: got SIGTERM",
+        "stopped",
+    ):
+        assert any(told in line for line in lines), told
+    assert "t-1: this broker leads in epoch 0, ISR [1]" in moves.read_text()
+
+
 def asked(sock: socket.socket) -> bytes:
     """The answer to a request, or b"" if the connection ends instead."""
     try:

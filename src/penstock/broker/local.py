@@ -21,6 +21,8 @@ from penstock.replication.refusal import StaleState
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
 logger = logging.getLogger(__name__)
+state_change = logging.getLogger("penstock.state_change")
+"""Leadership moves, as Kafka's state.change.logger."""
 
 PARTITIONS_A_TURN = 20
 """Making or deleting a log takes up to a millisecond: requests are served in between."""
@@ -120,11 +122,15 @@ class LocalBroker:
                 raise partition.log.log_dir.failure
             if state.leader == self._broker_id:
                 self._fetchers.stop(where)
+                was = partition.leader_epoch
                 partition.lead(state.leader_epoch, state.isr, state.replicas, state.partition_epoch)
                 self._coordinators.led(partition)
             else:
+                was = partition.leader_epoch
                 self._coordinators.not_led(where)
                 self._follow(partition, change)
+            if was != state.leader_epoch:
+                self._tell_move(change)
         except StaleState as error:
             logger.info("%s", error)
         except (KafkaError, StorageError) as error:
@@ -134,6 +140,23 @@ class LocalBroker:
             return False
         self._waiters.changed(where)
         return True
+
+    def _tell_move(self, change: PartitionChange) -> None:
+        state = change.state
+        role = (
+            "this broker leads"
+            if state.leader == self._broker_id
+            else "nobody leads"
+            if state.leader == NO_LEADER
+            else f"broker {state.leader} leads"
+        )
+        state_change.info(
+            "%s-%d: %s in epoch %d, ISR %s",
+            *change.where,
+            role,
+            state.leader_epoch,
+            list(state.isr),
+        )
 
     def _follow(self, partition: Partition, change: PartitionChange) -> None:
         state = change.state

@@ -40,7 +40,7 @@ async def _zookeeper(
         from penstock.metadata.zookeeper.opening import open_store
     except ImportError as error:
         raise ConfigError(
-            f"zookeeper.connect needs the package {error.name}: pip install 'penstock[cluster]'"
+            f"zookeeper.connect needs the package {error.name}: pip install '.[cluster]'"
         ) from None
     # Only one process may take up the session that the last one has left in this directory.
     release = files.lock(directory / SESSION_LOCK)

@@ -18,6 +18,7 @@ from itertools import islice
 from types import CoroutineType
 from typing import Protocol, TypeAlias
 
+from penstock.broker.complaints import Complaints
 from penstock.broker.dispatch import Dispatch, Outcome, Request
 from penstock.broker.waiters import Parked, Waiter
 from penstock.errors import KafkaError, ProtocolError
@@ -26,6 +27,7 @@ from penstock.wire.frame import FrameBuffer
 from penstock.wire.schema import Message, Splice
 
 logger = logging.getLogger(__name__)
+_complaints = Complaints()
 
 READ_AHEAD_BYTES = 1 << 16
 PRODUCE = 0
@@ -169,6 +171,8 @@ class Session:
             ):
                 self.resume_reading()
         except ProtocolError as error:
+            now_s = self._loop.time()
+            _complaints.tell(now_s, "closing the connection of %s: %s", self._dispatch.peer, error)
             self.close(str(error))
         except Exception:  # the boundary around one client: its request must not stop the broker
             logger.exception("a request from %s failed", self._dispatch.peer)

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from penstock.broker.app import new_event_loop, running
+from penstock.broker.banner import serving, starting
 from penstock.broker.machine import make_directory
 from penstock.broker.state_file import hold_directory, remove_state, write_state
 from penstock.cli.daemon import start_daemon
@@ -100,6 +101,8 @@ def serve(
             click.echo(f"penstock: warning: {warning}", err=True)
         else:
             logger.warning("%s", warning)
+    for line in starting(resolved, directory):
+        logger.info("%s", line)
     run(resolved, directory)
 
 
@@ -135,6 +138,7 @@ async def until_stopped(resolved: Resolved, directory: Path) -> None:
             gc.freeze()  # what start-up made stays: no collection has to look at it again
             state = broker.state
             write_state(directory, state)
+            logger.info("%s", serving(state))
             click.echo(f"ready {state.bootstrap}")
             await stop.wait()
     except asyncio.CancelledError:

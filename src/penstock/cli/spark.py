@@ -15,5 +15,5 @@ def spark_part(name: str) -> ModuleType:
         if package in {"", "penstock"}:
             raise
         raise ConfigError(
-            f"{package} is not installed, which pipelines need: pip install 'penstock[spark]'"
+            f"{package} is not installed, which pipelines need: pip install '.[spark]'"
         ) from error

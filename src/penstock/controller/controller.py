@@ -126,6 +126,7 @@ class Controller:
             watches.cancel()
             raise
         self._holder, self._watches = office, watches
+        logger.info("broker %s is the controller, in epoch %d", self._broker, term.epoch)
 
     async def _take_over(self, office: Office) -> None:
         await topic_life.resume_deletions(office)

@@ -51,6 +51,9 @@ async def create(
         await office.announce(
             delta, partitions=changes, topic_configs=[each.topic.name for each in made]
         )
+    for each in made:
+        partitions = len(each.topic.partitions)
+        logger.info("created topic %s with %d partitions", each.topic.name, partitions)
     return outcomes
 
 
@@ -95,6 +98,8 @@ async def delete(office: Office, names: Sequence[str]) -> dict[str, Topic | Kafk
     topics = [each for each in outcomes.values() if isinstance(each, Topic)]
     deleting = office.image.deleting | {each.name for each in topics}
     await finish_deletions(office, topics, deleting)
+    for topic in topics:
+        logger.info("deleted topic %s", topic.name)
     return {
         name: outcomes.get(name) or UnknownTopic(f"topic {name} is not known") for name in names
     }

@@ -1,10 +1,11 @@
-"""A ZooKeeper server for this machine alone: Debian's package, or the jars in the cache."""
+"""A ZooKeeper server for this machine alone: jars in the cache, Debian's package, or PySpark's."""
 
 import os
 import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from penstock.errors import ConfigError
@@ -41,8 +42,8 @@ def classpath() -> str:
     for found in _classpaths():
         return found
     raise ConfigError(
-        "no ZooKeeper is installed here: apt-get install zookeeper, or name a running one"
-        " with --zookeeper host:port"
+        "no ZooKeeper is installed here: apt-get install zookeeper, or pip install pyspark, which "
+        "brings one, or name a running one with --zookeeper host:port"
     )
 
 
@@ -58,6 +59,11 @@ def _classpaths() -> Iterator[str]:
     debian = Path("/usr/share/java")
     if (debian / "zookeeper.jar").exists():
         yield f"/etc/zookeeper/conf:{debian / 'zookeeper.jar'}:{debian}/*"
+    pyspark = find_spec("pyspark")  # found, not imported: it brings all the jars that are needed
+    if pyspark is not None and pyspark.origin is not None:
+        jars = Path(pyspark.origin).parent / "jars"
+        if any(jars.glob("zookeeper-*.jar")):
+            yield str(jars / "*")
 
 
 def answers(port: int) -> bool:

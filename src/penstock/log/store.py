@@ -90,7 +90,12 @@ class LogStore:
             try:
                 with log_dir:
                     log_dir.acquire(self._boot_id)
+                    how = "after a clean stop" if log_dir.clean else "with recovery"
+                    logger.info("loading the logs in %s %s", log_dir.path, how)
+                    before = len(self.logs)
                     self._load_dir(log_dir, now_ms)
+                    count = len(self.logs) - before
+                    logger.info("loaded %d logs from %s", count, log_dir.path)
                     if log_dir.stale_names:
                         self.checkpoint(log_dir)
                     else:

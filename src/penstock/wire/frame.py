@@ -88,7 +88,7 @@ class FrameBuffer:
         (size,) = _SIZE.unpack_from(self._buffer, self._start)
         if not 0 <= size <= self.max_frame_bytes:
             limit = f"[0, {self.max_frame_bytes}]"
-            raise ProtocolError(f"frame of {size} bytes: outside {limit}")
+            raise ProtocolError(f"frame of {size} bytes: outside {limit}{_foreign(size)}")
         return 4 + cast("int", size)
 
     def _resize(self, capacity: int) -> None:
@@ -122,3 +122,13 @@ def response_frame(
         size += sum(len(region) for _, region in splices)
     _SIZE.pack_into(out, 0, size)
     return out, splices
+
+
+def _foreign(size: int) -> str:
+    """What another protocol's first bytes look like when they are taken for a size."""
+    first = _SIZE.pack(size)
+    if first.startswith(b"\x16\x03"):
+        return " (a TLS handshake: this listener speaks plain text)"
+    if first in {b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI"}:
+        return " (an HTTP request: this listener speaks Kafka's protocol)"
+    return ""

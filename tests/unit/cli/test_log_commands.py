@@ -210,7 +210,7 @@ def test_records_of_the_brokers_own_topics_are_decoded(tmp_path: Path) -> None:
         protocol_type="consumer", generation=1, protocol="range", leader="m-1", members=[member]
     )
     pid = TransactionLogValue(producer_id=5, producer_epoch=1, transaction_timeout_ms=9)
-    rows = {
+    rows: dict[str, list[tuple[bytes | None, bytes | None]]] = {
         "__consumer_offsets": [
             (encode(offset, 0, b"\0\1"), encode(committed, 4, b"\0\4")),
             (encode(offset, 0, b"\0\1"), None),
@@ -227,7 +227,9 @@ def test_records_of_the_brokers_own_topics_are_decoded(tmp_path: Path) -> None:
     for topic, records in rows.items():
         folder = tmp_path / f"{topic}-0"
         folder.mkdir()
-        batch = build_batch(Record(at, NOW, *each, []) for at, each in enumerate(records))
+        batch = build_batch(
+            Record(at, NOW, key, value, []) for at, (key, value) in enumerate(records)
+        )
         (folder / f"{FIRST}.log").write_bytes(bytes(batch))
         path = str(folder / f"{FIRST}.log")
         printed = run("dump", "--print-data-log", "--format", "json", path)

@@ -67,7 +67,7 @@ def test_without_pyspark_it_says_what_to_install(tmp_path: Path, command: list[s
     )
     assert ended.returncode == 2
     assert ended.stderr == (
-        "penstock: pyspark is not installed, which pipelines need: pip install 'penstock[spark]'\n"
+        "penstock: pyspark is not installed, which pipelines need: pip install '.[spark]'\n"
     )
 
 

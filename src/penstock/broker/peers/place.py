@@ -287,6 +287,8 @@ class Place:
         self._may_lack_records &= registration.page_cache_lost is True
 
     def _heard_controller(self, controller: BrokerId) -> None:
+        if controller not in {self._cluster.image.controller, NO_LEADER}:
+            logger.info("broker %s is the controller", controller)
         self._cluster.image = self._cluster.image.apply(ImageDelta(controller=controller))
         self._topics.look()
         if controller != NO_LEADER:

@@ -6,5 +6,5 @@ try:
     import kazoo  # noqa: F401
 except ModuleNotFoundError:
     raise ConfigError(
-        "zookeeper.connect needs a package that is not there: pip install 'penstock[cluster]'"
+        "zookeeper.connect needs a package that is not there: pip install '.[cluster]'"
     ) from None

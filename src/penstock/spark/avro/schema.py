@@ -58,7 +58,7 @@ def record_kind(schema: str) -> Kind:
     try:
         from fastavro.schema import SchemaParseException, UnknownType, parse_schema
     except ModuleNotFoundError as error:
-        raise ConfigError("format avro needs fastavro: pip install 'penstock[spark]'") from error
+        raise ConfigError("format avro needs fastavro: pip install '.[spark]'") from error
     try:
         told: Any = parse_schema(json.loads(schema))
     except json.JSONDecodeError as error:

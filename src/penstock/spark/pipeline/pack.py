@@ -65,7 +65,7 @@ def packed(include: Iterable[str], requirements: Requirements) -> list[str]:
     found = closure([f"penstock[{','.join(EXTRAS)}]", *chosen], requirements) - {"penstock"}
     missing = NEEDED - found
     if missing:
-        raise ConfigError(f"{min(missing)} is not installed: pip install 'penstock[spark]'")
+        raise ConfigError(f"{min(missing)} is not installed: pip install '.[spark]'")
     return sorted(found)
 
 

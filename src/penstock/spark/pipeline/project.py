@@ -125,7 +125,7 @@ def _decoded(path: Path, kind: type[T]) -> T:
     try:
         return msgspec.yaml.decode(path.read_bytes(), type=kind)
     except ImportError as error:
-        raise ConfigError("YAML is read by PyYAML: pip install 'penstock[spark]'") from error
+        raise ConfigError("YAML is read by PyYAML: pip install '.[spark]'") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         text = str(error).replace("Object", "the file").replace("`$.", "`")
         raise ConfigError(f"{path}: {text}") from error

@@ -19,4 +19,4 @@ def test_who_lacks_kazoo_is_told_what_to_install() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_KAZOO], capture_output=True, text=True, check=True
     )
-    assert "pip install 'penstock[cluster]'" in done.stdout
+    assert "pip install '.[cluster]'" in done.stdout

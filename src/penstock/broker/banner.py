@@ -1,0 +1,30 @@
+"""What a broker says of itself when it starts: version, paths, settings, addresses."""
+
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+
+from penstock import __version__
+from penstock.broker.state_file import BrokerState
+from penstock.config.broker import broker_settings
+from penstock.config.sources import Resolved, Source
+
+
+def starting(resolved: Resolved, directory: Path) -> Iterator[str]:
+    """Before anything is opened: an operator looks for what was meant to be used."""
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    yield f"Penstock {__version__} starts (pid {os.getpid()}, {python}, {platform.platform()})"
+    logs = ", ".join(str(Path(each).absolute()) for each in resolved.config.identity.directories)
+    yield f"data directory {directory.absolute()}, log directories {logs}"
+    known = broker_settings()
+    for name, given in sorted(resolved.given.items()):
+        if given.source is not Source.DEFAULT:
+            shown = "[hidden]" if known[name].sensitive else given.text
+            yield f"{name}={shown} ({given.origin})"
+
+
+def serving(state: BrokerState) -> str:
+    listeners = ", ".join(f"{name}://{address}" for name, address in state.listeners.items())
+    http = f"HTTP at {state.http}" if state.http else "no HTTP"
+    return f"broker {state.broker_id} of cluster {state.cluster_id} serves {listeners}; {http}"

@@ -1,0 +1,24 @@
+"""Log lines about clients, few enough that a bad client cannot fill the disk."""
+
+import logging
+
+logger = logging.getLogger("penstock.broker.session")
+
+LINES, PERIOD_S = 10, 60.0
+
+
+class Complaints:
+    """Passes a few lines a minute on, and says how many it has left out."""
+
+    def __init__(self) -> None:
+        self._since, self._count = float("-inf"), 0
+
+    def tell(self, now_s: float, text: str, *values: object) -> None:
+        if now_s - self._since >= PERIOD_S:
+            left_out = self._count - LINES
+            if left_out > 0:
+                logger.warning("left out %d more lines about clients", left_out)
+            self._since, self._count = now_s, 0
+        self._count += 1
+        if self._count <= LINES:
+            logger.warning(text, *values)

@@ -1,0 +1,55 @@
+"""Logs that neither fill a disk nor lose what a process says on standard error."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.broker.complaints import LINES, PERIOD_S, Complaints
+from penstock.cli import logging as cli_logging
+from penstock.cli.logging import RotatedFile
+
+SCRIPT = """
+import logging, os, sys
+from pathlib import Path
+from penstock.cli import logging as ours
+ours.MAX_BYTES = 200
+path = Path(sys.argv[1])
+os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+ours.start_logging("info", "plain", path)
+for number in range(20):
+    logging.getLogger("x").info("line %d of the log", number)
+os.write(2, b"last words\\n")
+"""
+
+
+def test_files_are_rotated_by_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_logging, "MAX_BYTES", 100)
+    handler = RotatedFile(tmp_path / "penstock.log")
+    for number in range(100):
+        handler.emit(logging.makeLogRecord({"msg": f"line {number}", "levelno": logging.INFO}))
+    handler.close()
+    files = sorted(each.name for each in tmp_path.iterdir())
+    assert files == ["penstock.log", *(f"penstock.log.{number}" for number in range(1, 9))]
+    assert all(each.stat().st_size <= 100 for each in tmp_path.iterdir())
+
+
+def test_standard_error_follows_the_log_to_its_next_file(tmp_path: Path) -> None:
+    path = tmp_path / "penstock.log"
+    subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(path)], env=os.environ, check=True, timeout=60
+    )
+    assert (tmp_path / "penstock.log.1").exists()
+    assert path.read_text().endswith("last words\n")
+
+
+def test_lines_about_bad_clients_are_few(caplog: pytest.LogCaptureFixture) -> None:
+    complaints = Complaints()
+    for number in range(LINES + 5):
+        complaints.tell(1.0, "client %d", number)
+    assert len(caplog.messages) == LINES
+    complaints.tell(1.0 + PERIOD_S, "a client")
+    assert caplog.messages[LINES:] == ["left out 5 more lines about clients", "a client"]
