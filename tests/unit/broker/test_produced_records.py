@@ -1,6 +1,7 @@
 """What a broker stores of a produced batch, and what it refuses, over a socket."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -196,7 +197,8 @@ def test_a_refusal_names_the_records_at_fault(link: WireLink) -> None:
         timeout_ms=5000,
         topic_data=[TopicProduceData(name=name, partition_data=[part])],
     )
-    answer = link.ask(request, 9).responses[0].partition_responses[0]
+    told: Any = link.ask(request, 9)
+    answer = told.responses[0].partition_responses[0]
     assert answer.error_code == ErrorCode.INVALID_RECORD
     (at_fault,) = answer.record_errors
     assert at_fault.batch_index == 1
