@@ -2,7 +2,8 @@
 
 import pytest
 
-from penstock.client.refusal import RETRIABLE, BrokerRefused, Unanswered
+from penstock.client.committed import GroupNotNamed
+from penstock.client.refusal import RETRIABLE, BrokerRefused
 from penstock.errors import ErrorCode
 from penstock.spark.sink.epoch import Marker
 from penstock.spark.sink.marker import markers_of
@@ -50,7 +51,7 @@ def test_a_group_without_offsets_has_no_marker() -> None:
 def test_an_answer_that_does_not_name_the_group_is_asked_for_again(
     response: OffsetFetchResponse, version: int
 ) -> None:
-    with pytest.raises(Unanswered, match="does not name the group") as caught:
+    with pytest.raises(GroupNotNamed, match="does not name group sink") as caught:
         markers_of(response, "sink", version)
     assert caught.value.code in RETRIABLE
 
@@ -59,5 +60,5 @@ def test_an_answer_that_does_not_name_the_group_is_asked_for_again(
     "response", [by_group("sink", LOADING), by_group("sink", of_partition=LOADING)]
 )
 def test_an_error_is_no_word_on_markers(response: OffsetFetchResponse) -> None:
-    with pytest.raises(BrokerRefused, match="marker of sink: COORDINATOR_LOAD_IN_PROGRESS"):
+    with pytest.raises(BrokerRefused, match=r"of group sink.*: COORDINATOR_LOAD_IN_PROGRESS"):
         markers_of(response, "sink", 8)

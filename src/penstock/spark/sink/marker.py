@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
+from penstock.client.committed import answer_about, committed_request
 from penstock.client.refusal import RETRIABLE, Unanswered, check
 from penstock.client.route import KeyType, Route, ToCoordinator
 from penstock.errors import ErrorCode
@@ -16,12 +17,7 @@ from penstock.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
 )
-from penstock.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-)
+from penstock.wire.messages.offset_fetch import OffsetFetchResponse
 from penstock.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -32,22 +28,13 @@ from penstock.wire.schema import Message
 
 R = TypeVar("R", bound=Message)
 
-_GROUPS_FROM: Final = 8
-"""From this version on OffsetFetch is answered by group."""
-
 
 def committed_markers(client: Client, transactional_id: str) -> tuple[Marker, ...]:
     """The markers as they stand when nothing is pending."""
-    request = OffsetFetchRequest(
-        group_id=transactional_id,
-        topics=None,
-        groups=[OffsetFetchRequestGroup(group_id=transactional_id, topics=None)],
-        require_stable=True,
-    )
 
     def attempt() -> tuple[Marker, ...]:
         connection = client.connection(ToCoordinator(transactional_id))
-        ticket = connection.send(request, OffsetFetchResponse)
+        ticket = connection.send(committed_request(transactional_id), OffsetFetchResponse)
         return markers_of(connection.receive(ticket), transactional_id, ticket.version)
 
     return client.retrying(attempt, retry_on=RETRIABLE)
@@ -56,24 +43,14 @@ def committed_markers(client: Client, transactional_id: str) -> tuple[Marker, ..
 def markers_of(
     response: OffsetFetchResponse, transactional_id: str, version: int
 ) -> tuple[Marker, ...]:
-    """The markers that an answer names; refuses one that does not name the group.
-
-    A group without offsets is named too, so an answer that leaves it out is no word on markers:
-    a micro-batch would be written again because of it.
+    """The markers that an answer names; refuses one that does not name the group: a micro-batch
+    would be written again because of it.
     """
-    about = f"marker of {transactional_id}"
-    group: OffsetFetchResponse | OffsetFetchResponseGroup | None = response
-    if version >= _GROUPS_FROM:
-        named = (each for each in response.groups if each.group_id == transactional_id)
-        group = next(named, None)
-    if group is None:
-        raise Unanswered(f"{about}: the coordinator's answer does not name the group")
-    check(group.error_code, about)
-    told = []
-    for topic in group.topics:
-        for each in topic.partitions:
-            check(each.error_code, about)
-            told.append(read_marker(each.committed_offset, each.metadata))
+    told = [
+        read_marker(each.committed_offset, each.metadata)
+        for topic in answer_about(transactional_id, response, version).topics
+        for each in topic.partitions
+    ]
     return tuple(marker for marker in told if marker is not None)
 
 

@@ -1,0 +1,196 @@
+"""Micro-batches through the exactly-once sink without Spark: a driver that keeps a note of what it
+committed, and tasks in processes of their own. It dies, or has others die, at a chosen step.
+
+`python -m epoch_driver BOOTSTRAP FOLDER STEP VICTIM`. Like Spark it begins behind its last note,
+and runs a task that died again; after any failure it ends, and whoever runs it starts it anew.
+"""
+
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from peers.process import wait_until
+from penstock.errors import KafkaError
+from penstock.spark.client.cluster import Client
+from penstock.spark.sink import marker, transaction
+from penstock.spark.sink.epoch import Commit, Report, Transaction, check_counts, to_commit
+from penstock.spark.sink.producer import Producer
+from penstock.spark.sink.settings import SinkSettings, read_sink_settings
+from penstock.spark.sink.task import write_in_transaction
+from penstock.spark.sink.transaction import commit, open_transaction
+
+EPOCHS, TASKS, PARTITIONS, ROWS = 3, 2, 4, 80
+ATTEMPTS = 4
+FAULTY_EPOCH = 1
+DRIVER_STEPS = (
+    "open.begin",
+    "open.initialised",  # earlier runs are fenced, the marker is not read yet
+    "open.done",
+    "commit.begin",
+    "commit.counted",
+    "commit.marked",
+    "commit.ended",  # and not noted
+)
+TASK_STEPS = (
+    "task.begin",
+    "task.part",  # batches are on their way, none is waited for
+    "task.heard",  # some are written for sure
+    "task.sent",  # all are, and nothing is reported
+)
+STEPS = (*DRIVER_STEPS, *TASK_STEPS)
+SERVERS = ("broker", "coordinator")
+WAIT_S = 60
+
+
+class Steps:
+    """Counts nothing: the fault happens once, when its step is first reached in its epoch."""
+
+    def __init__(self, folder: Path, step: str, victim: str) -> None:
+        self.folder, self.step, self.victim = folder, step, victim
+        self.epoch = 0
+
+    def at(self, step: str) -> None:
+        if (step, self.epoch) != (self.step, FAULTY_EPOCH):
+            return
+        try:
+            (self.folder / "happened").touch(exist_ok=False)
+        except FileExistsError:
+            return
+        in_task = step in TASK_STEPS
+        match self.victim:
+            case "driver":
+                # A task goes on without it, as an executor does that has not heard of its end.
+                os.kill(os.getppid() if in_task else os.getpid(), signal.SIGKILL)
+            case "executor":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case server:
+                asked = self.folder / f"kill-{server}"
+                asked.touch()
+                wait_until(lambda: not asked.exists(), WAIT_S, f"the {server} to be killed")
+
+
+def ids(epoch: int, task: int) -> list[int]:
+    whole = range(epoch * ROWS, (epoch + 1) * ROWS)
+    return [each for each in whole if each % PARTITIONS % TASKS == task]
+
+
+def rows(epoch: int, task: int) -> list[pa.RecordBatch]:
+    """In small pieces, so that batches leave while others come."""
+    found = ids(epoch, task)
+    pieces = [found[at : at + 10] for at in range(0, len(found), 10)]
+    return [
+        pa.RecordBatch.from_pydict(
+            {
+                "value": pa.array([str(each).encode() for each in piece], pa.binary()),
+                "partition": pa.array([each % PARTITIONS for each in piece], pa.int32()),
+            }
+        )
+        for piece in pieces
+    ]
+
+
+def between(steps: Steps, name: str, step: str, call: Callable[..., Any], *, before: bool) -> None:
+    """Reach the step when `transaction` calls this."""
+
+    def wrapped(*args: Any) -> Any:
+        if before:
+            steps.at(step)
+        answer = call(*args)
+        if not before:
+            steps.at(step)
+        return answer
+
+    vars(transaction)[name] = wrapped
+
+
+def run_task(of: SinkSettings, opened: Transaction, steps: Steps, task: int) -> Report:
+    """In a process of its own; again if that dies."""
+    for _ in range(ATTEMPTS):
+        readable, writable = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(readable)
+            try:
+                steps.at("task.begin")
+                report = write_in_transaction(
+                    iter(rows(steps.epoch, task)),
+                    of,
+                    opened,
+                    query="copy",
+                    batch_id=steps.epoch,
+                    task=task,
+                )
+                steps.at("task.sent")
+                with os.fdopen(writable, "wb") as pipe:
+                    pickle.dump(report, pipe)
+            except KafkaError as error:
+                print(f"task {task}: {error}", flush=True)
+                os._exit(1)
+            os._exit(0)
+        os.close(writable)
+        with os.fdopen(readable, "rb") as pipe:
+            told = pipe.read()
+        os.waitpid(child, 0)
+        if told:
+            found: Report = pickle.loads(told)
+            return found
+    raise SystemExit(f"task {task} failed {ATTEMPTS} times")
+
+
+def main(bootstrap: str, folder: Path, step: str, victim: str) -> None:
+    steps = Steps(folder, step, victim)
+    between(steps, "committed_markers", "open.initialised", marker.committed_markers, before=True)
+    between(steps, "check_counts", "commit.counted", check_counts, before=False)
+    between(steps, "write_markers", "commit.marked", marker.write_markers, before=False)
+    heard = Producer._hear_first
+
+    def hear_first(producer: Producer) -> None:
+        steps.at("task.part")
+        heard(producer)
+        steps.at("task.heard")
+
+    Producer._hear_first = hear_first  # type: ignore[method-assign, assignment]
+    options = {
+        "kafka.bootstrap.servers": bootstrap,
+        "topic": "out",
+        "transactional": "true",
+        "transactionalId": "copy",
+        "kafka.batch.size": "200",
+        "kafka.transaction.timeout.ms": "30000",
+    }
+    of, _ = read_sink_settings(options, {"value": "binary", "partition": "int"}, streaming=True)
+    for epoch in range(EPOCHS):
+        note = folder / f"noted-{epoch}"
+        if note.exists():
+            continue
+        steps.epoch = epoch
+        run_epoch(of, steps)
+        note.touch()
+
+
+def run_epoch(of: SinkSettings, steps: Steps) -> None:
+    assert of.transactional_id is not None
+    steps.at("open.begin")
+    with Client(of.client) as client:
+        opened = open_transaction(client, of.transactional_id, of.transaction_timeout_ms)
+    steps.at("open.done")
+    reports: Sequence[Report] = [run_task(of, opened, steps, task) for task in range(TASKS)]
+    steps.at("commit.begin")
+    decided = to_commit(reports, steps.epoch)
+    if isinstance(decided, Commit):
+        with Client(of.client) as client:
+            commit(client, decided)
+    steps.at("commit.ended")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:5])
+    except KafkaError as failed:
+        raise SystemExit(f"{type(failed).__name__}: {failed}") from failed
