@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import peers
 from peers.process import PeerError, Process, free_ports, wait_until
 
 STUBBORN = """
@@ -56,3 +57,22 @@ def test_waiting_ends_at_the_deadline() -> None:
 
 def test_free_ports_are_distinct() -> None:
     assert len(set(free_ports(50))) == 50
+
+
+def test_two_processes_never_get_the_same_free_port(tmp_path: Path) -> None:
+    """Of 17,000: by chance alone, some of 400 would be among 400 others."""
+    path = str(Path(peers.__path__[0]).parent)
+    program = (
+        f"import signal, sys; sys.path.insert(0, {path!r})\n"
+        "from peers.process import free_ports\n"
+        "print(*free_ports(400), 'ready', flush=True); signal.pause()"
+    )
+    other = python(tmp_path, program)
+    other.start()
+    try:
+        other.wait_until(partial(was_ready, other, 1), timeout_s=20)
+        theirs = {int(each) for each in other.output.read_text().split()[:-1]}
+        assert len(theirs) == 400
+        assert not theirs & {*free_ports(400)}
+    finally:
+        other.kill()
