@@ -1,0 +1,152 @@
+"""Every `penstock` command in README, docs and examples is run, here or by a test that is named."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from penstock.cli.main import COMMANDS, main
+from penstock.testing.broker import Broker
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", *sorted(f"docs/{each.name}" for each in (ROOT / "docs").glob("*.md"))]
+GENERATED = {"docs/cli.md", "docs/settings.md", "docs/compatibility.md"}
+
+ELSEWHERE = {
+    "serve": "tests/contract/test_serve.py",
+    "stop": "tests/contract/test_serve.py",
+    "cluster start": "tests/contract/cli/test_cluster.py",
+    "cluster status": "tests/contract/cli/test_cluster.py",
+    "cluster stop": "tests/contract/cli/test_cluster.py",
+    "cluster rebalance": "tests/contract/cli/test_rebalance.py",
+    "lab": "tests/contract/cli/test_lab.py",
+    "log adopt": "tests/unit/cli/test_log_commands.py",
+    "metadata import": "tests/unit/cli/test_metadata_commands.py",
+    "pipeline init": "tests/unit/cli/test_pipeline_commands.py",
+    "pipeline pack": "tests/contract/test_spark_cluster.py",
+    "pipeline run": "tests/contract/test_pipeline_command.py",
+    "pipeline status": "tests/contract/test_pipeline_command.py",
+    "pipeline stop": "tests/contract/test_pipeline_command.py",
+    "pipeline validate": "tests/contract/test_pipeline_command.py",
+    "sql": "tests/contract/test_sql_command.py",
+    "shell": "tests/contract/test_sql_command.py",
+}
+"""What needs Java, other servers, a terminal or signals, and the test that runs it."""
+
+MEANT = {
+    "TOPIC": "events",
+    "T": "events",
+    "G": "billing",
+    "BYTES": "1000000",
+    "PARTITION": "0",
+    "FILE": "logs/events-0/00000000000000000000.log",
+    "DIR": "logs",
+    "D": ".",
+}
+MISSING = {
+    "topic describe": ["events"],
+    "topic create": ["created"],
+    "topic alter": ["events", "-c", "retention.ms=1000"],
+    "topic delete": ["deleted"],
+    "group describe": ["billing"],
+    "group reset": ["billing", "--to", "end"],
+    "group delete": ["deleted"],
+}
+"""What a reader adds to a command of which a page shows the name alone."""
+
+
+def documented() -> Iterator[tuple[str, str]]:
+    for page in PAGES:
+        if page in GENERATED:
+            continue
+        text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n", " ")
+        for line in re.findall(r"(?m)^    (.*\bpenstock .*)$", text):
+            for command in re.split(r" && |\s{2,}(?=penstock )", line.partition("  #")[0]):
+                if command.strip().startswith("penstock "):
+                    yield from ((page, each) for each in spelled_out(command.strip()))
+
+
+def spelled_out(command: str) -> Iterator[str]:
+    """`a|b` is two commands, `[x]` may be there, and a remark is in brackets."""
+    command = re.sub(r"\s+#.*$|\s\([^)]*\)$|…", "", command)
+    command = re.sub(r"[\[\]]", "", command) if "`" not in command else command
+    found = re.search(r"\S+\|\S+", command) if "'" not in command and '"' not in command else None
+    if found is None:
+        yield command
+        return
+    for each in found[0].split("|"):
+        yield command.replace(found[0], each)
+
+
+ALL = sorted(set(documented()))
+
+
+def words_of(command: str) -> list[str]:
+    return [MEANT.get(word, word) for word in shlex.split(command.replace("\\`", "`"))[1:]]
+
+
+def test_the_pages_have_commands() -> None:
+    nouns = {words_of(command)[0] for _, command in ALL}
+    assert nouns == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_command_that_is_run_elsewhere_is_run_there(name: str) -> None:
+    text = (ROOT / ELSEWHERE[name]).read_text(encoding="utf-8")
+    assert f'"{name.rsplit(maxsplit=1)[-1]}"' in text, ELSEWHERE[name]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A broker with the topics and the groups that the pages speak of."""
+    folder = tmp_path_factory.mktemp("documented")
+    with Broker(directory=folder) as broker:
+        for topic in ("events", "deleted"):
+            broker.create_topic(topic)
+        given = ["-b", broker.bootstrap]
+        for words, text in (
+            (["produce", "events"], "a\nb\n"),
+            (["group", "reset", "billing", "--to", "1", "-t", "events", "--execute"], ""),
+            (["group", "reset", "deleted", "--to", "1", "-t", "events", "--execute"], ""),
+        ):
+            done = CliRunner().invoke(main, [*words, *given], input=text)
+            assert done.exit_code == 0, done.output
+        yield folder, broker.bootstrap
+
+
+HERE = [
+    (page, command)
+    for page, command in ALL
+    if not any(" ".join(words_of(command)).startswith(name) for name in ELSEWHERE)
+    and "--watch" not in command
+]
+
+
+@pytest.mark.parametrize(("page", "command"), HERE, ids=[f"{a}: {b}" for a, b in HERE])
+def test_a_command_on_a_page_does_what_it_says(
+    page: str, command: str, folder: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del page
+    directory, bootstrap = folder
+    monkeypatch.chdir(directory)
+    words = words_of(command)
+    words += MISSING.get(" ".join(words), [])
+    if words[:2] == ["metadata", "export"]:
+        words += ["--dir", "."]
+    done = CliRunner().invoke(main, words, env={"PENSTOCK_BOOTSTRAP": bootstrap}, input="c\n")
+    assert done.exit_code == 0, done.output
+
+
+def test_the_examples_are_run_by_tests() -> None:
+    tests = [
+        each.read_text(encoding="utf-8")
+        for each in (ROOT / "tests").rglob("*.py")
+        if each != Path(__file__)
+    ]
+    for example in (ROOT / "examples").iterdir():
+        name = example.stem
+        if name not in {"__pycache__", "demo", "access_lines"}:
+            assert any(name in text for text in tests), example
