@@ -61,13 +61,9 @@ class LocalBroker:
                 failed.append(each.where)
             if count % PARTITIONS_A_TURN == 0:
                 await asyncio.sleep(0)
-        own = [each for each in change.stopped if self._broker_id in each.replicas]
-        for count, stopped in enumerate(own, 1):
-            is_stopped = self._stop(stopped)
-            failed += [] if is_stopped else [stopped.where]
-            if count % PARTITIONS_A_TURN == 0:
-                await asyncio.sleep(0)
-        self._forget_cleaned([each.where for each in own if each.delete])
+        failed += await self._stop_all(
+            [each for each in change.stopped if self._broker_id in each.replicas]
+        )
         gone = [each.where for each in change.stopped if is_gone(each, change.image)]
         if gone:
             self._coordinators.deleted(gone)
@@ -168,6 +164,24 @@ class LocalBroker:
         elif is_new:
             self._fetchers.follow(partition)
 
+    async def _stop_all(self, all_stopped: Collection[StoppedReplicas]) -> list[TopicPartition]:
+        """Stop them; those come back whose logs should go and may not be gone after a crash."""
+        store, failed = self._partitions.store, []
+        deleted_in = {
+            each.where: log.log_dir
+            for each in all_stopped
+            if each.delete and (log := store.get(each.where)) is not None
+        }
+        for count, each in enumerate(all_stopped, 1):
+            if not self._stop(each):
+                failed.append(each.where)
+                deleted_in.pop(each.where, None)
+            if count % PARTITIONS_A_TURN == 0:
+                await asyncio.sleep(0)
+        store.sync_names(dict.fromkeys(deleted_in.values()))
+        self._forget_cleaned(deleted_in)
+        return failed + [each for each, at in deleted_in.items() if at.failure is not None]
+
     def _stop(self, stopped: StoppedReplicas) -> bool:
         """Lead or follow no more; False if the log should go, and its directory has failed."""
         where = stopped.where
@@ -181,7 +195,7 @@ class LocalBroker:
         try:
             if stopped.delete and where in store.logs:
                 if NO_UUID in {known, stopped.topic_id} or known == stopped.topic_id:
-                    self._partitions.drop(*where)
+                    self._partitions.drop(*where, sync=False)
                 else:
                     self._partitions.set_aside(where, "is not of the topic that is deleted")
         except StorageError as error:

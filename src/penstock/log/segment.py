@@ -310,9 +310,12 @@ class Segment:
         self.offset_index.entries.trim()
         self.time_index.entries.trim()
 
-    def release(self) -> None:
-        """Let go of open files; those who read a slice keep theirs."""
-        if self._offset_index is not None and self._time_index is not None:
+    def release(self, *, trim: bool = True) -> None:
+        """Let go of open files; those who read a slice keep theirs.
+
+        Without `trim` the indexes are of no use any more: the log is deleted.
+        """
+        if trim and self._offset_index is not None and self._time_index is not None:
             # Trimmed, because the size of the file tells how many entries it has.
             self._offset_index.entries.trim()
             self._time_index.entries.trim()

@@ -195,7 +195,7 @@ class Segments:
     def move(self, directory: Path, *, for_good: bool = False) -> None:
         """Rename the directory; `for_good` when the log is deleted."""
         for segment in self._segments:
-            segment.release()  # the indexes know their old paths
+            segment.release(trim=not for_good)  # the indexes know their old paths
         with self.home.in_use:
             self._files.rename(self.directory, directory)
             self.home.directory = directory

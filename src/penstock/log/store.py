@@ -7,6 +7,7 @@ directory that fails takes its partitions offline, and the others go on.
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -237,17 +238,24 @@ class LogStore:
         logs = [*self.logs.values(), *self.future_logs.values()]
         return [log for log in logs if log.log_dir is log_dir]
 
-    def delete(self, partition: TopicPartition, *, future: bool = False) -> None:
-        """Drop a log: its directory is renamed now and removed later."""
+    def delete(self, partition: TopicPartition, *, future: bool = False, sync: bool = True) -> None:
+        """Drop a log: its directory is renamed now and removed later.
+
+        Without `sync` a crash may bring it back until the caller has called `sync_names`: one
+        sync for thousands.
+        """
         log = (self.future_logs if future else self.logs).pop(partition)
         if not future:
             self.topic_ids.pop(partition, None)
-        self._retire(log)
-
-    def _retire(self, log: PartitionLog) -> None:
         with log.log_dir:
-            self._rename(log, Role.DELETE, for_good=True)
+            self._rename(log, Role.DELETE, for_good=True, sync=sync)
         self._remove_later(log)
+
+    def sync_names(self, log_dirs: Iterable[LogDir]) -> None:
+        """Make renames in these directories last; one where that fails goes offline."""
+        for log_dir in log_dirs:
+            with suppress(StorageError), log_dir:
+                self.files.sync_dir(log_dir.path)
 
     def _remove_later(self, log: PartitionLog) -> None:
         log.log_dir.stale_names.add(log.topic_partition)
@@ -281,11 +289,14 @@ class LogStore:
         self.stray = [path for path in self.stray if self.files.exists(path)]
         return len(self.stray)
 
-    def _rename(self, log: PartitionLog, role: Role, *, for_good: bool = False) -> None:
+    def _rename(
+        self, log: PartitionLog, role: Role, *, for_good: bool = False, sync: bool = True
+    ) -> None:
         directory = log.log_dir.path / dir_name(log.topic_partition, role, uuid4().hex)
         with finished_or_failed():
             log.segments.move(directory, for_good=for_good)
-            self.files.sync_dir(log.log_dir.path)
+            if sync:
+                self.files.sync_dir(log.log_dir.path)
 
     def promote_future(self, partition: TopicPartition) -> PartitionLog:
         """Let the copy in another directory take the place of the partition's log.

@@ -97,13 +97,13 @@ class Partitions:
         if found is not None:
             found.retire()
 
-    def drop(self, topic: str, index: int) -> None:
+    def drop(self, topic: str, index: int, *, sync: bool = True) -> None:
         """Forget a partition and delete its log, the copy in another directory first: alone it
-        would be taken for the log at the next start.
+        would be taken for the log at the next start. `sync`: see `LogStore.delete`.
         """
         key = TopicPartition(topic, index)
         self._retire(key)
         if key in self.store.future_logs:
             self.store.delete(key, future=True)
         if key in self.store.logs:
-            self.store.delete(key)
+            self.store.delete(key, sync=sync)

@@ -1,6 +1,7 @@
 """Decisions of the controller as this broker carries them out on its logs."""
 
 import asyncio
+import errno
 from collections.abc import Collection
 from itertools import pairwise
 from typing import Any
@@ -187,5 +188,29 @@ def test_a_stray_replica_is_neither_led_nor_followed_and_its_log_is_kept() -> No
         assert rig.partitions.find(*PARTITION) is None
         assert rig.logs.store.count_stray() == 1
         assert rig.noting.told == ["not led orders-0", "stop orders-0"]
+
+    asyncio.run(main())
+
+
+def test_logs_that_a_crash_may_bring_back_are_not_said_to_be_deleted() -> None:
+    async def main() -> None:
+        rig = Rig()
+        stopped = StoppedReplicas(PARTITION, TOPIC_ID, (BROKER,))
+        rig.logs.fake.fail_next("sync_dir", errno.EIO)
+        failed = await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,)))
+        assert failed == [PARTITION]
+
+    asyncio.run(main())
+
+
+def test_a_deletion_that_was_answered_outlasts_a_crash() -> None:
+    async def main() -> None:
+        rig = Rig()
+        rig.logs.append(batch_of(b"x"))
+        rig.logs.flush()
+        stopped = StoppedReplicas(PARTITION, TOPIC_ID, (BROKER,))
+        assert await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,))) == []
+        rig.logs.crash()
+        assert rig.logs.store.logs == {}
 
     asyncio.run(main())
