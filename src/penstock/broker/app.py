@@ -47,8 +47,9 @@ from penstock.broker.transaction_markers import ClusterMarkers, MarkerLogs
 from penstock.broker.transactions import Participants
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
-from penstock.config.broker import BrokerConfig
+from penstock.config.broker import BrokerConfig, broker_settings
 from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.config.setting import parse
 from penstock.config.sources import Resolved
 from penstock.controller import membership
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
@@ -96,6 +97,7 @@ async def running(
         logger.warning("installed without a C compiler: each produced record costs a microsecond")
     log_dirs = [Path(each).absolute() for each in config.identity.directories]
     refuse_unserved(config)
+    warn_of_no_effect(resolved)
     machine.make_directory(directory)
     async with AsyncExitStack() as stack:
         sockets = {each: machine.bind(each, config.network) for each in config.listener.endpoints()}
@@ -333,6 +335,15 @@ def refuse_unserved(config: BrokerConfig) -> None:
             )
     if config.zookeeper.zookeeper_set_acl:
         raise ConfigError("zookeeper.set.acl: nodes are not protected yet; set it to false")
+
+
+def warn_of_no_effect(resolved: Resolved) -> None:
+    """Say which of the settings that were given change nothing."""
+    known = broker_settings()
+    for name, text in resolved.texts().items():
+        found = known.get(name)
+        if found is not None and found.without_effect and parse(found, text) != found.default:
+            logger.warning("%s=%s: %s", name, text, found.doc)
 
 
 def check_directories(logs: LogStore) -> None:

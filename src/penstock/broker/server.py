@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import ClassVar
 
+from penstock.broker.connection_rate import ConnectionRate
 from penstock.broker.context import Peer, Services
 from penstock.broker.dispatch import Dispatch, Routes
 from penstock.broker.session import Session
@@ -75,13 +76,19 @@ class Server:
         self.sessions: dict[Session, str] = {}
         self.connections_by_ip: Counter[str] = Counter()
         self.refused_connections = 0
+        self._rate = ConnectionRate()
 
     def listen(self, sock: socket.socket, listener: str) -> None:
         self._listeners[sock] = listener
         self._loop.add_reader(sock, self._accept, sock, listener)
 
     def _accept(self, listening: socket.socket, listener: str) -> None:
+        rate = self._network.max_connection_creation_rate
         for _ in range(ACCEPTS_A_TURN):
+            wait_ms = self._rate.wait_ms(self._clock.monotonic_ms(), rate)
+            if wait_ms:  # they wait in the kernel's queue
+                self._pause(listening, listener, wait_ms / 1000)
+                return
             try:
                 sock, address = listening.accept()
             except BlockingIOError:
@@ -90,16 +97,24 @@ class Server:
                 if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}:
                     # Out of descriptors: accepting again at once would only spin.
                     logger.warning("accepting pauses on %s: %s", listener, error)
-                    self._loop.remove_reader(listening)
-                    self._loop.call_later(ACCEPT_PAUSE_S, self.listen, listening, listener)
+                    self._pause(listening, listener, ACCEPT_PAUSE_S)
                     return
                 continue  # the client was gone before it was accepted
+            self._rate.accepted()
             host = address[0].removeprefix("::ffff:")
             if self._may_connect(host):
                 self._open(sock, Peer(listener, host, address[1]))
             else:
                 self.refused_connections += 1
                 sock.close()
+
+    def _pause(self, listening: socket.socket, listener: str, seconds: float) -> None:
+        self._loop.remove_reader(listening)
+        self._loop.call_later(seconds, self._resume, listening, listener)
+
+    def _resume(self, listening: socket.socket, listener: str) -> None:
+        if listening.fileno() >= 0:  # not closed meanwhile
+            self.listen(listening, listener)
 
     @property
     def _network(self) -> NetworkConfig:

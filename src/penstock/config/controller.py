@@ -34,13 +34,13 @@ class ControllerConfig:
     create_topic_policy_class_name: str | None = setting(
         "create.topic.policy.class.name",
         None,
-        "Accepted and described; has no effect, since Java classes cannot be loaded.",
+        "Accepted, without effect: Java classes cannot be loaded.",
         kind=Kind.CLASS,
     )
     alter_config_policy_class_name: str | None = setting(
         "alter.config.policy.class.name",
         None,
-        "Accepted and described; has no effect, since Java classes cannot be loaded.",
+        "Accepted, without effect: Java classes cannot be loaded.",
         kind=Kind.CLASS,
     )
     auto_leader_rebalance_enable: bool = setting(
@@ -64,7 +64,7 @@ class ControllerConfig:
     unclean_leader_election_interval_ms: int = setting(
         "unclean.leader.election.interval.ms",
         300_000,
-        "How often offline partitions are looked through for an unclean election.",
+        "Accepted, without effect: an unclean leader is elected as soon as there is no other.",
         kind=Kind.LONG,
         low=1,
     )
@@ -92,5 +92,5 @@ class ControllerConfig:
     inter_broker_protocol_version: str = setting(
         "inter.broker.protocol.version",
         "3.9-IV0",
-        "Accepted and described; brokers speak the protocol of Kafka 3.9 between themselves.",
+        "Accepted, without effect: brokers speak the protocol of Kafka 3.9 between themselves.",
     )

@@ -25,6 +25,10 @@ on this page is a warning with the nearest name that is, and an error in strict 
 
 *Change* says whether a running broker takes a new value: `read-only` needs a restart,
 `per-broker` and `cluster-wide` do not.
+
+Settings that say "Accepted, without effect" are there so that Kafka's files start a broker; one
+that is set to another value is a warning at the start. Where only the default is allowed, another
+value would promise a limit or a safety that is not kept, and refuses the start.
 """
 
 
@@ -75,7 +79,8 @@ def _profiles() -> Iterator[str]:
     for name, texts in PROFILES.items():
         values = ", ".join(f"`{key}={text}`" for key, text in texts.items())
         yield f"- `{name}`: {values}"
-    yield ""
+    yield "\n`classic` turns unclean leader election on: a replica that lacks acknowledged records"
+    yield "may become leader, and they are lost.\n"
 
 
 def _row(setting: Setting, column: str) -> str:
@@ -104,6 +109,8 @@ def _default(setting: Setting) -> str:
 
 
 def _allowed(setting: Setting) -> str:
+    if setting.only:
+        return "only the default"
     if setting.choices:
         return ", ".join(f"`{choice}`" for choice in setting.choices)
     if setting.form:

@@ -41,27 +41,27 @@ class GroupConfig:
     group_coordinator_append_linger_ms: int = setting(
         "group.coordinator.append.linger.ms",
         -1,
-        "Accepted and described; has no effect: records are written at once, and whoever waits for "
+        "Accepted, without effect: records are written at once, and whoever waits for "
         "a flush shares it.",
         low=-1,
     )
     group_coordinator_cached_buffer_max_bytes: int = setting(
         "group.coordinator.cached.buffer.max.bytes",
         1_048_588,
-        "Accepted and described; has no effect: the coordinator keeps no write buffer.",
+        "Accepted, without effect: the coordinator keeps no write buffer.",
         low=524_288,
         update=Update.CLUSTER_WIDE,
     )
     group_coordinator_threads: int = setting(
         "group.coordinator.threads",
         4,
-        "Accepted and described; has no effect, since coordinators run in the event loop.",
+        "Accepted, without effect: coordinators run in the event loop.",
         low=1,
     )
     group_coordinator_background_threads: int = setting(
         "group.coordinator.background.threads",
         2,
-        "Accepted and described; has no effect, since coordinators run in the event loop.",
+        "Accepted, without effect: coordinators run in the event loop.",
         low=1,
     )
     group_consumer_session_timeout_ms: int = setting(
@@ -159,13 +159,13 @@ class GroupConfig:
     offsets_commit_required_acks: int = setting(
         "offsets.commit.required.acks",
         -1,
-        "Accepted and described; commits always wait for all in-sync replicas.",
+        "Accepted, without effect: commits always wait for all in-sync replicas.",
         kind=Kind.SHORT,
     )
     offsets_load_buffer_size: int = setting(
         "offsets.load.buffer.size",
         5_242_880,
-        "Accepted and described; has no effect: a coordinator reads its groups in slices of 64 KB, "
+        "Accepted, without effect: a coordinator reads its groups in slices of 64 KB, "
         "and serves in between.",
         low=1,
     )

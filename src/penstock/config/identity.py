@@ -61,18 +61,19 @@ class IdentityConfig:
     process_roles: tuple[str, ...] = setting(
         "process.roles",
         (),
-        "Accepted so that a KRaft file starts a broker; every Penstock broker can be controller.",
+        "Accepted, without effect, so that a KRaft file starts a broker: every Penstock broker "
+        "can be controller.",
         choices=("broker", "controller"),
     )
     controller_quorum_bootstrap_servers: tuple[str, ...] = setting(
         "controller.quorum.bootstrap.servers",
         (),
-        "Accepted so that a KRaft file starts a broker; there is no KRaft quorum.",
+        "Accepted, without effect, so that a KRaft file starts a broker: there is no KRaft quorum.",
     )
     controller_quorum_voters: tuple[str, ...] = setting(
         "controller.quorum.voters",
         (),
-        "Accepted so that a KRaft file starts a broker; there is no KRaft quorum.",
+        "Accepted, without effect, so that a KRaft file starts a broker: there is no KRaft quorum.",
     )
 
     def __post_init__(self) -> None:

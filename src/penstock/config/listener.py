@@ -77,7 +77,8 @@ class ListenerConfig:
     control_plane_listener_name: str | None = setting(
         "control.plane.listener.name",
         None,
-        "A listener of its own for requests of the controller.",
+        "A listener of its own for requests of the controller. Only unset.",
+        only="the controller speaks to brokers on inter.broker.listener.name",
     )
     controller_listener_names: tuple[str, ...] = setting(
         "controller.listener.names",

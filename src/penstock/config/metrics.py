@@ -22,47 +22,47 @@ class MetricsConfig:
     metrics_num_samples: int = setting(
         "metrics.num.samples",
         2,
-        "Samples kept to compute a rate or an average.",
+        "Accepted, without effect: metrics are totals, of which their reader makes rates.",
         low=1,
     )
     metrics_sample_window_ms: int = setting(
         "metrics.sample.window.ms",
         30_000,
-        "Length of such a sample.",
+        "Accepted, without effect: metrics are totals, of which their reader makes rates.",
         kind=Kind.LONG,
         low=1,
     )
     metrics_recording_level: str = setting(
         "metrics.recording.level",
         "INFO",
-        "How much is measured: INFO, DEBUG or TRACE.",
+        "Accepted, without effect: every metric is kept.",
     )
     metric_reporters: tuple[str, ...] = setting(
         "metric.reporters",
         (),
-        "Accepted and described; has no effect: metrics are read over HTTP.",
+        "Accepted, without effect: metrics are read over HTTP.",
         update=Update.CLUSTER_WIDE,
     )
     auto_include_jmx_reporter: bool = setting(
         "auto.include.jmx.reporter",
         True,
-        "Accepted and described; has no effect, since there is no JVM.",
+        "Accepted, without effect: there is no JVM.",
     )
     kafka_metrics_reporters: tuple[str, ...] = setting(
         "kafka.metrics.reporters",
         (),
-        "Accepted and described; has no effect: metrics are read over HTTP.",
+        "Accepted, without effect: metrics are read over HTTP.",
     )
     kafka_metrics_polling_interval_secs: int = setting(
         "kafka.metrics.polling.interval.secs",
         10,
-        "Accepted and described; has no effect: metrics are read over HTTP.",
+        "Accepted, without effect: metrics are read over HTTP.",
         low=1,
     )
     telemetry_max_bytes: int = setting(
         "telemetry.max.bytes",
         1_048_576,
-        "Largest metrics push taken from a client.",
+        "Accepted, without effect: metrics of clients are not taken yet (KIP-714).",
         low=1,
     )
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from penstock.config.setting import Form, Update, setting
 from penstock.config.value import INT_MAX, Kind
-from penstock.errors import ConfigError
 
 OVERRIDES = Form(r"([^,]+:[0-9]+)(,[^,]+:[0-9]+)*|", "a comma-separated list of host:count")
 
@@ -38,13 +37,13 @@ class NetworkConfig:
     socket_connection_setup_timeout_ms: int = setting(
         "socket.connection.setup.timeout.ms",
         10_000,
-        "How long a connection to another broker may take to open, at first.",
+        "Accepted, without effect: a connection to another broker may take three seconds to open.",
         kind=Kind.LONG,
     )
     socket_connection_setup_timeout_max_ms: int = setting(
         "socket.connection.setup.timeout.max.ms",
         30_000,
-        "How long a connection to another broker may take to open, after repeated failures.",
+        "Accepted, without effect: a connection to another broker may take three seconds to open.",
         kind=Kind.LONG,
     )
     connections_max_idle_ms: int = setting(
@@ -56,7 +55,7 @@ class NetworkConfig:
     connection_failed_authentication_delay_ms: int = setting(
         "connection.failed.authentication.delay.ms",
         100,
-        "Wait this long before a connection that failed to authenticate is closed.",
+        "Accepted, without effect: nobody authenticates yet.",
         low=0,
     )
     max_connections: int = setting(
@@ -95,14 +94,15 @@ class NetworkConfig:
     queued_max_requests: int = setting(
         "queued.max.requests",
         500,
-        "Requests that may wait before the broker stops reading.",
+        "Accepted, without effect: requests are handled as they are read, so that none queue.",
         low=1,
     )
     queued_max_request_bytes: int = setting(
         "queued.max.request.bytes",
         -1,
-        "Bytes of requests that may wait before the broker stops reading; -1 is no limit.",
+        "Bytes of requests that may wait before the broker stops reading. Only -1, no limit.",
         kind=Kind.LONG,
+        only="the memory of requests is bounded for each connection, not for all together",
     )
     fetch_max_bytes: int = setting(
         "fetch.max.bytes",
@@ -125,47 +125,39 @@ class NetworkConfig:
     num_network_threads: int = setting(
         "num.network.threads",
         3,
-        "Accepted and described; has no effect, since one event loop serves all connections.",
+        "Accepted, without effect: one event loop serves all connections.",
         low=1,
         update=Update.CLUSTER_WIDE,
     )
     num_io_threads: int = setting(
         "num.io.threads",
         8,
-        "Accepted and described; has no effect, since one event loop serves all requests.",
+        "Accepted, without effect: one event loop serves all requests.",
         low=1,
         update=Update.CLUSTER_WIDE,
     )
     background_threads: int = setting(
         "background.threads",
         10,
-        "Accepted and described; has no effect, since background work runs in the event loop.",
+        "Accepted, without effect: background work runs in the event loop.",
         low=1,
         update=Update.CLUSTER_WIDE,
     )
     fetch_purgatory_purge_interval_requests: int = setting(
         "fetch.purgatory.purge.interval.requests",
         1000,
-        "Accepted and described; has no effect, since completed waiters go at once.",
+        "Accepted, without effect: completed waiters go at once.",
     )
     producer_purgatory_purge_interval_requests: int = setting(
         "producer.purgatory.purge.interval.requests",
         1000,
-        "Accepted and described; has no effect, since completed waiters go at once.",
+        "Accepted, without effect: completed waiters go at once.",
     )
     delete_records_purgatory_purge_interval_requests: int = setting(
         "delete.records.purgatory.purge.interval.requests",
         1,
-        "Accepted and described; has no effect, since completed waiters go at once.",
+        "Accepted, without effect: completed waiters go at once.",
     )
-
-    def __post_init__(self) -> None:
-        # Smaller, and a request of the largest size could never be read.
-        if 0 <= self.queued_max_request_bytes < self.socket_request_max_bytes:
-            raise ConfigError(
-                f"queued.max.request.bytes ({self.queued_max_request_bytes}) is less than "
-                f"socket.request.max.bytes ({self.socket_request_max_bytes})"
-            )
 
     @property
     def connections_by_ip(self) -> dict[str, int]:

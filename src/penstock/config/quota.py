@@ -13,54 +13,54 @@ class QuotaConfig:
     quota_window_num: int = setting(
         "quota.window.num",
         11,
-        "Samples kept for client quotas.",
+        "Accepted, without effect: quotas of clients are not served yet.",
         low=1,
     )
     quota_window_size_seconds: int = setting(
         "quota.window.size.seconds",
         1,
-        "Length of a sample for client quotas.",
+        "Accepted, without effect: quotas of clients are not served yet.",
         low=1,
     )
     replication_quota_window_num: int = setting(
         "replication.quota.window.num",
         11,
-        "Samples kept for the replication throttle.",
+        "Accepted, without effect: a throttle has no windows; bytes are paid off at its rate.",
         low=1,
     )
     replication_quota_window_size_seconds: int = setting(
         "replication.quota.window.size.seconds",
         1,
-        "Length of a sample for the replication throttle.",
+        "Accepted, without effect: a throttle has no windows; bytes are paid off at its rate.",
         low=1,
     )
     alter_log_dirs_replication_quota_window_num: int = setting(
         "alter.log.dirs.replication.quota.window.num",
         11,
-        "Samples kept for the throttle of moves between log directories.",
+        "Accepted, without effect: a throttle has no windows; bytes are paid off at its rate.",
         low=1,
     )
     alter_log_dirs_replication_quota_window_size_seconds: int = setting(
         "alter.log.dirs.replication.quota.window.size.seconds",
         1,
-        "Length of a sample for the throttle of moves between log directories.",
+        "Accepted, without effect: a throttle has no windows; bytes are paid off at its rate.",
         low=1,
     )
     controller_quota_window_num: int = setting(
         "controller.quota.window.num",
         11,
-        "Samples kept for the quota on topic changes.",
+        "Accepted, without effect: quotas of clients are not served yet.",
         low=1,
     )
     controller_quota_window_size_seconds: int = setting(
         "controller.quota.window.size.seconds",
         1,
-        "Length of a sample for the quota on topic changes.",
+        "Accepted, without effect: quotas of clients are not served yet.",
         low=1,
     )
     client_quota_callback_class: str | None = setting(
         "client.quota.callback.class",
         None,
-        "Accepted and described; has no effect, since Java classes cannot be loaded.",
+        "Accepted, without effect: Java classes cannot be loaded.",
         kind=Kind.CLASS,
     )

@@ -68,7 +68,7 @@ class ReplicationConfig:
     replica_socket_receive_buffer_bytes: int = setting(
         "replica.socket.receive.buffer.bytes",
         65_536,
-        "`SO_RCVBUF` of a follower's connections.",
+        "Accepted, without effect: the system sizes the buffers of a follower's connections.",
     )
     replica_selector_class: str | None = setting(
         "replica.selector.class",
@@ -86,7 +86,7 @@ class ReplicationConfig:
     num_replica_alter_log_dirs_threads: int | None = setting(
         "num.replica.alter.log.dirs.threads",
         None,
-        "Replicas moved between log directories at the same time; one per directory when not set.",
+        "Accepted, without effect: replicas move between log directories in the event loop.",
         kind=Kind.INT,
     )
     leader_replication_throttled_rate: int = setting(

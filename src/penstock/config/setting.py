@@ -17,6 +17,10 @@ from penstock.errors import ConfigError
 T = TypeVar("T")
 
 
+WITHOUT_EFFECT = "Accepted, without effect"
+"""How the doc of a setting begins that no code reads."""
+
+
 class Update(Enum):
     """Whether a running broker takes a new value, and for whom (Kafka's dynamic update modes)."""
 
@@ -55,6 +59,13 @@ class Setting:
     form: Form | None = None
     update: Update = Update.READ_ONLY
     synonyms: tuple[Synonym, ...] = ()
+    only: str = ""
+    """Why no other value than the default is taken: it would promise what is not kept."""
+
+    @property
+    def without_effect(self) -> bool:
+        """Taken and described, so that Kafka's files start a broker; no code reads it."""
+        return self.doc.startswith(WITHOUT_EFFECT)
 
     @property
     def sensitive(self) -> bool:
@@ -63,6 +74,9 @@ class Setting:
     @property
     def allowed(self) -> str:
         """What values are taken, in words that complete "must be"."""
+        if self.only:
+            default = "not set" if self.default is None else str(self.default).lower()
+            return f"{default}: {self.only}"
         if self.choices:
             names = ", ".join(self.choices)
             return f"a list of {names}" if self.kind is Kind.LIST else f"one of {names}"
@@ -125,6 +139,7 @@ class Traits(TypedDict, total=False):
     form: Form
     update: Update
     synonyms: tuple[Synonym, ...]
+    only: str
 
 
 def setting(name: str, default: T, doc: str, **traits: Unpack[Traits]) -> T:
@@ -184,6 +199,8 @@ def parse(setting: Setting, text: str) -> Value:
 
 def takes(setting: Setting, value: Value) -> bool:
     """Whether a value lies within the setting's type and range."""
+    if setting.only:
+        return value == setting.default
     if isinstance(value, int | float) and not isinstance(value, bool):
         bound = _BOUNDS.get(setting.kind)
         if bound is not None and not -bound <= value < bound:

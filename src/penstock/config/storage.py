@@ -47,7 +47,7 @@ class StorageConfig:
     num_recovery_threads_per_data_dir: int = setting(
         "num.recovery.threads.per.data.dir",
         2,
-        "Accepted and described; has no effect: logs are loaded one after the other, as fast as "
+        "Accepted, without effect: logs are loaded one after the other, as fast as "
         "one core checks them.",
         low=1,
         update=Update.CLUSTER_WIDE,
@@ -114,17 +114,17 @@ class StorageConfig:
     log_message_format_version: str = setting(
         "log.message.format.version",
         "3.0-IV1",
-        "Legacy; accepted and ignored: batches are always stored as format 2.",
+        "Accepted, without effect: batches are always stored as format 2.",
     )
     log_message_downconversion_enable: bool = setting(
         "log.message.downconversion.enable",
         True,
-        "Legacy; accepted and ignored: old message formats are never served.",
+        "Accepted, without effect: old message formats are never served.",
     )
     log_message_timestamp_difference_max_ms: int = setting(
         "log.message.timestamp.difference.max.ms",
         LONG_MAX,
-        "Legacy; accepted and ignored: use `log.message.timestamp.before.max.ms` and "
+        "Accepted, without effect: use `log.message.timestamp.before.max.ms` and "
         "`log.message.timestamp.after.max.ms`.",
         kind=Kind.LONG,
         low=0,

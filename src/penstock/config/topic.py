@@ -134,7 +134,7 @@ class TopicConfig:
     local_retention_bytes: int = topic(
         "local.retention.bytes",
         -2,
-        "Accepted and described; has no effect, since tiered storage is not offered.",
+        "Accepted, without effect: tiered storage is not offered.",
         "log.local.retention.bytes",
         kind=LONG,
         low=-2,
@@ -142,7 +142,7 @@ class TopicConfig:
     local_retention_ms: int = topic(
         "local.retention.ms",
         -2,
-        "Accepted and described; has no effect, since tiered storage is not offered.",
+        "Accepted, without effect: tiered storage is not offered.",
         "log.local.retention.ms",
         kind=LONG,
         low=-2,
@@ -211,18 +211,18 @@ class TopicConfig:
     preallocate: bool = topic(
         "preallocate",
         False,
-        "Accepted and described; has no effect: a segment's file grows as it is written.",
+        "Accepted, without effect: a segment's file grows as it is written.",
         "log.preallocate",
     )
     remote_log_copy_disable: bool = topic(
         "remote.log.copy.disable",
         False,
-        "Accepted and described; has no effect, since tiered storage is not offered.",
+        "Accepted, without effect: tiered storage is not offered.",
     )
     remote_log_delete_on_disable: bool = topic(
         "remote.log.delete.on.disable",
         False,
-        "Accepted and described; has no effect, since tiered storage is not offered.",
+        "Accepted, without effect: tiered storage is not offered.",
     )
     remote_storage_enable: bool = topic(
         "remote.storage.enable",

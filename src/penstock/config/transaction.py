@@ -43,8 +43,8 @@ class TransactionConfig:
     transaction_two_phase_commit_enable: bool = setting(
         "transaction.two.phase.commit.enable",
         False,
-        "Allow producers to prepare transactions for an outside coordinator (KIP-939). No client "
-        "can ask yet: version 6 of InitProducerId is not stable in Kafka, and not served.",
+        "Allow producers to prepare transactions for an outside coordinator (KIP-939). Only false.",
+        only="no client can prepare a transaction yet (InitProducerId v6 is not stable in Kafka)",
     )
     transaction_state_log_num_partitions: int = setting(
         "transaction.state.log.num.partitions",
@@ -75,18 +75,18 @@ class TransactionConfig:
     transaction_state_log_load_buffer_size: int = setting(
         "transaction.state.log.load.buffer.size",
         5_242_880,
-        "Bytes read at a time when a coordinator loads its transactions.",
+        "Accepted, without effect: a coordinator reads its transactions in slices of 64 KB.",
         low=1,
     )
     add_partitions_to_txn_retry_backoff_ms: int = setting(
         "add.partitions.to.txn.retry.backoff.ms",
         20,
-        "How long a leader rests before it verifies a transaction again, at first.",
+        "Accepted, without effect: the producer is told to try again, and rests as it likes.",
         low=1,
     )
     add_partitions_to_txn_retry_backoff_max_ms: int = setting(
         "add.partitions.to.txn.retry.backoff.max.ms",
         100,
-        "How long a leader rests before it verifies a transaction again, at most.",
+        "Accepted, without effect: the producer is told to try again, and rests as it likes.",
         low=0,
     )

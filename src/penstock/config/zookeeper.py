@@ -43,7 +43,7 @@ class ZookeeperConfig:
     zookeeper_clientcnxnsocket: str | None = setting(
         "zookeeper.clientCnxnSocket",
         None,
-        "Accepted and described; has no effect, since the Java class has no meaning here.",
+        "Accepted, without effect: the Java class has no meaning here.",
     )
     zookeeper_metadata_migration_enable: bool = setting(
         "zookeeper.metadata.migration.enable",

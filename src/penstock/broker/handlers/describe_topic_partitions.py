@@ -21,9 +21,6 @@ from penstock.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 
-PAGE_LIMIT = 2000
-"""`max.request.partition.size.limit` of Kafka."""
-
 
 def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, ctx: Context
@@ -42,7 +39,8 @@ def describe_topic_partitions(
             ]
         )
     names = [each for each in sorted(named or topics) if each >= cursor.topic_name]
-    room = max(1, min(request.response_partition_limit, PAGE_LIMIT))
+    limit = ctx.services.config.network.max_request_partition_size_limit
+    room = max(1, min(request.response_partition_limit, limit))
     page: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:
         if room == 0:

@@ -1,0 +1,70 @@
+"""A declared setting is read by some code, or says that it has no effect."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import penstock
+from penstock.config.broker import SECTIONS, broker_config, broker_settings
+from penstock.config.setting import Setting, SettingError, attribute, settings
+from penstock.config.topic import TopicConfig
+
+SOURCE = Path(penstock.__file__).parent
+READ_BY_COMPUTED_NAMES = re.compile(r"group\.consumer\.(min|max)\.")
+"""See `config/consumer_group.py`."""
+
+BEING_BUILT = ("replica.lag.max.messages", "replica.alter.log.dirs.io.max.bytes.per.second")
+METHODS = ("preallocate",)
+"""Settings whose attributes are also the names of methods."""
+
+
+def declared() -> Iterator[Setting]:
+    for section in (*SECTIONS, TopicConfig):
+        yield from settings(section).values()
+
+
+def accessed() -> set[str]:
+    """Every name that follows a dot somewhere in the source."""
+    texts = (path.read_text() for path in SOURCE.rglob("*.py"))
+    return {name for text in texts for name in re.findall(r"\.(\w+)\b", text)}
+
+
+def test_a_declared_setting_is_read_or_says_that_it_has_no_effect() -> None:
+    read = accessed()
+    defaults = {synonym.name for each in declared() for synonym in each.synonyms}
+    dead = [
+        each.name
+        for each in declared()
+        if attribute(each.name) not in read
+        and each.name not in defaults
+        and not each.without_effect
+        and not each.only
+        and not READ_BY_COMPUTED_NAMES.match(each.name)
+        and each.name not in BEING_BUILT
+    ]
+    assert dead == []
+
+
+def test_no_setting_that_has_an_effect_says_that_it_has_none() -> None:
+    read = accessed()
+    silent = [each.name for each in declared() if each.without_effect]
+    wrong = [name for name in silent if attribute(name) in read and name not in METHODS]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("queued.max.request.bytes", "200000000", "must be -1: the memory of requests"),
+        ("control.plane.listener.name", "CONTROLLER", "must be not set: the controller speaks"),
+        ("transaction.two.phase.commit.enable", "true", "must be false: no client can prepare"),
+    ],
+)
+def test_a_promise_that_is_not_kept_is_refused(name: str, text: str, words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        broker_config({name: text})
+    default = broker_settings()[name].default
+    if default is not None:
+        broker_config({name: str(default).lower()})
