@@ -3,3 +3,4 @@
 from typing import Final
 
 NO_AUTHORIZER: Final = "No Authorizer is configured."
+NO_RULES: Final = "No Authorizer is configured on the broker"

@@ -62,17 +62,14 @@ def check_group_config(overrides: Mapping[str, str], broker: GroupConfig) -> Non
     """Refuse what a group cannot set on such a broker."""
     unknown = sorted(overrides.keys() - settings(ConsumerGroupConfig).keys())
     if unknown:
-        raise ConfigError(
-            f"unknown group settings: {', '.join(unknown)}; there are "
-            f"{', '.join(settings(ConsumerGroupConfig))}"
-        )
+        raise ConfigError(f"Unknown group config name: {unknown[0]}")
     given = load(ConsumerGroupConfig, overrides, group_defaults(broker))
     for name, least, greatest in _limits(broker):
         value = getattr(given, attribute(name))
         if name in overrides and not least <= value <= greatest:
+            words, which = ("greater", "min") if value < least else ("less", "max")
             raise ConfigError(
-                f"{name} is {value}, must be from {least} (group.{_bound(name, 'min')}) to "
-                f"{greatest} (group.{_bound(name, 'max')})"
+                f"{name} must be {words} than or equal to group.{_bound(name, which)}"
             )
     if given.consumer_heartbeat_interval_ms >= given.consumer_session_timeout_ms:
         raise ConfigError(

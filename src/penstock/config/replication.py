@@ -86,7 +86,7 @@ class ReplicationConfig:
     num_replica_alter_log_dirs_threads: int | None = setting(
         "num.replica.alter.log.dirs.threads",
         None,
-        "Accepted, without effect: replicas move between log directories in the event loop.",
+        "Replicas moved between log directories at the same time; one per directory when not set.",
         kind=Kind.INT,
     )
     leader_replication_throttled_rate: int = setting(

@@ -302,7 +302,10 @@ class TopicConfig:
             )
         if self.remote_storage_enable:
             # A Kafka broker without a remote log storage system refuses it likewise.
-            raise ConfigError("remote.storage.enable is true, but tiered storage is not offered")
+            raise ConfigError(
+                "Tiered Storage functionality is disabled in the broker. Topic cannot be "
+                "configured with remote log storage."
+            )
 
 
 def topic_config(overrides: Mapping[str, str], defaults: TopicConfig | None = None) -> TopicConfig:

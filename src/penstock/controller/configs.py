@@ -10,6 +10,7 @@ from penstock.config.consumer_group import ConsumerGroupConfig, check_group_conf
 from penstock.config.effective import BrokerLayers
 from penstock.config.gradual import check_steps
 from penstock.config.group import GroupConfig
+from penstock.config.kafka_words import kafka_words
 from penstock.config.setting import Setting, Update, load, settings
 from penstock.config.topic import TopicConfig
 from penstock.config.value import Kind, render
@@ -62,11 +63,11 @@ def current(resource: ConfigResource, image: ClusterImage) -> Mapping[str, str]:
     """What was altered so far. Refused where there is nothing to alter."""
     match resource:
         case TopicResource(""):
-            raise InvalidRequest("settings for all topics are the brokers'")
+            raise InvalidRequest("Default topic resources are not allowed.")
         case TopicResource(name):
             check_name(name)
             if name not in image.topics:
-                raise UnknownTopic(f"topic {name} is not known")
+                raise UnknownTopic(f"The topic '{name}' does not exist.")
             return image.topic_configs.get(name, {})
         case BrokerResource(None):
             return image.default_broker_config
@@ -74,7 +75,7 @@ def current(resource: ConfigResource, image: ClusterImage) -> Mapping[str, str]:
             assert broker is not None
             return image.broker_configs.get(broker, {})
         case GroupResource(""):
-            raise InvalidRequest("settings for all groups are the brokers': name a group")
+            raise InvalidRequest("Default group resources are not allowed.")
         case GroupResource(name):
             return image.group_configs.get(name, {})
 
@@ -90,7 +91,7 @@ def altered(
         if each.operation is AlterOperation.DELETE:
             after.pop(each.name, None)
         elif each.value is None:
-            raise InvalidRequest(f"{each.name} has no value")
+            raise InvalidRequest(f"Null value not supported for : {each.name}")
         elif each.operation is AlterOperation.SET:
             after[each.name] = each.value
         else:
@@ -111,7 +112,10 @@ def _declared(resource: ConfigResource) -> Mapping[str, Setting]:
 def _list_altered(before: str | None, alteration: ConfigAlteration, setting: Setting | None) -> str:
     """A list with some items more or less; one that nobody has set starts at its default."""
     if setting is None or setting.kind is not Kind.LIST:
-        raise InvalidConfig(f"{alteration.name} is no list: nothing can be added or taken away")
+        raise InvalidConfig(
+            f"Can't {alteration.operation.name} to key {alteration.name} because its type is not "
+            "LIST."
+        )
     text = before if before is not None else render(setting.default)
     items = dict.fromkeys(_split(text or ""))
     named = _split(alteration.value or "")
@@ -129,7 +133,7 @@ def _split(text: str) -> list[str]:
 def check_once(names: Iterable[str]) -> None:
     listed = list(names)
     if len(set(listed)) < len(listed):
-        raise InvalidRequest("a setting is named twice")
+        raise InvalidRequest("Error due to duplicate config keys")
 
 
 def checked(
@@ -143,7 +147,9 @@ def checked(
         return _checked_group(given, layers)
     fixed = [name for name in given if _update(name) is Update.READ_ONLY]
     if fixed:
-        raise InvalidRequest(f"only a restart can change {', '.join(sorted(fixed))}")
+        raise InvalidRequest(
+            f"Cannot update these configs dynamically: [{', '.join(sorted(fixed))}]"
+        )
     before = layers
     if resource.id is None:
         own = [name for name in given if _update(name) is Update.PER_BROKER]
@@ -156,7 +162,7 @@ def checked(
         broker_config(layers.texts())
         check_steps(before.texts(), layers.texts())
     except ConfigError as error:
-        raise InvalidRequest(str(error)) from error
+        raise InvalidRequest(kafka_words(error)) from error
     return given
 
 
@@ -164,7 +170,7 @@ def _checked_group(given: dict[str, str], layers: BrokerLayers) -> dict[str, str
     try:
         check_group_config(given, load(GroupConfig, layers.texts()))
     except ConfigError as error:
-        raise InvalidConfig(str(error)) from error
+        raise InvalidConfig(kafka_words(error)) from error
     return given
 
 

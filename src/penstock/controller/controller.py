@@ -337,7 +337,7 @@ class Controller:
 
         async def operation() -> None:
             before = self.image.features
-            after = features.updated(before, updates)
+            after = features.updated(before, updates, self._broker)
             if not validate_only and after != before.levels:
                 await features.write(self._office, after)
 

@@ -80,7 +80,7 @@ def preferred(partition: Partition, live: Container[BrokerId]) -> Elected:
     """Leadership given back to the first replica, so that it is spread as it was planned."""
     wanted = partition.replicas[0]
     if partition.leader == wanted:
-        raise ElectionNotNeeded(f"broker {wanted} leads already")
+        raise ElectionNotNeeded("Leader election not needed for topic partition.")
     if wanted not in live or wanted not in partition.isr:
         raise PreferredLeaderNotAvailable(f"broker {wanted} is down or not in sync")
     return Elected(wanted, partition.isr)
@@ -89,7 +89,7 @@ def preferred(partition: Partition, live: Container[BrokerId]) -> Elected:
 def forced(partition: Partition, live: Container[BrokerId]) -> Elected:
     """An unclean election that somebody asked for, if the partition has no leader."""
     if partition.leader in live:
-        raise ElectionNotNeeded(f"broker {partition.leader} leads")
+        raise ElectionNotNeeded("Leader election not needed for topic partition.")
     outcome = elected(partition, live, unclean=True)
     if outcome.leader == NO_LEADER:
         raise EligibleLeadersNotAvailable("no replica is alive")

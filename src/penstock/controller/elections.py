@@ -50,7 +50,8 @@ async def elect(
 def _outcome(office: Office, kind: ElectionType, where: TopicPartition) -> Elected:
     partition = office.image.partition(where)
     if partition is None:
-        raise UnknownTopic(f"{where} is not known")
+        unknown = f"partition as {where}" if where.topic in office.image.topics else ""
+        raise UnknownTopic(f"No such {unknown or f'topic as {where.topic}'}")
     live = office.live(where, partition.replicas)
     return preferred(partition, live) if kind is ElectionType.PREFERRED else forced(partition, live)
 

@@ -20,7 +20,10 @@ class InvalidUpdateVersion(KafkaError):
     code = ErrorCode.INVALID_UPDATE_VERSION
 
     def __init__(self, name: str, level: int, why: str) -> None:
-        super().__init__(f"{name} cannot get level {level}: {why}")
+        super().__init__(
+            "The update failed for all features since the following feature had an error: "
+            f"Invalid update version {level} for feature {name}. {why}"
+        )
 
 
 class UpgradeType(IntEnum):
@@ -39,30 +42,44 @@ class FeatureUpdate(Struct, frozen=True):
     kind: UpgradeType | None = UpgradeType.UPGRADE
 
 
-def updated(features: Features, updates: Iterable[FeatureUpdate]) -> Mapping[str, int]:
+def updated(
+    features: Features, updates: Iterable[FeatureUpdate], controller: int
+) -> Mapping[str, int]:
     """All levels as they are then; one that cannot be refuses them all."""
     levels = dict(features.levels)
     for each in updates:
-        _check(each, features.level(each.name))
+        _check(each, features.level(each.name), controller)
         levels[each.name] = each.level
     return levels
 
 
-def _check(update: FeatureUpdate, current: int) -> None:
+def _check(update: FeatureUpdate, current: int, controller: int) -> None:
     name, level, supported = update.name, update.level, SUPPORTED.get(update.name)
     if update.kind is None:
-        raise InvalidUpdateVersion(name, level, "this is neither an upgrade nor a downgrade")
+        raise InvalidUpdateVersion(
+            name, level, "The controller does not support the given upgrade type."
+        )
     if supported is None:
-        why = f"there is no such feature here, but {' and '.join(SUPPORTED)}"
-        raise InvalidUpdateVersion(name, level, why)
+        why = "does not support this feature." if level else f"Feature {name} not found."
+        raise InvalidUpdateVersion(
+            name, level, f"Local controller {controller} {why}" if level else why
+        )
+    if level < 0:
+        raise InvalidUpdateVersion(name, level, "A feature version cannot be less than 0.")
     if level not in supported:
-        why = f"brokers support {supported.low} to {supported.high}"
+        why = (
+            f"Local controller {controller} only supports versions {supported.low}-{supported.high}"
+        )
         raise InvalidUpdateVersion(name, level, why)
     upgrades = update.kind is UpgradeType.UPGRADE
     if level < current and upgrades:
-        raise InvalidUpdateVersion(name, level, f"that is a downgrade from {current}: ask for one")
+        why = (
+            "Can't downgrade the version of this feature without setting the upgrade type to "
+            "either safe or unsafe downgrade."
+        )
+        raise InvalidUpdateVersion(name, level, why)
     if level > current and not upgrades:
-        raise InvalidUpdateVersion(name, level, f"that is an upgrade from {current}: ask for one")
+        raise InvalidUpdateVersion(name, level, "Can't downgrade to a newer version.")
 
 
 async def prepare(office: Office) -> None:

@@ -5,6 +5,7 @@ leaders are spread over all the others. Replica 0 of partition i goes to broker 
 the ring; the others follow it at a distance that grows by one with each round of the ring.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice, zip_longest
 
@@ -16,6 +17,9 @@ Racks = Mapping[BrokerId, str | None]
 
 Assignment = dict[int, tuple[BrokerId, ...]]
 """The replicas of each partition; the first is the preferred leader."""
+
+
+MANUAL = "The manual partition assignment includes"
 
 
 class InvalidReplicationFactor(KafkaError):
@@ -45,7 +49,10 @@ def placed(
     """
     if replication_factor > len(racks):
         raise InvalidReplicationFactor(
-            f"{replication_factor} replicas need as many brokers, and there are {len(racks)}"
+            f"Unable to replicate the partition {replication_factor} time(s): The target "
+            f"replication factor of {replication_factor} cannot be reached because only "
+            f"{len(racks)} broker(s) are registered or some brokers have all their log directories "
+            "cordoned."
         )
     known = {broker: rack for broker, rack in racks.items() if rack is not None}
     aware = len(known) == len(racks)
@@ -98,23 +105,32 @@ def _alternating(racks: Mapping[BrokerId, str]) -> list[BrokerId]:
 def chosen(assignments: Iterable[tuple[int, Sequence[int]]], live: Collection[int]) -> Assignment:
     """A new topic's replicas as somebody chose them: partitions from 0 without a gap."""
     pairs = list(assignments)
-    assignment = {index: chosen_replicas(replicas, live) for index, replicas in pairs}
-    if len(assignment) < len(pairs):
-        raise InvalidReplicaAssignment("a partition has two assignments")
+    assignment: dict[int, tuple[BrokerId, ...]] = {}
+    for index, replicas in pairs:
+        if index in assignment:
+            raise InvalidReplicaAssignment(
+                f"Found multiple manual partition assignments for partition {index}"
+            )
+        assignment[index] = chosen_replicas(replicas, live)
     if set(assignment) != set(range(len(assignment))):
-        raise InvalidReplicaAssignment("partitions must be numbered from 0 without a gap")
+        raise InvalidReplicaAssignment(
+            "partitions should be a consecutive 0-based integer sequence"
+        )
     check_even(assignment.values())
     return assignment
 
 
 def chosen_replicas(replicas: Sequence[int], live: Collection[int]) -> tuple[BrokerId, ...]:
     if not replicas:
-        raise InvalidReplicaAssignment("an assignment names no replica")
+        raise InvalidReplicaAssignment(f"{MANUAL} an empty replica list.")
     for broker in sorted(replicas):
         if broker not in live:
-            raise InvalidReplicaAssignment(f"an assignment names broker {broker}, which is unknown")
-    if len(set(replicas)) < len(replicas):
-        raise InvalidReplicaAssignment("an assignment names a broker twice")
+            raise InvalidReplicaAssignment(
+                f"{MANUAL} broker {broker}, but no such broker is registered."
+            )
+    twice = sorted(broker for broker, count in Counter(replicas).items() if count > 1)
+    if twice:
+        raise InvalidReplicaAssignment(f"{MANUAL} the broker {twice[0]} more than once.")
     return tuple(map(BrokerId, replicas))
 
 
@@ -127,5 +143,7 @@ def check_even(assignments: Iterable[Sequence[BrokerId]]) -> None:
 def new_replication_factor(asked: int, default: int) -> int:
     """How many replicas a new topic gets; -1 asks for the broker's default (KIP-464)."""
     if asked == 0 or asked < -1:
-        raise InvalidReplicationFactor(f"a partition cannot have {asked} replicas")
+        raise InvalidReplicationFactor(
+            "Replication factor must be larger than 0, or -1 to use the default value."
+        )
     return default if asked == -1 else asked

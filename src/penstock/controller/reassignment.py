@@ -77,8 +77,10 @@ async def reassign(
 ) -> None:
     """Give a partition these replicas; None cancels a move that is under way."""
     topic, partition = office.image.topics.get(where.topic), office.image.partition(where)
-    if topic is None or partition is None:
-        raise UnknownTopic(f"{where} is not known")
+    if topic is None:
+        raise UnknownTopic(f"Unable to find a topic named {where.topic}.")
+    if partition is None:
+        raise UnknownTopic(f"Unable to find partition {where.topic}:{where.partition}.")
     move = current(partition)
     if target is None:
         if move.origin == move.target:

@@ -101,7 +101,8 @@ async def delete(office: Office, names: Sequence[str]) -> dict[str, Topic | Kafk
     for topic in topics:
         logger.info("deleted topic %s", topic.name)
     return {
-        name: outcomes.get(name) or UnknownTopic(f"topic {name} is not known") for name in names
+        name: outcomes.get(name) or UnknownTopic("This server does not host this topic-partition.")
+        for name in names
     }
 
 

@@ -53,15 +53,19 @@ class UnknownTopic(KafkaError):
 
 def check_name(name: str) -> None:
     if not name:
-        raise InvalidTopic("a topic's name cannot be empty")
+        raise InvalidTopic("Topic name is invalid: the empty string is not allowed")
     if name in {".", ".."}:
-        raise InvalidTopic(f"a topic's name cannot be {name!r}")
+        raise InvalidTopic(f"Topic name is invalid: '{name}' is not allowed")
     if len(name) > MAX_NAME_LENGTH:
         raise InvalidTopic(
-            f"a topic's name has at most {MAX_NAME_LENGTH} characters, this one has {len(name)}"
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length "
+            f"{MAX_NAME_LENGTH}"
         )
     if not re.fullmatch(r"[a-zA-Z0-9._-]+", name):
-        raise InvalidTopic(f"{name!r} has characters other than ASCII letters, digits, . _ and -")
+        raise InvalidTopic(
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII "
+            "alphanumerics, '.', '_' and '-'"
+        )
 
 
 def check_new_name(name: str, existing: Iterable[str]) -> None:
@@ -72,20 +76,25 @@ def check_new_name(name: str, existing: Iterable[str]) -> None:
     spelled = name.replace(".", "_")
     for other in existing:
         if other == name:
-            raise TopicAlreadyExists(f"topic {name} exists already")
+            raise TopicAlreadyExists(f"Topic '{name}' already exists.")
         if other.replace(".", "_") == spelled:
-            raise InvalidTopic(f"topic {name} collides with {other}: . and _ are one in metrics")
+            raise InvalidTopic(f"Topic '{name}' collides with existing topic: {other}")
 
 
 def new_partitions(asked: int, default: int) -> int:
     """How many partitions a new topic gets; -1 asks for the broker's default (KIP-464)."""
     if asked == 0 or asked < -1:
-        raise InvalidPartitions(f"a topic cannot have {asked} partitions")
+        raise InvalidPartitions("Number of partitions was set to an invalid non-positive value.")
     return default if asked == -1 else asked
 
 
-def more_partitions(current: int, asked: int) -> int:
+def more_partitions(topic: str, current: int, asked: int) -> int:
     """How many to add: partitions never go, since their records would."""
-    if asked <= current:
-        raise InvalidPartitions(f"the topic has {current} partitions, {asked} are no more")
+    if asked == current:
+        raise InvalidPartitions(f"Topic already has {current} partition(s).")
+    if asked < current:
+        raise InvalidPartitions(
+            f"The topic {topic} currently has {current} partition(s); {asked} would not be an "
+            "increase."
+        )
     return asked - current

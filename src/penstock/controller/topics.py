@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from penstock.config.controller import ControllerConfig
 from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.config.kafka_words import kafka_words
 from penstock.config.setting import settings
 from penstock.config.topic import TopicConfig
 from penstock.controller.placement import (
@@ -98,14 +99,14 @@ def checked_configs(configs: Mapping[str, str | None], layers: BrokerLayers) -> 
     given = {name: value for name, value in configs.items() if value is not None}
     if len(given) < len(configs):
         empty = sorted(set(configs) - set(given))
-        raise InvalidConfig(f"topic settings without a value: {', '.join(empty)}")
+        raise InvalidConfig(f"Null value not supported for topic configs: {','.join(empty)}")
     unknown = sorted(set(given) - set(settings(TopicConfig)))
     if unknown:
-        raise InvalidConfig(f"unknown topic settings: {', '.join(unknown)}")
+        raise InvalidConfig(f"Unknown topic config name: {unknown[0]}")
     try:
         effective_topic_config(given, layers)
     except ConfigError as error:
-        raise InvalidConfig(str(error)) from error
+        raise InvalidConfig(kafka_words(error)) from error
     return given
 
 
@@ -113,8 +114,11 @@ def _assigned(
     new: NewTopic, image: ClusterImage, config: ControllerConfig, chance: Random
 ) -> Assignment:
     if new.assignments:
-        if (new.num_partitions, new.replication_factor) != (-1, -1):
-            raise InvalidRequest("replicas are chosen by hand: their numbers must be -1")
+        manual = "A manual partition assignment was specified, but"
+        if new.replication_factor != -1:
+            raise InvalidRequest(f"{manual} replication factor was not set to -1.")
+        if new.num_partitions != -1:
+            raise InvalidRequest(f"{manual} numPartitions was not set to -1.")
         return chosen(new.assignments, image.brokers)
     factor = new_replication_factor(new.replication_factor, config.default_replication_factor)
     partitions = new_partitions(new.num_partitions, config.num_partitions)
@@ -129,7 +133,7 @@ def grown(more: MorePartitions, image: ClusterImage) -> dict[int, Partition]:
     if topic is None:
         raise UnknownTopic(f"topic {more.name} is not known")
     current = max(topic.partitions) + 1
-    extra = more_partitions(current, more.count)
+    extra = more_partitions(more.name, current, more.count)
     if extra > MAX_NEW_PARTITIONS:
         raise PolicyViolation(
             f"{extra} new partitions in one request, at most {MAX_NEW_PARTITIONS}"
@@ -151,7 +155,10 @@ def _chosen_growth(
     assignments: Sequence[Sequence[int]], extra: int, current: int, image: ClusterImage
 ) -> Assignment:
     if len(assignments) != extra:
-        raise InvalidReplicaAssignment(f"{extra} new partitions, but {len(assignments)} assigned")
+        raise InvalidReplicaAssignment(
+            f"Attempted to add {extra} additional partition(s), but only {len(assignments)} "
+            "assignment(s) were specified."
+        )
     return {
         current + index: chosen_replicas(replicas, image.brokers)
         for index, replicas in enumerate(assignments)

@@ -73,10 +73,7 @@ def rejection(
 
 
 def missing_key(topic_partition: TopicPartition) -> str:
-    return (
-        "Compacted topic cannot accept message without key in topic partition "
-        f"{topic_partition.topic}-{topic_partition.partition}."
-    )
+    return f"Compacted topic cannot accept message without key in topic partition {topic_partition}"
 
 
 def is_out_of_range(record: Record, rules: BatchRules, now_ms: int) -> bool:

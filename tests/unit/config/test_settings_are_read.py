@@ -15,7 +15,7 @@ SOURCE = Path(penstock.__file__).parent
 READ_BY_COMPUTED_NAMES = re.compile(r"group\.consumer\.(min|max)\.")
 """See `config/consumer_group.py`."""
 
-BEING_BUILT = ("replica.lag.max.messages", "replica.alter.log.dirs.io.max.bytes.per.second")
+BEING_BUILT = ("replica.lag.max.messages",)
 METHODS = ("preallocate",)
 """Settings whose attributes are also the names of methods."""
 

@@ -77,21 +77,27 @@ def test_a_level_of_the_future_lets_no_controller_start(tree: Tree) -> None:
 @pytest.mark.parametrize(
     ("update", "why"),
     [
-        (FeatureUpdate("transaction.version", 3), "support 0 to 2"),
-        (FeatureUpdate("transaction.version", -1, DOWN), "support 0 to 2"),
-        (FeatureUpdate("transaction.version", 1), "a downgrade from 2"),
-        (FeatureUpdate("group.version", 1, DOWN), "an upgrade from 0"),
-        (FeatureUpdate("transaction.version", 1, None), "neither an upgrade"),
+        (
+            FeatureUpdate("transaction.version", 3),
+            "cannot be less|only supports versions 0-2",
+        ),
+        (
+            FeatureUpdate("transaction.version", -1, DOWN),
+            "cannot be less|only supports versions 0-2",
+        ),
+        (FeatureUpdate("transaction.version", 1), "without setting the upgrade type"),
+        (FeatureUpdate("group.version", 1, DOWN), "downgrade to a newer version"),
+        (FeatureUpdate("transaction.version", 1, None), "does not support the given upgrade type"),
         (
             FeatureUpdate("metadata.version", 25),
-            r"here, but group\.version and transaction\.version",
+            "Local controller 0 does not support this feature",
         ),
     ],
 )
 def test_an_update_that_cannot_be_changes_none(update: FeatureUpdate, why: str) -> None:
     now = Features({"group.version": 0, "transaction.version": 2}, 4)
     with pytest.raises(InvalidUpdateVersion, match=why):
-        updated(now, [FeatureUpdate("group.version", 1), update])
+        updated(now, [FeatureUpdate("group.version", 1), update], 0)
 
 
 def test_levels_that_are_disabled_do_not_hold() -> None:

@@ -57,7 +57,7 @@ def test_racks_do_not_count_unless_every_broker_tells_its_own() -> None:
 
 
 def test_more_replicas_than_brokers_are_refused() -> None:
-    with pytest.raises(InvalidReplicationFactor, match="there are 2"):
+    with pytest.raises(InvalidReplicationFactor, match="only 2 broker"):
         placed(without_racks(2), 1, 3, start=0, shift=0)
 
 
@@ -127,12 +127,12 @@ def test_replicas_chosen_by_hand_are_taken_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("assignments", "reason"),
     [
-        ([(0, ())], "no replica"),
-        ([(0, (0, 0))], "twice"),
+        ([(0, ())], "empty replica list"),
+        ([(0, (0, 0))], "broker 0 more than once"),
         ([(0, (7,))], "broker 7"),
-        ([(0, (0,)), (0, (1,))], "two assignments"),
-        ([(0, (0,)), (2, (1,))], "gap"),
-        ([(1, (0,))], "gap"),
+        ([(0, (0,)), (0, (1,))], "multiple manual partition assignments"),
+        ([(0, (0,)), (2, (1,))], "consecutive 0-based"),
+        ([(1, (0,))], "consecutive 0-based"),
         ([(0, (0,)), (1, (0, 1))], "differ"),
     ],
 )

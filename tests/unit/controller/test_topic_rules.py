@@ -48,7 +48,7 @@ def test_partitions_are_positive_or_the_default() -> None:
 
 
 def test_partitions_only_grow() -> None:
-    assert more_partitions(3, 5) == 2
+    assert more_partitions("t", 3, 5) == 2
     for asked in (3, 2, 0, -1):
         with pytest.raises(InvalidPartitions):
-            more_partitions(3, asked)
+            more_partitions("t", 3, asked)

@@ -14,7 +14,7 @@ NOW_MS = 1_000_000
 RULES = BatchRules(
     max_message_bytes=1 << 20, timestamp_before_max_ms=1_000, timestamp_after_max_ms=500
 )
-NO_KEY = "Compacted topic cannot accept message without key in topic partition t-3."
+NO_KEY = "Compacted topic cannot accept message without key in topic partition t-3"
 
 
 def rejected(

@@ -23,7 +23,7 @@ async def alter_configs(request: AlterConfigsRequest, ctx: Context) -> AlterConf
         code, text = ErrorCode.NONE, None
         try:
             if (asked.resource_type, asked.resource_name) in twice:
-                raise InvalidRequest("the resource is named twice")
+                raise InvalidRequest("Each resource must appear at most once.")
             await ctx.services.controller.replace_config(
                 resource(asked.resource_type, asked.resource_name, ctx.services),
                 given(asked),
@@ -44,7 +44,7 @@ async def alter_configs(request: AlterConfigsRequest, ctx: Context) -> AlterConf
 
 def given(asked: AlterConfigsResource) -> dict[str, str]:
     check_once(each.name for each in asked.configs)
-    found = {each.name: each.value for each in asked.configs if each.value is not None}
-    if len(found) < len(asked.configs):
-        raise InvalidRequest("a setting has no value")
-    return found
+    empty = ",".join(each.name for each in asked.configs if each.value is None)
+    if empty:
+        raise InvalidRequest(f"Null value not supported for : {empty}")
+    return {each.name: each.value for each in asked.configs if each.value is not None}

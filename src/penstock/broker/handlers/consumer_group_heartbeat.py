@@ -32,7 +32,7 @@ def consumer_group_heartbeat(
     if refused is not None:
         return respond(refused)
     if not request.group_id:
-        return respond(InvalidHeartbeat("a group needs a name"))
+        return respond(InvalidHeartbeat("GroupId can't be empty."))
     ticket = ctx.services.groups.consumer_heartbeat(request.group_id, asked(request, ctx))
     return answered([ticket], lambda replies: respond(*replies), ctx)
 

@@ -23,7 +23,7 @@ async def create_partitions(
 ) -> CreatePartitionsResponse:
     named = Counter(topic.name for topic in request.topics)
     results = [
-        refused(name, InvalidRequest("the topic is named twice"))
+        refused(name, InvalidRequest("Duplicate topic name."))
         for name, count in named.items()
         if count > 1
     ]

@@ -39,7 +39,7 @@ async def create_topics(request: CreateTopicsRequest, ctx: Context) -> CreateTop
         CreatableTopicResult(
             name=name,
             error_code=ErrorCode.INVALID_REQUEST,
-            error_message="the topic is named twice",
+            error_message="Duplicate topic name.",
         )
         for name, count in named.items()
         if count > 1

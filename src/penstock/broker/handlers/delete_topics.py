@@ -44,7 +44,9 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
         if name not in both:
             names.append(name)
         elif each.name is not None:
-            twice = InvalidRequest(f"topic {name} is named by its id as well")
+            twice = InvalidRequest(
+                "The provided topic name maps to an ID that was already supplied."
+            )
             results.append(refused(Asked(name, image.topics[name].id), twice, ctx))
     try:
         outcomes = await ctx.services.controller.delete_topics(names)
@@ -61,15 +63,17 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
 def known_name(asked: Asked, count: int, image: ClusterImage) -> str:
     """What the topic is called; whether there is one of this name is for the controller to say."""
     name, topic_id = asked
-    if (name is None) == (topic_id == NO_UUID):
-        raise InvalidRequest("a topic has either a name or an id")
+    if name is None and topic_id == NO_UUID:
+        raise InvalidRequest("Neither topic name nor id were specified.")
+    if name is not None and topic_id != NO_UUID:
+        raise InvalidRequest("You may not specify both topic name and topic id.")
     if count > 1:
-        raise InvalidRequest("the topic is named twice")
+        raise InvalidRequest(f"Duplicate topic {'id' if name is None else 'name'}.")
     if name is not None:
         return name
     topic = image.topic_by_id(topic_id)
     if topic is None:
-        raise UnknownTopicId(f"no topic has the id {topic_id.hex()}")
+        raise UnknownTopicId("This server does not host this topic ID.")
     return topic.name
 
 

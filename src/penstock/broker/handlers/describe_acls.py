@@ -1,6 +1,6 @@
 """DescribeAcls (key 29, v1-v3): there is no authorizer, and so no rule to tell."""
 
-from penstock.broker.authorization import NO_AUTHORIZER
+from penstock.broker.authorization import NO_RULES
 from penstock.broker.context import Context
 from penstock.errors import ErrorCode
 from penstock.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
@@ -8,5 +8,7 @@ from penstock.wire.messages.describe_acls import DescribeAclsRequest, DescribeAc
 
 def describe_acls(_request: DescribeAclsRequest, _ctx: Context) -> DescribeAclsResponse:
     return DescribeAclsResponse(
-        error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER, resources=[]
+        error_code=ErrorCode.SECURITY_DISABLED,
+        error_message=NO_RULES,
+        resources=[],
     )

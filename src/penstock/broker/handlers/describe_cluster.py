@@ -15,13 +15,19 @@ from penstock.wire.messages.describe_cluster import (
 
 BROKERS, CONTROLLERS = 1, 2
 
+WRONG_ENDPOINT = (
+    "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
+    "CONTROLLER"
+)
+
 
 def describe_cluster(request: DescribeClusterRequest, ctx: Context) -> DescribeClusterResponse:
     if request.endpoint_type == CONTROLLERS:
-        return refused(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker's listener")
+        return refused(ErrorCode.MISMATCHED_ENDPOINT_TYPE, WRONG_ENDPOINT)
     if request.endpoint_type != BROKERS:
         return refused(
-            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"endpoint type {request.endpoint_type} is unknown"
+            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            f"Unsupported endpoint type {request.endpoint_type}",
         )
     image = ctx.services.cluster.image
     asked = request.include_cluster_authorized_operations

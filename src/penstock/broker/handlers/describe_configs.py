@@ -30,6 +30,12 @@ from penstock.wire.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
+MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details."
+)
+"""Kafka's words for INVALID_REQUEST where it has no others."""
+
 
 def describe_configs(request: DescribeConfigsRequest, ctx: Context) -> DescribeConfigsResponse:
     def answer(asked: DescribeConfigsResource) -> DescribeConfigsResult:
@@ -83,11 +89,13 @@ def entries(asked: DescribeConfigsResource, ctx: Context) -> Iterable[ConfigEntr
             return broker_entries(services.cluster.layers)
         case ResourceType.GROUP:
             if not name:
-                raise InvalidRequest("a group has a name")
+                raise InvalidRequest("Group name must not be empty")
             overrides = services.cluster.image.group_configs.get(name, {})
             return group_entries(overrides, services.cluster.layers)
+        case ResourceType.CLIENT_METRICS:
+            raise InvalidRequest("Client metrics subscription name must not be empty")
         case _:
-            raise InvalidRequest(f"resources of type {asked.resource_type} have no settings")
+            raise InvalidRequest(MALFORMED)
 
 
 def told(

@@ -22,7 +22,7 @@ KINDS = frozenset(ElectionType)
 async def elect_leaders(request: ElectLeadersRequest, ctx: Context) -> ElectLeadersResponse:
     asked = {topic.topic: topic.partitions for topic in request.topic_partitions or ()}
     if request.election_type not in KINDS:
-        text = f"election type {request.election_type} is unknown"
+        text = f"Unknown election type {request.election_type}"
         code = ErrorCode.INVALID_REQUEST
         return ElectLeadersResponse(
             error_code=code,

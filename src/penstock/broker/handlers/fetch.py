@@ -313,7 +313,9 @@ class Reading:
         )
 
     def _leaders(self, chosen: Iterable[tuple[Wanted, PartitionData]]) -> list[NodeEndpoint]:
-        """The addresses of the leaders that the response names."""
+        """The addresses of the leaders that the response names; brokers know each other's."""
+        if self.is_for_follower:
+            return []
         told = (data.current_leader.leader_id for _, data in chosen)
         leaders = [leader for leader in told if leader >= 0]
         return [

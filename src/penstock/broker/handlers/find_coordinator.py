@@ -8,6 +8,7 @@ Refused: coordinators of other kinds; empty transactional ids are told as any ot
 from collections.abc import Coroutine
 
 from penstock.broker.context import Context
+from penstock.broker.handlers.describe_configs import MALFORMED
 from penstock.broker.internal_topics import ensure_internal_topic
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.keys import partition_for
@@ -35,7 +36,7 @@ def find_coordinator(
 ) -> FindCoordinatorResponse | Coroutine[None, None, FindCoordinatorResponse]:
     topic = TOPICS.get(request.key_type)
     if topic is None:
-        return respond(request, ctx, InvalidKeyType(f"key type {request.key_type}"))
+        return respond(request, ctx, InvalidKeyType(MALFORMED))
     if topic in ctx.services.cluster.image.topics:
         return respond(request, ctx)
     return created(topic, request, ctx)

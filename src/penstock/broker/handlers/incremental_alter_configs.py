@@ -59,7 +59,7 @@ async def altered(
         code, text = ErrorCode.NONE, None
         try:
             if (asked.resource_type, asked.resource_name) in twice:
-                raise InvalidRequest("the resource is named twice")
+                raise InvalidRequest("Each resource must appear at most once.")
             await alter(asked, ctx, validate_only=request.validate_only)
         except KafkaError as error:
             code, text = error.code, str(error)

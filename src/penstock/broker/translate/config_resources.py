@@ -30,30 +30,36 @@ def resource(kind: int, name: str, services: Services) -> ConfigResource:
         case ResourceType.GROUP:
             return GroupResource(name)
         case _:
-            raise InvalidRequest(f"resources of type {kind} have no settings to alter")
+            raise InvalidRequest(f"Unknown resource type {kind}")
 
 
 def known_id(name: str, services: Services) -> BrokerId:
     """The id of any broker that is there: what is altered is the store's, and the broker hears."""
-    broker = _id(name)
+    broker = _id(name, "Node")
     if broker not in services.cluster.image.brokers:
-        return own_id(name, services)
+        raise _unexpected(broker, services, "")
     return broker
 
 
 def own_id(name: str, services: Services) -> BrokerId:
     """The id of this broker, if it is the one named: only it knows its own settings."""
-    broker = _id(name)
+    broker = _id(name, "Broker")
     if broker != services.broker_id:
-        raise InvalidRequest(f"this is broker {services.broker_id}, asked was {broker}")
+        raise _unexpected(broker, services, " or empty string")
     return services.broker_id
 
 
-def _id(name: str) -> BrokerId:
+def _unexpected(broker: BrokerId, services: Services, other: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"Unexpected broker id, expected {services.broker_id}{other}, but received {broker}"
+    )
+
+
+def _id(name: str, what: str) -> BrokerId:
     try:
         return BrokerId(int(name))
     except ValueError:
-        raise InvalidRequest(f"a broker's id is a number, not {name!r}") from None
+        raise InvalidRequest(f"{what} id must be an integer, but it is: {name}") from None
 
 
 def named_twice(resources: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:

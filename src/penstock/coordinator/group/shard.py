@@ -59,7 +59,8 @@ class GroupShard:
         """The group, if it is there and of the classic protocol."""
         known = self.groups.get(group)
         if known is None:
-            raise GroupIdNotFound(f"Group {group} not found.")
+            why = "is not a classic group." if group in self.consumer_groups else "not found."
+            raise GroupIdNotFound(f"Group {group} {why}")
         return known
 
     def held(self, until_ms: int | None = None) -> dict[str, set[TopicPartition]]:

@@ -79,24 +79,31 @@ class HeartbeatReply(msgspec.Struct, frozen=True):
 def check(asked: Heartbeat, world: World) -> None:
     """Refuse what no member may say, whatever its group."""
     if not asked.member_id:
-        raise InvalidHeartbeat("a member needs an id")
-    if "" in {asked.instance_id, asked.rack_id}:
-        raise InvalidHeartbeat("an instance or a rack has a name or is left out")
+        raise InvalidHeartbeat("MemberId can't be empty.")
+    if asked.instance_id == "":
+        raise InvalidHeartbeat("InstanceId can't be empty.")
+    if asked.rack_id == "":
+        raise InvalidHeartbeat("RackId can't be empty.")
     match asked.epoch:
         case 0:
             if asked.rebalance_timeout_ms < 0:
-                raise InvalidHeartbeat("who joins says its rebalance timeout")
+                raise InvalidHeartbeat("RebalanceTimeoutMs must be provided in first request.")
             if asked.owned is None or asked.owned:
-                raise InvalidHeartbeat("who joins owns no partitions, and says so")
+                raise InvalidHeartbeat("TopicPartitions must be empty when (re-)joining.")
             if asked.topics is None and asked.regex is None:
-                raise InvalidHeartbeat("who joins says what it subscribes to")
+                raise InvalidHeartbeat(
+                    "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
+                    "(re-)joining."
+                )
         case -2 if asked.instance_id is None:
-            raise InvalidHeartbeat("only a static member leaves for a while")
+            raise InvalidHeartbeat("InstanceId can't be null.")
         case epoch if epoch < LEFT_FOR_NOW:
-            raise InvalidHeartbeat(f"{epoch} is no epoch")
+            raise InvalidHeartbeat("MemberEpoch is invalid.")
     if asked.assignor is not None and asked.assignor not in world.assignors.by_name:
         offered = ", ".join(world.assignors.by_name)
-        raise UnsupportedAssignor(f"{asked.assignor} is none of {offered}")
+        raise UnsupportedAssignor(
+            f"ServerAssignor {asked.assignor} is not supported. Supported assignors: {offered}."
+        )
 
 
 def lives(group: ConsumerGroup, asked: Heartbeat, world: World) -> ConsumerMember | None:
@@ -203,7 +210,10 @@ def _known(turn: ConsumerTurn, asked: Heartbeat) -> ConsumerMember | None:
     if static.id != asked.member_id:
         # One of the classic protocol cannot say that it leaves for a while: it is just replaced.
         if not static.is_away and static.classic is None:
-            raise UnreleasedInstanceId(f"{asked.instance_id} is still in use by {static.id}")
+            raise UnreleasedInstanceId(
+                f"Static member {asked.member_id} with instance id {asked.instance_id} cannot join "
+                f"the group because the instance id is owned by {static.id} member."
+            )
         turn.replace(static, asked.member_id)
     elif static.is_away:
         turn.put_current(msgspec.structs.replace(static, epoch=0, previous_epoch=0))
@@ -215,13 +225,16 @@ def checked_member(group: ConsumerGroup, member_id: str, instance_id: str | None
     if instance_id is not None:
         static = group.static_member(instance_id)
         if static is None:
-            raise UnknownMemberId(f"{group.id} has no static member {instance_id}")
+            raise UnknownMemberId(f"Instance id {instance_id} is unknown.")
         if static.id != member_id:
-            raise FencedInstanceId(f"{instance_id} is {static.id} now, not {member_id}")
+            raise FencedInstanceId(
+                f"Static member {member_id} with instance id {instance_id} was fenced by member "
+                f"{static.id}."
+            )
         return static
     member = group.members.get(member_id)
     if member is None:
-        raise UnknownMemberId(f"{group.id} has no member {member_id}")
+        raise UnknownMemberId(f"Member {member_id} is not a member of group {group.id}.")
     return member
 
 
@@ -231,7 +244,12 @@ def _check_epoch(member: ConsumerMember, asked: Heartbeat) -> None:
     # The answer with the newer epoch was lost, if the member has nothing that is not its own.
     missed_one = asked.epoch == member.previous_epoch and asked.owned is not None
     if not missed_one or not (asked.owned or NOTHING) <= member.assigned:
-        raise FencedMemberEpoch(f"{member.id} is at epoch {member.epoch}, not {asked.epoch}")
+        which = "greater" if asked.epoch > member.epoch else "smaller"
+        raise FencedMemberEpoch(
+            f"The consumer group member has a {which} member epoch ({asked.epoch}) than the one "
+            f"known by the group coordinator ({member.epoch}). The member must abandon all its "
+            "partitions and rejoin."
+        )
 
 
 def leave_for_now(turn: ConsumerTurn, member: ConsumerMember) -> None:

@@ -48,7 +48,10 @@ def check(group: ClassicGroup, config: GroupConfig) -> None:
             "group.consumer.migration.policy does not allow an upgrade"
         )
     if group.protocol_type != CONSUMER:
-        raise GroupIdNotFound(f"the members of {group.id} are no consumers")
+        raise GroupIdNotFound(
+            f"Cannot upgrade classic group {group.id} to consumer group because the group does not "
+            "use the consumer embedded protocol."
+        )
     if len(group.members) > config.group_consumer_max_size:
         raise GroupIdNotFound(f"{group.id} has more members than group.consumer.max.size")
 

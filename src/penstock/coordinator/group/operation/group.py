@@ -19,7 +19,8 @@ def describe(shard: GroupShard, ticket: Ticket[ClassicGroup], group: str) -> Dec
 def describe_consumer(shard: GroupShard, ticket: Ticket[ConsumerGroup], group: str) -> Decision:
     known = shard.consumer_groups.get(group)
     if known is None:
-        raise GroupIdNotFound(f"Group {group} is not a consumer group.")
+        why = "is not a consumer group." if group in shard.groups else "not found."
+        raise GroupIdNotFound(f"Group {group} {why}")
     return Outcome(answers=(answer(ticket, known),), reads=True)
 
 

@@ -98,6 +98,12 @@ def _members_of(shard: GroupShard, group: str) -> ClassicGroup | ConsumerGroup:
     return known
 
 
+def _not_there(shard: GroupShard, group: str, asked: Heartbeat) -> str:
+    if group in shard.groups:
+        return f"Group {group} is not a consumer group."
+    return f"Group {group} not found." if asked.epoch < 0 else f"Consumer group {group} not found."
+
+
 def consumer_heartbeat(
     shard: GroupShard, now: Now, ticket: Ticket[HeartbeatReply], group: str, asked: Heartbeat
 ) -> Decision:
@@ -113,7 +119,7 @@ def consumer_heartbeat(
     turn = shard.consumer_turn(known or new_group(group), now)
     beats.check(asked, turn.world)
     if known is None and asked.epoch != beats.JOINS:
-        raise GroupIdNotFound(f"there is no consumer group {group}")
+        raise GroupIdNotFound(_not_there(shard, group, asked))
     classic = shard.groups.get(group)
     told = _taken_over(turn, classic) if classic is not None else ()
     replaced = () if classic is None else (GroupRecord(group, None),)
