@@ -75,7 +75,12 @@ def _topics(services: Services) -> dict[str, Metric]:
     return {
         f"{prefix}_messagesin_total": counter("Records appended.", summed(lambda p: p.records_in)),
         f"{prefix}_bytesin_total": counter("Bytes appended.", summed(lambda p: p.bytes_in)),
-        f"{prefix}_bytesout_total": counter("Bytes fetched.", summed(lambda p: p.bytes_out)),
+        f"{prefix}_bytesout_total": counter(
+            "Bytes fetched by consumers.", summed(lambda p: p.bytes_out)
+        ),
+        f"{prefix}_replicationbytesout_total": counter(
+            "Bytes fetched by followers.", summed(lambda p: p.replication_bytes_out)
+        ),
         "kafka_topic_partitions": gauge(
             "Partitions of a topic that are led here.", summed(lambda p: int(p.leads))
         ),

@@ -97,6 +97,16 @@ def records_at(segment: Segment, position: int, header: BatchHeader) -> list[Rec
     return list(records(batch, header, DECOMPRESSED_LIMIT_BYTES))
 
 
+def end_of_slice(segments: Segments, start: int, found: LogSlice, up_to: int) -> int:
+    """An offset after the records of a slice that begins at `start`, and near its end."""
+    for segment in segments.since(start):
+        if segment.path().name == found.file.path.name:
+            after = segment.offset_index.offset_after(found.position + found.size_bytes)
+            end = segments.end_of(segment) if after is None else after
+            return up_to if end is None else min(end, up_to)
+    return up_to
+
+
 def aborted_between(segments: Segments, start: int, end: int) -> list[AbortedTxn]:
     """Aborted transactions with records in `[start, end)`, for a read_committed fetch."""
     found: list[AbortedTxn] = []

@@ -66,6 +66,17 @@ class OffsetIndex:
         relative, position = self.entries[len(self.entries) - 1]
         return self._base_offset + relative, position
 
+    def offset_after(self, position: int) -> int | None:
+        """An offset after all batches before byte `position`, and near it; None behind the last."""
+        low, high = 0, len(self.entries)
+        while low < high:
+            middle = (low + high) // 2
+            if self.entries[middle][1] < position:
+                low = middle + 1
+            else:
+                high = middle
+        return self._base_offset + self.entries[low][0] if low < len(self.entries) else None
+
     def truncate_to(self, offset: int) -> None:
         """Forget entries of batches that end at or after `offset`."""
         entries = self.entries

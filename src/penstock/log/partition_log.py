@@ -289,6 +289,16 @@ class PartitionLog:
                 min_one_batch=min_one_batch,
             )
 
+    def aborted_in(self, start: int, found: LogSlice, up_to: int) -> list[AbortedTxn]:
+        """Aborted transactions with records in a slice read from `start` on.
+
+        Not up to the last stable offset: a consumer that catches up would be told all of those to
+        come with every fetch.
+        """
+        with self.log_dir:
+            end = lookup.end_of_slice(self.segments, start, found, up_to)
+        return self.aborted_between(start, end)
+
     def aborted_between(self, start: int, end: int) -> list[AbortedTxn]:
         """Aborted transactions with records in `[start, end)`, for a read_committed fetch."""
         with self.log_dir:

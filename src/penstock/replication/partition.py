@@ -83,6 +83,8 @@ class Partition:
         """Of a follower: what its leader told last; -1 where it has told nothing."""
         self._proposal: IsrProposal | None = None
         self.records_in = self.bytes_in = self.bytes_out = 0
+        self.replication_bytes_out = 0
+        """What followers have fetched; `bytes_out` is what consumers have."""
         self.configure(log.config)
 
     @property

@@ -472,3 +472,29 @@ def test_a_refusal_tells_who_leads_instead_and_where(tmp_path: Path) -> None:
         ]
 
     run(tmp_path, test)
+
+
+def test_bytes_are_counted_once_when_they_are_sent_and_for_consumers_alone(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        partition = leader.partition()
+        leader.append(b"a")
+        size = partition.log.size_bytes
+        part = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+        request = FetchRequest(
+            topics=[FetchTopic(topic_id=partition.topic_id, partitions=[part])],
+            max_bytes=1 << 20,
+            min_bytes=3 * size,
+            max_wait_ms=30_000,
+        )
+        sent = connection.send(request, FetchResponse)
+        while not len(leader.services.waiters):
+            await asyncio.sleep(0)
+        leader.append(b"b")
+        leader.append(b"c")
+        await sent
+        assert (partition.bytes_out, partition.replication_bytes_out) == (3 * size, 0)
+        leader.lead(0, 3)
+        await fetched(leader, connection, replica=1, epoch=3)
+        assert (partition.bytes_out, partition.replication_bytes_out) == (3 * size, 3 * size)
+
+    run(tmp_path, test)

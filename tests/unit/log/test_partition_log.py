@@ -505,3 +505,22 @@ def test_a_compacted_log_rolls_before_its_records_are_overdue(policy: str) -> No
         rig.append(batch_of(b"x", timestamp=timestamp))
     bases = [segment.base_offset for segment in rig.log.segments]
     assert bases == ([0, 2] if policy == "compact" else [0])
+
+
+@pytest.mark.parametrize("segment_bytes", [1 << 30, 1000])
+def test_a_slice_comes_with_the_aborted_transactions_in_it_and_not_with_all_to_come(
+    segment_bytes: int,
+) -> None:
+    rig = LogRig(TopicConfig(index_interval_bytes=0, segment_bytes=segment_bytes))
+    for number in range(50):
+        rig.append(batch_of(b"x", producer_id=7, sequence=number, transactional=True))
+        rig.end_transaction(7, committed=False)
+    end = rig.log.end_offset
+    for start in range(0, end, 7):
+        found = rig.log.read(start, 300, up_to=end)
+        assert found is not None
+        last = [header.last_offset for _, header in batches(found.read())][-1]
+        told = {each.first_offset for each in rig.log.aborted_in(start, found, end)}
+        needed = {each.first_offset for each in rig.log.aborted_between(start, last + 1)}
+        assert needed <= told
+        assert len(told) <= len(needed) + 2  # an index entry further at most

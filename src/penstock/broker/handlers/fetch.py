@@ -107,6 +107,8 @@ class Reading:
         self._at: dict[Hashable, int] = {}
         """Where in `_found` a partition is."""
         self._changed: set[Hashable] = set()
+        self._slices: list[tuple[Partition, int]] = []
+        """What would be sent, to be counted when it is: a fetch that waits reads many times."""
 
     def read_all(self, *, arrives: bool = False) -> None:
         self._arrives = arrives
@@ -114,6 +116,7 @@ class Reading:
         self._left = self._max_bytes
         self.size_bytes = 0
         self.has_errors = False
+        self._slices.clear()
         self._at.clear()
         self._changed.clear()
         found = self._found = []
@@ -231,7 +234,7 @@ class Reading:
         records = self._slice(partition, wanted, up_to)
         aborted = None
         if self._committed and records is not None:
-            aborted = aborted_transactions(partition.log, wanted.fetch_offset, up_to)
+            aborted = aborted_transactions(partition.log, wanted.fetch_offset, records, up_to)
         return self._told(partition, wanted, records=records, aborted=aborted)
 
     def _slice(self, partition: Partition, wanted: Wanted, up_to: int) -> LogSlice | None:
@@ -244,7 +247,7 @@ class Reading:
         if found is not None:
             self.size_bytes += found.size_bytes
             self._left = max(0, self._left - found.size_bytes)
-            partition.bytes_out += found.size_bytes
+            self._slices.append((partition, found.size_bytes))
         return found
 
     def _diverged(self, partition: Partition, wanted: Wanted) -> PartitionData | None:
@@ -293,7 +296,15 @@ class Reading:
         chosen = in_same_rack(self._rack, leader, readable)
         return NO_PREFERENCE if chosen is None else chosen
 
+    def _count(self) -> None:
+        for partition, size_bytes in self._slices:
+            if self.is_for_follower:
+                partition.replication_bytes_out += size_bytes
+            else:
+                partition.bytes_out += size_bytes
+
     def response(self) -> FetchResponse:
+        self._count()
         session = self._session
         chosen = [
             (wanted, data)
@@ -378,8 +389,10 @@ def topic_response(topic: Wanted, parts: list[PartitionData]) -> FetchableTopicR
     return FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=parts)
 
 
-def aborted_transactions(log: PartitionLog, start: int, end: int) -> list[AbortedTransaction]:
+def aborted_transactions(
+    log: PartitionLog, start: int, found: LogSlice, up_to: int
+) -> list[AbortedTransaction]:
     return [
         AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
-        for each in log.aborted_between(start, end)
+        for each in log.aborted_in(start, found, up_to)
     ]
