@@ -77,5 +77,5 @@ def test_compaction_may_not_be_due_before_it_is_allowed() -> None:
 
 
 def test_tiered_storage_is_refused_rather_than_ignored() -> None:
-    with pytest.raises(ConfigError, match="not offered"):
+    with pytest.raises(ConfigError, match="Tiered Storage functionality is disabled"):
         topic_config({"remote.storage.enable": "true"})
