@@ -30,6 +30,7 @@ from penstock.broker.group_metrics import group_metrics, places_elsewhere
 from penstock.broker.group_pages import rebalances
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.local import LocalBroker
+from penstock.broker.loop_lag import LoopLag
 from penstock.broker.machine import Machine
 from penstock.broker.metrics import table as metrics_table
 from penstock.broker.open_questions import OpenQuestions
@@ -273,13 +274,15 @@ async def running(
                 ends = LogEnds(tasks, place.connection_to, lambda: places_elsewhere(services))
                 if services.clustered:
                     background.append(tasks.create_task(supervised("log ends", ends.run)))
+                lag = LoopLag(clock)
+                background.append(tasks.create_task(supervised("loop lag", lag.run)))
                 web = {
                     ("GET", "/healthz"): healthz,
                     ("GET", "/readyz"): readyz({"log directories": lambda: bool(logs.online)}),
                     ("GET", "/groups/rebalances"): rebalances(groups),
                     ("GET", "/replicas"): replicas(broker_id, partitions),
                     ("GET", "/metrics"): metrics(
-                        metrics_table(services, server, routes)
+                        metrics_table(services, server, routes, lag)
                         | group_metrics(services, clock, ends.get)
                     ),
                 }

@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.broker.context import Services
 from penstock.broker.dispatch import Route, Routes
+from penstock.broker.loop_lag import LoopLag
 from penstock.broker.server import Server
 from penstock.coordinator.runtime import Runtime
 from penstock.http.prometheus import Kind, Metric, Sample
@@ -29,7 +30,7 @@ def gauge(text: str, read: Callable[[], float | Iterable[Sample]]) -> Metric:
     return Metric(Kind.GAUGE, text, read)
 
 
-def table(services: Services, server: Server, routes: Routes) -> dict[str, Metric]:
+def table(services: Services, server: Server, routes: Routes, lag: LoopLag) -> dict[str, Metric]:
     return {
         **_topics(services),
         **_requests(routes),
@@ -38,6 +39,10 @@ def table(services: Services, server: Server, routes: Routes) -> dict[str, Metri
         **_logs(services),
         **_server(services, server),
         **_process(),
+        "penstock_event_loop_lag_seconds": gauge(
+            "The greatest delay of the event loop within the last minute.",
+            lambda: lag.greatest_ms / 1000,
+        ),
     }
 
 

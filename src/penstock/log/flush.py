@@ -35,11 +35,12 @@ class Flush:
 
     def run(self) -> None:
         """The blocking part, on any thread."""
+        # Before the directory is held: the loop may wait to rename it, and syncs take long.
+        for handle in self.handles:
+            handle.sync()
         with self.home.in_use:
             if self.home.is_gone:
                 return
-            for handle in self.handles:
-                handle.sync()
             directory = self.home.directory
             if self.epochs is not None:
                 replace(self.files, directory / EPOCHS, self.epochs)

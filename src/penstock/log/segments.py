@@ -1,7 +1,7 @@
 """The segments of one log, by base offset: the next one begun, old ones dropped, some replaced."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from penstock.log.doomed import Doomed
@@ -150,10 +150,22 @@ class Segments:
         for path in paths:
             self._deleted.add(delay_ms, path)
 
+    def removal(self, monotonic_ms: int) -> Callable[[], None]:
+        """A call that removes the renamed files whose time has come, on any thread: the file
+        system may take long over a large one.
+        """
+        names = [path.name for path in self._deleted.due(monotonic_ms)]
+
+        def remove() -> None:
+            for name in names:
+                with self.home.in_use:
+                    self._files.remove(self.home.directory / name)
+
+        return remove
+
     def remove_deleted(self, monotonic_ms: int) -> None:
-        """Remove renamed files whose time has come."""
-        for path in self._deleted.due(monotonic_ms):
-            self._files.remove(self.directory / path.name)
+        """Remove them now, on this thread."""
+        self.removal(monotonic_ms)()
 
     @property
     def has_deleted(self) -> bool:

@@ -7,6 +7,7 @@ the monotonic clock, ages of records and producers by the wall clock, which may 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from penstock.config.storage import StorageConfig
 from penstock.errors import KafkaError, StorageError
@@ -88,13 +89,10 @@ class Upkeep:
     def _remove_deleted(self, monotonic_ms: int) -> None:
         for log in self._online_logs():
             if log.segments.has_deleted:
-                with _contained(log), log.log_dir:
-                    log.segments.remove_deleted(monotonic_ms)
+                self._flusher.run(log.segments.removal(monotonic_ms), log.log_dir.fail)
         for path in self._store.deleted.due(monotonic_ms):
-            try:
-                remove_flat_dir(self._store.files, path)
-            except StorageError as error:
-                logger.warning("a deleted partition's files stay: %s", error)
+            remove = partial(remove_flat_dir, self._store.files, path)
+            self._flusher.run(remove, _warn_of_what_stays)
 
     def _online_logs(self) -> Iterator[PartitionLog]:
         return (log for log in self._store.logs.values() if log.log_dir.failure is None)
@@ -102,6 +100,10 @@ class Upkeep:
     def _checkpoint(self, log_dir: LogDir, name: str) -> None:
         write = log_dir.checkpoint(name, self._store.offsets(log_dir, name))
         self._flusher.run(write, log_dir.fail)
+
+
+def _warn_of_what_stays(error: StorageError) -> None:
+    logger.warning("a deleted partition's files stay: %s", error)
 
 
 @contextmanager

@@ -1,12 +1,17 @@
 import errno
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from queue import SimpleQueue
+from threading import current_thread
+from typing import cast
 
 import pytest
 
 from penstock.config.storage import StorageConfig
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
+from penstock.log.files import LogFile
 from penstock.log.flush import Flusher
 from penstock.log.log_dir import LogDirOffline
 from penstock.log.upkeep import Upkeep
@@ -153,8 +158,8 @@ def test_upkeep_applies_retention_and_removes_what_was_dropped() -> None:
     assert any(name.endswith(".deleted") for name in rig.files.names(rig.log.path))
     upkeep.tick(301_000, 301_000)
     upkeep.tick(361_000, 361_000)
+    flusher.close()  # waits for the removal on its threads
     assert not any(name.endswith(".deleted") for name in rig.files.names(rig.log.path))
-    flusher.close()
 
 
 def test_idle_producers_are_forgotten() -> None:
@@ -187,8 +192,8 @@ def test_a_wall_clock_that_is_set_back_stops_no_interval() -> None:
     assert len(rig.log.segments) == 1
     upkeep.tick(back + 1_000, 901_000)
     upkeep.tick(back + 61_000, 961_000)
+    flusher.close()  # waits for the removal on its threads
     assert not any(name.endswith(".deleted") for name in rig.files.names(rig.log.path))
-    flusher.close()
     log_dir = rig.store.dirs[0]
     assert log_dir.read_offsets("recovery-point-offset-checkpoint") == {PARTITION: 5}
     assert log_dir.read_offsets("replication-offset-checkpoint") == {PARTITION: 5}
@@ -264,3 +269,41 @@ def test_a_damaged_segment_is_as_old_as_its_file() -> None:
     rig.log.set_high_watermark(5)
     assert rig.log.delete_old_segments(6_000) == 0
     assert rig.log.delete_old_segments(6_001) == 5
+
+
+def test_a_log_can_be_moved_while_its_files_are_synced() -> None:
+    """The loop renames the directory; it must not wait for a sync on another thread."""
+    rig = LogRig()
+    rig.append(batch_of(b"a"))
+    flush = rig.log.begin_flush()
+
+    class Slow:
+        path = rig.log.path
+
+        def sync(self) -> None:
+            assert not rig.log.segments.home.in_use.locked()
+
+    replace(flush, handles=(cast("LogFile", Slow()),)).run()
+
+
+def test_files_of_deleted_segments_are_removed_on_the_flushers_threads() -> None:
+    rig, loop = LogRig(TopicConfig(segment_bytes=100, file_delete_delay_ms=0)), Loop()
+    threads: list[str] = []
+    flusher = Flusher(loop.calls.put)
+    upkeep = Upkeep(rig.store, flusher, StorageConfig)
+    for value in (b"a", b"b", b"c"):
+        rig.append(batch_of(value * 50))
+    rig.log.set_high_watermark(3)
+    rig.log.maybe_increment_log_start(2)
+    rig.log.delete_old_segments(0)
+    removal = rig.files.remove
+
+    def remove(path: Path) -> None:
+        threads.append(current_thread().name)
+        removal(path)
+
+    rig.fake.remove = remove  # type: ignore[method-assign]
+    upkeep.tick(10**6, 10**6)
+    flusher.close()
+    assert threads
+    assert all(name.startswith("flush") for name in threads)
