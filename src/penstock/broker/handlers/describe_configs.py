@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from penstock.broker import log_levels
 from penstock.broker.context import Context
 from penstock.broker.translate.config_resources import ResourceType, own_id
+from penstock.broker.translate.refusal import MALFORMED
 from penstock.config.effective import (
     ConfigEntry,
     ConfigSource,
@@ -29,12 +30,6 @@ from penstock.wire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-
-MALFORMED = (
-    "This most likely occurs because of a request being malformed by the client library or the "
-    "message was sent to an incompatible broker. See the broker logs for more details."
-)
-"""Kafka's words for INVALID_REQUEST where it has no others."""
 
 
 def describe_configs(request: DescribeConfigsRequest, ctx: Context) -> DescribeConfigsResponse:

@@ -6,6 +6,12 @@ from penstock.errors import ErrorCode, KafkaError, StorageError
 
 logger = logging.getLogger(__name__)
 
+MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details."
+)
+"""Kafka's words for INVALID_REQUEST where it has no others."""
+
 Refusal = (KafkaError, StorageError)
 """What a handler catches around each partition: all else is a bug."""
 
