@@ -59,6 +59,15 @@ def test_a_directory_may_be_named_by_a_string(tmp_path: Path) -> None:
     assert (tmp_path / "logs").is_dir()
 
 
+def test_an_idle_connection_is_closed_about_when_the_setting_says() -> None:
+    with Broker(settings={"connections.max.idle.ms": "500"}) as broker:
+        host, port = broker.bootstrap.split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as sock:
+            began = time.monotonic()
+            assert sock.recv(1) == b""
+            assert 0.4 < time.monotonic() - began < 6
+
+
 def test_it_is_ready_at_once_and_tells_its_health(broker: Broker) -> None:
     with urlopen(f"http://{broker.http}/readyz") as answer:
         assert answer.status == 200
