@@ -2,10 +2,15 @@
 
 import pytest
 
+from group_transcript import MemoryLog
+from penstock.config.transaction import TransactionConfig
+from penstock.coordinator.storage import Producer
 from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
 from penstock.coordinator.transaction.state import State
 from penstock.coordinator.transaction.transaction import Transaction
+from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
+from transaction_transcript import Participants, coordinator
 
 OPEN = Transaction(
     producer_id=7,
@@ -26,3 +31,16 @@ def test_a_value_has_the_version_that_brokers_at_the_level_read(level: int, vers
     assert raw.value is not None
     assert raw.value[:2] == version.to_bytes(2)
     assert stored.decode(raw) == record
+
+
+def test_a_record_in_a_transaction_of_its_own_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
+    """Such as a client could once write."""
+    loop, log = ManualLoop(), MemoryLog()
+    record = TransactionRecord("x", Transaction(producer_id=1, producer_epoch=0, timeout_ms=1))
+    log.append([TransactionFormat().encode(record)], 0, Producer(9, 0))
+    transactions = coordinator(log, loop, Participants(loop), TransactionConfig())
+    loop.advance()
+    (shard,) = transactions.shards()
+    assert shard.transactions == {}
+    assert transactions.runtime.unreadable_records == 1
+    assert "skipping the record at offset 0" in caplog.text
