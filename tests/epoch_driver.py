@@ -83,16 +83,16 @@ def ids(epoch: int, task: int) -> list[int]:
 def rows(epoch: int, task: int) -> list[pa.RecordBatch]:
     """In small pieces, so that batches leave while others come."""
     found = ids(epoch, task)
-    pieces = [found[at : at + 10] for at in range(0, len(found), 10)]
-    return [
-        pa.RecordBatch.from_pydict(
-            {
-                "value": pa.array([str(each).encode() for each in piece], pa.binary()),
-                "partition": pa.array([each % PARTITIONS for each in piece], pa.int32()),
-            }
-        )
-        for piece in pieces
-    ]
+    return [_batch(found[at : at + 10]) for at in range(0, len(found), 10)]
+
+
+def _batch(piece: list[int]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(
+        {
+            "value": pa.array([str(each).encode() for each in piece], pa.binary()),
+            "partition": pa.array([each % PARTITIONS for each in piece], pa.int32()),
+        }
+    )
 
 
 def between(steps: Steps, name: str, step: str, call: Callable[..., Any], *, before: bool) -> None:
@@ -144,6 +144,7 @@ def run_task(of: SinkSettings, opened: Transaction, steps: Steps, task: int) -> 
 
 
 def main(bootstrap: str, folder: Path, step: str, victim: str) -> None:
+    pa.array([0])  # pyarrow imports pandas now, once, and not in each of the tasks
     steps = Steps(folder, step, victim)
     between(steps, "committed_markers", "open.initialised", marker.committed_markers, before=True)
     between(steps, "check_counts", "commit.counted", check_counts, before=False)

@@ -160,7 +160,7 @@ def test_dead_letters_are_no_part_of_the_flows_group_nor_of_its_counts(
     broken: dict[str, list[dict[str, int]]] = {}
     for query in queries:
         told = [progress(json.loads(each.json)).broken for each in query.recentProgress]
-        broken[query.name] = [each for each in told if each]
+        broken[query.name] = [each for each in told if any(each.values())]
     assert broken.pop("counted") == [{"customer": 1, "total": 1}]
     assert not any(broken.values()), "the same rows are not counted again"
 
