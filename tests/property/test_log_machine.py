@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
+from penstock.log.log_dir import RECOVERY_POINTS
 from penstock.record.batch import CorruptBatch
 from penstock.testing.logs import PARTITION, LogRig, batch_of
 
@@ -145,6 +146,15 @@ class LogMachine(RuleBasedStateMachine):
         self.rig.log.segments.remove_deleted(self.clock)
 
     @rule(where=fractions)
+    def delete_records(self, where: int) -> None:
+        """Up to some record, which may lie in the middle of a batch."""
+        log = self.rig.log
+        self.replicate()
+        offset = log.log_start_offset + (log.end_offset - log.log_start_offset) * where // 1_000
+        log.maybe_increment_log_start(offset)
+        self.checkpoint()
+
+    @rule(where=fractions)
     def truncate(self, where: int) -> None:
         log = self.rig.log
         offset = log.log_start_offset + (log.end_offset - log.log_start_offset) * where // 1_000
@@ -172,9 +182,15 @@ class LogMachine(RuleBasedStateMachine):
         assert self.reports.texts == []
         self.flushed_end = self.rig.log.end_offset
 
-    @rule(data=st.data())
-    def crash(self, data: st.DataObject) -> None:
-        self.rig.crash(lambda kind, count: data.draw(st.integers(0, count), kind))
+    @rule(data=st.data(), loses_recovery_points=st.booleans())
+    def crash(self, data: st.DataObject, loses_recovery_points: bool = False) -> None:
+        def damage() -> None:
+            self.rig.files.remove(self.rig.dirs[0] / RECOVERY_POINTS)
+
+        self.rig.crash(
+            lambda kind, count: data.draw(st.integers(0, count), kind),
+            damage if loses_recovery_points else None,
+        )
         self.adopt_survivors()
 
     @rule(data=st.data(), step=st.integers(1, 25))
@@ -286,7 +302,8 @@ class LogMachine(RuleBasedStateMachine):
     @invariant()
     def epochs_match(self) -> None:
         for batch in self.present():
-            assert self.rig.log.epochs.epoch_for(batch.base_offset) == batch.leader_epoch
+            offset = max(batch.base_offset, self.log_start)
+            assert self.rig.log.epochs.epoch_for(offset) == batch.leader_epoch
 
     @invariant()
     def producers_match(self) -> None:

@@ -1,0 +1,106 @@
+"""Rules of the log broken on purpose: the machines must notice, or nothing guards the rule."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from penstock.log import append, order, partition_log
+from penstock.log.append import OffsetsOutOfOrder
+from penstock.log.compaction.cleanable import LogState
+from penstock.log.compaction.compactor import Compactor
+from penstock.log.compaction.offset_map import OffsetMap
+from penstock.log.partition_log import PartitionLog
+from penstock.log.store import LogStore
+from penstock.record.batch import CorruptBatch
+from penstock.replication.partition import Partition
+from property.test_compaction_machine import CompactionMachine
+
+Patch = pytest.MonkeyPatch
+
+NOTICED = (AssertionError, OffsetsOutOfOrder)
+
+
+def take_gaps_for_damage(patch: Patch) -> None:
+    """Recovery believes only offsets that follow each other, unless the policy is compact."""
+    check, load = order._check, LogStore._load_dir
+    compacted = [True]
+
+    def contiguous(place: Any, header: Any) -> None:
+        check(place, header)
+        if header.base_offset > place.next_offset and not compacted[0]:
+            raise CorruptBatch("a gap")
+
+    def load_dir(self: LogStore, *args: Any) -> None:
+        compacted[0] = "compact" in self._config_for("orders").cleanup_policy
+        load(self, *args)
+
+    patch.setattr(LogStore, "_load_dir", load_dir)
+    patch.setattr(order, "_check", contiguous)
+
+
+def keep_the_settings_of_the_copy(patch: Patch) -> None:
+    def replace_log(self: Partition, log: PartitionLog) -> None:
+        self.log = log
+        self.configure(log.config)
+
+    patch.setattr(Partition, "replace_log", replace_log)
+
+
+def refuse_a_first_batch_that_spans_the_end(patch: Patch) -> None:
+    checked = append.checked_batches
+
+    def batches(view: memoryview, next_offset: int, **_: bool) -> Iterator[Any]:
+        return checked(view, next_offset, is_empty=False)
+
+    patch.setattr(partition_log, "checked_batches", batches)
+
+
+def clean_what_is_not_synced(patch: Patch) -> None:
+    """Compaction goes past the recovery point."""
+    state = Compactor._state
+
+    def synced(self: Compactor, log: PartitionLog) -> LogState:
+        found = state(self, log)
+        return msgspec.structs.replace(found, recovery_point=found.log_end_offset)
+
+    patch.setattr(Compactor, "_state", synced)
+
+
+def drop_the_newest(patch: Patch) -> None:
+    newest = OffsetMap.supersedes
+
+    def supersedes(self: OffsetMap, key: bytes, offset: int) -> bool:
+        return newest(self, key, offset) or offset % 3 == 0
+
+    patch.setattr(OffsetMap, "supersedes", supersedes)
+
+
+MUTANTS = [
+    take_gaps_for_damage,
+    keep_the_settings_of_the_copy,
+    refuse_a_first_batch_that_spans_the_end,
+    clean_what_is_not_synced,
+    drop_the_newest,
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.__name__)
+def test_a_broken_rule_is_noticed(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    mutant(monkeypatch)
+    with pytest.raises(NOTICED):
+        run_state_machine_as_test(
+            CompactionMachine,
+            settings=settings(
+                max_examples=200,
+                stateful_step_count=40,
+                deadline=None,
+                database=None,
+                derandomize=True,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
