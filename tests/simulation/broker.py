@@ -252,6 +252,11 @@ class SimulatedBroker:
             self.loop.resume(process)
         main.cancel()  # its tasks end, and can touch nothing any more
 
+    @property
+    def session(self) -> int:
+        """That of its last process, which has died."""
+        return self._session
+
     def forget_session(self) -> None:
         """Its next process does not know the session of the last, and waits until it ends."""
         self._session = 0

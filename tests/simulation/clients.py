@@ -17,6 +17,7 @@ from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResp
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
@@ -40,6 +41,7 @@ R = TypeVar("R", bound=Message)
 TIMEOUT_MS = 1_500
 PATIENCE = 200
 """Attempts; more than are made while any fault lasts."""
+LATEST, EARLIEST = -1, -2
 LOST = (KafkaError, ProtocolError, OSError)
 
 
@@ -110,13 +112,14 @@ class Producer:
         while not is_over():
             where = chance.choice(self.partitions)
             self.count += 1
-            value = f"{self.name}.{self.count}".encode()
+            records = chance.choice([1, 1, 2, 3])
+            values = [f"{self.name}.{self.count}.{each}".encode() for each in range(records)]
             done = False
             while not done and not is_over():
-                done = await self._tried(where, value) or not self.idempotent
+                done = await self._tried(where, values) or not self.idempotent
                 await asyncio.sleep(chance.uniform(0.005, 0.1))
 
-    async def _tried(self, where: TopicPartition, value: bytes) -> bool:
+    async def _tried(self, where: TopicPartition, values: list[bytes]) -> bool:
         try:
             if self.idempotent and self.producer_id < 0:
                 await self._begin()
@@ -125,7 +128,7 @@ class Producer:
                 if found is None:
                     return False
                 self.leaders[where] = found
-            return await self._sent(where, value)
+            return await self._sent(where, values)
         except LOST:
             self.leaders.pop(where, None)
             return False
@@ -137,13 +140,14 @@ class Producer:
             self.producer_id = answer.producer_id
             self.sequences.clear()
 
-    async def _sent(self, where: TopicPartition, value: bytes) -> bool:
+    async def _sent(self, where: TopicPartition, values: list[bytes]) -> bool:
         if self.idempotent and self.producer_id < 0:
             return False
         address, topic_id = self.leaders[where]
         sequence = self.sequences.setdefault(where, Sequence())
         batch = batch_of(
-            value,
+            *values,
+            timestamp=self.history.now_ms(),
             producer_id=self.producer_id,
             sequence=sequence.next if self.idempotent else -1,
         )
@@ -161,18 +165,19 @@ class Producer:
         answer = await self.link.call(address, request, ProduceResponse)
         told = answer.responses[0].partition_responses[0]
         if told.error_code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
-            sequence.next += 1
+            sequence.next += len(values)
             sequence.refused = 0
             if self.acks == -1 and self.promised and not told.error_code and told.base_offset >= 0:
-                self.history.note(f"acked {value.decode()} of {where} at {told.base_offset}")
-                self.history.acked(Shard(topic_id, where), told.base_offset, value)
+                self.history.note(f"acked {values[0].decode()} of {where} at {told.base_offset}")
+                for offset, value in enumerate(values, told.base_offset):
+                    self.history.acked(Shard(topic_id, where), offset, value)
             return True
         if told.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             # Said by a leader that was deposed and does not know it, and only for so long.
             sequence.refused += 1
             if sequence.refused > PATIENCE:
                 self.history.broken(
-                    f"{where} does not know the record before {value!r}, which was acknowledged"
+                    f"{where} does not know the record before {values[0]!r}, which was acknowledged"
                 )
         self.history.count(f"produce refused: {ErrorCode(told.error_code).name}")
         self.leaders.pop(where, None)
@@ -220,7 +225,7 @@ class Reader:
         if told is None or told.error_code:
             if told is not None and told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 self.history.count("reader out of range")
-                self.offset = 0
+                self.offset = await self._listed(address, EARLIEST) or 0
             return False
         assert isinstance(told.records, bytes | bytearray | memoryview | None)
         data = bytes(told.records or b"")
@@ -233,22 +238,29 @@ class Reader:
         return True
 
     async def _latest(self, address: Address, topic_id: Uuid) -> bool:
-        request = ListOffsetsRequest(
-            replica_id=-1,
-            topics=[
-                ListOffsetsTopic(
-                    name=self.where.topic,
-                    partitions=[
-                        ListOffsetsPartition(partition_index=self.where.partition, timestamp=-1)
-                    ],
-                )
-            ],
-        )
-        answer = await self.link.call(address, request, ListOffsetsResponse)
-        told = answer.topics[0].partitions[0]
+        told = await self._told(address, LATEST)
         if told.error_code:
             self.history.count(f"latest refused: {ErrorCode(told.error_code).name}")
             return False
         self.history.count("latest told")
         self.history.told_latest(Shard(topic_id, self.where), told.leader_epoch, told.offset)
         return True
+
+    async def _listed(self, address: Address, at: int) -> int | None:
+        told = await self._told(address, at)
+        return None if told.error_code else told.offset
+
+    async def _told(self, address: Address, at: int) -> ListOffsetsPartitionResponse:
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            topics=[
+                ListOffsetsTopic(
+                    name=self.where.topic,
+                    partitions=[
+                        ListOffsetsPartition(partition_index=self.where.partition, timestamp=at)
+                    ],
+                )
+            ],
+        )
+        answer = await self.link.call(address, request, ListOffsetsResponse)
+        return answer.topics[0].partitions[0]

@@ -8,8 +8,9 @@ from zlib import crc32
 
 from penstock.errors import StorageError
 from penstock.metadata import paths
+from penstock.metadata.records import TopicAssignment, decode
 from penstock.metadata.refusal import NoNode
-from penstock.metadata.store import Change, DataChanged
+from penstock.metadata.store import Change, DataChanged, Node, Set
 from penstock.record.batch import batches, crc_matches
 from penstock.record.record import records
 from penstock.replication.partition import Partition
@@ -56,8 +57,16 @@ class History:
         self.kept: dict[Shard, Kept] = {}
         self.digest = 0
         """Of all events: two runs of one seed have the same."""
+        self.fleeting: set[Uuid] = set()
+        """Topics whose settings let records go soon: nothing is promised of them."""
+        self.trimmed: dict[Shard, int] = {}
+        """Up to where somebody asked to delete records."""
         self.violation: Violation | None = None
         self.counts: dict[str, int] = {}
+
+    def now_ms(self) -> int:
+        """As brokers' clocks say."""
+        return 1_700_000_000_000 + int(self._loop.time() * 1000)
 
     def note(self, what: str) -> None:
         line = f"{self._loop.time():10.4f} {what}"
@@ -80,6 +89,8 @@ class History:
 
     def acked(self, shard: Shard, offset: int, value: bytes) -> None:
         self.count("acked")
+        if shard.topic_id in self.fleeting:
+            return
         kept = self.kept.setdefault(shard, Kept())
         before = kept.acked.setdefault(offset, value)
         if before != value:
@@ -104,6 +115,13 @@ class History:
         """Everything that was acknowledged or read is in the log of who has to have it."""
         kept = self.kept.get(shard)
         if kept is None:
+            return
+        start, trimmed = partition.log.log_start_offset, self.trimmed.get(shard, 0)
+        if start > trimmed:
+            self.broken(
+                f"{who} begins {shard} at {start}, and deletion was asked up to {trimmed}:"
+                f" its settings are {partition.log.config.retention_ms} ms of retention"
+            )
             return
         try:
             found = dict(values(partition))
@@ -147,6 +165,15 @@ class Registrar:
         """Who was elected or came into an ISR since this was last emptied: they have everything."""
         zookeeper.tree.listeners.append(self._changed)
 
+    def owns(self, node: Node) -> bool:
+        """Whether the controller of this epoch has written the state."""
+        return bool(json.loads(node.data or b"{}").get("controller_epoch") == self._epoch)
+
+    def by_hand(self, node: Node) -> None:
+        """Write the same again: it takes no office to do that."""
+        self._zookeeper.writer = self._winners[self._epoch]
+        self._zookeeper.tree.apply(0, [[Set(node.path, node.data)]])
+
     def _changed(self, changes: Iterable[Change]) -> None:
         for change in changes:
             if isinstance(change, DataChanged):
@@ -154,6 +181,18 @@ class Registrar:
                     self._controller_epoch(change.path)
                 elif change.path.endswith("/state"):
                     self._state(change.path)
+                elif change.path.startswith(f"{paths.TOPICS}/") and change.path.count("/") == 3:
+                    self._topic(change.path.rpartition("/")[2])
+
+    def _topic(self, name: str) -> None:
+        """Whether its records may go by themselves."""
+        tree = self._zookeeper.tree
+        try:
+            topic, config = tree.get(paths.topic(name)), tree.get(paths.topic_config(name))
+        except NoNode:
+            return
+        if topic.data and "retention.ms" in json.loads(config.data or b"{}").get("config", {}):
+            self._history.fleeting.add(decode(TopicAssignment, topic).id())
 
     def _controller_epoch(self, path: str) -> None:
         epoch = int(self._zookeeper.tree.get(path).data or b"0")

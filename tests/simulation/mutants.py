@@ -2,22 +2,32 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import replace as dataclass_replace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from penstock.broker.peers import received
+from penstock.broker.peers import channel, received
+from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.peers.orders import Orders
-from penstock.controller import election, isr_changes, reassignment, repair
+from penstock.broker.peers.topic_watch import TopicWatch
+from penstock.controller import election, isr_changes, partition_states, reassignment, repair
 from penstock.controller.candidacy import Candidacy
+from penstock.controller.controller import Controller as ControllerItself
 from penstock.controller.office import Office
 from penstock.controller.term import Term
+from penstock.errors import ErrorCode
+from penstock.metadata import reader
+from penstock.metadata.records import decode
+from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import SessionState
 from penstock.replication import partition as partition_module
 from penstock.replication.isr import Isr
 from penstock.replication.partition import Partition
 from penstock.replication.proposal import InSyncReplica
+from simulation import stories
+from simulation.stories import Story
 
 Patch = pytest.MonkeyPatch
 
@@ -28,6 +38,8 @@ class Mutant:
 
     apply: Callable[[Patch], None]
     faults: tuple[str, ...] = ()
+    story: Story | None = None
+    """What shows it at once, where seeds would take long."""
 
 
 def ack_before_replication(patch: Patch) -> None:
@@ -159,6 +171,103 @@ def forget_what_was_begun(patch: Patch) -> None:
     patch.setattr(reassignment, "resume", resume)
 
 
+def inherit_settings(patch: Patch) -> None:
+    """Settings are read for names that have none yet, whichever topic has the name now."""
+
+    def named(changes: Any, image: Any, _ahead: object) -> set[str]:
+        return {each.where.topic for each in changes} - set(image.topic_configs)
+
+    def kept(request: Any, image: Any, _ahead: object) -> Any:
+        change = metadata_change(request, image, {})
+        configs = {
+            name: given
+            for name, given in image.topic_configs.items()
+            if name in change.image.topics
+        }
+        return replace(change, image=dataclass_replace(change.image, topic_configs=configs))
+
+    metadata_change = received.metadata_change
+    miss_deletions(patch)
+    patch.setattr(received, "new_topics", named)
+    patch.setattr(received, "metadata_change", kept)
+
+
+def swallow_lost_connections(patch: Patch) -> None:
+    """What nobody knows is taken for a refusal."""
+
+    async def send(self: Any, multis: Any) -> Any:
+        answers = await self._store.multi_many([(self._check, *each) for each in multis])
+        return [each if isinstance(each, StoreError) else each[1:] for each in answers]
+
+    trust_the_image(patch)
+    patch.setattr(Term, "_send", send)
+
+
+def say_orders_once(patch: Patch) -> None:
+    """Whatever a broker answers, it is told no more."""
+    patch.setattr(channel, "STALE", frozenset(ErrorCode))
+
+
+def fail_by_one_move(patch: Patch) -> None:
+    """A move that cannot end stops whatever looks at moves."""
+
+    async def progress(office: Any, partitions: Any) -> bool:
+        ended = False
+        for where in partitions:
+            topic, partition = office.image.topics.get(where.topic), office.image.partition(where)
+            if topic is None or partition is None:
+                continue
+            move = reassignment.current(partition)
+            moves = partition.adding_replicas or partition.removing_replicas
+            if moves and set(move.target) <= set(partition.isr):
+                ended |= await reassignment._end(office, topic, where, partition, move)
+        return ended
+
+    patch.setattr(reassignment, "progress", progress)
+
+
+def drop_answers_while_taking_over(patch: Patch) -> None:
+    """What brokers say before the office is held is not heard."""
+
+    async def start(self: Any) -> None:
+        await self._start()
+        self.look_again()
+
+    patch.setattr(ControllerItself, "start", start)
+
+
+def miss_deletions(patch: Patch) -> None:
+    """Topics that went while nobody told a broker of it stay in its image."""
+    patch.setattr(TopicWatch, "look", lambda _: None)
+
+
+def stumble_over_malformed_nodes(patch: Patch) -> None:
+    patch.setattr(reader, "decode_or_skip", decode)
+
+
+def succeed_who_leaves_uncleanly(patch: Patch) -> None:
+    """A broker that is about to stop counts as gone."""
+    present = Office.present
+
+    def stays(self: Office, where: Any, replicas: Any) -> Any:
+        return [each for each in present(self, where, replicas) if each not in self.leaving]
+
+    patch.setattr(Office, "present", stays)
+
+
+def wait_for_the_old_controller(patch: Patch) -> None:
+    patch.setattr(PeerConnection, "follow", lambda _: None)
+
+
+def trust_the_image(patch: Patch) -> None:
+    """A state that somebody else wrote is not read again."""
+
+    async def ignore(*_: object) -> None: ...
+
+    patch.setattr(partition_states, "reread", ignore)
+    patch.setattr(isr_changes, "reread", ignore)
+
+
 POWER = ("power", "power, elected")
 DEPOSED = ("depose", "prefer", "expire")
 LEADERS = ("kill", "long pause", "cut from the store", "prefer", "expire", "cut from brokers")
@@ -179,7 +288,21 @@ MUTANTS = [
     Mutant(trust_whoever_lost_power, POWER),
     Mutant(
         miss_what_happened_meanwhile,
-        ("cut from the store", "kill", "store connection", "directory"),
+        story=stories.a_leader_expires_while_the_controller_has_no_store,
     ),
     Mutant(forget_what_was_begun, ("depose",)),
+    Mutant(inherit_settings, story=stories.deleted_while_a_broker_stands_still),
+    Mutant(miss_deletions, story=stories.deleted_while_a_broker_stands_still),
+    Mutant(swallow_lost_connections, story=stories.the_store_is_lost_as_a_leader_is_written),
+    Mutant(trust_the_image, story=stories.a_state_is_written_by_hand),
+    Mutant(say_orders_once, story=stories.a_topic_is_made_while_a_broker_has_no_store),
+    Mutant(fail_by_one_move, story=stories.a_move_is_half_ended),
+    Mutant(
+        drop_answers_while_taking_over, story=stories.answers_come_while_a_controller_takes_over
+    ),
+    Mutant(stumble_over_malformed_nodes, story=stories.a_node_is_malformed),
+    Mutant(
+        succeed_who_leaves_uncleanly, story=stories.the_only_replica_in_sync_stops_in_good_order
+    ),
+    Mutant(wait_for_the_old_controller, story=stories.a_controller_stands_still_with_a_request),
 ]

@@ -6,14 +6,15 @@ so that is done to one machine alone, when every replica is in sync, until it is
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 
 from penstock.client.address import Address
 from penstock.errors import KafkaError, ProtocolError
 from penstock.metadata import paths
 from penstock.metadata.records import Controller, decode
 from penstock.metadata.refusal import NoNode
-from penstock.metadata.store import Delete
+from penstock.metadata.store import Change, Create, DataChanged, Delete
 from penstock.types import TopicPartition
 from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -26,6 +27,12 @@ from penstock.wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from penstock.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
 from penstock.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
@@ -36,9 +43,16 @@ from penstock.wire.messages.elect_leaders import (
     ElectLeadersResponse,
     TopicPartitions,
 )
+from penstock.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from penstock.wire.schema import Message
 from simulation.broker import DIRECTORIES, PORT, SimulatedBroker
-from simulation.world import HEAL_S, TOPIC, World
+from simulation.history import Shard
+from simulation.world import ANEW, FLEETING, HEAL_S, LOOSE, SETTINGS_OF, TOPIC, World
 from simulation.zookeeper import HOST as ZOOKEEPER
 
 AT_ONCE = 3
@@ -73,6 +87,12 @@ class Nemesis:
             "power, elected": (2, self.lose_power_as_it_is_elected),
             "kill all": (1, self.kill_all),
             "depose": (3, self.depose),
+            "anew": (5, self.make_anew),
+            "alter": (2, self.alter),
+            "trim": (2, self.trim),
+            "end of a move": (2, self.kill_as_a_move_ends),
+            "malformed": (1, self.malform),
+            "by hand": (1, self.write_by_hand),
         }
 
     async def run(self) -> None:
@@ -260,6 +280,77 @@ class Nemesis:
         for link in slow:
             world.network.slow_s.pop(link, None)
 
+    async def kill_as_a_move_ends(
+        self, where: TopicPartition | None = None, target: list[int] | None = None
+    ) -> None:
+        """The controller dies between the two writes, and whoever is in sync by the first."""
+        world = self._world
+        where = where or self._chance.choice(world.partitions)
+        ended = asyncio.Event()
+
+        def looked(changes: Iterable[Change]) -> None:
+            if DataChanged(paths.partition_state(where)) in changes and not ended.is_set():
+                isr = self._half_ended(where)
+                if isr:
+                    ended.set()
+                    for number in sorted({self._controller(), *isr}):
+                        world.loop.call_soon(self._kill_at_once, number)
+
+        world.zookeeper.tree.listeners.append(looked)
+        if target is None:
+            await self.move(where=where)
+        else:
+            await self.reassign(where, target)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5):
+                await ended.wait()
+        world.zookeeper.tree.listeners.remove(looked)
+        if ended.is_set():
+            await self._rest(3, 6)
+            for broker in world.brokers:
+                if not broker.is_up and broker.number not in self._busy:
+                    self._busy.add(broker.number)
+                    await self._until_up(broker)
+                    self._busy.discard(broker.number)
+
+    def _half_ended(self, where: TopicPartition) -> list[int]:
+        """Who is in sync, if they are those that the move wants, and it goes on all the same."""
+        world = self._world
+        state, topic = world.state(where), world.topic(where.topic)
+        removing = topic.removing_replicas.get(where.partition, ())
+        isr = [] if state is None else list(state["isr"])  # type: ignore[call-overload]
+        wanted = set(topic.partitions[where.partition]) - set(removing)
+        return isr if removing and set(isr) == wanted else []
+
+    def _controller(self) -> int:
+        try:
+            return decode(Controller, self._world.zookeeper.tree.get(paths.CONTROLLER)).broker
+        except NoNode:
+            return -1
+
+    def _kill_at_once(self, number: int) -> None:
+        broker = self._world.brokers[number] if number >= 0 else None
+        if broker is not None and broker.is_up and number not in self._busy:
+            self._note(f"kill {broker.host} as a move ends; its session ends as well")
+            broker.kill()
+            self._world.zookeeper.end(broker.session)
+
+    async def malform(self) -> None:
+        """Somebody makes a node by hand, as a typing error in a shell does."""
+        tree, path = self._world.zookeeper.tree, paths.topic("odd")
+        tree.apply(0, [[Create(path)]])
+        await self._rest(1, 6)
+        tree.apply(0, [[Delete(path)]])
+
+    async def write_by_hand(self) -> None:
+        """A state's version is another than its writer knows."""
+        world = self._world
+        path = paths.partition_state(self._chance.choice(world.partitions))
+        node = world.zookeeper.tree.get(path)
+        if world.registrar.owns(node):
+            self._note(f"{path} is written by hand")
+            world.registrar.by_hand(node)
+
     async def fail_directory(self) -> None:
         """Until the broker is started again."""
         broker = self._some_broker()
@@ -335,9 +426,9 @@ class Nemesis:
         except (KafkaError, ProtocolError, OSError):
             return None
 
-    async def move(self, at: str | None = None) -> None:
+    async def move(self, at: str | None = None, where: TopicPartition | None = None) -> None:
         world, chance = self._world, self._chance
-        where = chance.choice(world.partitions)
+        where = where or chance.choice(world.partitions)
         target = chance.sample(range(world.plan.brokers), world.plan.replicas)
         self._note(f"move {where} to {target}")
         await self.reassign(where, None if chance.random() < 0.2 else target, at)
@@ -370,6 +461,9 @@ class Nemesis:
         self._churned += 1
         await self.create(name)
         await self._rest(0, 2)
+        await self.delete(name)
+
+    async def delete(self, name: str) -> None:
         await self._ask(
             DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], topic_names=[name]),
             DeleteTopicsResponse,
@@ -378,6 +472,55 @@ class Nemesis:
     async def create(self, name: str) -> None:
         topic = CreatableTopic(name=name, num_partitions=2, replication_factor=2)
         await self._ask(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse)
+
+    async def make_anew(self) -> None:
+        """A topic goes, and comes again under its name with other settings."""
+        chance, name = self._chance, ANEW.topic
+        self._note(f"{name} is deleted")
+        await self.delete(name)
+        settings = chance.choice([SETTINGS_OF[name], SETTINGS_OF[name], FLEETING])
+        for _ in range(4):
+            await self._rest(0, 2)
+            if name not in self._world.topics():
+                self._note(f"{name} is made anew with {settings}")
+                await self._ask(self._world.creation(name, settings), CreateTopicsResponse)
+
+    async def alter(self) -> None:
+        """A setting that changes nothing of what is promised."""
+        name = self._chance.choice([TOPIC, ANEW.topic, LOOSE.topic])
+        value = str(self._chance.choice([4096, 8192, 1 << 20]))
+        change = AlterableConfig(name="segment.bytes", config_operation=0, value=value)
+        resource = AlterConfigsResource(resource_type=2, resource_name=name, configs=[change])
+        await self._ask(
+            IncrementalAlterConfigsRequest(resources=[resource]), IncrementalAlterConfigsResponse
+        )
+
+    async def trim(self) -> None:
+        """Records are deleted up to somewhere, often into the middle of a batch."""
+        world, chance = self._world, self._chance
+        where = chance.choice(world.partitions)
+        try:
+            found = await self._link.leader(where)
+        except (KafkaError, ProtocolError, OSError):
+            return
+        if found is None:
+            return
+        address, topic_id = found
+        shard = Shard(topic_id, where)
+        kept = world.history.kept.get(shard)
+        if kept is None or not kept.acked:
+            return
+        offset = chance.choice(list(kept.acked))
+        world.history.trimmed[shard] = max(world.history.trimmed.get(shard, 0), offset)
+        self._note(f"records of {where} are deleted up to {offset}")
+        part = DeleteRecordsPartition(partition_index=where.partition, offset=offset)
+        topic = DeleteRecordsTopic(name=where.topic, partitions=[part])
+        with suppress(KafkaError, ProtocolError, OSError):
+            await self._link.call(
+                address,
+                DeleteRecordsRequest(topics=[topic], timeout_ms=1000),
+                DeleteRecordsResponse,
+            )
 
 
 async def everything(world: World) -> None:

@@ -10,11 +10,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from penstock.errors import StorageError
-from penstock.metadata import paths
-from penstock.metadata.records import Controller, decode
 from simulation.history import History, Violation
 from simulation.mutants import MUTANTS, Mutant
 from simulation.nemesis import Nemesis, everything
+from simulation.stories import STORIES, Story, controller_of, until
 from simulation.world import Plan, World
 
 STEPS = 15_000
@@ -54,6 +53,10 @@ def test_a_seed_decides_everything() -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.apply.__name__)
 def test_a_broken_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant.apply(monkeypatch)
+    if mutant.story is not None:
+        with pytest.raises(Violation):
+            World(Plan(1, 0)).run(mutant.story)
+        return
     for seed in MUTANT_SEEDS:
         try:
             World(Plan(seed, MUTANT_STEPS, faults=mutant.faults)).run(everything)
@@ -71,14 +74,9 @@ def told(story: Callable[[World], Awaitable[None]], **plan: int) -> None:
     assert tracebacks(history) == []
 
 
-async def until(condition: Callable[[], bool], seconds: float) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
-def controller_of(world: World) -> int:
-    return decode(Controller, world.zookeeper.tree.get(paths.CONTROLLER)).broker
+@pytest.mark.parametrize("story", STORIES, ids=lambda each: each.__name__)
+def test_a_story_ends_well(story: Story) -> None:
+    told(story)
 
 
 def test_a_directory_that_fails_on_the_controllers_broker_is_noticed_as_any_other() -> None:

@@ -8,8 +8,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from random import Random
 
+from penstock.config.topic import TopicConfig
 from penstock.errors import KafkaError, ProtocolError
 from penstock.metadata import paths
+from penstock.metadata.records import ConfigOverrides, TopicAssignment, decode
 from penstock.metadata.refusal import NoNode
 from penstock.metadata.tree import Tree
 from penstock.replication.partition import Partition
@@ -41,8 +43,20 @@ SETTINGS = {
     "log.index.size.max.bytes": "4096",
     "log.segment.delete.delay.ms": "1000",
     "log.roll.ms": "3000",
+    "log.retention.check.interval.ms": "1000",
 }
 TOPIC = "kept"
+"""Nothing that was acknowledged may get lost of it, whatever goes wrong."""
+ANEW = TopicPartition("anew", 0)
+"""Its topic is deleted and made again all the while, with settings and without."""
+LOOSE = TopicPartition("loose", 0)
+"""Its topic allows unclean elections: it may lose records, but nothing else may go wrong."""
+SETTINGS_OF: dict[str, dict[str, str]] = {
+    TOPIC: {"min.insync.replicas": "2"},
+    ANEW.topic: {"min.insync.replicas": "2"},
+    LOOSE.topic: {"unclean.leader.election.enable": "true"},
+}
+FLEETING = {"min.insync.replicas": "2", "retention.ms": "300", "segment.ms": "300"}
 HEAL_S = 60.0
 CHECK_STEPS = 64
 
@@ -76,6 +90,7 @@ class World:
             for number in range(plan.brokers)
         ]
         self.partitions = [TopicPartition(TOPIC, index) for index in range(plan.partitions)]
+        self.everything = [*self.partitions, ANEW, LOOSE]
         self.is_over = False
         self.tasks: asyncio.TaskGroup
         self._main: asyncio.Task[None]
@@ -106,11 +121,12 @@ class World:
             try:
                 for broker in self.brokers:
                     broker.start(self.tasks)
-                await self._create_topic()
+                await self._create_topics()
                 async with asyncio.TaskGroup() as clients:
                     self._start_clients(clients)
                     await nemesis(self)
                     await self.heal()
+                    await self._mended()
                     self.is_over = True
                 await self._settle()
             except asyncio.CancelledError:
@@ -183,7 +199,10 @@ class World:
         async def main() -> None:
             await work
 
-        return tasks.create_task(main(), context=Process(host).context.copy())
+        task = tasks.create_task(main(), context=Process(host).context.copy())
+        if asyncio.iscoroutine(work):  # which may never begin
+            task.add_done_callback(lambda _: work.close())
+        return task
 
     def _start_clients(self, tasks: asyncio.TaskGroup) -> None:
         def over() -> bool:
@@ -195,29 +214,59 @@ class World:
                 name, self._link(name), self.history, self.partitions, acks, idempotent
             )
             self.spawn(tasks, name, producer.run(over))
+        for number, (where, promised) in enumerate([(ANEW, True), (LOOSE, False)], 3):
+            name = f"producer-{number}"
+            producer = Producer(
+                name, self._link(name), self.history, [where], -1, False, promised=promised
+            )
+            self.spawn(tasks, name, producer.run(over))
         for where in self.partitions:
             name = f"reader-{where.partition}"
             reader = Reader(name, self._link(name), self.history, where)
             self.spawn(tasks, name, reader.run(over))
 
-    async def _create_topic(self) -> None:
-        link, plan = self._link("admin"), self.plan
+    def creation(self, name: str, settings: dict[str, str] | None = None) -> CreateTopicsRequest:
+        given = SETTINGS_OF.get(name, {}) if settings is None else settings
         topic = CreatableTopic(
-            name=TOPIC,
-            num_partitions=plan.partitions,
-            replication_factor=plan.replicas,
-            configs=[CreatableTopicConfig(name="min.insync.replicas", value="2")],
+            name=name,
+            num_partitions=self.plan.partitions if name == TOPIC else 1,
+            replication_factor=2 if name == LOOSE.topic else self.plan.replicas,
+            configs=[CreatableTopicConfig(name=key, value=value) for key, value in given.items()],
         )
+        return CreateTopicsRequest(topics=[topic], timeout_ms=1000)
+
+    async def _create_topics(self) -> None:
+        await self._created([TOPIC, ANEW.topic, LOOSE.topic], self.is_whole)
+
+    async def _mended(self) -> None:
+        """What was deleted is gone and its name is free; all is as if nothing had happened."""
+        try:
+            async with asyncio.timeout(HEAL_S):
+                await self._created([ANEW.topic], self._is_mended)
+        except TimeoutError:
+            states = {str(each): self.state(each) for each in self.everything}
+            self.history.broken(
+                f"not mended {HEAL_S} s after it was whole: topics {self.topics()},"
+                f" deletions {self.zookeeper.tree.children(paths.DELETE_TOPICS)}, {states}"
+            )
+
+    async def _created(self, names: list[str], done: Callable[[], Awaitable[bool]]) -> None:
+        link = self._link("admin")
 
         async def create() -> None:
-            while not await self.is_whole():
-                with suppress(KafkaError, ProtocolError, OSError):
-                    await link.anyone(
-                        CreateTopicsRequest(topics=[topic], timeout_ms=1000), CreateTopicsResponse
-                    )
+            while not await done():
+                for name in sorted(set(names) - self.topics()):
+                    with suppress(KafkaError, ProtocolError, OSError):
+                        await link.anyone(self.creation(name), CreateTopicsResponse)
                 await asyncio.sleep(0.3)
 
         await self.spawn(self.tasks, "admin", create())
+
+    def topics(self) -> set[str]:
+        try:
+            return set(self.zookeeper.tree.children(paths.TOPICS))
+        except NoNode:
+            return set()
 
     # The end.
 
@@ -229,9 +278,12 @@ class World:
         found: dict[str, object] = json.loads(node.data or b"{}")
         return found
 
+    def topic(self, name: str) -> TopicAssignment:
+        return decode(TopicAssignment, self.zookeeper.tree.get(paths.topic(name)))
+
     def assignment(self, where: TopicPartition) -> tuple[list[int], bool]:
         """The replicas of a partition, and whether they are being moved."""
-        node = self.zookeeper.tree.get(f"{paths.TOPICS}/{where.topic}")
+        node = self.zookeeper.tree.get(paths.topic(where.topic))
         topic = json.loads(node.data or b"{}")
         index = str(where.partition)
         moving = bool(topic["adding_replicas"].get(index) or topic["removing_replicas"].get(index))
@@ -239,15 +291,25 @@ class World:
 
     async def is_whole(self) -> bool:
         """Every broker is there, and every replica of every partition in sync."""
-        for where in self.partitions:
-            state = self.state(where)
-            if state is None or state["leader"] == -1:
-                return False
-            replicas, moving = self.assignment(where)
-            isr = state["isr"]
-            if moving or not isinstance(isr, list) or set(isr) != set(replicas):
-                return False
-        return all(each.is_up and each.running is not None for each in self.brokers)
+        return all(map(self._is_in_sync, self.partitions)) and all(
+            each.is_up and each.running is not None for each in self.brokers
+        )
+
+    async def _is_mended(self) -> bool:
+        return (
+            await self.is_whole()
+            and {ANEW.topic, LOOSE.topic} <= self.topics()
+            and not self.zookeeper.tree.children(paths.DELETE_TOPICS)
+            and all(map(self._is_in_sync, self.everything))
+        )
+
+    def _is_in_sync(self, where: TopicPartition) -> bool:
+        state = self.state(where)
+        if state is None or state["leader"] == -1:
+            return False
+        replicas, moving = self.assignment(where)
+        isr = state["isr"]
+        return not moving and isinstance(isr, list) and set(isr) == set(replicas)
 
     async def heal(self) -> None:
         """Everything that is broken is mended; then the cluster has to mend itself."""
@@ -288,9 +350,10 @@ class World:
                 while not self._is_settled():
                     await asyncio.sleep(0.1)
         except TimeoutError:
-            self.history.broken("replicas have other ends a long time after the last write")
+            strange = next(self._strange_images(), "replicas have other ends")
+            self.history.broken(f"{strange}, a long time after the last write")
             return
-        for where in self.partitions:
+        for where in self.everything:
             self._compare(where)
 
     def _replicas(self, where: TopicPartition) -> Iterator[Partition | None]:
@@ -298,15 +361,42 @@ class World:
             yield self.partition(number, where)
 
     def _is_settled(self) -> bool:
-        for where in self.partitions:
-            ends = set()
+        for where in self.everything:
+            ends, starts = set(), set()
             for each in self._replicas(where):
                 if each is None:
                     return False
                 ends |= {each.log.end_offset, each.log.high_watermark}
-            if len(ends) != 1:
+                starts.add(each.log.log_start_offset)
+            is_fleeting = each is not None and each.topic_id in self.history.fleeting
+            if len(ends) != 1 or (len(starts) != 1 and not is_fleeting):
                 return False
-        return True
+        return next(self._strange_images(), None) is None
+
+    def _strange_images(self) -> Iterator[str]:
+        """Brokers that know other topics, or other settings of them, than there are."""
+        tree = self.zookeeper.tree
+        topics = {
+            name: decode(TopicAssignment, tree.get(paths.topic(name))).id()
+            for name in sorted(self.topics())
+        }
+        settings = {
+            name: decode(ConfigOverrides, tree.get(paths.topic_config(name))).config
+            for name in topics
+        }
+        for broker in self.brokers:
+            assert broker.running is not None
+            image = broker.running.services.cluster.image
+            known = {name: image.topics[name].id for name in sorted(image.topics)}
+            if known != topics:
+                yield f"broker {broker.number} knows {list(known)}, there are {list(topics)}"
+            given = {name: dict(image.topic_configs.get(name, {})) for name in topics}
+            if given != settings:
+                yield f"broker {broker.number} has settings {given}, and they are {settings}"
+            for each in broker.running.services.partitions:
+                wanted = effective_retention(settings.get(each.topic_partition.topic))
+                if wanted is not None and each.log.config.retention_ms != wanted:
+                    yield f"broker {broker.number} keeps {each.topic_partition} for another time"
 
     def _compare(self, where: TopicPartition) -> None:
         first: list[tuple[int, bytes]] | None = None
@@ -316,7 +406,7 @@ class World:
             self.history.check_log(Shard(each.topic_id, where), each, "a replica, in the end,")
             if first is None:
                 first = found
-            elif found != first:
+            elif found != first and each.topic_id not in self.history.fleeting:
                 self.history.broken(f"replicas of {where} differ")
         told = [value for _, value in first or [] if value.startswith(b"producer-1.")]
         if len(told) != len(set(told)):
@@ -340,6 +430,13 @@ class World:
             logger.propagate, logging.lastResort = propagate, last
 
 
+def effective_retention(settings: dict[str, str] | None) -> int | None:
+    """Of a topic with these settings; None: there is no such topic."""
+    if settings is None:
+        return None
+    return int(settings.get("retention.ms", TopicConfig().retention_ms))
+
+
 class Tracing(logging.Handler):
     """Log records as events; those of the dead are not theirs any more."""
 
@@ -351,7 +448,10 @@ class Tracing(logging.Handler):
         process = PROCESS.get(None)
         if process is not None and process.is_alive:
             self._history.note(f"{process.host} {record.levelname} {record.getMessage()}")
-            if "below its high watermark" in record.msg:
-                self._history.broken(f"{process.host}: {record.getMessage()}")
+            said = record.getMessage()
+            if "below its high watermark" in record.msg and LOOSE.topic not in said:
+                self._history.broken(f"{process.host}: {said}")
+            if record.name.endswith(".candidacy") and record.levelno >= logging.ERROR:
+                self._history.broken(f"{process.host} could not take the office: {said}")
             if record.exc_info:
                 self._history.count(f"traceback: {record.getMessage()}: {record.exc_info[1]!r}")

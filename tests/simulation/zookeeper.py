@@ -202,6 +202,15 @@ class SimulatedStore(Writes):
         self._back.send(arrive)
 
     async def _ask(self, path: str, work: Callable[[], T]) -> T:
+        return await self._answer(self._sent(path, work))
+
+    async def _answer(self, outcome: "asyncio.Future[T]") -> T:
+        try:
+            return await outcome
+        finally:
+            self._answers.pop(outcome, None)
+
+    def _sent(self, path: str, work: Callable[[], T]) -> asyncio.Future[T]:
         if self._closed:
             raise SessionExpired(path)
         if self._state is not SessionState.CONNECTED:
@@ -238,10 +247,7 @@ class SimulatedStore(Writes):
                 outcome.set_result(result)
 
         self._there.send(arrive)
-        try:
-            return await outcome
-        finally:
-            self._answers.pop(outcome, None)
+        return outcome
 
     # The protocol.
 
@@ -297,11 +303,28 @@ class SimulatedStore(Writes):
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]
     ) -> list[list[Answer] | StoreError]:
-        wanted = [list(each) for each in multis]
-        if not wanted:
-            return []
-        session = self._session
-        return await self._ask("/", lambda: self._server.tree.apply(session, wanted))
+        """Each is a request of its own, as on the wire: some may have arrived, and been answered,
+        when the connection goes, and each says for itself what became of it.
+        """
+        session, tree = self._session, self._server.tree
+
+        def sent(multi: Sequence[Operation]) -> asyncio.Future[list[Answer]]:
+            def work() -> list[Answer]:
+                (outcome,) = tree.apply(session, [multi])
+                if isinstance(outcome, StoreError):
+                    raise outcome
+                return outcome
+
+            return self._sent(multi[0].path, work)
+
+        answers: list[list[Answer] | StoreError] = []
+        for outcome in [sent(list(each)) for each in multis]:
+            try:
+                answered: list[Answer] = await self._answer(outcome)
+                answers.append(answered)
+            except StoreError as error:
+                answers.append(error)
+        return answers
 
     async def close(self) -> None:
         if not self._closed:

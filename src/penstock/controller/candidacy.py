@@ -78,6 +78,7 @@ class Candidacy:
             self._controller.resign()
             self._heard(NO_LEADER)
             await self._controller.start()
+            self._heard(self._controller.broker)
         elif not ours:
             self._controller.resign()
             self._heard(decode(Elected, node).broker)

@@ -159,6 +159,11 @@ class Controller:
             self.resigned()
 
     @property
+    def broker(self) -> BrokerId:
+        """Whose controller this is, in office or not."""
+        return self._broker
+
+    @property
     def in_office(self) -> bool:
         return self._holder is not None
 

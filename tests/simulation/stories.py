@@ -1,0 +1,280 @@
+"""Stories: one thing that goes wrong at the worst moment, and what must come of it.
+
+Seeds meet such a moment once in many hours. Each story runs by itself, and with the rule broken
+that it is about: see `mutants.py`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from penstock.client.address import Address
+from penstock.client.connection import connect
+from penstock.errors import KafkaError
+from penstock.metadata import paths
+from penstock.metadata.records import Controller, decode
+from penstock.metadata.store import Change, Create, DataChanged, Delete
+from penstock.types import TopicPartition
+from penstock.wire.messages.create_topics import CreatableReplicaAssignment, CreateTopicsResponse
+from simulation.broker import PORT, SimulatedBroker
+from simulation.nemesis import Nemesis
+from simulation.world import ANEW, FLEETING, LOOSE, SETTINGS_OF, TOPIC, World
+from simulation.zookeeper import HOST as ZOOKEEPER
+
+Story = Callable[[World], Awaitable[None]]
+
+
+async def until(condition: Callable[[], bool], seconds: float) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def controller_of(world: World) -> int:
+    return decode(Controller, world.zookeeper.tree.get(paths.CONTROLLER)).broker
+
+
+async def asked(world: World, work: Awaitable[None]) -> None:
+    """By an administrator, on a machine of his own."""
+    await world.spawn(world.tasks, "admin", work)
+
+
+def led_elsewhere(world: World) -> TopicPartition:
+    """A partition whose leader is not the controller."""
+    controller = controller_of(world)
+    return next(each for each in world.everything if leader_of(world, each) != controller)
+
+
+def isr_of(world: World, where: TopicPartition) -> list[int]:
+    state = world.state(where)
+    return [] if state is None else list(state["isr"])  # type: ignore[call-overload]
+
+
+def leader_of(world: World, where: TopicPartition) -> int:
+    state = world.state(where)
+    return -1 if state is None else int(str(state["leader"]))
+
+
+async def made(
+    world: World, name: str, settings: dict[str, str], replicas: list[int] | None = None
+) -> None:
+    """Until it is there: somebody who asks in vain asks again."""
+    nemesis = Nemesis(world)
+
+    async def create() -> None:
+        request = world.creation(name, settings)
+        if replicas is not None:
+            chosen = CreatableReplicaAssignment(partition_index=0, broker_ids=list(replicas))
+            topic = replace(
+                request.topics[0],
+                num_partitions=-1,
+                replication_factor=-1,
+                assignments=[chosen],
+            )
+            request = replace(request, topics=[topic])
+        while name not in world.topics():
+            await nemesis._ask(request, CreateTopicsResponse)
+            await asyncio.sleep(0.1)
+
+    await asked(world, create())
+
+
+async def deleted(world: World, name: str) -> None:
+    nemesis = Nemesis(world)
+
+    async def delete() -> None:
+        while name in world.topics() and name not in deletions(world):
+            await nemesis.delete(name)
+            await asyncio.sleep(0.1)
+
+    await asked(world, delete())
+    await until(lambda: name not in world.topics(), 20)
+
+
+def deletions(world: World) -> list[str]:
+    return world.zookeeper.tree.children(paths.DELETE_TOPICS)
+
+
+def image_settings(broker: SimulatedBroker, name: str) -> dict[str, str]:
+    assert broker.running is not None
+    return dict(broker.running.services.cluster.image.topic_configs.get(name, {}))
+
+
+async def deleted_while_a_broker_stands_still(world: World) -> None:
+    """Past its session, and without a replica: nobody tells it, then or later."""
+    await deleted(world, ANEW.topic)
+    spare = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
+    others = [each.number for each in world.brokers if each is not spare]
+    await made(world, ANEW.topic, FLEETING, others)
+    await made(world, "gone", {}, others)
+    await until(lambda: image_settings(spare, ANEW.topic) == FLEETING, 20)
+    spare.pause()
+    await asyncio.sleep(4)
+    await deleted(world, ANEW.topic)
+    await deleted(world, "gone")
+    spare.resume()
+    await asyncio.sleep(3)
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], [spare.number, *others[:2]])
+    await asyncio.sleep(4)
+
+
+async def the_store_is_lost_as_a_leader_is_written(world: World) -> None:
+    """The store has it, and the controller never hears so."""
+    where, controller = led_elsewhere(world), world.brokers[controller_of(world)]
+    path, lost = paths.partition_state(where), asyncio.Event()
+
+    def looked(changes: Iterable[Change]) -> None:
+        if DataChanged(path) in changes and not lost.is_set():
+            lost.set()
+            assert controller.store is not None
+            controller.store.lose_connection()
+
+    world.zookeeper.tree.listeners.append(looked)
+    world.brokers[leader_of(world, where)].kill()
+    await until(lost.is_set, 20)
+    world.zookeeper.tree.listeners.remove(looked)
+    await asyncio.sleep(2)
+
+
+async def a_state_is_written_by_hand(world: World) -> None:
+    where = led_elsewhere(world)
+    node = world.zookeeper.tree.get(paths.partition_state(where))
+    assert world.registrar.owns(node)
+    world.registrar.by_hand(node)
+    leader = leader_of(world, where)
+    world.brokers[leader].kill()
+    await asyncio.sleep(4)
+    if leader_of(world, where) == leader:
+        world.history.broken(f"{where} is led by broker {leader}, which is dead")
+
+
+async def a_leader_expires_while_the_controller_has_no_store(world: World) -> None:
+    """For less than the controller's session lasts: nobody tells it of what happened meanwhile."""
+    where, controller = led_elsewhere(world), world.brokers[controller_of(world)]
+    leader = leader_of(world, where)
+    links = {(controller.host, ZOOKEEPER), (ZOOKEEPER, controller.host)}
+    world.network.cut |= links
+    assert controller.store is not None
+    controller.store.lose_connection()
+    await asyncio.sleep(0.1)
+    broker = world.brokers[leader]
+    assert broker.store is not None
+    broker.pause()  # its connections stay open
+    world.zookeeper.end(broker.store.session_id)
+    await asyncio.sleep(0.3)
+    world.network.cut -= links
+    world.network.mend()
+    await asyncio.sleep(4)
+    if leader_of(world, where) == leader:
+        world.history.broken(f"{where} is led by broker {leader}, which is not registered")
+    broker.resume()
+
+
+async def a_topic_is_made_while_a_broker_has_no_store(world: World) -> None:
+    """For less than its session lasts."""
+    await deleted(world, ANEW.topic)
+    broker = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
+    others = [each.number for each in world.brokers if each is not broker]
+    links = {(broker.host, ZOOKEEPER), (ZOOKEEPER, broker.host)}
+    world.network.cut |= links
+    assert broker.store is not None
+    broker.store.lose_connection()
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], [*others[:2], broker.number])
+    await asyncio.sleep(0.4)
+    world.network.cut -= links
+    world.network.mend()
+    await asyncio.sleep(3)
+
+
+async def a_move_is_half_ended(world: World) -> None:
+    """Its controller and the whole target die between the two writes that end it."""
+    where = world.partitions[0]
+    replicas, _ = world.assignment(where)
+    (spare,) = set(range(world.plan.brokers)) - set(replicas)
+    survivor = next(each for each in replicas if each != controller_of(world))
+    target = [spare if each == survivor else each for each in replicas]
+    await asked(world, Nemesis(world).kill_as_a_move_ends(where, target))
+
+
+async def answers_come_while_a_controller_takes_over(world: World) -> None:
+    """A deletion is asked for as the office becomes free; brokers are faster than the store."""
+    await until(lambda: len(isr_of(world, ANEW)) == world.plan.replicas, 20)
+    slow = {(each.host, ZOOKEEPER): 0.1 for each in world.brokers}
+    world.network.slow_s |= slow
+    world.zookeeper.tree.apply(
+        0, [[Create(paths.deleted_topic(ANEW.topic)), Delete(paths.CONTROLLER)]]
+    )
+    await asyncio.sleep(3)
+
+
+async def a_node_is_malformed(world: World) -> None:
+    tree, path = world.zookeeper.tree, paths.topic("odd")
+    tree.apply(0, [[Create(path), Delete(paths.CONTROLLER)]])
+    await asyncio.sleep(3)
+    world.brokers[leader_of(world, world.partitions[0])].kill()
+    await asyncio.sleep(3)
+    tree.apply(0, [[Delete(path)]])
+
+
+async def the_only_replica_in_sync_stops_in_good_order(world: World) -> None:
+    """Another one, which may be elected uncleanly, is about to catch up."""
+    leader = leader_of(world, LOOSE)
+    (follower,) = set(world.assignment(LOOSE)[0]) - {leader}
+    first, second = world.brokers[leader], world.brokers[follower]
+    links = {(first.host, second.host), (second.host, first.host)}
+    world.network.cut |= links
+    await until(lambda: isr_of(world, LOOSE) == [leader], 20)
+    await asyncio.sleep(1)
+    world.network.cut -= links
+    world.network.mend()
+    await asyncio.wait([world.tasks.create_task(first.stop())])
+    state = decode_state(world)
+    if state.get("leader_recovery_state") or state["leader"] != follower:
+        world.history.broken(f"{LOOSE} has an unclean leader: {state}")
+
+
+def decode_state(world: World) -> dict[str, object]:
+    state = world.state(LOOSE)
+    assert state is not None
+    return state
+
+
+async def a_controller_stands_still_with_a_request(world: World) -> None:
+    """Another one is in office soon, and is asked."""
+    await deleted(world, ANEW.topic)
+    controller = world.brokers[controller_of(world)]
+    other = world.brokers[(controller.number + 1) % world.plan.brokers]
+
+    async def create() -> None:
+        connection = await connect(Address(other.host, PORT), client_id="admin")
+        # One that exists, so that the other broker is connected to the controller.
+        known = world.creation(TOPIC)
+        await connection.call(known, CreateTopicsResponse, timeout_ms=60_000)
+        controller.pause()
+        began = world.loop.time()
+        wanted = world.creation(ANEW.topic)
+        with suppress(KafkaError):  # a broker that gave up hangs up
+            await connection.call(wanted, CreateTopicsResponse, timeout_ms=60_000)
+        took_s = world.loop.time() - began
+        connection.abort()
+        if took_s > 10:
+            world.history.broken(f"a request waited {took_s:.0f} s for one that stood still")
+
+    await asked(world, create())
+    controller.resume()
+
+
+STORIES: tuple[Story, ...] = (
+    deleted_while_a_broker_stands_still,
+    the_store_is_lost_as_a_leader_is_written,
+    a_state_is_written_by_hand,
+    a_leader_expires_while_the_controller_has_no_store,
+    a_topic_is_made_while_a_broker_has_no_store,
+    a_move_is_half_ended,
+    answers_come_while_a_controller_takes_over,
+    a_node_is_malformed,
+    the_only_replica_in_sync_stops_in_good_order,
+    a_controller_stands_still_with_a_request,
+)
