@@ -288,7 +288,7 @@ MUTANTS = [
     Mutant(trust_whoever_lost_power, POWER),
     Mutant(
         miss_what_happened_meanwhile,
-        story=stories.a_leader_expires_while_the_controller_has_no_store,
+        ("cut from the store", "long pause", "kill", "store connection", "directory"),
     ),
     Mutant(forget_what_was_begun, ("depose",)),
     Mutant(inherit_settings, story=stories.deleted_while_a_broker_stands_still),
