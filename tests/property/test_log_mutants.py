@@ -3,15 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from penstock.log import append, order, partition_log
 from penstock.log.append import OffsetsOutOfOrder
-from penstock.log.compaction.cleanable import LogState
-from penstock.log.compaction.compactor import Compactor
 from penstock.log.compaction.offset_map import OffsetMap
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
@@ -59,17 +56,6 @@ def refuse_a_first_batch_that_spans_the_end(patch: Patch) -> None:
     patch.setattr(partition_log, "checked_batches", batches)
 
 
-def clean_what_is_not_synced(patch: Patch) -> None:
-    """Compaction goes past the recovery point."""
-    state = Compactor._state
-
-    def synced(self: Compactor, log: PartitionLog) -> LogState:
-        found = state(self, log)
-        return msgspec.structs.replace(found, recovery_point=found.log_end_offset)
-
-    patch.setattr(Compactor, "_state", synced)
-
-
 def drop_the_newest(patch: Patch) -> None:
     newest = OffsetMap.supersedes
 
@@ -83,7 +69,6 @@ MUTANTS = [
     take_gaps_for_damage,
     keep_the_settings_of_the_copy,
     refuse_a_first_batch_that_spans_the_end,
-    clean_what_is_not_synced,
     drop_the_newest,
 ]
 
