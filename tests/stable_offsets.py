@@ -4,12 +4,18 @@ A commit is answered once the coordinator has decided it; partitions get their m
 A reader with read_committed that stops at the last stable offset may come before them.
 """
 
-from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from peers.process import wait_until
 
 WAIT_S = 30
+NEW_PARTITION = {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+}
+"""Answers of a leader that has yet to hear of it: a topic's creation does not wait for that."""
 
 
 def wait_for_markers(
@@ -25,7 +31,12 @@ def wait_for_markers(
         return [each.result(WAIT_S).offset for each in asked.values()]
 
     def reached() -> bool:
-        stable = ends(IsolationLevel.READ_COMMITTED)
-        return stable == ends(IsolationLevel.READ_UNCOMMITTED)
+        try:
+            stable = ends(IsolationLevel.READ_COMMITTED)
+            return stable == ends(IsolationLevel.READ_UNCOMMITTED)
+        except KafkaException as refused:
+            if refused.args[0].code() not in NEW_PARTITION:
+                raise
+            return False
 
     wait_until(reached, timeout_s, f"the markers of all transactions in {topic}")

@@ -39,6 +39,8 @@ func payments() *sarama.Config {
 	config.Producer.RequiredAcks = sarama.WaitForAll
 	config.Producer.Retry.Max = 5
 	config.Producer.Retry.Backoff = time.Second
+	config.Metadata.Retry.Max = 60 // a broker that starts anew is waited for, half a minute long
+	config.Metadata.Retry.Backoff = 500 * time.Millisecond
 	config.Producer.Idempotent = true
 	config.Producer.Return.Successes = true
 	config.Net.MaxOpenRequests = 1 // what idempotence wants in sarama

@@ -59,6 +59,10 @@ def has_reached(client: Referee, offset: int) -> bool:
         return False  # it has yet to notice that the broker is back
 
 
+def has_reached_or_ended(client: Referee, offset: int, sending: subprocess.Popen[str]) -> bool:
+    return sending.poll() is not None or has_reached(client, offset)
+
+
 @pytest.mark.parametrize("program", PER_TOPIC)
 def test_readings_may_be_lost_and_payments_are_not_when_the_broker_is_killed(
     program: Callable[[], list[str]], tmp_path: Path
@@ -77,8 +81,9 @@ def test_readings_may_be_lost_and_payments_are_not_when_the_broker_is_killed(
         ) as sending:
             try:
                 for stop_at in (200, 500):
-                    reached = partial(has_reached, referee, stop_at)
+                    reached = partial(has_reached_or_ended, referee, stop_at, sending)
                     wait_until(reached, WAIT_S, f"{stop_at} payments")
+                    assert sending.poll() is None, sending.communicate()
                     broker.kill(0)
                     broker.start(0)
                 told, complaints = sending.communicate(timeout=WAIT_S)
