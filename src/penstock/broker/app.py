@@ -107,12 +107,13 @@ async def running(
         metadata = await stack.enter_async_context(
             machine.open_store(config.zookeeper, directory, files, clock)
         )
+        open_segments = OpenSegments(files_shared.segments)
         logs = LogStore(
             files,
             log_dirs,
             lambda topic: cluster.topic_config(topic),  # noqa: PLW0108  made below
             boot_id=machine.boot_id(),
-            open_segments=OpenSegments(files_shared.segments),
+            open_segments=open_segments,
         )
         stack.callback(possession.unlock, logs)
         start = await possession.decided(logs, metadata, config, directory)
@@ -256,6 +257,7 @@ async def running(
                 config.replication.replica_high_watermark_checkpoint_interval_ms,
             )
             stack.callback(server.close)
+            open_segments.shed = server.shed
             background += [
                 tasks.create_task(supervised(name, run))
                 for name, run in (

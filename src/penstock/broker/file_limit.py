@@ -36,6 +36,11 @@ class FileShares(NamedTuple):
     connections: int
 
     @property
+    def slices(self) -> int:
+        """Files that one response may hold open until its client has read it."""
+        return max((self.held - self.segments) // 4, 1)
+
+    @property
     def partitions(self) -> int:
         """How many this broker may hold."""
         return self.segments * PARTITIONS_A_SEGMENT

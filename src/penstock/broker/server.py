@@ -179,9 +179,29 @@ class Server:
         """Close connections without a request for too long, until cancelled."""
         while True:
             await asyncio.sleep(IDLE_CHECK_S)
-            limit = self._loop.time() - self._network.connections_max_idle_ms / 1000
-            for session in [s for s in self.sessions if s.active_at < limit and not s.is_busy]:
+            self.close_those_idle_since(
+                self._loop.time() - self._network.connections_max_idle_ms / 1000
+            )
+
+    def close_those_idle_since(self, limit_s: float) -> None:
+        """Also those whose clients have not read anything of a response since then."""
+        for session in [s for s in self.sessions if s.active_at < limit_s]:
+            if session.is_sending or not session.is_busy:
                 session.close("idle for too long")
+
+    def shed(self) -> bool:
+        """Close the connection that has held files of logs open the longest without reading."""
+        holding = [s for s in self.sessions if s.is_sending and s.holds_files]
+        slowest = min(holding, key=lambda session: session.active_at, default=None)
+        if slowest is None:
+            return False
+        logger.warning(
+            "closing the connection of %s: it does not read its response, and the limit of open "
+            "files is reached",
+            slowest.peer,
+        )
+        slowest.close("files are needed elsewhere")
+        return True
 
     def close(self) -> None:
         for sock in self._listeners:

@@ -19,6 +19,7 @@ from types import CoroutineType
 from typing import Protocol, TypeAlias
 
 from penstock.broker.complaints import Complaints
+from penstock.broker.context import Peer
 from penstock.broker.dispatch import Dispatch, Outcome, Request
 from penstock.broker.waiters import Parked, Waiter
 from penstock.errors import KafkaError, ProtocolError
@@ -107,6 +108,20 @@ class Session:
     def is_busy(self) -> bool:
         """A request waits for its response or its turn, or responses wait for the socket."""
         return self._request is not None or self._writing or self._yields or bool(self._line)
+
+    @property
+    def peer(self) -> Peer:
+        return self._dispatch.peer
+
+    @property
+    def is_sending(self) -> bool:
+        """Responses wait for the client to read."""
+        return self._writing
+
+    @property
+    def holds_files(self) -> bool:
+        """Files of logs stay open until the client has read."""
+        return any(isinstance(piece, LogSlice) for piece in self._out)
 
     def _may_go_on(self) -> bool:
         """Whether no request waits; one that gives way is answered as soon as another is there."""
@@ -259,6 +274,7 @@ class Session:
 
     def on_writable(self) -> None:
         """Send as much as the socket takes; the rest when it is ready again."""
+        self.active_at = self._loop.time()
         try:
             while self._out and self._send_some():
                 pass

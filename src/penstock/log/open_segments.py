@@ -1,5 +1,6 @@
 """A bound on open segments: files are limited, and most segments are rarely read."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -21,11 +22,15 @@ class OpenSegments:
 
     The one opened first is released first. That costs nothing while reading and appending, and
     one that is in use merely opens again.
+
+    `shed` ends what keeps released files open the longest, such as a client that does not read
+    its response; it says whether there was any.
     """
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self._limit = limit
         self._segments: dict[Releasable, None] = {}
+        self.shed: Callable[[], bool] = lambda: False
 
     def add(self, segment: Releasable) -> None:
         self._segments[segment] = None
@@ -38,9 +43,11 @@ class OpenSegments:
         """Release segments until `path` may be opened and held.
 
         Released files stay open as long as slices of them are on their way to clients, who may
-        be slow: then there may be no room, and the client is told to try again.
+        be slow. Once they leave too few for everyone else, the slowest client goes.
         """
         while not files.has_room():
+            if len(self._segments) <= self._limit // 4 and self.shed():
+                continue
             if not self._segments:
                 raise OutOfFiles(f"{path}: as many files are open as the limit of files allows")
             oldest = next(iter(self._segments))

@@ -12,6 +12,7 @@ def test_the_shares_leave_some_files_for_what_is_open_for_a_moment(limit: int) -
     assert parts.segments < parts.held
     assert parts.held + parts.connections <= limit * 8 // 10 + 1
     assert parts.segments <= MAX_LIMIT
+    assert 0 < parts.slices < parts.held - parts.segments
 
 
 def test_the_soft_limit_is_raised_to_the_hard_one() -> None:

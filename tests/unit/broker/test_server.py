@@ -25,6 +25,43 @@ class Session:
         self.closed.append(reason)
 
 
+class Sending(Session):
+    """One whose client reads slowly, or that waits for requests."""
+
+    peer = "slow"
+
+    def __init__(self, active_at: float, *, sends: bool = True, busy: bool = True) -> None:
+        super().__init__()
+        self.active_at = active_at
+        self.is_sending = self.holds_files = sends
+        self.is_busy = busy
+
+
+def serving(*sessions: Sending) -> Server:
+    nothing = cast("Any", None)
+    server = Server(nothing, nothing, nothing, nothing, nothing)
+    server.sessions = cast("Any", dict.fromkeys(sessions, "host"))
+    return server
+
+
+def test_a_client_that_reads_nothing_of_its_response_is_idle() -> None:
+    unread, waits, idle, new = (
+        Sending(1.0),
+        Sending(1.0, sends=False),
+        Sending(1.0, sends=False, busy=False),
+        Sending(9.0),
+    )
+    serving(unread, waits, idle, new).close_those_idle_since(5.0)
+    assert [bool(each.closed) for each in (unread, waits, idle, new)] == [True, False, True, False]
+
+
+def test_the_client_that_reads_slowest_gives_its_files_to_others() -> None:
+    waits, slower, slow = Sending(1.0, sends=False), Sending(2.0), Sending(3.0)
+    assert serving(waits, slow, slower).shed()
+    assert [bool(each.closed) for each in (waits, slower, slow)] == [False, True, False]
+    assert not serving(waits).shed()
+
+
 def test_a_refusal_that_cannot_be_told_closes_the_connection_and_nothing_else() -> None:
     async def refused() -> Message | None:
         raise Refused("not the controller")

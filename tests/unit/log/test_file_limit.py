@@ -100,6 +100,27 @@ def test_slices_on_their_way_to_clients_leave_files_for_nobody_else_until_sent(
     store.close()
 
 
+def test_who_keeps_files_open_the_longest_makes_room_for_others(tmp_path: Path) -> None:
+    open_segments = OpenSegments(8)
+    files = DiskFiles(max_held=10)
+    store = LogStore(
+        files, [tmp_path], lambda _: TopicConfig(), boot_id="b", open_segments=open_segments
+    )
+    store.load(0)
+    unread: list[object] = []
+
+    def shed() -> bool:
+        return bool(unread) and unread.pop(0) is not None
+
+    open_segments.shed = shed
+    for number in range(20):
+        store.create(part(number), TOPIC_ID, 0)
+        append(store, number)
+        unread.append(store.logs[part(number)].read(0, 100, up_to=1))
+    assert 0 < len(unread) < 20
+    store.close()
+
+
 def test_a_full_file_table_is_not_a_failed_disk() -> None:
     rig = LogRig()
     rig.append(batch_of(b"a"))

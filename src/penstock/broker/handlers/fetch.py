@@ -107,6 +107,7 @@ class Reading:
         self._at: dict[Hashable, int] = {}
         """Where in `_found` a partition is."""
         self._changed: set[Hashable] = set()
+        self._max_slices = ctx.services.file_shares.slices
         self._slices: list[tuple[Partition, int]] = []
         """What would be sent, to be counted when it is: a fetch that waits reads many times."""
 
@@ -238,6 +239,8 @@ class Reading:
         return self._told(partition, wanted, records=records, aborted=aborted)
 
     def _slice(self, partition: Partition, wanted: Wanted, up_to: int) -> LogSlice | None:
+        if len(self._slices) >= self._max_slices:
+            return None  # each holds a file open: the others get their turn, as after `max_bytes`
         found = partition.log.read(
             wanted.fetch_offset,
             min(wanted.max_bytes, self._left),
