@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError
+from penstock.spark.connector import file_source
 from penstock.spark.connector.file_source import FilePartition, FileReader
 
 
@@ -194,3 +195,47 @@ def test_a_checkpoint_without_marks_goes_on(tmp_path: Path) -> None:
     assert reading.lines() == ["two"]
     reuse_inode(log, "a new file that is longer\n")
     assert reading.lines() == ["a new file that is longer"]
+
+
+class RenamedDuringLooks:
+    """Renames a file each time that a look has listed the folder, and has not opened it yet."""
+
+    def __init__(self, path: Path, times: int) -> None:
+        self._path, self._left = path, times
+        self._list = file_source.candidates
+
+    def candidates(self, pattern: str, *, with_renamed: bool) -> list[Path]:
+        found = self._list(pattern, with_renamed=with_renamed)
+        if self._left:
+            self._left -= 1
+            self._path = self._path.rename(f"{self._path}.1")
+        return found
+
+
+@pytest.mark.parametrize("pattern", ["access.log", "access.log*"])
+def test_a_file_that_is_renamed_during_a_look_is_not_forgotten(
+    tmp_path: Path, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "access.log"
+    add(log, "one\n")
+    reading = Reading(tmp_path / pattern)
+    assert reading.lines() == ["one"]
+    add(log, "two\n")
+    with monkeypatch.context() as patched:
+        renaming = RenamedDuringLooks(log, file_source.LOOKS - 1)
+        patched.setattr(file_source, "candidates", renaming.candidates)
+        assert reading.lines() == ["two"]
+    assert reading.lines() == []
+
+
+def test_a_file_is_opened_by_what_it_is_and_not_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "access.log"
+    add(log, "one\n")
+    reading = Reading(log)
+    (part,) = reading.plan()
+    log.rename(tmp_path / "access.log.1")
+    renaming = RenamedDuringLooks(tmp_path / "access.log.1", 1)
+    monkeypatch.setattr(file_source, "candidates", renaming.candidates)
+    assert [row[0] for row in reading.reader.read(part)] == ["one"]

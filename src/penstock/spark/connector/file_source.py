@@ -42,6 +42,8 @@ CHUNK = 1 << 16
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 ROTATE_WAIT_S = 10
 """So long nobody writes to a renamed file before a last line without an end counts as a line."""
+LOOKS = 3
+"""So often a file is looked for: a look misses one that is renamed meanwhile."""
 
 logger = logging.getLogger("penstock.spark")
 
@@ -110,12 +112,12 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[tuple[str, str, int]]:
         assert isinstance(partition, FilePartition)
         piece = partition.piece
-        path = current_path(piece.identity, piece.path, partition.pattern)
-        if path is None:
+        file = opened(piece.identity, piece.path, partition.pattern)
+        if file is None:
             self._lost(piece, "were deleted")
             return
         position = piece.start
-        with path.open("rb") as file:
+        with file:
             if piece.mark and mark_of(file, piece.end) != piece.mark:
                 self._lost(piece, "were cut off or written anew")
                 return
@@ -126,7 +128,7 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     self._lost(piece, "were cut off")
                     return
                 text = line.rstrip(b"\r\n").decode(errors="replace")
-                yield text, str(path), position
+                yield text, file.name, position
                 position += len(line)
 
     def _lost(self, piece: Piece, what: str) -> None:
@@ -137,8 +139,23 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def files(pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> list[Seen]:
-    """The files that fit the pattern, and those that did when they were last looked at."""
+    """The files that fit the pattern, and those that did when they were last looked at.
+
+    A file that is renamed during a look is missed by it. To forget such a file would lose what it
+    holds, or read it twice, so only one that several looks miss is gone.
+    """
     found: dict[str, Seen] = {}
+    for _ in range(LOOKS):
+        look(pattern, read, rotate_wait_s, found)
+        if read.keys() <= found.keys():
+            break
+    return list(found.values())
+
+
+def look(
+    pattern: str, read: Mapping[str, Read], rotate_wait_s: float, found: dict[str, Seen]
+) -> None:
+    """Add the files of one look at the folders to those that were found before."""
     for path in candidates(pattern, with_renamed=bool(read)):
         try:
             with path.open("rb") as file:
@@ -155,8 +172,7 @@ def files(pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> list[
                 end = status.st_size if complete else lines_end(file)
                 found[identity] = Seen(identity, str(path), end, continues)
         except (FileNotFoundError, IsADirectoryError):
-            continue  # rotated away this instant: the next look sees it
-    return list(found.values())
+            continue  # rotated away this instant
 
 
 def is_continued(file: BinaryIO, size: int, before: Read) -> bool:
@@ -169,10 +185,10 @@ def with_marks(positions: Positions, pattern: str) -> Positions:
     """The same with a mark for each file; one that vanishes meanwhile is missed when it is read."""
     found = {}
     for identity, each in positions.items():
-        path = current_path(identity, each.path, pattern)
         found[identity] = each
-        if path is not None:
-            with suppress(FileNotFoundError), path.open("rb") as file:
+        file = opened(identity, each.path, pattern)
+        if file is not None:
+            with file:
                 found[identity] = replace(each, mark=mark_of(file, each.position))
     return found
 
@@ -223,12 +239,13 @@ def lines_end(file: Any) -> int:
     return 0
 
 
-def current_path(identity: str, path: str, pattern: str) -> Path | None:
-    """Where a file is now."""
-    for each in [Path(path), *candidates(pattern, with_renamed=True)]:
-        try:
-            if identity_of(each.stat()) == identity:
-                return each
-        except FileNotFoundError:
-            continue
+def opened(identity: str, path: str, pattern: str) -> BinaryIO | None:
+    """The file, wherever it is now; None if it is gone. A path may name another file by now."""
+    for _ in range(LOOKS):
+        for each in [Path(path), *candidates(pattern, with_renamed=True)]:
+            with suppress(FileNotFoundError, IsADirectoryError):
+                file = each.open("rb")
+                if identity_of(os.fstat(file.fileno())) == identity:
+                    return file
+                file.close()
     return None
