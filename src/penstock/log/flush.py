@@ -86,10 +86,15 @@ class Flusher:
         return future
 
     def _start_waiting(self) -> None:
-        if len(self._running) < MAX_RUNNING:
+        # Until as many run as may: those that cannot begin must not keep others from beginning.
+        while room := MAX_RUNNING - len(self._running):
             startable = (log for log in self._waiting if log not in self._running)
-            for log in list(islice(startable, MAX_RUNNING - len(self._running))):
-                self._start(log)
+            chosen = list(islice(startable, room))
+            if not chosen:
+                return
+            for log in chosen:
+                if log in self._waiting:  # whom a refusal woke may have asked for others
+                    self._start(log)
 
     def _start(self, log: Flushable) -> None:
         waiting = self._waiting.pop(log)

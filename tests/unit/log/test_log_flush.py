@@ -12,7 +12,7 @@ from penstock.config.storage import StorageConfig
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.files import LogFile
-from penstock.log.flush import Flusher
+from penstock.log.flush import MAX_RUNNING, Flush, Flusher
 from penstock.log.log_dir import LogDirOffline
 from penstock.log.upkeep import Upkeep
 from penstock.record.batch import CorruptBatch, read_header
@@ -62,6 +62,38 @@ def test_after_a_failed_sync_nobody_who_waited_is_told_that_all_is_well() -> Non
         flusher.request(rig.log).result()
     assert rig.log.recovery_point == 0
     assert rig.offline == [(rig.dirs[0], [PARTITION])]
+    flusher.close()
+
+
+class OneOfMany:
+    """A log of which there are many; those of an offline directory cannot be flushed."""
+
+    def __init__(self, rig: LogRig, *, offline: bool = False) -> None:
+        self._rig, self._offline = rig, offline
+
+    def begin_flush(self) -> Flush:
+        if self._offline:
+            raise LogDirOffline("gone")
+        return self._rig.log.begin_flush()
+
+    def flushed(self, flush: Flush) -> None:
+        pass
+
+    def fail(self, error: StorageError) -> None:
+        raise error
+
+
+def test_logs_that_cannot_be_flushed_do_not_hold_up_those_that_can() -> None:
+    rig, loop = LogRig(), Loop()
+    flusher = Flusher(loop.calls.put)
+    for _ in range(MAX_RUNNING):
+        flusher.request(OneOfMany(rig))
+    gone = [flusher.request(OneOfMany(rig, offline=True)) for _ in range(MAX_RUNNING**2)]
+    last = flusher.request(OneOfMany(rig))
+    for _ in range(MAX_RUNNING + 1):
+        loop.run_one()
+    assert last.result() == 0
+    assert all(isinstance(future.exception(), LogDirOffline) for future in gone)
     flusher.close()
 
 
