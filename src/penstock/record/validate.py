@@ -106,6 +106,8 @@ class Timestamps(msgspec.Struct, frozen=True):
 
     oldest: int
     newest: int
+    walked_bytes: int
+    """The size of the records, decompressed."""
 
 
 def check_records(
@@ -120,12 +122,12 @@ def check_records(
     data = payload_view(batch, header, limit_bytes, scratch)
     least_delta, greatest_delta = walk(data, declared_count(header), keys_required)
     if header.is_log_append_time:
-        return Timestamps(header.max_timestamp, header.max_timestamp)
+        return Timestamps(header.max_timestamp, header.max_timestamp, len(data))
     oldest = header.base_timestamp + least_delta
     newest = header.base_timestamp + greatest_delta
     if oldest < -_TIMESTAMP_END or newest >= _TIMESTAMP_END:
         raise InvalidTimestamp(f"timestamps from {oldest} to {newest} pass 64 bits")
-    return Timestamps(oldest, max(newest, NO_TIMESTAMP))
+    return Timestamps(oldest, max(newest, NO_TIMESTAMP), len(data))
 
 
 def check_timestamps(timestamps: Timestamps, rules: BatchRules, now_ms: int) -> None:

@@ -10,6 +10,7 @@ import pytest
 from leading_broker import TOPIC, Leading, leading
 from penstock.broker.context import Services
 from penstock.broker.coordinator_log import PartitionCoordinatorLog
+from penstock.broker.handlers.produce import TURN_BYTES
 from penstock.broker.transaction_markers import ClusterMarkers, Round
 from penstock.client.address import parse_addresses
 from penstock.client.admin import delete_topic
@@ -21,7 +22,9 @@ from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_ST
 from penstock.errors import ErrorCode
 from penstock.metadata.image import Broker, Topic
 from penstock.metadata.image import Partition as ImagePartition
+from penstock.record.build import build_batch
 from penstock.record.compression import Codec
+from penstock.record.record import Record
 from penstock.replication.isr import FollowerFetch
 from penstock.testing.logs import batch_of
 from penstock.types import BrokerId, LeaderEpoch
@@ -496,5 +499,23 @@ def test_bytes_are_counted_once_when_they_are_sent_and_for_consumers_alone(tmp_p
         leader.lead(0, 3)
         await fetched(leader, connection, replica=1, epoch=3)
         assert (partition.bytes_out, partition.replication_bytes_out) == (3 * size, 3 * size)
+
+    run(tmp_path, test)
+
+
+def test_others_get_their_turn_between_batches_that_hold_much(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        batch = build_batch([Record(0, 0, None, bytes(TURN_BYTES), [])], codec=Codec.ZSTD)
+        parts = [PartitionProduceData(index=0, records=memoryview(batch)) for _ in range(3)]
+        topic = TopicProduceData(
+            name=TOPIC, topic_id=leader.partition().topic_id, partition_data=parts
+        )
+        request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
+        sent = connection.send(request, ProduceResponse)
+        for end_offset in (1, 2):
+            await appended(leader, end_offset)
+            assert leader.partition().log.end_offset == end_offset
+        answers = (await sent).responses[0].partition_responses
+        assert [(each.error_code, each.base_offset) for each in answers] == [(0, 0), (0, 1), (0, 2)]
 
     run(tmp_path, test)

@@ -6,7 +6,9 @@ error closes the connection, since there is no other way to tell. Refusals name 
 (v8) and the leader to turn to (v10).
 """
 
+import asyncio
 from collections.abc import Coroutine
+from itertools import islice
 
 import msgspec
 
@@ -81,6 +83,12 @@ UNREAD = (
 )
 
 
+TURN_BYTES = 1 << 24
+"""Of records, decompressed, that a request has checked before others get their turn: a batch of
+some kilobytes may hold hundreds of megabytes, and a request thousands of such batches.
+"""
+
+
 class Pending(msgspec.Struct, frozen=True):
     """An append that may not be acknowledged yet, and the answer that says it is done."""
 
@@ -127,7 +135,8 @@ async def asked_first(
     """The transaction's coordinator is on another broker, or its record not committed yet."""
     try:
         await participation.wait()
-        return append(request, ctx, participation)
+        answer = append(request, ctx, participation)
+        return await answer if isinstance(answer, Coroutine) else answer
     finally:
         participation.close()
 
@@ -151,10 +160,26 @@ def kept(request: ProduceRequest) -> ProduceRequest:
     )
 
 
-def append(request: ProduceRequest, ctx: Context, participation: Participation) -> Answer:
+def append(
+    request: ProduceRequest, ctx: Context, participation: Participation
+) -> Answer | Coroutine[None, None, Answer]:
     appending = Appending(request, ctx, participation)
-    topics = [appending.topic(each) for each in request.topic_data if each.partition_data]
-    response = ProduceResponse(responses=topics)
+    is_done = appending.take_turn(request)
+    if appending.is_turn_over:
+        return by_turns(request if is_done else kept(request), ctx, appending)
+    return answered(request, ctx, appending)
+
+
+async def by_turns(request: ProduceRequest, ctx: Context, appending: "Appending") -> Answer:
+    """Others get theirs in between."""
+    await asyncio.sleep(0)
+    while not appending.take_turn(request):
+        await asyncio.sleep(0)
+    return answered(request, ctx, appending)
+
+
+def answered(request: ProduceRequest, ctx: Context, appending: "Appending") -> Answer:
+    response = appending.response(request)
     if request.acks == 0:
         if appending.refused:
             raise ProtocolError(f"acks=0 cannot be answered: {appending.refused}")
@@ -172,15 +197,38 @@ class Appending:
     def __init__(self, request: ProduceRequest, ctx: Context, participation: Participation) -> None:
         self._acks, self._transactional_id = request.acks, request.transactional_id
         self._ctx, self._participation = ctx, participation
+        self._answers: list[PartitionProduceResponse] = []
+        self._turn_bytes = 0
         self.pending: list[Pending] = []
         self.refused: Exception | None = None
         self.is_led_elsewhere = False
 
-    def topic(self, topic: TopicProduceData) -> TopicProduceResponse:
-        return TopicProduceResponse(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partition_responses=[self._append(topic, part) for part in topic.partition_data],
+    @property
+    def is_turn_over(self) -> bool:
+        return self._turn_bytes >= TURN_BYTES
+
+    def take_turn(self, request: ProduceRequest) -> bool:
+        """Go on with the partitions; False when some are left for another turn."""
+        self._turn_bytes = 0
+        parts = ((topic, part) for topic in request.topic_data for part in topic.partition_data)
+        for topic, part in islice(parts, len(self._answers), None):
+            if self.is_turn_over:
+                return False
+            self._answers.append(self._append(topic, part))
+        return True
+
+    def response(self, request: ProduceRequest) -> ProduceResponse:
+        answers = iter(self._answers)
+        return ProduceResponse(
+            responses=[
+                TopicProduceResponse(
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    partition_responses=list(islice(answers, len(topic.partition_data))),
+                )
+                for topic in request.topic_data
+                if topic.partition_data
+            ]
         )
 
     def _append(
@@ -235,6 +283,7 @@ class Appending:
             self._participation.check(header, partition)
         if header.codec is Codec.ZSTD and self._ctx.version < 7:
             raise UnsupportedCodec("zstd needs Produce v7")
+        self._turn_bytes += TURN_BYTES  # what is refused half way may have cost as much
         try:
             timestamps = check_records(
                 data,
@@ -246,6 +295,7 @@ class Appending:
             check_timestamps(timestamps, partition.rules, self._ctx.now_ms)
         except (InvalidRecord, InvalidTimestamp) as error:
             raise self._rejection(data, header, partition) or error from None
+        self._turn_bytes += timestamps.walked_bytes - TURN_BYTES
         if partition.codec is not None and partition.codec is not header.codec:
             batch = recompressed(
                 data,
