@@ -87,7 +87,10 @@ def test_members_go_on_without_a_rebalance_when_the_broker_was_killed(tmp_path: 
     with PenstockBroker("--port", str(port), *FAST, folder=tmp_path) as broker:
         create(broker.bootstrap, "t", 4)
         assigned: list[int] = []
-        members = [member(broker.bootstrap, "g", "t") for _ in range(2)]
+        # A client joins again by itself when no heartbeat was answered for its session's time: that
+        # must be longer than a start on a busy machine.
+        patient = {"session.timeout.ms": 20_000}
+        members = [member(broker.bootstrap, "g", "t", **patient) for _ in range(2)]
         before = shares(members, 2, 2)
         for each in members:
             each.subscribe(["t"], on_assign=lambda *_: assigned.append(1))

@@ -136,6 +136,10 @@ async def the_store_is_lost_as_a_leader_is_written(world: World) -> None:
     await until(lost.is_set, 20)
     world.zookeeper.tree.listeners.remove(looked)
     await asyncio.sleep(2)
+    leader = leader_of(world, where)
+    partition = world.partition(leader, where)
+    if partition is None or not partition.leads:
+        world.history.broken(f"{where}: broker {leader} does not know that it leads")
 
 
 async def a_state_is_written_by_hand(world: World) -> None:

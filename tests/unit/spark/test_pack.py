@@ -59,7 +59,7 @@ def test_what_is_not_installed_is_named() -> None:
     with pytest.raises(ConfigError, match="--include nothing: no distribution of this name"):
         packed(["nothing"], requirements)
     without = {name: found for name, found in INSTALLED.items() if name != "pyarrow"}
-    with pytest.raises(ConfigError, match=r"pyarrow is not installed: pip install 'penstock\["):
+    with pytest.raises(ConfigError, match=r"pyarrow is not installed: pip install '\.\[spark\]'"):
         packed([], without.get)
 
 
