@@ -80,6 +80,10 @@ class LogStore:
         self._boot_id = boot_id
         self._open = open_segments or OpenSegments()
         self.on_offline, self.before_create = on_offline, before_create
+        self._marked: list[tuple[TopicPartition, Path]] = []
+        """Found at the start as `-delete`."""
+        self._spare: list[tuple[TopicPartition, Path]] = []
+        """Found at the start as `-future` beside another copy of the same partition."""
 
     @property
     def online(self) -> list[LogDir]:
@@ -105,8 +109,43 @@ class LogStore:
                 raise ConfigError(f"{error}; raise the limit of open files (ulimit -n)") from None
             except StorageError:
                 continue  # offline from the start; the other directories serve
-        if len(self.online) == len(self.dirs):
+        is_whole = len(self.online) == len(self.dirs)
+        self._sort_out_spare(is_whole=is_whole)
+        if is_whole:
             self._finish_promotions()
+        self._remove_marked(is_whole=is_whole)
+
+    def _sort_out_spare(self, *, is_whole: bool) -> None:
+        """Of several copies of a log one goes on: a move to a disk that failed was begun anew to
+        another one. Without the log nobody knows which of them was about to take its place.
+        """
+        for partition, path in self._spare:
+            if partition in self.logs:
+                logger.info("%s: removed, %s is copied elsewhere", path, partition)
+                self.deleted.add(0, path)
+            elif is_whole:
+                raise ConfigError(
+                    f"{partition} has no log, and copies both in "
+                    f"{self.future_logs[partition].path} and in {path}: move one of them away"
+                )
+        self._spare.clear()
+
+    def _remove_marked(self, *, is_whole: bool) -> None:
+        """Remove what is marked as deleted, except a log whose copy may be in an offline directory.
+
+        A broker that dies between the two renames of a move leaves the log marked, and its copy
+        without the log's name: if the copy's disk is lost, the marked log is all that is left.
+        """
+        for partition, path in self._marked:
+            if is_whole or partition in self.logs:
+                self.deleted.add(0, path)
+            else:
+                logger.warning(
+                    "%s stays while a log directory is offline: it may be the only log of %s",
+                    path,
+                    partition,
+                )
+        self._marked.clear()
 
     def _finish_promotions(self) -> None:
         """A copy without its log was about to take its place when the broker died."""
@@ -129,10 +168,12 @@ class LogStore:
                 raise ConfigError(f"{path} is no partition's directory: nothing else may be here")
             partition = found.topic_partition
             if found.role is Role.DELETE:
-                self.deleted.add(0, path)
+                self._marked.append((partition, path))
             elif found.role is Role.STRAY:
                 logger.warning("%s is a stray log; it is kept until you remove it", path)
                 self.stray.append(path)
+            elif found.role is Role.FUTURE and partition in self.future_logs:
+                self._spare.append((partition, path))
             else:
                 logs = self.future_logs if found.role is Role.FUTURE else self.logs
                 if partition in logs:

@@ -288,6 +288,48 @@ def test_a_copy_is_not_taken_for_the_log_while_a_directory_is_offline() -> None:
     assert PARTITION in rig.store.future_logs
 
 
+def test_a_log_whose_copy_is_in_an_offline_directory_is_not_removed() -> None:
+    rig = LogRig(dirs=TWO)
+    log = rig.store.create(part(1), TOPIC_ID, 0)
+    assert log.log_dir.path == ROOT / "d1"
+    log.append_as_follower(batch_of(b"x"), 0)
+    future = rig.store.create(part(1), TOPIC_ID, 0, path=ROOT / "d0", future=True)
+    future.append_as_follower(batch_of(b"x"), 0)
+    future.flush()
+    rig.store.delete(part(1))  # the first half of a promotion
+    rig.store.close()
+    rig.fake.fail_next("open", errno.EIO)
+    rig.store = rig._open_store()
+    assert [log_dir.path.name for log_dir in rig.store.online] == ["d1"]
+    assert not rig.store.deleted
+    rig.store.close()
+    rig.store = rig._open_store()
+    assert rig.store.logs[part(1)].path == ROOT / "d0" / "orders-1"
+    assert len(rig.store.deleted) == 1
+
+
+def test_of_two_copies_in_the_making_one_goes_on_after_a_restart() -> None:
+    rig = LogRig(dirs=("d0", "d1", "d2"))
+    rig.append(batch_of(b"x"))
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    del rig.store.future_logs[PARTITION]  # its disk failed, and the move was begun anew
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d2", future=True)
+    rig.restart()
+    assert [value for _, value in rig.read_all()] == [b"x"]
+    (copy,) = rig.store.future_logs.values()
+    (spare,) = rig.store.deleted
+    assert {copy.log_dir.path, spare.parent} == {ROOT / "d1", ROOT / "d2"}
+
+
+def test_two_copies_without_their_log_refuse_the_start() -> None:
+    rig = LogRig(dirs=TWO)
+    for path in TWO:
+        rig.store.create(part(1), TOPIC_ID, 0, path=ROOT / path, future=True).flush()
+        del rig.store.future_logs[part(1)]
+    with pytest.raises(ConfigError, match="orders-1 has no log, and copies both in"):
+        rig.restart()
+
+
 def test_a_failed_directory_takes_its_partitions_offline_and_the_other_goes_on() -> None:
     rig = LogRig(dirs=TWO)
     other = rig.store.create(part(1), TOPIC_ID, 0)
