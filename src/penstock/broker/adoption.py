@@ -4,7 +4,7 @@ The directories stay as they are; a broker that is started on them serves their 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -23,7 +23,7 @@ from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.image import ClusterImage
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.tree import FILE_NAME, Tree
-from penstock.types import BrokerId, Uuid, parse_uuid
+from penstock.types import BrokerId, TopicPartition, Uuid, parse_uuid
 
 INTERNAL: Mapping[str, Mapping[str, str]] = {
     "__consumer_offsets": {"cleanup.policy": "compact", "segment.bytes": "104857600"},
@@ -42,7 +42,8 @@ class NotOurs(ConfigError):
 class _Nobody:
     """No broker runs: whoever starts next finds everything in the store."""
 
-    async def apply(self, change: StateChange) -> None: ...
+    async def apply(self, change: StateChange) -> Collection[TopicPartition]:
+        return ()
 
     def resign(self) -> None: ...
 

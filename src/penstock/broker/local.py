@@ -198,6 +198,9 @@ class LocalBroker:
                     self._partitions.drop(*where, sync=False)
                 else:
                     self._partitions.set_aside(where, "is not of the topic that is deleted")
+            elif stopped.delete and not store.is_complete:
+                logger.warning("%s may be in a directory that is offline: it is not deleted", where)
+                return False
         except StorageError as error:
             logger.warning("%s is not deleted: %s", where, error)
             return False

@@ -4,6 +4,7 @@ On one node the broker in the same process carries a change out; in a cluster it
 LeaderAndIsr, UpdateMetadata and StopReplica. The controller knows no difference.
 """
 
+from collections.abc import Collection
 from typing import Protocol
 
 from msgspec import Struct
@@ -60,7 +61,9 @@ class Brokers(Protocol):
     its orders in the queue: a controller that waited for the slowest would serve nobody.
     """
 
-    async def apply(self, change: StateChange) -> None: ...
+    async def apply(self, change: StateChange) -> Collection[TopicPartition]:
+        """The replicas of this broker whose log directory has failed; others tell of theirs."""
+        ...
 
     def resign(self) -> None:
         """Say nothing more: another controller does."""

@@ -89,8 +89,8 @@ class Office:
         joined: Iterable[BrokerId] = (),
         topic_configs: Iterable[str] = (),
         broker_configs: bool = False,
-    ) -> None:
-        """Take what was written into the image, and let the brokers carry it out."""
+    ) -> Collection[TopicPartition]:
+        """Take what was written into the image, and let the brokers carry it out; see `Brokers`."""
         if self.is_over:
             raise NotController(f"the office of epoch {self.term.epoch} was given up")
         self.image = self.image.apply(delta)
@@ -103,4 +103,4 @@ class Office:
             topic_configs=tuple(topic_configs),
             broker_configs=broker_configs,
         )
-        await self._brokers.apply(change)
+        return await self._brokers.apply(change)

@@ -116,13 +116,17 @@ async def finish_deletions(
     """
     office.deletions |= {topic.name: Deletion(topic, _replicas(topic)) for topic in topics}
     gone = {topic.name: None for topic in topics}
-    await office.announce(
+    failed = await office.announce(
         ImageDelta(topics=gone, topic_configs=gone, deleting=deleting),
         stopped=[each for topic in topics for each in _stopped(topic, _replicas(topic))],
     )
-    # This broker has done it by now; others say so one by one.
+    # This broker has done it by now, but for logs on a disk that has failed: these wait for its
+    # next start. Others say so one by one.
     own = [
-        where for topic in topics for broker, where in _replicas(topic) if broker == office.broker
+        where
+        for topic in topics
+        for broker, where in _replicas(topic)
+        if broker == office.broker and where not in failed
     ]
     await replicas_deleted(office, office.broker, own)
 

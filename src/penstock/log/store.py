@@ -80,6 +80,7 @@ class LogStore:
         self._boot_id = boot_id
         self._open = open_segments or OpenSegments()
         self.on_offline, self.before_create = on_offline, before_create
+        self._unread: list[LogDir] = []
         self._marked: list[tuple[TopicPartition, Path]] = []
         """Found at the start as `-delete`."""
         self._spare: list[tuple[TopicPartition, Path]] = []
@@ -88,6 +89,11 @@ class LogStore:
     @property
     def online(self) -> list[LogDir]:
         return [log_dir for log_dir in self.dirs if log_dir.failure is None]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every directory could be read at the start: what is not known is not there."""
+        return not self._unread
 
     def load(self, now_ms: int) -> None:
         """Lock the directories and open every log in them."""
@@ -108,7 +114,7 @@ class LogStore:
             except OutOfFiles as error:
                 raise ConfigError(f"{error}; raise the limit of open files (ulimit -n)") from None
             except StorageError:
-                continue  # offline from the start; the other directories serve
+                self._unread.append(log_dir)  # offline from the start; the others serve
         is_whole = len(self.online) == len(self.dirs)
         self._sort_out_spare(is_whole=is_whole)
         if is_whole:
@@ -285,11 +291,12 @@ class LogStore:
         Without `sync` a crash may bring it back until the caller has called `sync_names`: one
         sync for thousands.
         """
-        log = (self.future_logs if future else self.logs).pop(partition)
-        if not future:
-            self.topic_ids.pop(partition, None)
+        log = self.future_logs.pop(partition) if future else self.logs[partition]
         with log.log_dir:
             self._rename(log, Role.DELETE, for_good=True, sync=sync)
+        if not future:  # on a failed disk it stays: nobody may take it for deleted
+            del self.logs[partition]
+            self.topic_ids.pop(partition, None)
         self._remove_later(log)
 
     def sync_names(self, log_dirs: Iterable[LogDir]) -> None:

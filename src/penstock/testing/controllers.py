@@ -1,7 +1,7 @@
 """A controller on a tree of the test's own, with brokers that only remember what they were told."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -17,7 +17,7 @@ from penstock.metadata.refusal import ConnectionLost, StoreError
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import Answer, Operation
 from penstock.metadata.tree import Tree
-from penstock.types import BrokerId, Uuid
+from penstock.types import BrokerId, TopicPartition, Uuid
 
 
 class RecordingBrokers:
@@ -26,15 +26,26 @@ class RecordingBrokers:
     def __init__(self) -> None:
         self.changes: list[StateChange] = []
         self.controller: Controller
+        self.failed: set[TopicPartition] = set()
+        """Of the controller's own replicas: those in a failed log directory."""
 
-    async def apply(self, change: StateChange) -> None:
+    async def apply(self, change: StateChange) -> Collection[TopicPartition]:
         self.changes.append(change)
         for each in change.stopped:
             for broker in each.replicas:
-                if each.delete and broker in change.image.brokers:
+                if (
+                    each.delete
+                    and broker in change.image.brokers
+                    and (broker, each.where) not in self._kept
+                ):
                     self.controller.replicas_deleted(broker, [each.where])
         for _ in range(3):  # answers arrive while the controller goes on
             await asyncio.sleep(0)
+        return self.failed
+
+    @property
+    def _kept(self) -> set[tuple[BrokerId, TopicPartition]]:
+        return {(self.controller.broker, each) for each in self.failed}
 
     def resign(self) -> None: ...
 

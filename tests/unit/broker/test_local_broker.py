@@ -13,6 +13,7 @@ from penstock.broker.waiters import Waiters
 from penstock.clock import SystemClock
 from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
 from penstock.controller.orders import PARTITIONS_A_REQUEST, orders
+from penstock.errors import StorageError
 from penstock.log.log_dir import LogDir
 from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
 from penstock.replication.partitions import Partitions
@@ -212,5 +213,31 @@ def test_a_deletion_that_was_answered_outlasts_a_crash() -> None:
         assert await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,))) == []
         rig.logs.crash()
         assert rig.logs.store.logs == {}
+
+    asyncio.run(main())
+
+
+def test_a_log_on_a_failed_disk_is_never_said_to_be_deleted() -> None:
+    async def main() -> None:
+        rig = Rig()
+        rig.partitions.create(*PARTITION, TOPIC_ID, 0)
+        rig.logs.store.dirs[0].fail(StorageError("Input/output error"))
+        stopped = StoppedReplicas(PARTITION, TOPIC_ID, (BROKER,))
+        for _ in range(2):  # another controller says it again
+            failed = await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,)))
+            assert failed == [PARTITION]
+
+    asyncio.run(main())
+
+
+def test_a_log_that_may_be_in_an_unread_directory_is_not_said_to_be_deleted() -> None:
+    async def main() -> None:
+        rig = Rig()
+        rig.logs.store.close()
+        rig.logs.fake.fail_next("open", errno.EIO)
+        rig.logs.store = rig.partitions.store = rig.logs._open_store()
+        stopped = StoppedReplicas(PARTITION, TOPIC_ID, (BROKER,))
+        failed = await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,)))
+        assert failed == [PARTITION]
 
     asyncio.run(main())

@@ -16,7 +16,7 @@ from penstock.metadata.records import PartitionState, TopicAssignment, decode, e
 from penstock.metadata.refusal import NoNode
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import RunningController, running_controller
-from penstock.types import BrokerId, Uuid
+from penstock.types import BrokerId, TopicPartition, Uuid
 
 T = TypeVar("T")
 
@@ -215,6 +215,24 @@ def test_a_deletion_waits_for_replicas_on_dead_brokers(tree: Tree) -> None:
     with_controller(tree, first, brokers=(0, 1))
     with_controller(tree, while_one_is_down)
     with_controller(tree, when_it_is_back, brokers=(0, 1))
+
+
+def test_a_deletion_waits_for_the_controllers_own_failed_directory(tree: Tree) -> None:
+    async def while_it_has_failed(running: RunningController) -> None:
+        await created(running, NewTopic("t", 2))
+        running.brokers.failed = {TopicPartition("t", 1)}
+        await running.controller.delete_topics(["t"])
+        await running.settled()
+        assert await running.store.exists("/admin/delete_topics/t")
+        (refused,) = await running.controller.create_topics([NewTopic("t")])
+        assert isinstance(refused, KafkaError)
+
+    async def when_it_is_mended(running: RunningController) -> None:
+        await running.settled()
+        assert not await running.store.exists("/admin/delete_topics/t")
+
+    with_controller(tree, while_it_has_failed)
+    with_controller(tree, when_it_is_mended)
 
 
 def test_a_new_controller_brings_a_topic_online_that_was_only_just_written(tree: Tree) -> None:

@@ -1,7 +1,7 @@
 """All brokers of a cluster as their controller sees them: this one at hand, others by requests."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from penstock.broker.peers.channel import Channel
 from penstock.broker.peers.connection import PeerConnection
@@ -42,7 +42,7 @@ class ClusterBrokers:
         self.controller: Controller
         """Hears what the brokers answer."""
 
-    async def apply(self, change: StateChange) -> None:
+    async def apply(self, change: StateChange) -> Collection[TopicPartition]:
         alive = {(each.id, each.epoch) for each in change.image.brokers.values()}
         for gone in self._channels.keys() - alive:
             channel, task = self._channels.pop(gone)
@@ -57,6 +57,7 @@ class ClusterBrokers:
         own = change.image.brokers.get(self._broker_id)
         if failed and own is not None:
             self.controller.replicas_failed(own.id, own.epoch, failed)
+        return failed
 
     async def delivered(self) -> None:
         """Until every broker has answered what it was told so far."""
