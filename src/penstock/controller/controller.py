@@ -120,6 +120,7 @@ class Controller:
             image = await read_image(self._store)
             office = Office(self._store, term, image, self._broker, self._brokers, self.counts)
             office.repair_soon = self._repair_soon
+            office.may_delete_topics = self._config.delete_topic_enable
             await features.prepare(office)
             await self._take_over(office)
         except BaseException:

@@ -47,6 +47,8 @@ class Office:
         """Replicas whose log directory has failed."""
         self.deletions: dict[str, Deletion] = {}
         """Topics that are being deleted, by name."""
+        self.may_delete_topics = True
+        """`delete.topic.enable`."""
         self.outrun: set[TopicPartition] = set()
         """Partitions whose state somebody else has written: brokers hear of them anew."""
         self.repair_soon: Callable[[], object] = lambda: None

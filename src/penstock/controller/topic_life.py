@@ -211,8 +211,18 @@ async def _remove_nodes(office: Office, name: str) -> bool:
 
 
 async def resume_deletions(office: Office) -> None:
-    """Go on with deletions that the last controller, or a tool, has begun."""
+    """Go on with deletions that the last controller, or a tool, has begun.
+
+    Where deletion is disabled the marks are taken away, as Kafka does, and the topics stay.
+    """
     image = office.image
+    if image.deleting and not office.may_delete_topics:
+        logger.warning(
+            "delete.topic.enable is false: %s stay, though marked", ", ".join(sorted(image.deleting))
+        )
+        await office.term.write_each([Delete(paths.deleted_topic(each))] for each in image.deleting)
+        office.image = image.apply(ImageDelta(deleting=frozenset()))
+        return
     marked = [image.topics[name] for name in sorted(image.deleting) if name in image.topics]
     unknown = image.deleting - {topic.name for topic in marked} - office.deletions.keys()
     if marked:

@@ -190,6 +190,16 @@ def test_topics_stay_where_deletion_is_disabled(tree: Tree) -> None:
         await created(running, NewTopic("t"))
         with pytest.raises(TopicDeletionDisabled):
             await running.controller.delete_topics(["t"])
+        await running.store.create("/admin/delete_topics/t")  # as Kafka's old tools do
+        await running.settled()
+        assert "t" in running.controller.image.topics
+        assert not await running.store.exists("/admin/delete_topics/t")
+        running.controller.resign()
+        await running.store.create("/admin/delete_topics/t")
+        await running.store.delete("/controller")
+        await running.controller.start()
+        assert "t" in running.controller.image.topics
+        assert not await running.store.exists("/admin/delete_topics/t")
 
     with_controller(tree, work, settings={"delete.topic.enable": "false"})
 
