@@ -75,7 +75,7 @@ async def tie(
         fresh_id if is_alone else None,
     )
     if is_alone:
-        offline = {str(each.path) for each in logs.dirs if each.failure is not None}
-        former = await read_ties(metadata)
-        kept = {each: path for each, path in former.items() if path in offline}
-        await write_ties(metadata, kept | paths)
+        # While one is offline nobody asks whether another is missing: none is forgotten.
+        is_whole = len(logs.online) == len(logs.dirs)
+        kept = {} if is_whole else await read_ties(metadata)
+        await write_ties(metadata, {**kept, **paths})

@@ -137,6 +137,26 @@ def test_a_directory_that_is_not_there_is_not_replaced_by_empty_logs(tmp_path: P
     asyncio.run(main())
 
 
+def test_a_missing_directory_is_not_forgotten_while_another_is_offline(tmp_path: Path) -> None:
+    async def main() -> None:
+        home, dirs = tmp_path / "home", [tmp_path / name for name in ("one", "two", "three")]
+        _, two, three = dirs
+        async with broker(home, *dirs) as started:
+            await make(started, "t", partitions=3)
+        two.rename(tmp_path / "unmounted")
+        three.rename(tmp_path / "three.bak")
+        three.write_text("no directory")
+        async with broker(home, *dirs) as started:
+            assert len(started.services.partitions) == 1, "the others are offline"
+        three.unlink()
+        (tmp_path / "three.bak").rename(three)
+        with pytest.raises(StartRefused, match=rf"log forget --dir {home} {two}"):
+            async with broker(home, *dirs):
+                pass
+
+    asyncio.run(main())
+
+
 def test_a_directory_may_have_another_path(tmp_path: Path) -> None:
     async def main() -> None:
         async with broker(tmp_path / "home", tmp_path / "one") as started:
