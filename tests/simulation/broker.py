@@ -137,9 +137,7 @@ class SimulatedBroker:
         self._network, self._zookeeper, self._settings = network, zookeeper, settings
         self.loop, self.chance = network.loop, network.chance
         self.process = Process(self.host)
-        self.disk = Disk(self.process)
-        self.disk.make_dir(ROOT)
-        self.disk.sync_dir(ROOT.parent)
+        self.replace_disk()
         self.boots = 1
         self.lives = 0
         self.running: RunningBroker | None = None
@@ -148,6 +146,12 @@ class SimulatedBroker:
         self._session = 0
         self._main: asyncio.Task[None] | None = None
         self.error: BaseException | None = None
+
+    def replace_disk(self) -> None:
+        """By an empty one."""
+        self.disk = Disk(Process(self.host))
+        self.disk.make_dir(ROOT)
+        self.disk.sync_dir(ROOT.parent)
 
     @property
     def is_up(self) -> bool:

@@ -142,6 +142,24 @@ async def the_store_is_lost_as_a_leader_is_written(world: World) -> None:
         world.history.broken(f"{where}: broker {leader} does not know that it leads")
 
 
+async def all_are_killed_and_one_comes_first_with_an_empty_disk(world: World) -> None:
+    """It was in sync before; its disk was lost, or is not mounted."""
+    where = world.partitions[0]
+    replicas, _ = world.assignment(where)
+    await asyncio.sleep(3)
+    await until(lambda: len(isr_of(world, where)) == len(replicas), 20)
+    for broker in world.brokers:
+        broker.kill()
+    first = world.brokers[replicas[0]]
+    first.replace_disk()
+    first.start(world.tasks)
+    await asyncio.sleep(10)
+    for broker in world.brokers:
+        if not broker.is_up:
+            broker.start(world.tasks)
+    await asyncio.sleep(4)
+
+
 async def a_state_is_written_by_hand(world: World) -> None:
     where = led_elsewhere(world)
     node = world.zookeeper.tree.get(paths.partition_state(where))
@@ -273,6 +291,7 @@ async def a_controller_stands_still_with_a_request(world: World) -> None:
 STORIES: tuple[Story, ...] = (
     deleted_while_a_broker_stands_still,
     the_store_is_lost_as_a_leader_is_written,
+    all_are_killed_and_one_comes_first_with_an_empty_disk,
     a_state_is_written_by_hand,
     a_leader_expires_while_the_controller_has_no_store,
     a_topic_is_made_while_a_broker_has_no_store,

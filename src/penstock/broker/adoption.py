@@ -42,7 +42,7 @@ class NotOurs(ConfigError):
 class _Nobody:
     """No broker runs: whoever starts next finds everything in the store."""
 
-    async def apply(self, change: StateChange) -> Collection[TopicPartition]:
+    async def apply(self, change: StateChange) -> Collection[TopicPartition]:  # noqa: ARG002
         return ()
 
     def resign(self) -> None: ...

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.broker import identity, possession
+from penstock.broker import identity, possession, startup
 from penstock.broker.cluster import Cluster
 from penstock.broker.context import Services
 from penstock.broker.coordinator_log import PartitionCoordinatorLog
@@ -127,6 +127,11 @@ async def running(
         )
         cluster = Cluster(broker_id, static, (await read_image(metadata)).without_deleted())
         logs.load(clock.now_ms())
+        lost = startup.lost_replicas(cluster.image, broker_id, logs.logs)
+        if lost:
+            logger.warning(
+                "there is no log of %d partitions in sync here, %s among them", len(lost), min(lost)
+            )
         stack.callback(logs.close)
         check_directories(logs)
         is_alone = config.zookeeper.zookeeper_connect is None
@@ -213,7 +218,7 @@ async def running(
                 alive,
             ),
             before_cut=compactor.truncated,
-            page_cache_lost=any(each.may_lack_records for each in logs.online),
+            page_cache_lost=bool(lost) or any(each.may_lack_records for each in logs.online),
             clock=clock,
             chance=chance,
         )

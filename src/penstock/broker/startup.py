@@ -6,14 +6,14 @@ that served would take acknowledged records for those of deleted topics, or begi
 beside them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from penstock.log.found import FoundDirectory, FoundLog
 from penstock.log.meta_properties import MetaProperties
-from penstock.metadata.image import Topic
+from penstock.metadata.image import ClusterImage, Topic
 from penstock.types import NO_UUID, BrokerId, TopicPartition
 
 NAMED = 3
@@ -192,6 +192,22 @@ def _is_replaced(log: FoundLog, store: KnownStore) -> bool:
         and NO_UUID not in {topic.id, log.topic_id}
         and log.topic_id not in {None, topic.id}
     )
+
+
+def lost_replicas(
+    image: ClusterImage, broker: BrokerId, held: Container[TopicPartition]
+) -> list[TopicPartition]:
+    """Partitions that this broker is in sync for, as the store says, and has no log of.
+
+    Its disk was replaced, or is not mounted: it may not lead with an empty log before another
+    replica that was in sync is back.
+    """
+    return [
+        where
+        for topic in image.topics.values()
+        for index, partition in topic.partitions.items()
+        if broker in partition.isr and (where := TopicPartition(topic.name, index)) not in held
+    ]
 
 
 def _listed(partitions: Sequence[TopicPartition]) -> str:

@@ -218,7 +218,8 @@ async def resume_deletions(office: Office) -> None:
     image = office.image
     if image.deleting and not office.may_delete_topics:
         logger.warning(
-            "delete.topic.enable is false: %s stay, though marked", ", ".join(sorted(image.deleting))
+            "delete.topic.enable is false: %s stay, though marked",
+            ", ".join(sorted(image.deleting)),
         )
         await office.term.write_each([Delete(paths.deleted_topic(each))] for each in image.deleting)
         office.image = image.apply(ImageDelta(deleting=frozenset()))

@@ -1,7 +1,15 @@
 """A controller on a tree of the test's own, with brokers that only remember what they were told."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from random import Random
 

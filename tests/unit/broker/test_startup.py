@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.broker.startup import KnownStore, Refuse, Serve, decide
+from penstock.broker.startup import KnownStore, Refuse, Serve, decide, lost_replicas
 from penstock.log.found import FoundDirectory, FoundLog
 from penstock.log.meta_properties import MetaProperties
-from penstock.metadata.image import Partition, Topic
+from penstock.metadata.image import ClusterImage, Partition, Topic
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
 HOME, A, B = Path("/home"), Path("/a"), Path("/b")
@@ -246,3 +246,10 @@ def test_the_number_in_the_settings_must_be_that_of_the_directories() -> None:
     assert isinstance(outcome, Refuse)
     assert "broker.id is 3, but the log directories belong to broker 2" in outcome.why
     assert decide([NEW], store, BrokerId(3), HOME) == Serve(BrokerId(3), None)
+
+
+def test_replicas_in_sync_without_a_log_are_lost() -> None:
+    image = ClusterImage(topics={"t": topic("t", partitions=2)})
+    held = {TopicPartition("t", 0)}
+    assert lost_replicas(image, ONE, held) == [TopicPartition("t", 1)]
+    assert lost_replicas(image, BrokerId(2), held) == []
