@@ -52,7 +52,7 @@ from penstock.wire.messages.incremental_alter_configs import (
 from penstock.wire.schema import Message
 from simulation.broker import DIRECTORIES, PORT, SimulatedBroker
 from simulation.history import Shard
-from simulation.world import ANEW, FLEETING, HEAL_S, LOOSE, SETTINGS_OF, TOPIC, World
+from simulation.world import ANEW, FLEETING, LOOSE, SETTINGS_OF, TOPIC, World
 from simulation.zookeeper import HOST as ZOOKEEPER
 
 AT_ONCE = 3
@@ -407,12 +407,12 @@ class Nemesis:
     async def _until_whole(self, since: str) -> None:
         world = self._world
         try:
-            async with asyncio.timeout(HEAL_S):
+            async with asyncio.timeout(world.plan.heal_s):
                 while not await world.is_whole():
                     await asyncio.sleep(0.1)
         except TimeoutError:
             states = {str(each): world.state(each) for each in world.partitions}
-            world.history.broken(f"not whole {HEAL_S} s after {since}: {states}")
+            world.history.broken(f"not whole {world.plan.heal_s:g} s after {since}: {states}")
 
     # What is asked of the cluster meanwhile.
 

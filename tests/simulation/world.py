@@ -57,7 +57,6 @@ SETTINGS_OF: dict[str, dict[str, str]] = {
     LOOSE.topic: {"unclean.leader.election.enable": "true"},
 }
 FLEETING = {"min.insync.replicas": "2", "retention.ms": "300", "segment.ms": "300"}
-HEAL_S = 60.0
 CHECK_STEPS = 64
 
 
@@ -72,6 +71,8 @@ class Plan:
     replicas: int = 3
     faults: tuple[str, ...] = ()
     """Only these; none named means all that there are."""
+    heal_s: float = 60
+    """How long all may take to be whole once everything is mended."""
 
 
 class World:
@@ -241,12 +242,12 @@ class World:
     async def _mended(self) -> None:
         """What was deleted is gone and its name is free; all is as if nothing had happened."""
         try:
-            async with asyncio.timeout(HEAL_S):
+            async with asyncio.timeout(self.plan.heal_s):
                 await self._created([ANEW.topic], self._is_mended)
         except TimeoutError:
             states = {str(each): self.state(each) for each in self.everything}
             self.history.broken(
-                f"not mended {HEAL_S} s after it was whole: topics {self.topics()},"
+                f"not mended {self.plan.heal_s:g} s after it was whole: topics {self.topics()},"
                 f" deletions {self.zookeeper.tree.children(paths.DELETE_TOPICS)}, {states}"
             )
 
@@ -328,14 +329,14 @@ class World:
                 broker.start(self.tasks)
         self.history.note("healed")
         try:
-            async with asyncio.timeout(HEAL_S):
+            async with asyncio.timeout(self.plan.heal_s):
                 while not await self.is_whole():
                     await asyncio.sleep(0.1)
                     for broker in self.brokers:
                         self._check_start(broker)
         except TimeoutError:
             states = {str(each): self.state(each) for each in self.partitions}
-            self.history.broken(f"not whole {HEAL_S} s after all was mended: {states}")
+            self.history.broken(f"not whole {self.plan.heal_s:g} s after all was mended: {states}")
 
     def _check_start(self, broker: SimulatedBroker) -> None:
         if broker.error is not None:
@@ -346,7 +347,7 @@ class World:
     async def _settle(self) -> None:
         """Nobody writes any more: every replica becomes the same."""
         try:
-            async with asyncio.timeout(HEAL_S):
+            async with asyncio.timeout(self.plan.heal_s):
                 while not self._is_settled():
                     await asyncio.sleep(0.1)
         except TimeoutError:

@@ -315,7 +315,12 @@ class SimulatedStore(Writes):
                     raise outcome
                 return outcome
 
-            return self._sent(multi[0].path, work)
+            try:
+                return self._sent(multi[0].path, work)
+            except StoreError as error:  # nothing was sent
+                refused: asyncio.Future[list[Answer]] = self._network.loop.create_future()
+                self._network.loop.call_soon(refused.set_exception, error)
+                return refused
 
         answers: list[list[Answer] | StoreError] = []
         for outcome in [sent(list(each)) for each in multis]:
