@@ -7,11 +7,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from penstock.errors import KafkaError, StorageError
 from penstock.log.epochs import EPOCHS
-from penstock.log.files import Files, LogFile, replace
+from penstock.log.files import Files, LogFile, OutOfFiles, replace
 from penstock.log.home import Home
 
 Deliver: TypeAlias = Callable[[Callable[[], None]], object]
@@ -28,6 +29,8 @@ class Flush:
     generation: int
     """Of the log: a flush begun before a truncation says nothing about what came after."""
     handles: tuple[LogFile, ...]
+    closed: tuple[str, ...]
+    """Names of further files, opened one after the other: there may be thousands of them."""
     names: bool
     """Files have come or gone since the last flush."""
     epochs: bytes | None
@@ -38,6 +41,14 @@ class Flush:
         # Before the directory is held: the loop may wait to rename it, and syncs take long.
         for handle in self.handles:
             handle.sync()
+        for name in self.closed:
+            with self.home.in_use:
+                if self.home.is_gone:
+                    return
+                file = _opened(self.files, self.home.directory / name)
+            if file is not None:
+                file.sync()
+                file.close()
         with self.home.in_use:
             if self.home.is_gone:
                 return
@@ -47,6 +58,16 @@ class Flush:
             if self.names:
                 self.files.sync_dir(directory)
                 self.files.sync_dir(directory.parent)
+
+
+def _opened(files: Files, path: Path) -> LogFile | None:
+    """The file; None if retention has taken it away, which it does at any moment."""
+    try:
+        return files.open(path)
+    except OutOfFiles:
+        raise
+    except StorageError:
+        return files.open(path) if files.exists(path) else None
 
 
 class Flushable(Protocol):

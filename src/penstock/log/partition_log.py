@@ -32,6 +32,11 @@ from penstock.record.batch import BatchHeader, assign, read_header, stamp_log_ap
 from penstock.record.control import Marker
 from penstock.types import Buffer, TopicPartition
 
+HELD_OPEN = 2
+"""Segments whose files a flush holds open from its beginning. After a recovery, or in a copy that
+moved to another directory, thousands may have to be synced.
+"""
+
 
 class LoadedState(msgspec.Struct):
     """What start-up found out about a log."""
@@ -77,6 +82,8 @@ class PartitionLog:
         self._flush_soon = state.recovery_point < state.end_offset
         self._unsynced: set[str] = set()
         """Names of files beside the segments that the next flush syncs."""
+        self._syncing: set[str] = set()
+        """Those of the flush under way."""
         self.config = config
 
     @property
@@ -443,23 +450,22 @@ class PartitionLog:
     def begin_flush(self) -> Flush:
         """What has to be synced so that everything up to the end survives a crash."""
         with self.log_dir:
-            handles = [
-                handle
-                for segment in self.segments.since(self.recovery_point)
-                for handle in segment.to_sync()
+            unflushed = self.segments.since(self.recovery_point)
+            handles = [handle for segment in unflushed[-HELD_OPEN:] for handle in segment.to_sync()]
+            closed = [
+                name for segment in unflushed[:-HELD_OPEN] for name in segment.names_to_sync()
             ]
-            beside = [self.path / name for name in self._unsynced]
-            handles += [self._files.open(path) for path in beside if self._files.exists(path)]
         flush = Flush(
             self._files,
             self.segments.home,
             self.end_offset,
             self._generation,
             tuple(handles),
+            (*closed, *sorted(self._unsynced)),
             names=self._names_changed,
             epochs=self.epochs.encode() if self._epochs_changed else None,
         )
-        self._unsynced = set()
+        self._syncing, self._unsynced = self._unsynced, set()
         self._names_changed = self._epochs_changed = self._flush_soon = False
         return flush
 
@@ -480,6 +486,7 @@ class PartitionLog:
     def fail(self, error: StorageError) -> None:
         """Hear that a flush failed. If it only lacked a descriptor, the next one does it all."""
         self.log_dir.fail(error)
+        self._unsynced |= self._syncing
         self._names_changed = self._epochs_changed = self._flush_soon = True
 
     def _is_untouched(self) -> bool:

@@ -328,6 +328,10 @@ class Segment:
             found.append(self._files.open(self.path(TXN_INDEX)))
         return found
 
+    def names_to_sync(self) -> list[str]:
+        """The names of those files, of a segment that is closed: all entries are in them."""
+        return [self.path(suffix).name for suffix in SEGMENT_FILES]
+
     def rename_deleted(self, *, keep_snapshot: bool = False) -> list[Path]:
         """Give the files names that a restart removes; the paths to remove later."""
         self._open.discard(self)

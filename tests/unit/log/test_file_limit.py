@@ -144,7 +144,8 @@ def test_a_flush_that_lacked_a_file_is_made_up_for() -> None:
     assert flush.epochs is not None
     assert rig.offline == []
     again = rig.log.begin_flush()
-    assert (again.epochs, again.names) == (flush.epochs, True)
+    assert (again.epochs, again.names, again.closed) == (flush.epochs, True, flush.closed)
+    assert again.closed
     flusher.close()
 
 
@@ -158,6 +159,21 @@ def test_only_so_many_flushes_hold_their_files_open_at_a_time(tmp_path: Path) ->
     while not all(future.done() for future in asked):
         delivered.get(timeout=10)()  # type: ignore[operator]
     flusher.close()
+    store.close()
+
+
+def test_a_log_with_more_unflushed_segments_than_files_is_flushed(tmp_path: Path) -> None:
+    store = store_on_disk(tmp_path, DiskFiles(max_held=20), 1, cached=10)
+    log = store.logs[part(0)]
+    for _ in range(50):
+        append(store, 0)
+        log.roll(0)
+    with at_most_more_files(30):
+        flush = log.begin_flush()
+        next(iter(log.segments)).rename_deleted()  # as retention does meanwhile
+        flush.run()
+        log.flushed(flush)
+    assert log.recovery_point == 50
     store.close()
 
 
