@@ -44,6 +44,11 @@ def parse_dir_name(name: str) -> DirName | None:
     return DirName(partition, Role(found.get("role", "")))
 
 
+def may_move(partition: TopicPartition) -> bool:
+    """Whether a copy's directory names the whole topic: after a restart only its name tells."""
+    return len(f"{partition}.{'0' * 32}-{Role.FUTURE}") <= MAX_NAME
+
+
 def dir_name(partition: TopicPartition, role: Role, unique: str) -> str:
     """`unique` keeps apart two of one partition: 32 hexadecimal digits.
 

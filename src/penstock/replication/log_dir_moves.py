@@ -12,8 +12,9 @@ from pathlib import Path
 
 from penstock.clock import Clock
 from penstock.config.value import LONG_MAX
-from penstock.errors import KafkaError, StorageError
+from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.log.flush import Flusher
+from penstock.log.naming import may_move
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound
 from penstock.replication.partition import Partition
@@ -30,6 +31,12 @@ REST_MS = 100
 """At most, until the rate is looked at again: it may have been altered."""
 
 LOOK_S = 1
+
+
+class TopicNameTooLong(KafkaError):
+    """Kafka's refusal as well (KAFKA-4893)."""
+
+    code = ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 class LogDirMoves:
@@ -60,6 +67,8 @@ class LogDirMoves:
         if not any(log_dir.path == path for log_dir in self._store.online):
             raise LogDirNotFound(f"{path} is no log directory of this broker, or it is offline")
         partition = self._partitions.get(*where)
+        if not may_move(where):
+            raise TopicNameTooLong("The topic name is too long.")
         now_ms = self._clock.now_ms()
         future = self._store.future_logs.get(where)
         if future is not None:

@@ -9,7 +9,7 @@ from penstock.config.value import LONG_MAX
 from penstock.log.flush import Flusher
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound
-from penstock.replication.log_dir_moves import LogDirMoves
+from penstock.replication.log_dir_moves import LogDirMoves, TopicNameTooLong
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions, UnknownPartition
 from penstock.testing.logs import PARTITION, ROOT, TOPIC_ID, LogRig, batch_of
@@ -244,3 +244,21 @@ def test_unknown_places_and_partitions_are_refused() -> None:
             moves.start(TopicPartition("orders", 9), THERE)
 
     mover.run(work)
+
+
+def test_a_topic_whose_copy_would_have_another_name_is_not_moved() -> None:
+    rig = LogRig(dirs=("d0", "d1"))
+    mover = Mover(rig)
+    longest, longer = (TopicPartition("x" * length, 0) for length in (213, 214))
+
+    async def work(moves: LogDirMoves) -> None:
+        for each in (longest, longer):
+            mover.partitions.create(*each, TOPIC_ID, 0)
+        moves.start(longest, rig.store.logs[longer].log_dir.path)
+        with pytest.raises(TopicNameTooLong):
+            moves.start(longer, rig.store.logs[longest].log_dir.path)
+
+    mover.run(work)
+    rig.restart()
+    assert rig.store.future_logs.keys() <= {longest}
+    assert rig.store.logs.keys() == {PARTITION, longest, longer}
