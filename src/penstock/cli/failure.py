@@ -152,6 +152,26 @@ def _text(path: object) -> str:
     return path.decode(errors="replace") if isinstance(path, bytes) else str(path)
 
 
+def fill_closed_streams() -> None:
+    """Open the null device where standard input, output or error was closed (`>&-`).
+
+    Otherwise the next file that is opened, such as a segment, gets the number of standard output or
+    error, and what a library or a child process prints is written into it.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)  # the lowest free number
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115  for good
+            setattr(sys, name, stream)
+
+
 def flush_output() -> None:
     """Write out what is left for standard output, or drop it if that is impossible.
 

@@ -15,6 +15,7 @@ from penstock.cli.failure import (
     ExitCode,
     alone,
     exit_code,
+    fill_closed_streams,
     flush_output,
     is_closed_pipe,
     tell,
@@ -67,6 +68,7 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
+        fill_closed_streams()
         try:
             return super().main(*args, **kwargs)
         except OSError as error:  # help and version are printed before `invoke`

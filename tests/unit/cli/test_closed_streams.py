@@ -1,0 +1,74 @@
+"""Standard streams that are closed, or whose reader leaves, by real processes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.testing.broker import Broker
+
+PENSTOCK = f"{sys.executable} -m penstock"
+LIMIT_S = 60.0
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_the_null_device(closed: str, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    program = (
+        "import os, sys; from penstock.cli.failure import fill_closed_streams as fill; fill();"
+        "sys.stdout.write('o'); sys.stderr.write('e'); sys.stdin.read();"
+        "kinds = [os.fstat(each).st_rdev == os.stat(os.devnull).st_rdev for each in range(3)];"
+        f"opened = open({str(seen)!r}, 'w'); opened.write(f'{{opened.fileno() > 2}} {{kinds}}')"
+    )
+    command = f'"$0" -c "$1" {closed}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command, sys.executable, program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    above, _, kinds = seen.read_text().partition(" ")
+    expected = [True, ">&-" in closed.split(), "2>&-" in closed]
+    assert (above, kinds) == ("True", str(expected))
+
+
+def test_commands_without_streams_end_as_with_them() -> None:
+    with Broker() as broker:
+        broker.create_topic("t")
+        for words, closed in (
+            ("produce t", "<&-"),
+            ("consume t", ">&-"),
+            ("topic list", "<&- >&- 2>&-"),
+        ):
+            line = f"{PENSTOCK} {words} -b {broker.bootstrap}"
+            done = subprocess.run(
+                ["/bin/sh", "-c", f"{line} {closed}"],
+                capture_output=True,
+                timeout=LIMIT_S,
+                check=False,
+            )
+            assert (done.returncode, b"internal" in done.stderr) == (0, False), done.stderr
+
+
+def test_following_ends_when_the_reader_of_the_output_leaves() -> None:
+    with Broker() as broker:
+        broker.create_topic("t")
+        given = ["-b", broker.bootstrap]
+        penstock = [sys.executable, "-m", "penstock"]
+        subprocess.run(
+            [*penstock, "produce", "t", *given], input=b"first\n", check=True, timeout=LIMIT_S
+        )
+        reading, writing = os.pipe()
+        follower = subprocess.Popen([*penstock, "consume", "t", "-f", *given], stdout=writing)
+        os.close(writing)
+        assert os.read(reading, 100) == b"first\n"
+        os.close(reading)
+        try:
+            assert follower.wait(LIMIT_S) == 1
+        finally:
+            follower.kill()
+            follower.wait()
