@@ -6,6 +6,7 @@ from itertools import compress
 
 import click
 
+from penstock.cli.closed_pipe import until_reader_leaves
 from penstock.cli.output import FORMAT, iso_time
 from penstock.cli.position import END, Position, PositionType, offsets_at
 from penstock.cli.record_json import encode_record
@@ -94,7 +95,8 @@ def consume(
         end = until or END
         ends = None if follow else await offsets_at(client, partitions, end, isolation)
         async with Reader(client, begin, ends=ends, isolation=isolation) as reader:
-            await read_on(reader, show)
+            with until_reader_leaves():
+                await read_on(reader, show)
 
     try:
         remote.run(read)

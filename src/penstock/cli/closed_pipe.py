@@ -1,0 +1,49 @@
+"""Notices that the reader of standard output has left, while there is nothing to write to it."""
+
+import asyncio
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import EPIPE
+
+
+@contextmanager
+def until_reader_leaves() -> Iterator[None]:
+    """Run the body in the current task; raise BrokenPipeError once nobody reads our output.
+
+    `consume --follow | head -1` would otherwise wait for the next record, perhaps for good.
+    """
+    number = _pipe()
+    if number is None:
+        yield
+        return
+    loop, task, left = asyncio.get_running_loop(), asyncio.current_task(), False
+    assert task is not None
+
+    def leave() -> None:
+        nonlocal left
+        left = True
+        loop.remove_reader(number)
+        task.cancel()
+
+    loop.add_reader(number, leave)  # an end for writing is never readable, but tells of errors
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not left:
+            raise
+        task.uncancel()
+        raise BrokenPipeError(EPIPE, os.strerror(EPIPE)) from None
+    finally:
+        loop.remove_reader(number)
+
+
+def _pipe() -> int | None:
+    """Files are always ready, and what is typed makes a terminal readable: neither is watched."""
+    try:
+        number = sys.stdout.fileno()
+        return number if stat.S_ISFIFO(os.fstat(number).st_mode) else None
+    except OSError:  # a stream without a file
+        return None
