@@ -5,6 +5,7 @@ A topic whose records have a format of their own adds a line; its decoder is imp
 
 from importlib import import_module
 
+from penstock.errors import ConfigError
 from penstock.log.inspection.dump import Decoder, text_decoder
 
 DECODERS = {
@@ -13,6 +14,14 @@ DECODERS = {
     "__cluster_metadata": "penstock.cli.internal_records:metadata_record",
 }
 """Topic → `module:function`, a `Decoder`. Topics that are not here show text."""
+
+
+def known_decoder(name: str) -> str:
+    """The topic whose decoder `name` is, given as a topic or by a part of its name."""
+    for topic in DECODERS:
+        if name in {topic, topic.removeprefix("__")}:
+            return topic
+    raise ConfigError(f"--decoder {name}: there are {', '.join(DECODERS)}")
 
 
 def decoder_for(topic: str | None) -> Decoder:

@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.broker.adoption import adopt
 from penstock.broker.log_dir_ties import forget
-from penstock.cli.decoders import decoder_for
+from penstock.cli.decoders import decoder_for, known_decoder
 from penstock.cli.failure import SomeFailed
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.topic_configs import CONFIGS, pairs
@@ -34,7 +34,10 @@ def log() -> None:
 @click.option("--print-data-log", "print_data", is_flag=True, help="Show keys and values as well.")
 @click.option("--deep-iteration", "deep", is_flag=True, help="Show every record of each batch.")
 @click.option(
-    "--decoder", metavar="TOPIC", help="Show records as this topic's; default: by folder."
+    "--decoder",
+    metavar="TOPIC",
+    help="Show keys and values as this topic's: __consumer_offsets, __transaction_state or "
+    "__cluster_metadata. [by folder]",
 )
 @FORMAT
 def dump_files(
@@ -46,6 +49,8 @@ def dump_files(
     there is any, the exit code is 1.
     """
     damaged = False
+    if decoder is not None:
+        decoder, print_data = known_decoder(decoder), True
     for path in paths:
         if output == "text":
             click.echo(f"Dumping {path}")

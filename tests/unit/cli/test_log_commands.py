@@ -240,6 +240,11 @@ def test_records_of_the_brokers_own_topics_are_decoded(tmp_path: Path) -> None:
         ]
         named = run("dump", "--print-data-log", "--decoder", topic, "--format", "json", path)
         assert named.stdout == printed.stdout
+        for spelled in (topic, topic.removeprefix("__")):  # what is decoded is shown
+            alone = run("dump", "--decoder", spelled, "--format", "json", path)
+            assert alone.stdout == printed.stdout
+        unknown = run("dump", "--decoder", "nonsense", path)
+        assert (unknown.exit_code, unknown.stdout) == (2, "")
 
     (key, value), (_, deleted), (_, grouped), (strange, _), (nothing, _) = shown[
         "__consumer_offsets"
