@@ -39,7 +39,8 @@ _ASKS_FOR_NOTHING = {
 
 def is_refused(name: str, text: str, *, from_environment: bool = False) -> bool:
     """Whether the setting asks for protection that this broker does not give."""
-    short = _OF_ONE_LISTENER.sub("", name)
+    # A name with a prefix or capitals that it should not have was meant all the same.
+    short = _OF_ONE_LISTENER.sub("", name.lower().removeprefix("penstock."))
     if not short.startswith(_PREFIXES):
         return False
     if from_environment and not _IN_ENVIRONMENT.fullmatch(short):

@@ -20,6 +20,8 @@ REFUSED = {
     "connections.max.reauth.ms": "3600000",
     "security.providers": "x",
     "zookeeper.ssl.client.enable": "true",
+    "SSL.keystore.location": "/k",
+    "penstock.sasl.enabled.mechanisms": "PLAIN",
 }
 
 
@@ -43,7 +45,11 @@ def test_one_that_asks_for_nothing_is_a_warning(name: str, text: str) -> None:
 
 
 def test_variables_mean_the_same_as_lines_of_a_file() -> None:
-    for variable in ("KAFKA_AUTHORIZER_CLASS_NAME", "KAFKA_SSL_KEYSTORE_LOCATION"):
+    for variable in (
+        "KAFKA_AUTHORIZER_CLASS_NAME",
+        "KAFKA_SSL_KEYSTORE_LOCATION",
+        "PENSTOCK_SSL_KEYSTORE_LOCATION",
+    ):
         with pytest.raises(ConfigError, match=f"{variable}: .* has no effect yet"):
             resolve(environ={variable: "x"})
 
