@@ -170,6 +170,7 @@ class LocalCluster:
 
     def _serve(self, broker: int) -> list[str]:
         command = [sys.executable, "-m", "penstock", "serve", "--dir", str(self.folder(broker))]
+        command += ["--log-file", str(self._output(broker))]  # which is rotated
         for name, value in self._settings(broker).items():
             command += ["--set", f"{name}={value}"]
         return command

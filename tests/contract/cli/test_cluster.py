@@ -75,6 +75,9 @@ def test_a_cluster_starts_stops_in_part_and_comes_back(
     assert isinstance(pids, dict)
     assert sorted(pids) == ["0", "1"]
     assert bootstrap.startswith("127.0.0.11:")
+    for broker in ("broker-0", "broker-1"):  # logs that are rotated
+        assert " starts (pid" in (directory / broker / "output").read_text(encoding="utf-8")
+        assert (directory / broker / "state-change.log").exists()
     client = KazooClient(connect)
     client.start()
     try:
