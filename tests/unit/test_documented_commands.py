@@ -1,7 +1,11 @@
-"""Every `penstock` command in README, docs and examples is run, here or by a test that is named."""
+"""Every `penstock` command in README, docs and examples is run, here or by a test that is named.
+
+Targets of make and extras of pip that the pages name are there; running them is CI's part.
+"""
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -138,6 +142,42 @@ def test_a_command_on_a_page_does_what_it_says(
         words += ["--dir", "."]
     done = CliRunner().invoke(main, words, env={"PENSTOCK_BOOTSTRAP": bootstrap}, input="c\n")
     assert done.exit_code == 0, done.output
+
+
+def all_pages() -> str:
+    pages = [*PAGES, "CONTRIBUTING.md"]
+    return "\n".join((ROOT / each).read_text(encoding="utf-8") for each in pages)
+
+
+def test_the_targets_of_make_on_the_pages_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?m)(?:^    |`)make ([a-z]+)", all_pages()))
+    assert {"run", "test", "setup"} <= named
+    assert named <= set(re.findall(r"(?m)^([a-z]+):", makefile))
+
+
+def test_the_benchmarks_on_the_pages_exist() -> None:
+    named = set(re.findall(r'make bench[^`\n]*ARGS="?([a-z_]+)', all_pages()))
+    assert {each for each in named if not (ROOT / "bench" / f"{each}.py").exists()} == set()
+
+
+def test_the_extras_on_the_pages_exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = set(re.findall(r"pip install '\.\[([a-z,]+)\]'", all_pages()))
+    assert "spark" in named
+    assert named <= set(project["optional-dependencies"])
+
+
+def test_the_core_dependencies_on_the_page_are_those_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (told,) = re.findall(r"pip install \. .*core: (.*)", (ROOT / "README.md").read_text("utf-8"))
+    needed = [re.split(r"[^a-zA-Z0-9-]", each)[0] for each in project["dependencies"]]
+    assert sorted(told.split(", ")) == sorted(needed)
+
+
+def test_the_scripts_on_the_pages_exist() -> None:
+    for path in re.findall(r"\.venv/bin/python ([a-z_/]+\.py)", all_pages()):
+        assert (ROOT / path).exists(), path
 
 
 def test_the_examples_are_run_by_tests() -> None:
