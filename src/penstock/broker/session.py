@@ -215,6 +215,8 @@ class Session:
         """Reply, or wait for what the handler waits for."""
         request = self._request
         if isinstance(outcome, Parked):
+            if self._fd < 0:
+                return  # the client left while its request was awaited
             if outcome.has_acted and request is not None:
                 place, self._request = InLine(request), None
                 self._line.append(place)

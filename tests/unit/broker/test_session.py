@@ -246,6 +246,14 @@ async def test_a_closed_connection_leaves_no_produce_request_waiting() -> None:
 
 
 @served
+async def test_a_request_whose_client_left_while_it_was_awaited_does_not_wait_further() -> None:
+    async with connected({3: at_once}) as client:
+        client.session.close("gone")
+        client.session.carry_out(Parked(["key"], 60_000, lambda: None, MetadataResponse))
+        assert len(client.owner.waiters) == 0
+
+
+@served
 async def test_an_awaited_request_is_answered_before_the_next() -> None:
     async def later(_request: Any, ctx: Context) -> MetadataResponse:
         for _ in range(5 - ctx.header.correlation_id):
