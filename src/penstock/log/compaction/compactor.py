@@ -186,6 +186,7 @@ class Compactor:
                             logger.info("%s changed while it was cleaned", log.topic_partition)
                             return
                     case Finished(cleaned_to):
+                        self._deaths.pop(log.topic_partition, None)
                         with log.log_dir:
                             await asyncio.to_thread(self.note_cleaned(log, cleaned_to))
                     case Failed():

@@ -298,6 +298,23 @@ def test_a_log_that_kills_its_process_again_and_again_is_left_alone(log: Partiti
     assert not asyncio.run(compactor.clean_dirtiest(CleaningProcess()))
 
 
+def test_processes_that_were_killed_before_a_cleaning_that_ended_do_not_count(
+    log: PartitionLog,
+) -> None:
+    async def run() -> Compactor:
+        compactor = Compactor(DiskFiles(), lambda: [log], FixedClock(), StorageConfig)
+        process = CleaningProcess()
+        for _ in range(2):
+            compactor._died(log, -9)
+        assert await compactor.clean_dirtiest(process)
+        await process.close()
+        return compactor
+
+    compactor = asyncio.run(run())
+    compactor._died(log, -9)
+    assert compactor.uncleanable == {}
+
+
 def job(log: PartitionLog) -> CleaningJob:
     return CleaningJob(
         directory=str(log.path),
