@@ -27,7 +27,7 @@ from penstock.client.groups import (
 )
 from penstock.client.listing import Isolation
 from penstock.client.refusal import BrokerRefused
-from penstock.errors import ErrorCode
+from penstock.errors import ConfigError, ErrorCode
 from penstock.types import Offset, TopicPartition
 
 NAME = click.argument("name", metavar="GROUP")
@@ -117,6 +117,8 @@ def reset(
     async def moved(client: Client) -> Moves:
         before = {each: at.offset for each, at in (await committed_offsets(client, name)).items()}
         places = sorted(each for each in before if not topics)
+        if not places and not topics:
+            raise ConfigError(f"group {name} has no offsets: name the topics with --topic")
         for topic in topics:
             known = await client.retrying(partial(client.topic, topic))
             places += [TopicPartition(topic, index) for index in sorted(known.partitions)]

@@ -104,6 +104,9 @@ def test_a_group_that_is_not_there_is_told(bootstrap: str) -> None:
     result = run(bootstrap, "describe", "none")
     assert result.exit_code != 0
     assert "GROUP_ID_NOT_FOUND" in result.stderr
+    result = run(bootstrap, "reset", "none", "--to", "end", "--execute")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "group none has no offsets" in result.stderr
 
 
 def test_a_group_of_the_consumer_protocol_is_described(bootstrap: str) -> None:
