@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from penstock.broker.machine import make_directory
-from penstock.broker.state_file import FILE_NAME, is_held, read_state, remove_state
+from penstock.broker.state_file import FILE_NAME, LOCK_NAME, is_held, read_state, remove_state
 from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.local.process import last_line, turns
 
@@ -63,7 +63,13 @@ def start_daemon(directory: Path, log_file: Path | None, warnings: Sequence[str]
 def stop_broker(directory: Path, seconds: float) -> None:
     """End the broker of a directory, and no other process that may have its pid by now."""
     state = read_state(directory)
-    if state is None or not is_held(directory):
+    held = (directory / LOCK_NAME).is_file() and is_held(directory)
+    if state is None and held:
+        raise ConfigError(
+            f"{directory}: a broker holds {LOCK_NAME}, but no process here is the one of "
+            f"{FILE_NAME}: it is not ready yet, or runs in another container; stop it there"
+        )
+    if state is None or not held:
         raise ConfigError(f"{directory}: no broker runs here (as {FILE_NAME} tells)")
     try:
         os.kill(state.pid, signal.SIGTERM)
