@@ -1,5 +1,7 @@
 """Finding places in a log: by offset, by timestamp, and the transactions aborted in a range."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from penstock.log.files import LogFile
@@ -92,9 +94,10 @@ def offset_of_max_timestamp(segments: Segments) -> TimestampOffset | None:
     return None
 
 
-def records_at(segment: Segment, position: int, header: BatchHeader) -> list[Record]:
+def records_at(segment: Segment, position: int, header: BatchHeader) -> Iterator[Record]:
+    """One by one: a batch may hold a million, and all of them would take 200 MB."""
     batch = segment.file.read(position, header.size_bytes)
-    return list(records(batch, header, DECOMPRESSED_LIMIT_BYTES))
+    return records(batch, header, DECOMPRESSED_LIMIT_BYTES)
 
 
 def end_of_slice(segments: Segments, start: int, found: LogSlice, up_to: int) -> int:

@@ -34,7 +34,7 @@ def replay(
             if header.base_offset >= end_offset:
                 break
             if header.producer_id >= 0:
-                control = records_at(segment, position, header) if header.is_control else []
+                control = list(records_at(segment, position, header)) if header.is_control else []
                 txn = note_batch(state, header, _marker(control))
                 if txn is not None and completed is not None:
                     completed(segment, txn)

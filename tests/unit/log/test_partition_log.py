@@ -1,4 +1,5 @@
 import errno
+import tracemalloc
 
 import pytest
 
@@ -9,7 +10,9 @@ from penstock.log.log_dir import LogDirOffline
 from penstock.log.producer_state import OutOfOrderSequence
 from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import CorruptBatch, batches, crc_matches, read_header
+from penstock.record.build import build_batch
 from penstock.record.compression import Codec
+from penstock.record.record import Record
 from penstock.testing.logs import PARTITION, LogRig, batch_of
 
 SMALL = TopicConfig(segment_bytes=1_000, index_interval_bytes=200)
@@ -524,3 +527,16 @@ def test_a_slice_comes_with_the_aborted_transactions_in_it_and_not_with_all_to_c
         needed = {each.first_offset for each in rig.log.aborted_between(start, last + 1)}
         assert needed <= told
         assert len(told) <= len(needed) + 2  # an index entry further at most
+
+
+def test_a_search_by_time_does_not_hold_all_records_of_a_batch() -> None:
+    rig, count = LogRig(), 20_000
+    times = [1000] * (count - 1) + [2000]
+    batch = build_batch([Record(i, at, None, None, []) for i, at in enumerate(times)])
+    rig.append(batch)
+    tracemalloc.start()
+    try:
+        assert rig.log.offset_for_timestamp(1500) == (2000, count - 1)
+        assert tracemalloc.get_traced_memory()[1] < 50 * count
+    finally:
+        tracemalloc.stop()
