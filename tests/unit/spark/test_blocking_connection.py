@@ -68,9 +68,11 @@ def scripted(script: Script) -> Iterator[Address]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=serve)
         thread.start()
-        yield Address(*server.getsockname())
-        server.shutdown(socket.SHUT_RDWR)
-    thread.join()
+        try:
+            yield Address(*server.getsockname())
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 @contextmanager
@@ -132,6 +134,20 @@ def test_a_broker_that_is_silent_is_taken_for_lost() -> None:
         with pytest.raises(NoAnswer, match="did not answer Metadata within 30 ms"):
             connection.call(MetadataRequest(), MetadataResponse)
         assert not connection.is_open
+
+
+def test_a_client_that_is_closed_while_it_connects_stays_closed() -> None:
+    clients: list[Client] = []
+
+    def closing(header: RequestHeader) -> bytes:
+        if header.api.key == API_VERSIONS:
+            clients[0].close()
+        return modern(header)
+
+    with scripted(closing) as address, Client(ClientSettings((address,))) as client:
+        clients.append(client)
+        with pytest.raises(ConnectionFailed, match="the client was closed"):
+            client.metadata([])
 
 
 def test_closing_wakes_who_waits() -> None:

@@ -228,7 +228,15 @@ class Client:
         known = self._connections.get(address)
         if known is not None and known.is_open:
             return known
+        self._check_open()
+        made = self._connections[address] = connect(address, self.settings)
+        try:
+            self._check_open()
+        except ConnectionFailed:  # closed by another thread, which did not see this connection
+            made.close()
+            raise
+        return made
+
+    def _check_open(self) -> None:
         if self._closed:
             raise ConnectionFailed("the client was closed")
-        self._connections[address] = connect(address, self.settings)
-        return self._connections[address]
