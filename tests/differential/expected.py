@@ -105,9 +105,6 @@ EXPECTED: tuple[Expected, ...] = (
         "ConsumerGroupDescribe: a group without a name", "*.error_message", SAYS_WHY, silent=True
     ),
     Expected("ConsumerGroupHeartbeat: shares *", "error_message", NAMES_MEMBER),
-    Expected(
-        "ConsumerGroupHeartbeat: a classic group of connectors", "error_message", NAMES_MEMBER
-    ),
     Expected("ConsumerGroupHeartbeat: join with what is no expression", "error_message", RE2),
     Expected("CreateTopics: with throttled replicas that are none", "*.error_message", OUR_CHECKS),
     Expected("IncrementalAlterConfigs: *threads*", "*.error_message", EXCEPTIONS),

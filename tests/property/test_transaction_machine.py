@@ -85,7 +85,9 @@ class TransactionMachine(RuleBasedStateMachine):
             return
         if not self.log.commits or (known.producer not in dict(self.given[name]).values()):
             return
-        aged = replace(known, producer_epoch=epoch, last_producer_epoch=epoch - 1)
+        aged = replace(
+            known, state=State.EMPTY, producer_epoch=epoch, last_producer_epoch=epoch - 1
+        )
         self.transactions.runtime.run(
             0,
             lambda _shard, _now, ticket: Outcome(
