@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from threading import Thread
 from typing import Any, Literal, cast
 
 from confluent_kafka import (
@@ -283,7 +284,11 @@ class LibrdkafkaMember:
             )
 
     def leave(self) -> None:
-        self._consumer.close()
+        # In a thread: no time-out of a test ends a call that waits inside the library.
+        closing = Thread(target=self._consumer.close, daemon=True)
+        closing.start()
+        closing.join(60)
+        assert not closing.is_alive(), "librdkafka does not close its consumer"
 
 
 def _joins_again(message: Message) -> bool:
