@@ -195,7 +195,11 @@ async def _write_assignment(
     await office.term.write(
         Set(paths.topic(topic.name), encode(assignment_of(Topic(topic.name, topic.id, parts))))
     )
-    # Only who replicates: the state that others hear of is written with its own epoch.
+    _assign(office, where, partition)
+
+
+def _assign(office: Office, where: TopicPartition, partition: Partition) -> None:
+    """Take only who replicates into the image: the state is written with an epoch of its own."""
     known = office.image.partition(where)
     assert known is not None
     assigned = replace(
@@ -227,15 +231,7 @@ async def _write_state(
     )
     changes = await write_elected(office, {where: outcome})
     if not changes:
-        reread = office.image.partition(where)
-        assert reread is not None
-        assigned = replace(
-            reread,
-            replicas=known.replicas,
-            adding_replicas=known.adding_replicas,
-            removing_replicas=known.removing_replicas,
-        )
-        office.image = office.image.apply(ImageDelta(partitions={where: assigned}))
+        _assign(office, where, known)
         return False
     await office.announce(
         ImageDelta(partitions={each.where: each.state for each in changes.values()}),
