@@ -3,15 +3,25 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from codegen.render import Module
-from codegen.schemas import INTER_BROKER, Api, Jars, apis, data, flexible, versions
+from codegen.schemas import (
+    INTER_BROKER,
+    Api,
+    Jars,
+    apis,
+    data,
+    flexible,
+    metadata_records,
+    versions,
+)
 from penstock.wire.apis import snake
 
 REPOSITORY = Path(__file__).parent.parent
 WIRE = REPOSITORY / "src" / "penstock" / "wire"
 MARK = "# --- written by codegen below this line ---\n"
+Schemas: TypeAlias = dict[str, dict[str, Any]]
 PACKAGE = '"""One module per API, with its request and response; imported on first use."""\n'
 
 
@@ -24,13 +34,14 @@ def write(wire: Path, jars: Jars) -> None:
         module.add(api.request)
         module.add(api.response)
         files[f"messages/{snake(api.name)}.py"] = module.text()
-    others = data(jars)
+    kraft = metadata_records(jars)
+    others = data(jars) | kraft
     for name, schema in others.items():
         module = Module(name, *versions(schema))
         module.add(schema)
         files[f"messages/{snake(name)}.py"] = module.text()
     written_by_hand, _, _ = (wire / "apis.py").read_text().partition(MARK)
-    files["apis.py"] = written_by_hand + MARK + rows(table, others)
+    files["apis.py"] = written_by_hand + MARK + rows(table, others, kraft)
     for old in (wire / "messages").glob("*.py"):
         old.unlink()
     for name, text in files.items():
@@ -39,7 +50,7 @@ def write(wire: Path, jars: Jars) -> None:
     subprocess.run([*ruff, "--config", REPOSITORY / "pyproject.toml", wire], check=True)
 
 
-def rows(table: list[Api], others: dict[str, dict[str, Any]]) -> str:
+def rows(table: list[Api], others: Schemas, kraft: Schemas) -> str:
     lines = ["\nAPIS: Final = {", "    api.key: api", "    for api in ("]
     for api in table:
         arguments = [str(api.key), f'"{api.name}"', str(api.low), str(api.high)]
@@ -55,7 +66,9 @@ def rows(table: list[Api], others: dict[str, dict[str, Any]]) -> str:
         first = flexible(schema)
         first = 32767 if first is None else first
         lines.append(f'    "{name}": Data({low}, {high}, flexible={first}),')
-    return "\n".join([*lines, "}", '"""Messages that no request is, by name."""', ""])
+    lines += ["}", '"""Messages that no request is, by name."""', "METADATA_RECORDS: Final = {"]
+    lines += [f'    {schema["apiKey"]}: "{name}",' for name, schema in kraft.items()]
+    return "\n".join([*lines, "}", '"""The records of the KRaft metadata log, by type."""', ""])
 
 
 def installed_jars() -> Jars:
@@ -66,6 +79,7 @@ def installed_jars() -> Jars:
         jar("kafka-3.9.2", "kafka-clients"),
         jar("kafka-4.3.1", "kafka-group-coordinator"),
         jar("kafka-4.3.1", "kafka-transaction-coordinator"),
+        jar("kafka-4.3.1", "kafka-metadata"),
     )
 
 

@@ -13,9 +13,18 @@ from typing import Any, NamedTuple
 INTERNAL = {52, 53, 54, 58, 59, 62, 63, 70, 73, 80, 81, 82, 83, 84, 85, 86, 87, 94}
 # Requests between brokers in ZooKeeper mode, which Kafka 3.9 was the last to speak.
 INTER_BROKER = {4, 5, 6, 7, 56, 67}
-# Messages that no request is: what group members tell each other, what coordinators write.
+# Messages that no request is: what group members tell each other, what coordinators and
+# KRaft's quorum write.
 DATA = {
-    "kafka-clients": ("ConsumerProtocolSubscription", "ConsumerProtocolAssignment"),
+    "kafka-clients": (
+        "ConsumerProtocolSubscription",
+        "ConsumerProtocolAssignment",
+        "LeaderChangeMessage",
+        "SnapshotHeaderRecord",
+        "SnapshotFooterRecord",
+        "KRaftVersionRecord",
+        "VotersRecord",
+    ),
     "kafka-group-coordinator": (
         "OffsetCommitKey",
         "OffsetCommitValue",
@@ -51,12 +60,13 @@ class Api(NamedTuple):
 
 
 class Jars(NamedTuple):
-    """Where the schemas are: the newest client's, the last that knew ZooKeeper, coordinators'."""
+    """Where the schemas are: the newest client's, the last that knew ZooKeeper, the servers'."""
 
     current: Path
     zookeeper_mode: Path
     group_coordinator: Path
     transaction_coordinator: Path
+    metadata: Path
 
 
 def data(jars: Jars) -> dict[str, dict[str, Any]]:
@@ -67,6 +77,12 @@ def data(jars: Jars) -> dict[str, dict[str, Any]]:
         schemas = read_schemas(jar)
         found.update({name: schemas[name] for name in names})
     return found
+
+
+def metadata_records(jars: Jars) -> dict[str, dict[str, Any]]:
+    """Schema by name of each record in KRaft's metadata log, by type."""
+    schemas = read_schemas(jars.metadata)
+    return dict(sorted(schemas.items(), key=lambda each: int(each[1]["apiKey"])))
 
 
 def apis(current: Path, zookeeper_mode: Path) -> list[Api]:
@@ -92,7 +108,7 @@ def read_schemas(jar: Path) -> dict[str, dict[str, Any]]:
     found = {}
     with zipfile.ZipFile(jar) as archive:
         for entry in archive.namelist():
-            if entry.startswith("common/message/") and entry.endswith(".json"):
+            if re.fullmatch(r"common/(message|metadata)/\w+\.json", entry):
                 text = archive.read(entry).decode()
                 schema = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
                 found[schema["name"]] = schema

@@ -1,5 +1,6 @@
 """A directory written by the real Kafka reads here as it reads there, and the other way round."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -194,6 +195,24 @@ def test_the_dump_says_what_kafkas_own_tool_says(written: Written) -> None:
     paths = dumped_files(written.data)
     assert {path.suffix for path in paths} == {LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT}
     assert our_dump(paths, "--print-data-log") == kafkas_dump(paths, "--print-data-log")
+
+
+def test_the_dump_of_krafts_log_says_what_kafkas_own_tool_says(written: Written) -> None:
+    metadata = written.data / FOLDER
+    paths = sorted(path for path in metadata.iterdir() if path.suffix in {LOG, ".checkpoint"})
+    assert {path.suffix for path in paths} == {LOG, ".checkpoint"}
+    shown = our_dump(paths, "--decoder", "cluster_metadata")
+    # Kafka's tool writes a colon behind most names, but not behind these two.
+    kafkas = [
+        re.sub(r"(?<=\] )(Snapshot\w+) ", r"\1: ", line)
+        for line in kafkas_dump(paths, "--cluster-metadata-decoder")
+    ]
+    assert shown == kafkas
+    told = "\n".join(shown)
+    for name in ("PARTITION_CHANGE", "PRODUCER_IDS", "REGISTER_BROKER", "REMOVE_TOPIC"):
+        assert f'"type":"{name}_RECORD"' in told
+    assert "LeaderChange: {" in told
+    assert "SnapshotFooter: {" in told
 
 
 def test_verify_finds_no_damage(written: Written) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peers.oracle import Oracle
-from penstock.wire.apis import APIS, snake
+from penstock.wire.apis import APIS, METADATA_RECORDS, snake
 from penstock.wire.codec import decode, encode
 from penstock.wire.schema import Array, Kind, Message, fields
 from wire_values import ALL_VERSIONS, messages
@@ -25,11 +25,11 @@ BETWEEN_BROKERS = {
     kind for api in APIS.values() if api.inter_broker for kind in (api.request, api.response)
 }
 
-COORDINATOR_RECORDS = {
+SERVER_RECORDS = {
     name: f"org.apache.kafka.coordinator.{kind}.generated.{name}"
     for kind in ("group", "transaction")
     for name in DATA[f"kafka-{kind}-coordinator"]
-}
+} | {name: f"org.apache.kafka.common.metadata.{name}" for name in METADATA_RECORDS.values()}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def zookeeper_mode_oracle() -> Iterator[Oracle]:
 
 
 @pytest.fixture(scope="module")
-def coordinator_oracle() -> Iterator[Oracle]:
+def server_oracle() -> Iterator[Oracle]:
     with Oracle("kafka-4.3.1") as oracle:
         yield oracle
 
@@ -54,14 +54,14 @@ def test_java_writes_the_same_bytes_and_tells_the_same_values(
     versions: range,
     java_oracle: Oracle,
     zookeeper_mode_oracle: Oracle,
-    coordinator_oracle: Oracle,
+    server_oracle: Oracle,
     data: st.DataObject,
 ) -> None:
     oracle, name = java_oracle, message.__name__
     if message in BETWEEN_BROKERS:
         oracle = zookeeper_mode_oracle
-    elif name in COORDINATOR_RECORDS:
-        oracle, name = coordinator_oracle, COORDINATOR_RECORDS[name]
+    elif name in SERVER_RECORDS:
+        oracle, name = server_oracle, SERVER_RECORDS[name]
     for version in versions:
         value = data.draw(messages(message, version))
         raw = encode(value, version)

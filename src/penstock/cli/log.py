@@ -21,6 +21,19 @@ from penstock.log.inspection.row import Kind, Row
 from penstock.log.inspection.verify import verify
 from penstock.log.naming import parse_dir_name
 
+DIRECTORIES = click.argument(
+    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+HOME = click.option(
+    "--dir",
+    "home",
+    metavar="D",
+    default=Path("penstock-data"),
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The data directory of the broker.",
+)
+
 
 @click.group()
 def log() -> None:
@@ -43,7 +56,7 @@ def log() -> None:
 def dump_files(
     paths: tuple[Path, ...], print_data: bool, deep: bool, decoder: str | None, output: str
 ) -> None:
-    """Print what is in .log, .index, .timeindex, .txnindex and .snapshot files.
+    """Print what is in .log, .index, .timeindex, .txnindex, .snapshot and .checkpoint files.
 
     Indexes are compared with the .log file beside them. Lines with a leading ! tell damage; if
     there is any, the exit code is 1.
@@ -103,18 +116,8 @@ def _print_report(report: Report) -> None:
 
 
 @log.command("adopt")
-@click.argument(
-    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
-@click.option(
-    "--dir",
-    "home",
-    metavar="D",
-    default=Path("penstock-data"),
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The data directory of the broker that takes them over.",
-)
+@DIRECTORIES
+@HOME
 @CONFIGS
 @click.option("--dry-run", is_flag=True, help="Only list what would be taken over.")
 @FORMAT
@@ -143,18 +146,8 @@ def adopt_directories(
 
 
 @log.command("forget")
-@click.argument(
-    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
-@click.option(
-    "--dir",
-    "home",
-    metavar="D",
-    default=Path("penstock-data"),
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The data directory of the broker.",
-)
+@DIRECTORIES
+@HOME
 def forget_directories(directories: tuple[Path, ...], home: Path) -> None:
     """Go on without log directories that are lost for good.
 

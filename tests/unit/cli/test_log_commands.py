@@ -221,7 +221,12 @@ def test_records_of_the_brokers_own_topics_are_decoded(tmp_path: Path) -> None:
         "__transaction_state": [
             (encode(TransactionLogKey("x"), 0, b"\0\0"), encode(pid, 0, b"\0\0"))
         ],
-        "__cluster_metadata": [(None, b"\1\2\0" + b"\2t" + bytes(TOPIC_ID) + b"\0")],
+        "__cluster_metadata": [
+            (None, b"\1\2\0" + b"\2t" + bytes(TOPIC_ID) + b"\0"),
+            (None, b"\1\x63\0"),
+            (None, b"\1\2\7"),
+            (None, b"\1"),
+        ],
     }
     shown = {}
     for topic, records in rows.items():
@@ -264,7 +269,9 @@ def test_records_of_the_brokers_own_topics_are_decoded(tmp_path: Path) -> None:
     ((key, value),) = shown["__transaction_state"]
     assert json.loads(key) == {"type": "0", "data": {"transactionalId": "x"}}
     assert json.loads(value)["data"]["producerId"] == 5
-    ((_, value),) = shown["__cluster_metadata"]
+    (_, value), *strange = shown["__cluster_metadata"]
+    for (_, told), problem in zip(strange, ("type 99", "version 7", "does not tell"), strict=True):
+        assert (told.startswith("Error at "), problem in told) == (True, True), told
     assert json.loads(value) == {
         "type": "TOPIC_RECORD",
         "version": 0,

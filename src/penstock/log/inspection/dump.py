@@ -1,15 +1,17 @@
 """What is in a log directory's file, row by row, in the words of Kafka's own dump tool."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 
-from penstock.errors import KafkaError
+from penstock.errors import KafkaError, ProtocolError
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files
 from penstock.log.inspection.index_file import IndexCheck, offset_entries, time_entries
+from penstock.log.inspection.kraft import control_values
 from penstock.log.inspection.row import Kind, Row, Value, note, problem
 from penstock.log.leftovers import offset_of
 from penstock.log.producer_snapshot import decode_snapshot
@@ -59,11 +61,16 @@ def dump(files: Files, path: Path, options: DumpOptions) -> Iterator[Row]:
         TXN_INDEX: _dump_aborted,
         SNAPSHOT: _dump_producers,
     }
-    if base_offset is None or suffix not in {LOG, *dumps}:
+    # Of KRaft's metadata (KIP-630): end offset and epoch.
+    snapshot = re.fullmatch(r"\d{20}-(\d{10})\.checkpoint", name)
+    if base_offset is None or not (snapshot or suffix in {LOG, *dumps}):
         raise NotDumpable(str(path), "is no segment, index or snapshot by its name")
     try:
-        if suffix == LOG:
-            yield note(f"Log starting offset: {base_offset}")
+        if snapshot or suffix == LOG:
+            if snapshot:
+                yield note(f"Snapshot end offset: {base_offset}, epoch: {int(snapshot[1])}")
+            else:
+                yield note(f"Log starting offset: {base_offset}")
             yield from _dump_batches(files, path, options)
         else:
             yield from dumps[suffix](files, path, base_offset)
@@ -129,7 +136,7 @@ def _record_rows(batch: Buffer, header: BatchHeader, options: DumpOptions) -> It
     try:
         for record in records(batch, header, MAX_RECORDS_BYTES):
             yield Row(Kind.RECORD, _record_values(record, header, options))
-    except KafkaError as error:
+    except (KafkaError, ProtocolError) as error:
         yield problem(f"the batch at offset {header.base_offset} has bad records: {error}")
 
 
@@ -149,6 +156,7 @@ def _record_values(record: Record, header: BatchHeader, options: DumpOptions) ->
         if marker is not None:
             values["endTxnMarker"] = "COMMIT" if marker.committed else "ABORT"
             values["coordinatorEpoch"] = marker.coordinator_epoch
+        values |= control_values(record)
     elif options.decoder is not None:
         values |= options.decoder(record)
     return values

@@ -1,4 +1,4 @@
-"""Settings of topics as KRaft keeps them: in a log of its own, `__cluster_metadata-0` (KIP-500).
+"""Cluster metadata as KRaft keeps it: in a log of its own, `__cluster_metadata-0` (KIP-500).
 
 A record's value is a frame version, a type, a version, and the message in flexible form
 (KIP-631). A snapshot (`<end offset>-<epoch>.checkpoint`, KIP-630) holds such batches too, and
@@ -13,71 +13,28 @@ from penstock.errors import ProtocolError
 from penstock.log.files import Files
 from penstock.record.batch import batches, crc_matches
 from penstock.record.record import Record, records
-from penstock.types import NO_UUID, Uuid
-from penstock.wire.decoder import DecoderSource
+from penstock.types import Uuid
+from penstock.wire.apis import DATA, METADATA_RECORDS, message_type, snake
+from penstock.wire.codec import decode
+from penstock.wire.json import fields_shown, json_text
+from penstock.wire.messages.config_record import ConfigRecord
+from penstock.wire.messages.remove_topic_record import RemoveTopicRecord
+from penstock.wire.messages.topic_record import TopicRecord
 from penstock.wire.primitives import uvarint
-from penstock.wire.schema import Message, int8
+from penstock.wire.schema import Message
 
 FOLDER: Final = "__cluster_metadata-0"
 LIMIT_BYTES: Final = 1 << 26
 
 
-class TopicRecord(Message):
-    """A topic that was made."""
-
-    name: str = ""
-    topic_id: Uuid = NO_UUID
-
-
-class ConfigRecord(Message):
-    """A setting that was changed, or with null taken away; a topic's has the type 2."""
-
-    resource_type: int8 = 0
-    resource_name: str = ""
-    name: str = ""
-    value: str | None = None
-
-
-class RemoveTopicRecord(Message):
-    """A topic that was deleted, and its settings with it."""
-
-    topic_id: Uuid = NO_UUID
-
-
-_decoders = {
-    number: DecoderSource(0, flexible=True).function(message)
-    for number, message in ((2, TopicRecord), (4, ConfigRecord), (9, RemoveTopicRecord))
+CONTROL_RECORDS: Final = {
+    2: ("LeaderChange", "LeaderChangeMessage"),
+    3: ("SnapshotHeader", "SnapshotHeaderRecord"),
+    4: ("SnapshotFooter", "SnapshotFooterRecord"),
+    5: ("KRaftVersion", "KRaftVersionRecord"),
+    6: ("KRaftVoters", "VotersRecord"),
 }
-"""By type. Other records say nothing about settings; none of these has a later version."""
-
-
-_TYPES: Final = {
-    0: "REGISTER_BROKER_RECORD",
-    1: "UNREGISTER_BROKER_RECORD",
-    2: "TOPIC_RECORD",
-    3: "PARTITION_RECORD",
-    4: "CONFIG_RECORD",
-    5: "PARTITION_CHANGE_RECORD",
-    7: "FENCE_BROKER_RECORD",
-    8: "UNFENCE_BROKER_RECORD",
-    9: "REMOVE_TOPIC_RECORD",
-    10: "DELEGATION_TOKEN_RECORD",
-    11: "USER_SCRAM_CREDENTIAL_RECORD",
-    12: "FEATURE_LEVEL_RECORD",
-    14: "CLIENT_QUOTA_RECORD",
-    15: "PRODUCER_IDS_RECORD",
-    17: "BROKER_REGISTRATION_CHANGE_RECORD",
-    18: "ACCESS_CONTROL_ENTRY_RECORD",
-    19: "REMOVE_ACCESS_CONTROL_ENTRY_RECORD",
-    20: "NO_OP_RECORD",
-    21: "ZK_MIGRATION_STATE_RECORD",
-    22: "REMOVE_USER_SCRAM_CREDENTIAL_RECORD",
-    23: "BEGIN_TRANSACTION_RECORD",
-    24: "END_TRANSACTION_RECORD",
-    25: "ABORT_TRANSACTION_RECORD",
-    26: "REMOVE_DELEGATION_TOKEN_RECORD",
-    27: "REGISTER_CONTROLLER_RECORD",
-}
+"""Control records of the quorum by type: what Kafka's dump tool calls them, and their message."""
 
 
 def topic_configs(files: Files, directory: Path) -> Mapping[str, Mapping[str, str]]:
@@ -124,27 +81,48 @@ def _batched(data: bytes) -> Iterator[Record]:
 
 
 def _decoded(record: Record) -> Message | None:
-    found = metadata_message(record)
-    return None if found is None else found.message
+    try:
+        return metadata_message(record).message
+    except ProtocolError:
+        return None
 
 
 class MetadataMessage(NamedTuple):
-    """A record's type by Kafka's name, its version, and what it says if that matters here."""
+    """A record's type by Kafka's name, its version, and what it says."""
 
     type: str
     version: int
-    message: Message | None
+    message: Message
 
 
-def metadata_message(record: Record) -> MetadataMessage | None:
-    """None for a record that is none of KRaft's."""
+def metadata_message(record: Record) -> MetadataMessage:
+    """What a record of the metadata log says; a type or version of a newer Kafka is refused."""
     value = record.value or b""
     try:
         _, at = uvarint(value, 0)
         number, at = uvarint(value, at)
         version, at = uvarint(value, at)
-        decode = _decoders.get(number)
-        message = decode(value, at)[0] if decode else None
-    except (ProtocolError, IndexError):
-        return None
-    return MetadataMessage(_TYPES.get(number, f"type {number}"), version, message)
+    except IndexError:
+        raise ProtocolError("it does not tell its type and version") from None
+    if number not in METADATA_RECORDS:
+        raise ProtocolError(f"its type {number} is not known here")
+    name = METADATA_RECORDS[number]
+    return MetadataMessage(snake(name).upper(), version, _message(name, version, value[at:]))
+
+
+def control_values(record: Record) -> dict[str, str]:
+    """What a control record of the quorum says, under its name; nothing for other records."""
+    number = int.from_bytes((record.key or b"")[2:4])
+    if number not in CONTROL_RECORDS:
+        return {}
+    shown, name = CONTROL_RECORDS[number]
+    value = record.value or b""
+    # Each begins with its version, which is a field as well.
+    version = int.from_bytes(value[:2])
+    return {shown: json_text(fields_shown(_message(name, version, value), version))}
+
+
+def _message(name: str, version: int, data: bytes) -> Message:
+    if version > DATA[name].high:
+        raise ProtocolError(f"version {version} of {name} is not known here")
+    return decode(message_type(name), version, data)

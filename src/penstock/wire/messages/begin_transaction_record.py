@@ -1,0 +1,9 @@
+"""BeginTransactionRecord; written by codegen."""
+
+from typing import Annotated
+
+from penstock.wire.schema import Message, V
+
+
+class BeginTransactionRecord(Message):
+    name: Annotated[str | None, V("0+", tag=0)] = None

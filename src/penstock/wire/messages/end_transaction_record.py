@@ -1,0 +1,7 @@
+"""EndTransactionRecord; written by codegen."""
+
+from penstock.wire.schema import Message
+
+
+class EndTransactionRecord(Message):
+    pass

@@ -1,0 +1,7 @@
+"""NoOpRecord; written by codegen."""
+
+from penstock.wire.schema import Message
+
+
+class NoOpRecord(Message):
+    pass

@@ -1,0 +1,8 @@
+"""UnfenceBrokerRecord; written by codegen."""
+
+from penstock.wire.schema import Message, int32, int64
+
+
+class UnfenceBrokerRecord(Message):
+    id: int32 = 0
+    epoch: int64 = 0
