@@ -1,6 +1,5 @@
 """Where a broker keeps its metadata: in its own directory, or in ZooKeeper with others."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,9 +8,9 @@ from penstock.clock import Clock
 from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import ConfigError
 from penstock.log.files import Files
-from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.embedded import open_embedded
 from penstock.metadata.store import MetadataStore
-from penstock.metadata.tree import FILE_NAME, Tree
+from penstock.metadata.tree import FILE_NAME
 
 SESSION_LOCK = ".zookeeper-session.lock"
 
@@ -25,11 +24,8 @@ async def metadata_store(
         async with _zookeeper(config, directory, files) as store:
             yield store
     else:
-        tree = Tree.open(directory / FILE_NAME, clock)
-        try:
-            yield EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
-        finally:
-            tree.close()
+        async with open_embedded(directory / FILE_NAME, clock) as embedded:
+            yield embedded
 
 
 @asynccontextmanager

@@ -1,7 +1,14 @@
 """The metadata store inside the broker's process: no ZooKeeper, no set-up, one file."""
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
+from penstock.clock import Clock
 from penstock.metadata.refusal import NoNode, SessionExpired, StoreError
 from penstock.metadata.store import (
     Answer,
@@ -17,20 +24,42 @@ from penstock.metadata.subscriptions import Subscriptions
 from penstock.metadata.tree import Tree
 from penstock.metadata.writes import Writes
 
+Found = TypeVar("Found")
+
+
+@asynccontextmanager
+async def open_embedded(path: Path, clock: Clock) -> AsyncIterator["EmbeddedStore"]:
+    """The store in this file, whose syncs do not hold up the loop: a thread owns the file."""
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(1, "metadata-store") as thread:
+        tree = await loop.run_in_executor(thread, Tree.open, path, clock)
+        try:
+            yield EmbeddedStore(tree, loop.call_soon, thread)
+        finally:
+            thread.submit(tree.close).result()  # behind the last write, whoever was cancelled
+
 
 class EmbeddedStore(Writes):
-    """A session on a tree; see `MetadataStore`. Belongs to the thread that opened the tree.
+    """A session on a tree; see `MetadataStore`.
 
-    `call_soon` is that of the loop on which the callbacks are to run.
+    `call_soon` is that of the loop on which the callbacks are to run. The tree belongs to the only
+    `thread` of the executor that opened it, which does one thing after the other; without one, to
+    the loop's thread, and the store answers without yielding to the loop.
     """
 
-    def __init__(self, tree: Tree, call_soon: Callable[..., object]) -> None:
-        self._tree = tree
+    def __init__(
+        self, tree: Tree, call_soon: Callable[..., object], thread: Executor | None = None
+    ) -> None:
+        self._tree, self._thread = tree, thread
         self._session = tree.open_session()
         self._state = SessionState.CONNECTED
         self._watches: Subscriptions[Change] = Subscriptions(call_soon)
         self._session_watches: Subscriptions[SessionState] = Subscriptions(call_soon)
-        tree.listeners.append(self._tell)
+        self._listener: Callable[[Iterable[Change]], object] = self._tell
+        if thread is not None:
+            loop = asyncio.get_running_loop()
+            self._listener = lambda changes: loop.call_soon_threadsafe(self._tell, changes)
+        tree.listeners.append(self._listener)
 
     @property
     def session_id(self) -> int:
@@ -57,51 +86,47 @@ class EmbeddedStore(Writes):
 
     async def get(self, path: str) -> Node:
         self._check_open(path)
-        return self._tree.get(path)
+        return await self._do(partial(self._tree.get, path))
 
     async def exists(self, path: str) -> bool:
         return path in await self.get_many((path,))
 
     async def children(self, path: str) -> list[str]:
         self._check_open(path)
-        return self._tree.children(path)
+        return await self._do(partial(self._tree.children, path))
 
     async def get_many(self, paths: Iterable[str]) -> dict[str, Node]:
-        found = {}
-        for path in paths:
-            try:
-                found[path] = await self.get(path)
-            except NoNode:
-                continue
-        return found
+        self._check_open("/")
+        return await self._do(partial(_those_there, self._tree.get, list(paths)))
 
     async def children_many(self, paths: Iterable[str]) -> dict[str, list[str]]:
-        found = {}
-        for path in paths:
-            try:
-                found[path] = await self.children(path)
-            except NoNode:
-                continue
-        return found
+        self._check_open("/")
+        return await self._do(partial(_those_there, self._tree.children, list(paths)))
 
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]
     ) -> list[list[Answer] | StoreError]:
         self._check_open("/")
-        return self._tree.apply(self._session, multis)
+        return await self._do(partial(self._tree.apply, self._session, list(multis)))
 
     async def close(self) -> None:
         if self._state is SessionState.CONNECTED:
             self._state = SessionState.EXPIRED
-            self._tree.end_session(self._session)
-            self._tree.listeners.remove(self._tell)
+            await self._do(partial(self._tree.end_session, self._session))
+            self._tree.listeners.remove(self._listener)
 
-    def expire(self) -> None:
+    async def expire(self) -> None:
         """What a ZooKeeper does to a session that was silent too long: for tests of expiry."""
-        self._tree.end_session(self._session)
+        await self._do(partial(self._tree.end_session, self._session))
         self._session_watches.tell(SessionState.EXPIRED)
-        self._session = self._tree.open_session()
+        self._session = await self._do(self._tree.open_session)
         self._session_watches.tell(SessionState.CONNECTED)
+
+    async def _do(self, call: Callable[[], Found]) -> Found:
+        """What is done for a caller who is cancelled may be done nevertheless."""
+        if self._thread is None:
+            return call()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
     def _tell(self, changes: Iterable[Change]) -> None:
         for change in changes:
@@ -110,3 +135,13 @@ class EmbeddedStore(Writes):
     def _check_open(self, path: str) -> None:
         if self._state is not SessionState.CONNECTED:
             raise SessionExpired(path)
+
+
+def _those_there(read: Callable[[str], Found], paths: Iterable[str]) -> dict[str, Found]:
+    found = {}
+    for path in paths:
+        try:
+            found[path] = read(path)
+        except NoNode:
+            continue
+    return found

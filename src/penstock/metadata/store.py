@@ -1,9 +1,8 @@
 """The protocol of a metadata store: a tree of small versioned nodes, as ZooKeeper has it.
 
-Calls are awaitable because one implementation must wait: ZooKeeper answers after milliseconds,
-from another thread. The embedded store answers at once and never yields to the loop, so that a
-controller written once runs on both. No record path calls the store, so the `await` costs nothing
-that anyone would notice.
+Calls are awaitable because both implementations wait: ZooKeeper answers after milliseconds, and
+the embedded store once its disk has the write, each from another thread. No record path calls the
+store, so the `await` costs nothing that anyone would notice.
 
 Reads answer from the server that the session is with, which may be a moment behind the others.
 A session sees everything that was written, by whomever, before it became CONNECTED and before the

@@ -40,13 +40,15 @@ class SavedNode(NamedTuple):
 
 
 class Tree:
-    """The nodes. `listeners` are called after each transaction that changed something."""
+    """The nodes. `listeners` are called after each transaction that changed something, in the
+    thread that owns the tree.
+    """
 
     def __init__(
         self, connection: sqlite3.Connection, clock: Clock, lock: IO[bytes] | None = None
     ) -> None:
         self._connection, self._clock, self._lock = connection, clock, lock
-        self.listeners: list[Callable[[Iterable[Change]], None]] = []
+        self.listeners: list[Callable[[Iterable[Change]], object]] = []
         with _as_storage_error:
             migrate(connection)
             (zxid,) = connection.execute("SELECT zxid FROM store").fetchone()

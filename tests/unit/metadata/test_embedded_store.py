@@ -1,34 +1,39 @@
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager, closing
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from penstock.broker.metadata_store import metadata_store
 from penstock.clock import SystemClock
+from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import StorageError
-from penstock.metadata.embedded import EmbeddedStore
+from penstock.log.files import DiskFiles
+from penstock.metadata.embedded import EmbeddedStore, open_embedded
 from penstock.metadata.refusal import BadVersion, NoNode
 from penstock.metadata.schema import MIGRATIONS, SCHEMA_VERSION, NewerSchema, migrate
 from penstock.metadata.store import Change, Check, Create, DataChanged, MetadataStore, Set
 from penstock.metadata.tree import FILE_NAME, Tree, TreeLocked
-from penstock.testing.metadata_store import Ensemble, check_metadata_store
+from penstock.testing.metadata_store import PATIENCE_S, Ensemble, check_metadata_store
 
 
 class EmbeddedEnsemble:
     """Several sessions on one tree, as a simulated cluster has them."""
 
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
+    def __init__(self, tree: Tree, thread: Executor | None = None) -> None:
+        self._tree, self._thread = tree, thread
 
     async def connect(self) -> EmbeddedStore:
-        return EmbeddedStore(self._tree, asyncio.get_running_loop().call_soon)
+        return EmbeddedStore(self._tree, asyncio.get_running_loop().call_soon, self._thread)
 
     async def expire(self, store: MetadataStore) -> None:
         assert isinstance(store, EmbeddedStore)
-        store.expire()
+        await store.expire()
 
 
 @pytest.fixture
@@ -47,6 +52,17 @@ def test_the_embedded_store_keeps_the_contract_on_disk(tmp_path: Path) -> None:
     async def make() -> AsyncIterator[Ensemble]:
         with opened(tmp_path / f"{next(numbers)}.sqlite") as tree:
             yield EmbeddedEnsemble(tree)
+
+    check_metadata_store(make)
+
+
+def test_the_embedded_store_keeps_the_contract_in_a_thread_of_its_own(tmp_path: Path) -> None:
+    numbers = count()
+
+    @asynccontextmanager
+    async def make() -> AsyncIterator[Ensemble]:
+        async with open_embedded(tmp_path / f"{next(numbers)}.sqlite", SystemClock()) as store:
+            yield EmbeddedEnsemble(store._tree, store._thread)
 
     check_metadata_store(make)
 
@@ -183,6 +199,45 @@ def test_callbacks_run_after_the_call_and_not_once_cancelled() -> None:
         assert told == [DataChanged("/a")]
         assert unwanted == []
         tree.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_slow_disk_does_not_hold_up_the_loop(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        alone = ZookeeperConfig()
+        async with metadata_store(alone, tmp_path, DiskFiles(), SystemClock()) as store:
+            assert isinstance(store, EmbeddedStore)
+            loop_goes_on = threading.Event()
+            waited: list[bool] = []
+            store._tree.listeners.insert(0, lambda _: waited.append(loop_goes_on.wait(PATIENCE_S)))
+            asyncio.get_running_loop().call_soon(loop_goes_on.set)
+            assert await store.create("/a") == "/a"
+            assert waited == [True]
+
+    asyncio.run(scenario())
+
+
+def test_a_write_whose_caller_is_cancelled_is_told_of_and_kept(path: Path) -> None:
+    async def scenario() -> None:
+        async with open_embedded(path, SystemClock()) as store:
+            began, may_end, told = asyncio.Event(), threading.Event(), asyncio.Event()
+            loop = asyncio.get_running_loop()
+
+            def slow(_: object) -> None:
+                loop.call_soon_threadsafe(began.set)
+                assert may_end.wait(PATIENCE_S)
+
+            store._tree.listeners.insert(0, slow)
+            await store.watch(lambda _: told.set(), data=["/a"])
+            async with asyncio.TaskGroup() as tasks:
+                writing = tasks.create_task(store.create("/a"))
+                await began.wait()
+                writing.cancel()
+            may_end.set()
+            async with asyncio.timeout(PATIENCE_S):
+                await told.wait()
+            assert await store.exists("/a")
 
     asyncio.run(scenario())
 
