@@ -20,6 +20,7 @@ from penstock.spark.connector.table_source import TableFollower, TableSource, Up
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
 from spark_query import committed
 from spark_rows import Lab, lab_beside
+from table_following import Following
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 ORDERS = (
@@ -162,6 +163,16 @@ def test_rows_are_followed_by_a_time(mariadb: MariaDb) -> None:
     ask(mariadb, "insert into events values (2, '2026-01-01 00:00:00.000002')")
     (part,) = follower.partitions(first, follower.latestOffset(first, limit))
     assert [row[0] for row in follower.read(part)] == [2]
+
+
+def test_texts_that_its_collation_calls_equal_are_read_once_each(mariadb: MariaDb) -> None:
+    """Its own collation neither tells capitals nor spaces at the end."""
+    ask(mariadb, "create table named (id int primary key, name varchar(9))")
+    following = Following(mariadb.url, "named", "name")
+    for number, name in enumerate(["A", "a", "A ", "á", "B", "b"]):
+        ask(mariadb, f"insert into named values ({number}, '{name}')")
+        assert following.ids() == [number]
+    assert following.ids() == []
 
 
 def test_keys_alone_are_upserted(mariadb: MariaDb) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import Row
 from peers.postgres import Postgres
 from penstock.errors import ConfigError
 from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
+from table_following import Following
 
 pytestmark = pytest.mark.peer
 
@@ -35,6 +36,22 @@ def test_rows_are_upserted_and_followed(url: str) -> None:
     end = follower.latestOffset(start, follower.getDefaultReadLimit())
     (part,) = follower.partitions(start, end)
     assert [row[:2] for row in follower.read(part)][:2] == [(1, "c"), (2, "b")]
+
+
+def test_texts_that_its_collation_calls_equal_are_read_once_each(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "create collation shop.no_case "
+            "(provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+        )
+        connection.execute(
+            "create table shop.named (id int primary key, name text collate shop.no_case)"
+        )
+        following = Following(url, "shop.named", "name")
+        for number, name in enumerate(["A", "a", "A", "B", "b"]):
+            connection.execute("insert into shop.named values (%s, %s)", (number, name))
+            assert following.ids() == [number]
+    assert following.ids() == []
 
 
 def test_columns_get_types_that_spark_has(url: str) -> None:

@@ -15,6 +15,7 @@ from penstock.errors import ConfigError
 from penstock.spark.connector import table as table_module
 from penstock.spark.connector.table import is_of_row
 from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
+from table_following import Following
 
 DDL = (
     "create table t (id integer primary key, name text not null, at datetime, amount numeric(9,2))"
@@ -134,22 +135,9 @@ def test_times_are_those_of_utc_whatever_the_machine_has(
     assert execute(url, "select at from t where id = 1") == [("2026-01-01 12:00:00.000000",)]
 
 
-class Following:
-    """A follower, and where it is."""
-
-    def __init__(self, url: str, increasing: str) -> None:
-        self.follower = TableFollower(url, "t", increasing)
-        self.at = self.follower.initialOffset()
-
-    def ids(self) -> list[int]:
-        end = self.follower.latestOffset(self.at, self.follower.getDefaultReadLimit())
-        parts, self.at = self.follower.partitions(self.at, end), end
-        return [row[0] for part in parts for row in self.follower.read(part)]
-
-
 @pytest.mark.parametrize("increasing", ["at", "amount", "name"])
 def test_rows_that_share_a_value_are_all_read_once(url: str, increasing: str) -> None:
-    following = Following(url, increasing)
+    following = Following(url, "t", increasing)
 
     def insert(number: int, value: int) -> None:
         at = f"'2026-01-01 00:00:0{value}.000000'"
@@ -169,9 +157,26 @@ def test_rows_that_share_a_value_are_all_read_once(url: str, increasing: str) ->
     assert following.ids() == [4]
 
 
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("text collate nocase", ["'A'", "'a'", "'A'", "'B'", "'b'"]),
+        ("datetime", ["'2026-01-01 00:00:01'"] * 3 + ["'2026-01-01 00:00:02'"] * 2),
+    ],
+    ids=["a collation without capitals", "times without fractions"],
+)
+def test_the_database_says_which_values_are_equal(url: str, kind: str, values: list[str]) -> None:
+    execute(url, f"create table c (id integer primary key, at {kind})")
+    following = Following(url, "c", "at")
+    for number, value in enumerate(values):
+        execute(url, f"insert into c values ({number}, {value})")
+        assert following.ids() == [number]
+    assert following.ids() == []
+
+
 def test_a_row_that_comes_while_a_batch_is_read_is_of_the_next_one(url: str) -> None:
     execute(url, "insert into t values (1, 'a', null, 1)")
-    following = Following(url, "amount")
+    following = Following(url, "t", "amount")
     start = following.at
     end = following.follower.latestOffset(start, following.follower.getDefaultReadLimit())
     execute(url, "insert into t values (2, 'b', null, 1)")
@@ -184,7 +189,7 @@ def test_a_row_that_comes_while_a_batch_is_read_is_of_the_next_one(url: str) -> 
 
 def test_a_position_that_names_no_rows_is_behind_all_of_its_value(url: str) -> None:
     execute(url, "insert into t values (1, 'a', null, 1), (2, 'b', null, 1), (3, 'c', null, 2)")
-    following = Following(url, "amount")
+    following = Following(url, "t", "amount")
     following.at = {"after": "1"}
     assert following.ids() == [3]
 

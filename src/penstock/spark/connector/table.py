@@ -76,7 +76,16 @@ def columns_ddl(table: sa.Table) -> str:
     return ", ".join(f"`{each.name}` {kind_of(each)}" for each in table.columns)
 
 
-def kind_of(column: sa.Column[Any]) -> str:
+def compared(engine: sa.Engine, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+    """The column as its database compares it: SQLite keeps times as texts, and there are two for
+    one time, with a fraction (SQLAlchemy's) and without (of `current_timestamp`).
+    """
+    if engine.dialect.name == "sqlite" and isinstance(column.type, sa.DateTime):
+        return sa.type_coerce(column, sa.String)
+    return column
+
+
+def kind_of(column: sa.ColumnElement[Any]) -> str:
     try:
         python = column.type.python_type
     except NotImplementedError:

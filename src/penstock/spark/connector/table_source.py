@@ -34,6 +34,7 @@ from penstock.spark.connector.table import (
     as_spark,
     as_stored,
     columns_ddl,
+    compared,
     engine_of,
     is_of_row,
     kind_of,
@@ -161,24 +162,27 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         start, end = partition.value
         engine = engine_of(self._url)
         table = table_of(engine, self._table)
-        column = table.columns[self._increasing]
+        column = compared(engine, table.columns[self._increasing])
         until = _value(column, end["after"])
         wanted = sa.select(table).where(column <= until).order_by(column)
-        after = start["after"]
-        if after is not None:
-            after = _value(column, after)
+        at_start: Any = sa.false()
+        if start["after"] is not None:
+            after = _value(column, start["after"])
+            at_start = column == after
             # Before positions named rows, all of the last value counted as read.
             wanted = wanted.where(column >= after if READ in start else column > after)
+        # The database says which values are equal: its collation may not tell A from a.
+        wanted = wanted.add_columns(at_start, column == until)
         before, planned = Counter(start.get(READ, ())), Counter(end.get(READ, ()))
-        at, key = table.columns.keys().index(self._increasing), _key_of(table)
-        for raw, row in _rows(engine, table, wanted):
-            if READ in end and raw[at] in (after, until):
+        key = _key_of(table)
+        for (*raw, is_first, is_last), row in _rows(engine, table, wanted):
+            if READ in end and (is_first or is_last):
                 name = _name_of(raw, key)
-                if raw[at] == after and before[name]:
+                if is_first and before[name]:
                     before[name] -= 1
                     planned[name] -= 1
                     continue
-                if raw[at] == until and planned[name] <= 0:
+                if is_last and planned[name] <= 0:
                     continue  # it came after this batch was planned, and is of the next one
                 planned[name] -= 1
             yield row
@@ -187,7 +191,7 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The highest value, and which rows have it: one more may come with the same."""
         engine = engine_of(self._url)
         table = table_of(engine, self._table)
-        column = table.columns[self._increasing]
+        column = compared(engine, table.columns[self._increasing])
         with engine.connect() as connection:
             highest = connection.execute(sa.select(sa.func.max(column))).scalar()
             if highest is None:
@@ -227,7 +231,7 @@ def _name_of(row: Sequence[Any], key: Sequence[int]) -> str:
     return sha256(text).hexdigest()[:16]
 
 
-def _value(column: sa.Column[Any], told: Any) -> Any:
+def _value(column: sa.ColumnElement[Any], told: Any) -> Any:
     """What a checkpoint says, as the column's own type."""
     kinds = {"timestamp": dt.datetime, "date": dt.date, "decimal": decimal.Decimal}
     kind = kinds.get(kind_of(column).partition("(")[0])
@@ -237,11 +241,11 @@ def _value(column: sa.Column[Any], told: Any) -> Any:
 def _rows(
     engine: sa.Engine, table: sa.Table, wanted: Any
 ) -> Iterator[tuple[Sequence[Any], tuple[Any, ...]]]:
-    """Rows as the database has them, and as Spark takes them."""
+    """Rows as the database has them, and their table's columns as Spark takes them."""
     kinds = [as_spark(kind_of(each)) for each in table.columns]
     with engine.connect().execution_options(stream_results=True) as connection:
         for row in connection.execute(wanted):
-            yield row, tuple(kind(value) for kind, value in zip(kinds, row, strict=True))
+            yield row, tuple(kind(value) for kind, value in zip(kinds, row, strict=False))
 
 
 @dataclass
