@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 EXTRAS := cluster database dev spark
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup run test quick soak check format bench lock codegen docs
+.PHONY: help setup run test quick soak check format bench lock codegen docs rows
 
 help:  ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -57,6 +57,9 @@ codegen: setup peers  ## Rewrite wire/messages from the schemas inside the offic
 
 docs: setup  ## Rewrite the generated pages under docs/
 	$(BIN)/python scripts/docs.py
+
+rows: setup  ## Print the rows of docs/rows.md that no test shows (ARGS=--tests: every row with its tests)
+	@$(BIN)/python scripts/rows.py $(ARGS)
 
 lock: setup  ## Resolve constraints.txt anew
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal $(EXTRAS:%=--extra %) --generate-hashes \
