@@ -1,6 +1,7 @@
 """What tests share: real peers for those marked `peer`, and how hard Hypothesis tries."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,16 @@ from peers.oracle import Oracle
 settings.register_profile("ci", max_examples=25, deadline=None, print_blob=True)
 settings.register_profile("soak", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile("soak" if os.environ.get("PENSTOCK_SOAK") else "ci")
+
+
+def pytest_configure() -> None:
+    """A signal that `nohup` or `&` ignores would be ignored by the programs under test too.
+
+    What has a handler here does what it always does there.
+    """
+    for each in (signal.SIGHUP, signal.SIGINT):
+        if signal.getsignal(each) is signal.SIG_IGN:
+            signal.signal(each, lambda *_: None)
 
 
 @pytest.hookimpl(optionalhook=True)

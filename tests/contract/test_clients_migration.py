@@ -7,7 +7,9 @@ The real Kafka is held to the same (`PENSTOCK_ORACLE=1`, or `make soak`).
 import json
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -92,19 +94,22 @@ class Work:
         self.produced: set[bytes] = set()
         self.read: set[bytes] = set()
         self._numbers = count()
+        self._busy: set[int] = set()
+        self._calls = ThreadPoolExecutor(max_workers=3)
 
     def add(self, place: int, member: Member) -> None:
         self.members[place] = member
         self.held[place] = set()
 
     def remove(self, place: int) -> None:
-        self.members.pop(place).leave()
-        del self.held[place]
+        self._while_others_read(place, self.members[place].leave)
+        del self.members[place], self.held[place]
 
     def close(self) -> None:
         """Everybody leaves: librdkafka can hang for ever in a member that is just forgotten."""
         for place in list(self.members):
             self.remove(place)
+        self._calls.shutdown()
 
     def round(self) -> None:
         """A record to each partition, and everybody's turn to read."""
@@ -118,7 +123,19 @@ class Work:
 
     def _turns(self) -> None:
         for place, member in self.members.items():
-            self._turn(place, member)
+            if place not in self._busy:
+                self._turn(place, member)
+
+    def _while_others_read(self, place: int, call: Callable[[], None]) -> None:
+        """A member's call waits behind its JoinGroup, that waits for the others to join again, and
+        they do so when they are polled: a thread that polls them all must not wait for the call.
+        """
+        self._busy.add(place)
+        made = self._calls.submit(call)
+        while not wait([made], timeout=0.2).done:
+            self._turns()
+        self._busy.remove(place)
+        made.result()
 
     def _turn(self, place: int, member: Member) -> None:
         poll = member.poll()
@@ -136,7 +153,7 @@ class Work:
             ends[record.partition] = record.offset + 1
         for partition, end in ends.items():
             try:
-                member.commit(self.topic, partition, end)
+                self._while_others_read(place, partial(member.commit, self.topic, partition, end))
             except (RefusedError, PeerError):
                 continue  # it is not its own any more: the next owner reads it again
             self.committed[partition] = end

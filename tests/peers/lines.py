@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +21,7 @@ class LineProcess:
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-lines-")
         self._stderr = Path(self._folder.name, "stderr")
         self._unread = bytearray()
+        self._asking = Lock()
         with self._stderr.open("wb") as stderr:
             self._popen = subprocess.Popen(
                 command,
@@ -37,12 +39,13 @@ class LineProcess:
         """Send a line and wait for the line that answers it."""
         assert "\n" not in line, "one question is one line"
         assert self._popen.stdin is not None
-        try:
-            self._popen.stdin.write(line.encode() + b"\n")
-            self._popen.stdin.flush()
-        except BrokenPipeError as broken:
-            raise self._failed("ended early") from broken
-        return self._read_line(timeout_s)
+        with self._asking:
+            try:
+                self._popen.stdin.write(line.encode() + b"\n")
+                self._popen.stdin.flush()
+            except BrokenPipeError as broken:
+                raise self._failed("ended early") from broken
+            return self._read_line(timeout_s)
 
     def _read_line(self, timeout_s: float) -> str:
         assert self._popen.stdout is not None
