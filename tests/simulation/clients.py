@@ -144,6 +144,7 @@ class Producer:
         if self.idempotent and self.producer_id < 0:
             return False
         address, topic_id = self.leaders[where]
+        self.history.sent |= dict.fromkeys(values, topic_id)
         sequence = self.sequences.setdefault(where, Sequence())
         batch = batch_of(
             *values,

@@ -59,6 +59,8 @@ class History:
         """Of all events: two runs of one seed have the same."""
         self.fleeting: set[Uuid] = set()
         """Topics whose settings let records go soon: nothing is promised of them."""
+        self.sent: dict[bytes, Uuid] = {}
+        """The topic that each record was meant for: it may be in no other one's log."""
         self.trimmed: dict[Shard, int] = {}
         """Up to where somebody asked to delete records."""
         self.violation: Violation | None = None
@@ -113,6 +115,14 @@ class History:
 
     def check_log(self, shard: Shard, partition: Partition, who: str) -> None:
         """Everything that was acknowledged or read is in the log of who has to have it."""
+        try:
+            found = dict(values(partition))
+        except StorageError:
+            return  # its directory fails just now: it will not lead for long
+        for offset, value in found.items():
+            if self.sent.get(value, shard.topic_id) != shard.topic_id:
+                self.broken(f"{who} has {value!r} of a deleted topic in {shard} at {offset}")
+                return
         kept = self.kept.get(shard)
         if kept is None:
             return
@@ -123,10 +133,6 @@ class History:
                 f" its settings are {partition.log.config.retention_ms} ms of retention"
             )
             return
-        try:
-            found = dict(values(partition))
-        except StorageError:
-            return  # its directory fails just now: it will not lead for long
         for what, wanted in (("acknowledged", kept.acked), ("read", kept.read)):
             for offset, value in wanted.items():
                 if found.get(offset) != value and offset >= partition.log.log_start_offset:

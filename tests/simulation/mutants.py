@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.broker import startup
-from penstock.broker.peers import channel, received
+from penstock.broker.peers import channel, orders, received
 from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.peers.orders import Orders
 from penstock.broker.peers.topic_watch import TopicWatch
@@ -26,6 +26,7 @@ from penstock.metadata.store import SessionState
 from penstock.replication import partition as partition_module
 from penstock.replication.isr import Isr
 from penstock.replication.partition import Partition
+from penstock.replication.partitions import Partitions
 from penstock.replication.proposal import InSyncReplica
 from simulation import stories
 from simulation.stories import Story
@@ -244,6 +245,17 @@ def miss_deletions(patch: Patch) -> None:
     patch.setattr(TopicWatch, "look", lambda _: None)
 
 
+def keep_what_is_not_assigned(patch: Patch) -> None:
+    """Orders of a controller that has told of everything stop nothing."""
+    patch.setattr(orders, "strays", lambda *_: {})
+
+
+def serve_the_log_of_a_deleted_topic(patch: Patch) -> None:
+    """A log belongs to whichever topic has its name."""
+    keep_what_is_not_assigned(patch)
+    patch.setattr(Partitions, "_why_stray", lambda *_, **__: None)
+
+
 def stumble_over_malformed_nodes(patch: Patch) -> None:
     patch.setattr(reader, "decode_or_skip", decode)
 
@@ -302,6 +314,13 @@ MUTANTS = [
     Mutant(forget_what_was_begun, ("depose",), seed=9),
     Mutant(inherit_settings, story=stories.deleted_while_a_broker_stands_still),
     Mutant(miss_deletions, story=stories.deleted_while_a_broker_stands_still),
+    Mutant(
+        keep_what_is_not_assigned, story=stories.a_replica_is_moved_while_its_broker_stands_still
+    ),
+    Mutant(
+        serve_the_log_of_a_deleted_topic,
+        story=stories.a_replica_is_moved_and_its_topic_made_anew_while_its_broker_is_down,
+    ),
     Mutant(swallow_lost_connections, story=stories.the_store_is_lost_as_a_leader_is_written),
     Mutant(
         trust_an_empty_disk,

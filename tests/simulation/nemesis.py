@@ -440,7 +440,7 @@ class Nemesis:
         part = ReassignablePartition(partition_index=where.partition, replicas=target)
         await self._ask(
             AlterPartitionReassignmentsRequest(
-                topics=[ReassignableTopic(name=TOPIC, partitions=[part])]
+                topics=[ReassignableTopic(name=where.topic, partitions=[part])]
             ),
             AlterPartitionReassignmentsResponse,
             at,

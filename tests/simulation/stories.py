@@ -93,6 +93,18 @@ async def deleted(world: World, name: str) -> None:
     await until(lambda: name not in world.topics(), 20)
 
 
+async def moved(world: World, where: TopicPartition, target: list[int]) -> None:
+    nemesis = Nemesis(world)
+
+    async def move() -> None:
+        while world.assignment(where) != (target, False):
+            await nemesis.reassign(where, target)
+            await asyncio.sleep(0.5)
+
+    async with asyncio.timeout(20):
+        await asked(world, move())
+
+
 def deletions(world: World) -> list[str]:
     return world.zookeeper.tree.children(paths.DELETE_TOPICS)
 
@@ -117,6 +129,39 @@ async def deleted_while_a_broker_stands_still(world: World) -> None:
     spare.resume()
     await asyncio.sleep(3)
     await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], [spare.number, *others[:2]])
+    await asyncio.sleep(4)
+
+
+async def a_replica_is_moved_and_its_topic_made_anew_while_its_broker_is_down(
+    world: World,
+) -> None:
+    """The broker comes back with the log of a deleted topic, and is to lead the new one."""
+    await deleted(world, ANEW.topic)
+    broker = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
+    others = [each.number for each in world.brokers if each is not broker]
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], [broker.number, *others[:2]])
+    await asyncio.sleep(4)
+    broker.kill()
+    await asyncio.sleep(3)
+    await moved(world, ANEW, others)
+    await deleted(world, ANEW.topic)
+    broker.start(world.tasks)
+    await asyncio.sleep(3)
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], [broker.number, *others[:2]])
+    await asyncio.sleep(4)
+
+
+async def a_replica_is_moved_while_its_broker_stands_still(world: World) -> None:
+    """Past its session: nobody tells it to stop, and it takes itself for the leader."""
+    where = world.partitions[0]
+    replicas, _ = world.assignment(where)
+    (spare,) = set(range(world.plan.brokers)) - set(replicas)
+    number = leader_of(world, where)
+    target = [spare if each == number else each for each in replicas]
+    world.brokers[number].pause()
+    await asyncio.sleep(3)
+    await moved(world, where, target)
+    world.brokers[number].resume()
     await asyncio.sleep(4)
 
 
@@ -290,6 +335,8 @@ async def a_controller_stands_still_with_a_request(world: World) -> None:
 
 STORIES: tuple[Story, ...] = (
     deleted_while_a_broker_stands_still,
+    a_replica_is_moved_and_its_topic_made_anew_while_its_broker_is_down,
+    a_replica_is_moved_while_its_broker_stands_still,
     the_store_is_lost_as_a_leader_is_written,
     all_are_killed_and_one_comes_first_with_an_empty_disk,
     a_state_is_written_by_hand,

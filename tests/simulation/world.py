@@ -395,9 +395,14 @@ class World:
             if given != settings:
                 yield f"broker {broker.number} has settings {given}, and they are {settings}"
             for each in broker.running.services.partitions:
-                wanted = effective_retention(settings.get(each.topic_partition.topic))
-                if wanted is not None and each.log.config.retention_ms != wanted:
-                    yield f"broker {broker.number} keeps {each.topic_partition} for another time"
+                where = each.topic_partition
+                if (
+                    each.topic_id != topics.get(where.topic)
+                    or broker.number not in self.assignment(where)[0]
+                ):
+                    yield f"broker {broker.number} serves {where}, which it is not assigned"
+                elif each.log.config.retention_ms != effective_retention(settings[where.topic]):
+                    yield f"broker {broker.number} keeps {where} for another time"
 
     def _compare(self, where: TopicPartition) -> None:
         first: list[tuple[int, bytes]] | None = None
@@ -431,10 +436,8 @@ class World:
             logger.propagate, logging.lastResort = propagate, last
 
 
-def effective_retention(settings: dict[str, str] | None) -> int | None:
-    """Of a topic with these settings; None: there is no such topic."""
-    if settings is None:
-        return None
+def effective_retention(settings: dict[str, str]) -> int:
+    """Of a topic with these settings."""
     return int(settings.get("retention.ms", TopicConfig().retention_ms))
 
 
