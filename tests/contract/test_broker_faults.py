@@ -36,6 +36,7 @@ def read_all(bootstrap: str, topic: str) -> list[str]:
     return found
 
 
+@pytest.mark.row("A012")
 @pytest.mark.parametrize("settings", [(), ("--set", "log.flush.interval.messages=1")])
 def test_nothing_acknowledged_is_lost_when_the_broker_is_killed(
     settings: tuple[str, ...], tmp_path: Path

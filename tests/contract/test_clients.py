@@ -22,6 +22,7 @@ def numbered(count: int, partition: int = 0) -> list[Record]:
     return [Record(b"%d" % number, partition=partition) for number in range(count)]
 
 
+@pytest.mark.row("A028")
 @pytest.mark.parametrize("codec", CODECS)
 @over()
 def test_records_survive_every_codec(
@@ -39,6 +40,7 @@ def test_records_survive_every_codec(
     assert codec_on_disk(topic) == codec
 
 
+@pytest.mark.row("A015", "A025")
 @pytest.mark.parametrize("acks", [0, 1, -1])
 @over()
 def test_records_arrive_with_every_acks(
@@ -52,6 +54,7 @@ def test_records_arrive_with_every_acks(
     assert sorted(map(str, values(read))) == ["b'0'", "b'1'", "b'2'"]
 
 
+@pytest.mark.row("A007")
 @over()
 def test_an_idempotent_producer_writes_in_order(
     client: Client, referee: Client, topic: str
@@ -65,6 +68,7 @@ def test_an_idempotent_producer_writes_in_order(
     assert values(read) == values(numbered(20) + numbered(3))
 
 
+@pytest.mark.row("A017")
 @over()
 def test_the_same_key_goes_to_the_same_partition(
     client: Client, referee: Client, topic: str
@@ -76,6 +80,7 @@ def test_the_same_key_goes_to_the_same_partition(
     assert len({place.partition for place in first}) > 1
 
 
+@pytest.mark.row("A016")
 @over("murmur2")
 def test_keys_are_routed_as_java_routes_them(client: Client, referee: Client, topic: str) -> None:
     referee.create_topic(topic, partitions=4)
@@ -84,6 +89,7 @@ def test_keys_are_routed_as_java_routes_them(client: Client, referee: Client, to
     assert [place.partition for place in placed] == expected
 
 
+@pytest.mark.row("A016")
 @over()
 def test_an_explicit_partition_is_used(client: Client, referee: Client, topic: str) -> None:
     referee.create_topic(topic, partitions=3)
@@ -167,6 +173,7 @@ def test_a_record_of_900_kilobytes_passes(client: Client, referee: Client, topic
     assert values(read) == [large, b"after"]
 
 
+@pytest.mark.row("A015", "A147")
 @over()
 def test_a_record_over_the_topics_limit_is_refused(
     client: Client, referee: Client, topic: str
@@ -178,6 +185,7 @@ def test_a_record_over_the_topics_limit_is_refused(
     assert referee.offset(topic, 0, LATEST) == 0
 
 
+@pytest.mark.row("A004")
 @over()
 def test_several_topics_are_written_and_read_side_by_side(
     client: Client, referee: Client, topic: str
@@ -203,6 +211,7 @@ def writer_and_reader_of_each_codec() -> list[object]:
     ]
 
 
+@pytest.mark.row("A009")
 @pytest.mark.parametrize(("writer", "reader", "codec"), writer_and_reader_of_each_codec())
 def test_what_one_client_wrote_another_reads(
     client_of: Callable[[Name], Client],

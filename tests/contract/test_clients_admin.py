@@ -134,6 +134,7 @@ def test_a_config_of_the_wrong_type_is_refused(client: Client, referee: Client, 
     assert referee.configs(topic)["retention.ms"] == "604800000"
 
 
+@pytest.mark.row("A013")
 @over("create")
 def test_partitions_are_added(client: Client, referee: Client, topic: str) -> None:
     referee.create_topic(topic)

@@ -100,6 +100,7 @@ def test_members_share_leave_and_find_their_offsets_after_a_restart(
         member.leave()
 
 
+@pytest.mark.row("A048")
 def test_new_partitions_reach_the_members(
     broker: PenstockBroker, start: Callable[[str], Client]
 ) -> None:

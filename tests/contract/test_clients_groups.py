@@ -54,6 +54,7 @@ def five(referee: Client, topic: str) -> str:
     return topic
 
 
+@pytest.mark.row("A035")
 @over()
 def test_a_member_reads_every_partition_of_its_topics(
     client: Client, referee: Client, topic: str
@@ -69,6 +70,7 @@ def test_a_member_reads_every_partition_of_its_topics(
         assert {record.value for record in read(member, 4)} == values
 
 
+@pytest.mark.row("A010", "A012", "A034")
 @over()
 def test_each_group_reads_everything(client: Client, five: str) -> None:
     for group in ("one", "other"):
@@ -96,6 +98,7 @@ def test_another_client_goes_on_after_its_commit(
         assert [record.offset for record in read(member, 3)] == [2, 3, 4]
 
 
+@pytest.mark.row("A048")
 @over()
 def test_members_share_the_partitions_as_they_come_and_go(
     client: Client, referee: Client, topic: str

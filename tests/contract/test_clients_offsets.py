@@ -26,6 +26,7 @@ def hourly(referee: Client, topic: str) -> str:
     return topic
 
 
+@pytest.mark.row("A044")
 @over()
 def test_reading_starts_at_any_offset(client: Client, hourly: str) -> None:
     for offset in (0, 4, 9):
@@ -83,6 +84,7 @@ def test_no_record_is_newer_than_the_newest(client: Client, hourly: str) -> None
     assert client.offset(hourly, 0, NOON_MS + 9 * HOUR_MS + 1) == -1
 
 
+@pytest.mark.row("A045")
 @pytest.mark.parametrize("lost", [0, 500])
 @over("reset")
 def test_a_lost_consumer_goes_back_to_the_earliest(
@@ -93,6 +95,7 @@ def test_a_lost_consumer_goes_back_to_the_earliest(
     assert [record.offset for record in read] == [6, 7, 8, 9]
 
 
+@pytest.mark.row("A045")
 @over("reset")
 def test_a_lost_consumer_goes_on_to_the_latest(
     client: Client, referee: Client, hourly: str
@@ -104,6 +107,7 @@ def test_a_lost_consumer_goes_on_to_the_latest(
     assert read.value == b"drip"
 
 
+@pytest.mark.row("A045")
 @over()
 def test_a_lost_consumer_without_a_policy_is_told(client: Client, hourly: str) -> None:
     with pytest.raises(RefusedError) as refused:

@@ -150,6 +150,7 @@ class Copiers:
             print(last_lines(each.output))
 
 
+@pytest.mark.row("A039", "A111")
 @pytest.mark.parametrize("name", CLIENTS)
 def test_a_copy_is_exact_though_its_coordinators_are_killed(
     name: Name, cluster: PenstockCluster, topic: str, tmp_path: Path

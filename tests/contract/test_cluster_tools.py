@@ -41,6 +41,7 @@ def expected() -> list[str]:
     return EXPECTED.read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.row("A014")
 def test_tools_find_the_right_brokers(cluster: PenstockCluster, tmp_path: Path) -> None:
     assert transcript(cluster.bootstrap, tmp_path) == expected()
 

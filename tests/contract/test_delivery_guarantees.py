@@ -62,6 +62,7 @@ def seen(bootstrap: str, topic: str) -> list[str]:
     return found
 
 
+@pytest.mark.row("A023", "A108", "A115", "A118")
 @pytest.mark.parametrize(
     ("guarantee", "lost", "copies"),
     [
@@ -123,6 +124,7 @@ def copy(bootstrap: str, guarantee: str, source: str, *options: str) -> int:
     return done.returncode
 
 
+@pytest.mark.row("A043", "A115", "A155")
 @pytest.mark.parametrize(
     ("guarantee", "copies"), [("at-most-once", 0), ("at-least-once", 2), ("exactly-once", 1)]
 )

@@ -59,6 +59,7 @@ def create(bootstrap: str, topic: str, partitions: int) -> AdminClient:
     return admin
 
 
+@pytest.mark.row("A043")
 def test_every_committed_offset_survives_a_killed_broker(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     with PenstockBroker("--port", str(port), folder=tmp_path) as broker:
@@ -82,6 +83,7 @@ def test_every_committed_offset_survives_a_killed_broker(tmp_path: Path) -> None
             assert told == {each.partition: each.offset for each in offsets}
 
 
+@pytest.mark.row("A056", "A153")
 def test_members_go_on_without_a_rebalance_when_the_broker_was_killed(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     with PenstockBroker("--port", str(port), *FAST, folder=tmp_path) as broker:
@@ -150,6 +152,7 @@ def test_a_static_member_that_restarts_keeps_its_share(tmp_path: Path) -> None:
         other.close()
 
 
+@pytest.mark.row("A054")
 def test_a_member_that_stops_polling_loses_its_partitions(tmp_path: Path) -> None:
     with PenstockBroker(*FAST, folder=tmp_path) as broker:
         create(broker.bootstrap, "t", 2)
@@ -162,6 +165,7 @@ def test_a_member_that_stops_polling_loses_its_partitions(tmp_path: Path) -> Non
         busy.close()
 
 
+@pytest.mark.row("A052")
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
 def test_a_member_joins_and_leaves_under_every_strategy(tmp_path: Path, strategy: str) -> None:
     with PenstockBroker(*FAST, folder=tmp_path) as broker:

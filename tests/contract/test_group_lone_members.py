@@ -99,6 +99,7 @@ def topic(broker: PenstockBroker, name: str) -> str:
     return name
 
 
+@pytest.mark.row("A048", "A054")
 @over()
 def test_what_a_killed_member_had_goes_to_the_other(members: Members, topic: str) -> None:
     stays, dies = members.start(topic), members.start(topic)
@@ -108,6 +109,7 @@ def test_what_a_killed_member_had_goes_to_the_other(members: Members, topic: str
     stays.holds(4)
 
 
+@pytest.mark.row("A056", "A153")
 @over("static member")
 def test_a_static_member_that_is_killed_and_restarted_moves_nothing(
     members: Members, topic: str
@@ -125,6 +127,7 @@ def test_a_static_member_that_is_killed_and_restarted_moves_nothing(
     assert stays.told == before
 
 
+@pytest.mark.row("A055")
 @over()
 def test_a_member_that_stands_still_loses_its_partitions_and_gets_them_back(
     members: Members, topic: str
@@ -139,6 +142,7 @@ def test_a_member_that_stands_still_loses_its_partitions_and_gets_them_back(
     still.holds(2)
 
 
+@pytest.mark.row("A035", "A048")
 @over("expression", "later topics")
 def test_an_expression_finds_topics_that_come_later(
     client: Name, broker: PenstockBroker, members: Members, name: str

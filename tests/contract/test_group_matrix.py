@@ -62,6 +62,7 @@ def scaled(client: Client, referee: Client, topic: str, most: int) -> None:
     leave(members)
 
 
+@pytest.mark.row("A013")
 @over("members in turn")
 def test_a_group_grows_to_three_members_and_back(
     client: Client, referee: Client, topic: str
@@ -75,6 +76,7 @@ def test_a_group_grows_to_ten_members_and_back(client: Client, referee: Client, 
     scaled(client, referee, topic, 10)
 
 
+@pytest.mark.row("A033", "A163")
 @over("members in turn")
 def test_members_without_a_partition_stand_idle_and_take_over(
     client: Client, referee: Client, topic: str
@@ -88,6 +90,7 @@ def test_members_without_a_partition_stand_idle_and_take_over(
     leave(members)
 
 
+@pytest.mark.row("A010")
 @over("members in turn")
 def test_a_group_reads_each_record_once_between_its_members(
     client: Client, referee: Client, topic: str

@@ -98,6 +98,7 @@ def test_a_description_has_offsets_and_lag(run: Run, committed: str) -> None:
     assert found == {(committed, "0"): ("3", "10", "7"), (committed, "1"): ("4", "10", "6")}
 
 
+@pytest.mark.row("A047")
 def test_a_description_has_members_and_state(run: Run, target: Target, committed: str) -> None:
     consumer = Consumer(
         {
@@ -128,6 +129,7 @@ def test_a_description_has_members_and_state(run: Run, target: Target, committed
     consumer.close()
 
 
+@pytest.mark.row("A044", "A137")
 @pytest.mark.parametrize(
     ("how", "expected"),
     [

@@ -40,6 +40,7 @@ def wait(connect: ConnectCluster, condition: Callable[[], bool], what: str) -> N
         raise AssertionError(f"{late}\n{told}") from late
 
 
+@pytest.mark.row("A009")
 def test_lines_come_through_when_the_worker_that_reads_them_is_killed(tmp_path: Path) -> None:
     given, out = tmp_path / "given", tmp_path / "out"
     append(given, range(100))

@@ -138,6 +138,7 @@ def some_lines(seed: int, count: int) -> list[str]:
     return [" ".join(dice.choices(WORDS, k=3)) for _ in range(count)]
 
 
+@pytest.mark.row("A009")
 def test_words_are_counted_exactly_once(
     target: Target, topic: str, tmp_path: Path, started: Callable[[App], App]
 ) -> None:

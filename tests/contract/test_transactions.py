@@ -68,6 +68,7 @@ def seen(
     return found
 
 
+@pytest.mark.row("A058")
 def test_committed_transactions_are_seen_and_aborted_ones_are_not(
     target: Target, topic: str
 ) -> None:

@@ -55,6 +55,7 @@ def shares(consumers: list[Consumer], *sizes: int) -> None:
         assert time.monotonic() < deadline_s, held
 
 
+@pytest.mark.row("A052")
 def test_librdkafka_asks_for_it_and_the_others_stand_by(broker: PenstockBroker) -> None:
     active = member(broker, NAME)
     shares([active], 4)

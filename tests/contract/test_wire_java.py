@@ -44,6 +44,7 @@ def server_oracle() -> Iterator[Oracle]:
         yield oracle
 
 
+@pytest.mark.row("A001")
 @pytest.mark.parametrize(
     ("message", "versions"), ALL_VERSIONS, ids=[m.__name__ for m, _ in ALL_VERSIONS]
 )

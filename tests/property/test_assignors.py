@@ -64,6 +64,7 @@ def test_every_partition_that_is_wanted_has_one_owner_who_wants_it(
     )
 
 
+@pytest.mark.row("A053")
 @given(members=subscribers(), partitions=PARTITIONS)
 def test_uniform_shares_differ_by_one_where_subscriptions_allow(
     members: dict[str, Subscriber], partitions: dict[Uuid, int]
@@ -85,6 +86,7 @@ def test_nothing_moves_when_nothing_changed(
     assert assignor(again(members, shares), partitions) == shares
 
 
+@pytest.mark.row("A053")
 @given(count=st.integers(0, 30), size=st.integers(1, 6))
 def test_uniform_moves_no_more_than_a_newcomer_gets(count: int, size: int) -> None:
     topics = frozenset(TOPICS[:1])

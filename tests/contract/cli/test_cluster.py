@@ -67,6 +67,7 @@ def status(directory: Path) -> dict[str, object]:
     return told
 
 
+@pytest.mark.row("A008", "A084")
 def test_a_cluster_starts_stops_in_part_and_comes_back(
     directory: Path, started: dict[str, object]
 ) -> None:

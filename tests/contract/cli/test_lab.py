@@ -105,6 +105,7 @@ def swapped(make: Callable[..., object], others: dict[int, object]) -> Callable[
     return lambda rule: make(others.get(id(rule), rule))
 
 
+@pytest.mark.row("A024", "A073")
 @pytest.mark.peer
 def test_an_old_leader_cuts_what_its_epoch_did_not_commit() -> None:
     first, alone, another, healed = told("epoch")

@@ -52,6 +52,7 @@ def replicas(cluster: Cluster) -> dict[int, list[int]]:
     return {index: part.replicas for index, part in listed.topics["t"].partitions.items()}
 
 
+@pytest.mark.row("A013", "A162")
 def test_a_new_broker_gets_its_share(grown: Cluster, tmp_path: Path) -> None:
     run(grown, "--without", "2", "--execute")  # whatever other tests have left
     before = replicas(grown)

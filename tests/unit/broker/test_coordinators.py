@@ -111,6 +111,7 @@ def code_of(response: OffsetFetchResponse) -> int:
     return response.groups[0].error_code if response.groups else response.error_code
 
 
+@pytest.mark.row("A039")
 def test_whoever_asks_for_stable_offsets_hears_that_the_coordinator_has_moved(
     tmp_path: Path,
 ) -> None:

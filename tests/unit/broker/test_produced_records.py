@@ -136,6 +136,7 @@ def test_data_that_does_not_decompress_is_refused(link: WireLink, codec: Codec) 
     assert len(stored(link, name)) == 0
 
 
+@pytest.mark.row("A003")
 @pytest.mark.parametrize("codec", Codec)
 def test_a_good_batch_is_stored_as_it_came(link: WireLink, codec: Codec) -> None:
     name = topic(link, f"good-{codec.name}")
@@ -169,6 +170,7 @@ def test_the_brokers_timestamp_type_is_taken_from_a_client(link: WireLink) -> No
     assert produce(link, name, claiming) == ErrorCode.INVALID_TIMESTAMP
 
 
+@pytest.mark.row("A028")
 def test_a_topics_own_codec_keeps_records_and_their_newest_time(link: WireLink) -> None:
     name = topic(link, "zstd", compression_type="zstd")
     lying = build_batch(WRITTEN, codec=Codec.LZ4)

@@ -126,6 +126,7 @@ async def listed(connection: Connection, timestamp: int, replica: int = -1) -> t
     return answer.error_code, answer.offset
 
 
+@pytest.mark.row("A025", "A071")
 def test_acks_all_waits_for_the_follower(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         leader.lead(0, 3)
@@ -440,6 +441,7 @@ def test_a_consumer_is_told_of_the_replica_in_its_rack(
     run(tmp_path, test, settings)
 
 
+@pytest.mark.row("A014")
 def test_a_refusal_tells_who_leads_instead_and_where(tmp_path: Path) -> None:
     """KIP-951: the client need not ask for metadata first."""
 

@@ -52,6 +52,7 @@ def test_a_registration_in_doubt_is_our_own(tree: Tree) -> None:
     with_stores(tree, scenario)
 
 
+@pytest.mark.row("A008")
 def test_a_live_broker_keeps_its_number(tree: Tree) -> None:
     async def scenario(store: EmbeddedStore, other: EmbeddedStore) -> None:
         await register(other, BROKER, at(9093))

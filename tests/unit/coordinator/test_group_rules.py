@@ -21,6 +21,7 @@ from penstock.wire.messages.offset_commit_value import OffsetCommitValue
 WHERE = TopicPartition("t", 0)
 
 
+@pytest.mark.row("A038")
 @pytest.mark.parametrize(
     ("key", "count", "partition"),
     [
@@ -38,6 +39,7 @@ def test_a_group_belongs_to_the_partition_that_java_computes(
     assert partition_for(key, count) == partition
 
 
+@pytest.mark.row("A046")
 def test_every_state_has_its_transitions() -> None:
     assert set(TRANSITIONS) == set(State)
     assert TRANSITIONS[State.DEAD] == frozenset()

@@ -6,6 +6,7 @@ from penstock.types import TopicPartition
 UNIQUE = "0123456789abcdef" * 2
 
 
+@pytest.mark.row("A006")
 @pytest.mark.parametrize(
     ("name", "topic", "partition", "role"),
     [

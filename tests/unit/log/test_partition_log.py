@@ -26,6 +26,7 @@ def filled(count: int, config: TopicConfig = SMALL) -> LogRig:
     return rig
 
 
+@pytest.mark.row("A005")
 def test_offsets_begin_at_0_and_ascend_without_a_gap() -> None:
     rig = LogRig()
     assert [rig.append(batch_of(b"a", b"b")).first_offset for _ in range(3)] == [0, 2, 4]

@@ -33,6 +33,7 @@ def test_the_walk_accepts_what_another_writer_wrote(name: str) -> None:
     check_records(batch, read_header(batch), keys_required=False, limit_bytes=LIMIT_BYTES)
 
 
+@pytest.mark.row("A002")
 @pytest.mark.parametrize(
     "name", ["java-none", "java-log-append-time", "java-transactional", "java-delete-horizon"]
 )

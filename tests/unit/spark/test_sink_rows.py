@@ -33,6 +33,7 @@ def seen_partitions(asked: list[int | None], keys: list[bytes | None], count: in
     return list(placed("t", count, seen.rows, seen.partitions, seen.count, Sticky(0)))
 
 
+@pytest.mark.row("A016")
 def test_a_row_goes_where_it_asks_then_by_key_then_by_turn() -> None:
     expected = [7, keyed_partition(b"foobar", 10), 1]
     assert seen_partitions([7, None, None], [b"a", b"foobar", None], 10) == expected
