@@ -99,6 +99,7 @@ def test_an_explicit_partition_is_used(client: Client, referee: Client, topic: s
         assert values(client.fetch(topic, partition, (0, 1))[0]) == [b"v"]
 
 
+@pytest.mark.row("A171")
 @over("timestamp")
 def test_a_record_keeps_the_time_its_producer_gave(
     client: Client, referee: Client, topic: str
@@ -110,6 +111,7 @@ def test_a_record_keeps_the_time_its_producer_gave(
     assert [record.timestamp_ms for record in read] == times
 
 
+@pytest.mark.row("A171")
 @over()
 def test_the_broker_stamps_records_where_the_topic_says_so(
     client: Client, referee: Client, topic: str

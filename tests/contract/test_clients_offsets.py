@@ -70,6 +70,7 @@ def test_reading_starts_at_the_beginning_after_older_records_went(
     assert [record.offset for record in read] == [8, 9]
 
 
+@pytest.mark.row("A171")
 @over()
 def test_a_time_leads_to_the_first_record_that_is_not_older(client: Client, hourly: str) -> None:
     assert client.offset(hourly, 0, NOON_MS - HOUR_MS) == 0

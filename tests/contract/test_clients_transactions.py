@@ -67,6 +67,7 @@ def write(by: Transactor, topic: str, *values: str, commits: bool) -> None:
     by.end(commits=commits)
 
 
+@pytest.mark.row("A112")
 @over("transactions")
 def test_what_is_committed_is_seen_and_what_is_aborted_is_not(
     client: Client, referee: Client, topic: str
@@ -82,6 +83,7 @@ def test_what_is_committed_is_seen_and_what_is_aborted_is_not(
     wait_until(lambda: referee.offset(topic, 0, -1) == everything, DEADLINE_S, "the last marker")
 
 
+@pytest.mark.row("A110")
 @over("transactions")
 def test_a_transaction_covers_several_topics_and_partitions(
     client: Client, referee: Client, topic: str
@@ -120,6 +122,7 @@ def test_an_open_transaction_is_not_seen_nor_is_what_comes_behind_it(
         assert read(member, 2) == ["open", "behind"]
 
 
+@pytest.mark.row("A113")
 @over("transactions")
 def test_a_second_producer_of_the_same_id_fences_the_first(
     client: Client, referee: Client, topic: str

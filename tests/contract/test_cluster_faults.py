@@ -53,6 +53,7 @@ def named(faults: dict[str, Fault]) -> list[object]:
     ]
 
 
+@pytest.mark.row("A156", "A159")
 @pytest.mark.parametrize("fault", named({**PROCESSES, **SESSIONS, **DISKS}))
 def test_acknowledged_records_survive(stage: Stage, fault: Fault) -> None:
     survives(stage, fault)
@@ -85,6 +86,7 @@ def test_a_full_disk_takes_one_replica_away_and_no_record(tmp_path: Path) -> Non
             survives(Stage(zookeeper, brokers), filled)
 
 
+@pytest.mark.row("A083")
 @pytest.mark.soak
 def test_an_ensemble_may_lose_a_server() -> None:
     with (

@@ -63,6 +63,7 @@ def has_reached_or_ended(client: Referee, offset: int, sending: subprocess.Popen
     return sending.poll() is not None or has_reached(client, offset)
 
 
+@pytest.mark.row("A116")
 @pytest.mark.parametrize("program", PER_TOPIC)
 def test_readings_may_be_lost_and_payments_are_not_when_the_broker_is_killed(
     program: Callable[[], list[str]], tmp_path: Path
@@ -129,6 +130,7 @@ def send_payments(bootstrap: str, topic: str) -> dict[str, int]:
     return totals
 
 
+@pytest.mark.row("A117", "A118")
 def test_results_and_positions_agree_in_the_database_whenever_the_program_is_killed(
     tmp_path: Path, topic: str
 ) -> None:

@@ -88,6 +88,7 @@ def test_groups_are_listed_with_their_state_and_type(run: Run, committed: str) -
     assert re.search(rf"^{committed}\s+Classic", everything, re.MULTILINE)
 
 
+@pytest.mark.row("A136")
 def test_a_description_has_offsets_and_lag(run: Run, committed: str) -> None:
     told = run("kafka-consumer-groups", "--describe", "--group", committed)
     assert "has no active members" in told.stderr + told.stdout
@@ -182,6 +183,7 @@ def test_offsets_and_groups_are_deleted(run: Run, target: Target, committed: str
     assert committed not in run("kafka-consumer-groups", "--list").stdout.split()
 
 
+@pytest.mark.row("A092")
 def test_kafkas_formatters_print_what_the_coordinator_wrote(
     run: Run, target: Target, committed: str
 ) -> None:

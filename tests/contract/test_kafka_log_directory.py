@@ -313,6 +313,7 @@ def test_producer_state_replayed_from_the_log_is_kafkas_snapshot(
     assert decode_snapshot(snapshot, "it")
 
 
+@pytest.mark.row("A106")
 def test_kafkas_tool_reads_what_our_log_writes(tmp_path: Path) -> None:
     partition = TopicPartition("ours", 0)
     (tmp_path / str(partition)).mkdir()

@@ -98,6 +98,7 @@ def mixed() -> Iterator[Mixed]:
             yield Mixed(kafka, ours)
 
 
+@pytest.mark.row("A088")
 def test_kafka_and_penstock_are_one_cluster(mixed: Mixed) -> None:
     assert mixed.controller() == OURS
     topic = NewTopic("t", 3, 3, config={"min.insync.replicas": "2"})

@@ -207,6 +207,7 @@ def consumed(bootstrap: str, partition: TopicPartition) -> list[Record]:
     return found
 
 
+@pytest.mark.row("A095")
 def test_every_kind_of_file_is_ours(served: Served) -> None:
     kinds = {path.suffix for path in served.before}
     assert {LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT} <= kinds

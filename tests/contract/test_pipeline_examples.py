@@ -148,6 +148,7 @@ def write(client: LibrdkafkaClient, topic: str, rows: list[dict[str, Any]]) -> N
     client.produce(topic, [Record(json.dumps(each).encode()) for each in rows])
 
 
+@pytest.mark.row("A168")
 def test_access_logs_become_figures_of_each_minute(ran: Ran) -> None:
     expected: dict[str, Counter[str]] = defaultdict(Counter)
     pages: Counter[tuple[str, str]] = Counter()
@@ -179,12 +180,14 @@ def test_lines_that_are_none_are_dead_letters_with_their_reason(ran: Ran) -> Non
     assert (headers["penstock.topic"], headers["penstock.offset"]) == (b"access-log", b"49")
 
 
+@pytest.mark.row("A168")
 def test_a_silence_ends_a_session(ran: Ran) -> None:
     found = [(each["user"], each["pages"], each["entered_at"]) for each in ran.rows("sessions")]
     assert sorted(found) == [("ann", 1, "/"), ("ann", 2, "/"), ("bob", 1, "/")]
     assert [each.value for each in ran.records("activity-dead")] == [b"{broken"]
 
 
+@pytest.mark.row("A168")
 def test_a_busy_minute_is_an_alert(ran: Ran) -> None:
     minutes = {(each["host"], each["cpu"], each["peak"]) for each in ran.rows("metrics-minutes")}
     assert minutes == {("web1", 0.96, 0.97), ("web2", 0.5, 0.5)}

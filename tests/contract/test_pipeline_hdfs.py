@@ -43,6 +43,7 @@ def produce(lab: Lab, topic: str, ids: range) -> None:
     )
 
 
+@pytest.mark.row("A168")
 def test_a_topic_is_loaded_in_parallel_and_once(
     lab: Lab, hdfs: Hdfs, topic: str, tmp_path: Path
 ) -> None:

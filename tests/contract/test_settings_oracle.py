@@ -105,6 +105,7 @@ def shown(setting: Setting) -> tuple[str, str | None]:
     return setting.kind.name, render(setting.default)
 
 
+@pytest.mark.row("A150")
 def test_every_topic_setting_has_kafkas_name_type_and_default() -> None:
     ours = {name: shown(each) for name, each in settings(TopicConfig).items()}
     assert ours == declared(NEWEST).topic
@@ -126,6 +127,7 @@ def test_every_topic_setting_takes_its_default_from_kafkas_broker_settings() -> 
     assert ours == declared(NEWEST).synonyms
 
 
+@pytest.mark.row("A150")
 def test_every_broker_setting_has_kafkas_type_and_default() -> None:
     kafka = {**declared(LAST_WITH_ZOOKEEPER).broker, **declared(NEWEST).broker}
     ours = {name: shown(each) for name, each in broker_settings().items()}

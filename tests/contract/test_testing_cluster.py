@@ -64,6 +64,7 @@ def test_what_is_acknowledged_survives_the_leader(cluster: Cluster) -> None:
         cluster.kill(9)
 
 
+@pytest.mark.row("A082", "A160")
 def test_metrics_tell_how_a_cluster_is(cluster: Cluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     new = NewTopic("m", 1, replica_assignment=[[0, 1, 2]], config={"min.insync.replicas": "2"})
@@ -94,6 +95,7 @@ def test_metrics_tell_how_a_cluster_is(cluster: Cluster) -> None:
     assert of_leader("underreplicatedpartitions") == 0
 
 
+@pytest.mark.row("A082")
 def test_a_follower_that_hangs_shrinks_the_in_sync_set(cluster: Cluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     controller = next(

@@ -58,6 +58,7 @@ def difference(call: Call, theirs: Done, ours: Done) -> list[str]:
     return told
 
 
+@pytest.mark.row("A133", "A136", "A137")
 @pytest.mark.peer
 @pytest.mark.timeout(300)
 def test_every_call_reads_as_it_does_from_kafka(tools: LineProcess, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ def write(producer: Producer, topic: str) -> None:
     producer.commit_transaction(WAIT_S)
 
 
+@pytest.mark.row("A151")
 def test_the_state_topic_is_made_as_the_settings_say(topic: str) -> None:
     settings = {
         "num.partitions": "7",
@@ -46,6 +47,7 @@ def test_the_state_topic_is_made_as_the_settings_say(topic: str) -> None:
         assert found["cleanup.policy"] == "compact"
 
 
+@pytest.mark.row("A111")
 def test_the_state_topic_has_fifty_partitions_unless_set(topic: str) -> None:
     with PenstockBroker() as broker:
         producer = transactional(broker.bootstrap)
@@ -62,6 +64,7 @@ def refused(bootstrap: str, timeout_ms: int) -> KafkaError:
     return error
 
 
+@pytest.mark.row("A114", "A151")
 def test_a_longer_timeout_than_the_broker_allows_is_refused() -> None:
     limit = 5000
     with PenstockBroker(f"--set=transaction.max.timeout.ms={limit}") as broker:
@@ -77,6 +80,7 @@ def test_a_longer_timeout_than_the_broker_allows_is_refused() -> None:
         ).init_transactions(5)
 
 
+@pytest.mark.row("A114", "A151")
 def test_an_id_that_is_idle_for_too_long_is_forgotten(topic: str) -> None:
     soon = "transaction.remove.expired.transaction.cleanup.interval.ms=50"
     with PenstockBroker("--set=transactional.id.expiration.ms=300", f"--set={soon}") as broker:

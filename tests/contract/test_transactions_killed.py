@@ -113,6 +113,7 @@ def seen(bootstrap: str) -> list[list[str]]:
     return found
 
 
+@pytest.mark.row("A113")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_transaction_is_all_or_nothing_when_the_broker_is_killed(
     seed: int, tmp_path: Path

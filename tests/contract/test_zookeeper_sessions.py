@@ -194,6 +194,7 @@ def test_an_expired_session_is_told_and_followed_by_another(
     run_unblocked(scenario)
 
 
+@pytest.mark.row("A159")
 def test_a_session_expires_while_its_broker_is_stopped(connect: str) -> None:
     """As after SIGCONT: the thread slept, the server did not."""
 

@@ -95,6 +95,7 @@ async def join(
     return await register(store, BrokerId(broker), registration)
 
 
+@pytest.mark.row("A085", "A086", "A143")
 def test_a_broker_writes_what_kafka_writes(zookeeper: ZooKeeper) -> None:
     async def scenario(port: int) -> None:
         async with (

@@ -106,6 +106,7 @@ def test_a_cluster_starts_stops_in_part_and_comes_back(
     assert "down" not in penstock("cluster", "status", "--dir", str(directory))
 
 
+@pytest.mark.row("A060")
 def test_every_replica_is_shown_with_its_end_and_watermark(
     directory: Path, started: dict[str, object]
 ) -> None:

@@ -32,6 +32,7 @@ def in_sync(step: Step) -> list[int]:
     return [each.broker for each in step.replicas if each.in_sync]
 
 
+@pytest.mark.row("A067", "A068", "A069", "A071")
 @pytest.mark.peer
 def test_consumers_see_what_all_in_sync_replicas_have() -> None:
     nine, ninth, _, five, fifth, ten, tenth, waiting, acked = map(ends, with_all(told("hw")))
@@ -50,6 +51,7 @@ def with_all(steps: list[Step]) -> list[Step]:
     return steps
 
 
+@pytest.mark.row("A060", "A061", "A166")
 @pytest.mark.peer
 def test_who_lags_leaves_the_in_sync_set_and_comes_back() -> None:
     whole, hanging, out, alone, back = told("isr")
@@ -62,6 +64,7 @@ def test_who_lags_leaves_the_in_sync_set_and_comes_back() -> None:
     assert ends(back) == [(5, 5)] * 3
 
 
+@pytest.mark.row("A070")
 def test_a_follower_hears_of_the_high_watermark_one_fetch_late() -> None:
     assert [ends(each) for each in told("fetch")] == [
         [(1, 0), (0, 0)],
@@ -71,6 +74,7 @@ def test_a_follower_hears_of_the_high_watermark_one_fetch_late() -> None:
     ]
 
 
+@pytest.mark.row("A072", "A073")
 def test_truncation_by_high_watermark_loses_what_epochs_keep() -> None:
     steps = told("truncation")
     old, new = steps[3], steps[7]
@@ -80,6 +84,7 @@ def test_truncation_by_high_watermark_loses_what_epochs_keep() -> None:
     assert ends(acknowledged)[0] == (2, 2)
 
 
+@pytest.mark.row("A074")
 def test_logs_diverge_without_epochs_and_do_not_with_them() -> None:
     steps = told("divergence")
     old, new = steps[4], steps[9]
@@ -115,6 +120,7 @@ def test_an_old_leader_cuts_what_its_epoch_did_not_commit() -> None:
     assert ends(healed) == [(4, 4)] * 2
 
 
+@pytest.mark.row("A075", "A078")
 @pytest.mark.peer
 def test_an_unclean_leader_loses_what_was_committed_and_a_clean_one_waits_for_it() -> None:
     steps = told("unclean")

@@ -86,6 +86,7 @@ def init(
     return response
 
 
+@pytest.mark.row("A109")
 def test_every_producer_gets_an_id_of_its_own(link: WireLink) -> None:
     given = [init(link) for _ in range(3)]
     assert [(each.error_code, each.producer_epoch) for each in given] == [(0, 0)] * 3
@@ -142,6 +143,7 @@ def test_reassignments_on_one_node_are_answered(link: WireLink) -> None:
         assert (listed.error_code, listed.topics) == (0, [])
 
 
+@pytest.mark.row("A146")
 def test_log_directories_tell_what_is_in_them(link: WireLink, tmp_path: Path) -> None:
     response = link.ask(DescribeLogDirsRequest(topics=None))
     assert isinstance(response, DescribeLogDirsResponse)

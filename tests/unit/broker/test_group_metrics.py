@@ -3,6 +3,7 @@
 import re
 import urllib.request
 
+import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from penstock.testing.broker import Broker
@@ -24,6 +25,7 @@ def read(broker: Broker) -> dict[str, float]:
     }
 
 
+@pytest.mark.row("A160")
 def test_lag_is_told_in_records_and_in_seconds() -> None:
     with Broker(settings=SETTINGS) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})

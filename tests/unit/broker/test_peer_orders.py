@@ -280,6 +280,7 @@ def test_before_it_is_registered_a_broker_carries_nothing_out(told: int, is_hear
     asyncio.run(main())
 
 
+@pytest.mark.row("A089")
 def test_a_controller_that_was_outrun_is_refused_on_its_own_broker_too() -> None:
     async def main() -> None:
         orders, local = made(controller_epoch=5)

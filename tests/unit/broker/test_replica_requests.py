@@ -139,6 +139,7 @@ def test_acks_all_waits_for_the_follower(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+@pytest.mark.row("A119")
 def test_nobody_waits_longer_than_asked_for(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         leader.lead(0, 3)
@@ -149,6 +150,7 @@ def test_nobody_waits_longer_than_asked_for(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+@pytest.mark.row("A076")
 def test_too_few_replicas_before_and_after_the_append(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         partition = leader.partition()

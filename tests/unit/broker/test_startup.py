@@ -239,6 +239,7 @@ def test_a_start_that_could_lose_something_is_refused_in_one_sentence(case: str)
     assert "\n" not in outcome.why
 
 
+@pytest.mark.row("A146")
 def test_the_number_in_the_settings_must_be_that_of_the_directories() -> None:
     found, store = [directory(A, broker=2)], alone()
     assert decide(found, store, BrokerId(2), HOME) == Serve(BrokerId(2), "c")

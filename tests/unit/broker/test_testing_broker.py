@@ -115,8 +115,9 @@ def test_what_cannot_be_served_is_refused_by_name(settings: dict[str, str], name
         pass
 
 
+@pytest.mark.row("A145")
 def test_listeners_of_two_networks_tell_each_its_own_address() -> None:
-    """A145: what a client is told depends on the listener on which it came."""
+    """What a client is told depends on the listener on which it came."""
     settings = {
         "listeners": "INTERNAL://127.0.0.1:0,EXTERNAL://:0",
         "advertised.listeners": "INTERNAL://127.0.0.1:19,EXTERNAL://broker.example:99",

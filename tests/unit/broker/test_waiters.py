@@ -63,6 +63,7 @@ def test_a_change_of_something_else_is_not_heard() -> None:
     assert waiting.attempts == 0
 
 
+@pytest.mark.row("A119")
 def test_at_its_deadline_a_request_answers_with_what_there_is() -> None:
     loop = ManualLoop()
     waiters, waiting = parked(loop, "a")

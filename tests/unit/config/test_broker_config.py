@@ -24,6 +24,7 @@ def test_no_setting_is_declared_in_two_sections() -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.row("A101")
 @pytest.mark.parametrize(
     ("texts", "retention_ms"),
     [
@@ -50,6 +51,7 @@ def test_a_contradiction_between_topic_defaults_is_refused() -> None:
         )
 
 
+@pytest.mark.row("A145")
 def test_listeners_split_an_internal_from_an_external_network() -> None:
     listener = broker_config(
         {

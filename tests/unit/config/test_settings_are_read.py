@@ -30,6 +30,7 @@ def accessed() -> set[str]:
     return {name for text in texts for name in re.findall(r"\.(\w+)\b", text)}
 
 
+@pytest.mark.row("A150")
 def test_a_declared_setting_is_read_or_says_that_it_has_no_effect() -> None:
     read = accessed()
     defaults = {synonym.name for each in declared() for synonym in each.synonyms}

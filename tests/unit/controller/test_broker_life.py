@@ -86,6 +86,7 @@ def wanted(
     )
 
 
+@pytest.mark.row("A064", "A085", "A090", "A166")
 def test_a_dead_leader_is_succeeded_by_the_next_in_the_assignment(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 1)
@@ -122,6 +123,7 @@ def test_a_broker_that_registers_anew_before_anybody_noticed_has_died_all_the_sa
     with_topic(tree, work)
 
 
+@pytest.mark.row("A077")
 def test_the_last_in_sync_waits_for_its_broker(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 2)
@@ -136,6 +138,7 @@ def test_the_last_in_sync_waits_for_its_broker(tree: Tree) -> None:
     with_topic(tree, work, replicas=((1, 2),))
 
 
+@pytest.mark.row("A077")
 def test_an_unclean_leader_where_the_topic_allows_it(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 2)

@@ -50,6 +50,7 @@ async def created(running: RunningController, *news: NewTopic) -> list[PlannedTo
     return made
 
 
+@pytest.mark.row("A087")
 def test_a_topic_is_in_the_store_as_kafka_would_have_written_it(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         new = NewTopic("t", 2, 2, configs={"retention.ms": "1000"})
@@ -310,6 +311,7 @@ def test_growth_that_cannot_be_is_refused(tree: Tree, more: MorePartitions, code
     with_controller(tree, work)
 
 
+@pytest.mark.row("A089")
 def test_a_controller_that_was_succeeded_writes_nothing(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.store.delete(paths.CONTROLLER)
@@ -322,6 +324,7 @@ def test_a_controller_that_was_succeeded_writes_nothing(tree: Tree) -> None:
     with_controller(tree, work)
 
 
+@pytest.mark.row("A088")
 def test_there_is_one_controller(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         with pytest.raises(NotController):

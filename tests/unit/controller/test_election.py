@@ -25,6 +25,7 @@ def partition(
     return Partition(brokers(*replicas), brokers(*isr), BrokerId(leader), LeaderEpoch(0))
 
 
+@pytest.mark.row("A077", "A083")
 @pytest.mark.parametrize(
     ("replicas", "isr", "leader", "live", "unclean", "outcome"),
     [

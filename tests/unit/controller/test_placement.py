@@ -20,6 +20,7 @@ def without_racks(count: int) -> Racks:
     return {BrokerId(broker): None for broker in range(count)}
 
 
+@pytest.mark.row("A079")
 def test_replicas_go_around_the_ring_as_in_kafkas_documentation() -> None:
     # The table in Kafka's own comment on AdminUtils: 10 partitions, 3 replicas, 5 brokers.
     assert placed(without_racks(5), 10, 3, start=0, shift=0) == {
@@ -83,6 +84,7 @@ def rings(draw: st.DrawFn) -> tuple[Racks, int, int, int, int]:
     return racks, draw(st.integers(1, 30)), factor, draw(number), draw(number)
 
 
+@pytest.mark.row("A079", "A080")
 @given(rings())
 def test_no_broker_has_two_replicas_and_racks_are_used_evenly(
     ring: tuple[Racks, int, int, int, int],
@@ -97,6 +99,7 @@ def test_no_broker_has_two_replicas_and_racks_are_used_evenly(
             assert len(used) == min(factor, len(set(racks.values())))
 
 
+@pytest.mark.row("A163")
 @given(rings())
 def test_leaders_are_spread_evenly(ring: tuple[Racks, int, int, int, int]) -> None:
     racks, partitions, factor, start, shift = ring

@@ -1,3 +1,5 @@
+import pytest
+
 from penstock.config.topic import TopicConfig
 from penstock.testing.logs import ROOT, LogRig, batch_of
 
@@ -37,6 +39,7 @@ def test_deleted_and_temporary_files_are_removed() -> None:
     assert len(rig.read_all()) == 20
 
 
+@pytest.mark.row("A095")
 def test_an_unfinished_compaction_is_forgotten_with_the_swap_files_of_its_group() -> None:
     rig = stopped()
     first, second = base(rig, 0), base(rig, 1)

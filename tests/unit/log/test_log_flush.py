@@ -131,6 +131,7 @@ def test_a_log_that_is_deleted_during_a_flush_does_no_harm() -> None:
     flusher.close()
 
 
+@pytest.mark.row("A104")
 def test_flush_ms_and_rolls_lead_to_a_flush_by_and_by() -> None:
     rig, loop = LogRig(TopicConfig(flush_ms=1_000, segment_bytes=100)), Loop()
     flusher = Flusher(loop.calls.put)

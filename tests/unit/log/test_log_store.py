@@ -23,6 +23,7 @@ def names(rig: LogRig, directory: str = "d0") -> list[str]:
     return rig.files.names(ROOT / directory)
 
 
+@pytest.mark.row("A081")
 def test_a_new_partition_goes_to_the_directory_with_the_fewest() -> None:
     rig = LogRig(dirs=TWO)
     for number in range(1, 6):

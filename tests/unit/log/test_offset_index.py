@@ -17,6 +17,7 @@ def index_of(*entries: tuple[int, int], base_offset: int = 0) -> tuple[FakeFiles
     return files, index
 
 
+@pytest.mark.row("A098")
 def test_offset_23_is_sought_from_the_entry_of_offset_20_at_byte_320() -> None:
     _, index = index_of((6, 156), (13, 230), (20, 320), (35, 507))
     assert index.lookup(23) == (20, 320)
@@ -30,6 +31,7 @@ def test_an_entry_finds_itself_and_what_lies_before_the_first_is_at_the_beginnin
     assert index.lookup(1_000_000) == (110, 8400)
 
 
+@pytest.mark.row("A096")
 def test_an_entry_is_four_bytes_of_relative_offset_and_four_of_position() -> None:
     files, index = index_of((1_000_007, 4_660), base_offset=1_000_000)
     index.entries.trim()

@@ -60,6 +60,7 @@ def test_log_append_time_replaces_the_producers() -> None:
     assert crc_matches(part.read(), header)
 
 
+@pytest.mark.row("A067")
 def test_of_9_messages_with_high_watermark_6_a_consumer_reads_0_to_5() -> None:
     rig = LogRig()
     for n in range(9):
@@ -72,6 +73,7 @@ def test_of_9_messages_with_high_watermark_6_a_consumer_reads_0_to_5() -> None:
     assert rig.log.read(6, 1 << 20, up_to=rig.log.high_watermark) is None
 
 
+@pytest.mark.row("A066")
 def test_the_high_watermark_moves_on_only_and_not_past_the_end() -> None:
     rig = filled(5)
     assert rig.log.advance_high_watermark(4)
@@ -89,6 +91,7 @@ def test_a_read_from_inside_a_batch_begins_with_that_batch() -> None:
         assert read_header(part.read()).base_offset == offset - offset % 2
 
 
+@pytest.mark.row("A149")
 def test_a_first_batch_larger_than_the_limit_comes_whole_or_not_at_all() -> None:
     rig = LogRig()
     size = len(batch_of(b"x" * 500))
@@ -110,6 +113,7 @@ def test_offsets_outside_the_log_are_refused_with_its_range() -> None:
         assert (refused.value.asked, refused.value.start, refused.value.end) == (asked, 4, 20)
 
 
+@pytest.mark.row("A094", "A100")
 def test_a_segment_rolls_before_it_passes_its_size() -> None:
     rig = filled(100)
     assert len(rig.log.segments) > 1
@@ -126,6 +130,7 @@ def test_a_batch_larger_than_a_segment_gets_one_of_its_own() -> None:
     assert [segment.base_offset for segment in rig.log.segments] == [0, 1, 2]
 
 
+@pytest.mark.row("A100")
 def test_a_segment_rolls_by_the_time_between_its_records() -> None:
     rig = LogRig(TopicConfig(segment_ms=1_000))
     for timestamp in (0, 1_000, 1_001, 1_500, 2_002):
@@ -140,6 +145,7 @@ def test_records_without_timestamps_roll_by_the_age_of_the_segment() -> None:
     assert [segment.base_offset for segment in rig.log.segments] == [0, 2]
 
 
+@pytest.mark.row("A100")
 def test_a_segment_rolls_when_its_index_is_full() -> None:
     rig = LogRig(TopicConfig(segment_index_bytes=48, index_interval_bytes=1))
     for n in range(20):
@@ -159,6 +165,7 @@ def test_a_segment_rolls_when_relative_offsets_no_longer_fit() -> None:
     assert rig.read_all() == [(0, b"x"), (1 << 31, b"y")]
 
 
+@pytest.mark.row("A097")
 def test_indexes_are_preallocated_and_trimmed_at_the_roll() -> None:
     rig = filled(40)
     first, active = rig.log.segments.first, rig.log.segments.active
@@ -201,6 +208,7 @@ def test_a_new_log_whose_indexes_were_not_made_yet_survives_a_crash() -> None:
     assert rig.read_all()[3:] == [(3, b"y")]
 
 
+@pytest.mark.row("A096")
 def test_there_is_one_index_entry_for_each_interval_of_bytes() -> None:
     rig = LogRig(TopicConfig(index_interval_bytes=4096))
     size = len(batch_of(b"x" * 1_000))
@@ -324,6 +332,7 @@ def test_a_damaged_index_of_aborted_transactions_is_made_anew() -> None:
     assert rig.log.aborted_between(0, 16) == expected
 
 
+@pytest.mark.row("A099")
 def test_a_time_is_found_through_both_indexes_to_the_very_record() -> None:
     rig = LogRig(TopicConfig(index_interval_bytes=200, segment_bytes=4_000))
     for n in range(100):
@@ -414,6 +423,7 @@ def test_a_log_can_begin_anew_at_any_offset() -> None:
     assert rig.log.log_start_offset == 1_000
 
 
+@pytest.mark.row("A095", "A101")
 def test_retention_drops_whole_segments_and_moves_the_log_start() -> None:
     rig = filled(100, TopicConfig(segment_bytes=1_000, retention_ms=200, file_delete_delay_ms=60))
     rig.log.advance_high_watermark(200)
@@ -450,6 +460,7 @@ def test_compacted_logs_drop_only_what_lies_before_the_log_start() -> None:
     assert rig.log.segments.first.base_offset <= 100
 
 
+@pytest.mark.row("A104")
 def test_flush_messages_asks_for_a_flush() -> None:
     rig = LogRig(TopicConfig(flush_messages=3))
     assert [rig.append(batch_of(b"x")).flush_due for _ in range(3)] == [False, False, True]

@@ -73,6 +73,7 @@ def state() -> ProducerState:
     return ProducerState()
 
 
+@pytest.mark.row("A108")
 def test_a_retried_batch_is_answered_with_its_first_offset(state: ProducerState) -> None:
     write(state, batch(0, 3, at=40))
     found = state.check(batch(0, 3), from_client=True)

@@ -38,6 +38,7 @@ def test_a_future_timestamp_keeps_a_segment_and_all_after_it() -> None:
     assert dropped(segments((NOW_MS + 1, 5), (0, 5), (0, 5)), retention_ms=0) == 0
 
 
+@pytest.mark.row("A101")
 @pytest.mark.parametrize(("limit", "count"), [(40, 0), (31, 0), (30, 1), (29, 1), (10, 3), (0, 4)])
 def test_by_size_only_whole_segments_beyond_the_limit_go(limit: int, count: int) -> None:
     infos = segments((0, 10), (0, 10), (0, 10), (0, 10))

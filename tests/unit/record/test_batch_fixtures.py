@@ -56,6 +56,7 @@ def test_our_batch_of_the_same_records_has_the_same_bytes(name: str) -> None:
     assert ours == theirs
 
 
+@pytest.mark.row("A112")
 @pytest.mark.parametrize(("name", "offset"), [("java-commit", 70), ("java-abort", 71)])
 def test_our_marker_has_the_bytes_of_kafkas(name: str, offset: int) -> None:
     theirs = load(name)

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from following_broker import QUICK, FollowingBroker, log_files, until
 from leading_broker import TOPIC, Leading, leading
 from penstock.client.produce import NewRecord
@@ -61,6 +63,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.row("A065")
 def test_acks_all_waits_for_a_follower_whose_files_are_the_leaders(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path, partitions=3) as leader:
@@ -114,6 +117,7 @@ def test_what_the_leader_does_not_have_is_cut_off(tmp_path: Path) -> None:
     run(test)
 
 
+@pytest.mark.row("A148")
 def test_a_batch_larger_than_every_limit_comes_whole(tmp_path: Path) -> None:
     config = ReplicationConfig(
         replica_fetch_backoff_ms=10,

@@ -83,6 +83,7 @@ def test_a_follower_of_a_busy_leader_that_keeps_up_is_never_late() -> None:
         assert state.is_caught_up(leader_end, now_ms, LAG_MS)
 
 
+@pytest.mark.row("A062")
 def test_a_follower_that_falls_behind_for_good_is_late_in_the_end() -> None:
     state = at_election(None, 0, 0, in_sync=True)
     late_at = None
@@ -112,6 +113,7 @@ def test_where_another_led_before_nothing_is_known_of_a_follower() -> None:
 # Leaving
 
 
+@pytest.mark.row("A062")
 @pytest.mark.parametrize(
     ("state", "leaves"),
     [
@@ -129,6 +131,7 @@ def test_only_who_is_behind_and_has_been_for_too_long_leaves(
     assert gone == (frozenset({2}) if leaves else frozenset())
 
 
+@pytest.mark.row("A063")
 @pytest.mark.parametrize(
     ("state", "limit", "leaves"),
     [
@@ -184,6 +187,7 @@ def test_nobody_joins_twice_nor_while_a_change_is_on_its_way() -> None:
 # The high watermark
 
 
+@pytest.mark.row("A066")
 @pytest.mark.parametrize(
     ("ends", "under_min_isr", "committed"),
     [

@@ -78,6 +78,7 @@ def test_a_log_of_one_segment_has_nothing_to_clean() -> None:
     assert not is_worth_cleaning(part, CONFIG)
 
 
+@pytest.mark.row("A102")
 def test_cleaning_is_worth_it_above_the_ratio_or_when_overdue() -> None:
     assert not is_worth_cleaning(DirtyPart(10, 20, 50, 50, overdue=False), CONFIG)
     assert is_worth_cleaning(DirtyPart(10, 20, 49, 51, overdue=False), CONFIG)

@@ -156,6 +156,7 @@ def log() -> Written:
     return Written().segment()
 
 
+@pytest.mark.row("A102")
 def test_the_newest_value_of_each_key_stays_at_its_offset(log: Written) -> None:
     log.put(("a", "1"), ("b", "1")).put(("a", "2"), ("c", "1")).segment().put(("b", "2"))
     answers = list(clean(log.files, log.job()))

@@ -91,6 +91,7 @@ def test_what_lies_past_the_map_stays() -> None:
     assert [record.offset for record in kept] == [11, 12]
 
 
+@pytest.mark.row("A102")
 def test_a_tombstone_is_given_a_horizon_and_goes_when_it_has_passed() -> None:
     newest = {b"a": 10, b"b": 11}
     batch = made((b"a", None), (b"b", b"2"))
