@@ -198,7 +198,7 @@ class LocalBroker:
                     self._partitions.drop(*where, sync=False)
                 else:
                     self._partitions.set_aside(where, "is not of the topic that is deleted")
-            elif stopped.delete and not store.is_complete:
+            elif stopped.delete and store.may_come_back(where):
                 logger.warning("%s may be in a directory that is offline: it is not deleted", where)
                 return False
         except StorageError as error:

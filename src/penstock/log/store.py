@@ -81,6 +81,8 @@ class LogStore:
         self._open = open_segments or OpenSegments()
         self.on_offline, self.before_create = on_offline, before_create
         self._unread: list[LogDir] = []
+        self._unsynced: dict[LogDir, set[TopicPartition]] = {}
+        """Deleted, and a crash may bring them back."""
         self._marked: list[tuple[TopicPartition, Path]] = []
         """Found at the start as `-delete`."""
         self._spare: list[tuple[TopicPartition, Path]] = []
@@ -90,10 +92,11 @@ class LogStore:
     def online(self) -> list[LogDir]:
         return [log_dir for log_dir in self.dirs if log_dir.failure is None]
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every directory could be read at the start: what is not known is not there."""
-        return not self._unread
+    def may_come_back(self, partition: TopicPartition) -> bool:
+        """Whether the next start may find a log that is not known now: in a directory that could
+        not be read, or in one that failed before it had synced the log's deletion.
+        """
+        return bool(self._unread) or any(partition in each for each in self._unsynced.values())
 
     def load(self, now_ms: int) -> None:
         """Lock the directories and open every log in them."""
@@ -294,6 +297,8 @@ class LogStore:
         log = self.future_logs.pop(partition) if future else self.logs[partition]
         with log.log_dir:
             self._rename(log, Role.DELETE, for_good=True, sync=sync)
+        if not sync:
+            self._unsynced.setdefault(log.log_dir, set()).add(partition)
         if not future:  # on a failed disk it stays: nobody may take it for deleted
             del self.logs[partition]
             self.topic_ids.pop(partition, None)
@@ -304,6 +309,7 @@ class LogStore:
         for log_dir in log_dirs:
             with suppress(StorageError), log_dir:
                 self.files.sync_dir(log_dir.path)
+                self._unsynced.pop(log_dir, None)
 
     def _remove_later(self, log: PartitionLog) -> None:
         log.log_dir.stale_names.add(log.topic_partition)
