@@ -32,8 +32,9 @@ class LeaderThrottle(_Throttled):
             and is_listed(listed, partition.topic_partition.partition, self._broker_id)
         )
 
-    def is_exceeded(self) -> bool:
-        return self._throttle.is_exceeded(self._rate)
+    def owes_ms(self, most_ms: int) -> int:
+        """For how long to hold throttled followers back."""
+        return self._throttle.owes_ms(self._rate, most_ms)
 
     def passed(self, size_bytes: int) -> None:
         self._throttle.passed(size_bytes, self._rate)
@@ -54,8 +55,8 @@ class FollowerThrottle(_Throttled):
         known = self._cluster.image.partition(where)
         return known is None or self._broker_id not in known.isr
 
-    def holds_back(self, partition: Partition) -> bool:
-        return self._concerns(partition) and self._throttle.is_exceeded(self._rate)
+    def owes_ms(self, partition: Partition, most_ms: int) -> int:
+        return self._throttle.owes_ms(self._rate, most_ms) if self._concerns(partition) else 0
 
     def passed(self, partition: Partition, size_bytes: int) -> None:
         if self._concerns(partition):

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 LATEST, EARLIEST = -1, -2
 HELD_BACK_MS = 100
-"""When to look again whether a throttled replica may go on."""
+"""When to look again at the latest whether a throttled replica may go on: its rate may change."""
 FIRST_REST_MS = 10
 """After a partition's first failure: as a rule its leader has yet to hear that it leads."""
 CALL_BACK_S = 0.005
@@ -56,8 +56,8 @@ class Connect(Protocol):
 class Pace(Protocol):
     """How fast replicas may be copied that have to catch up."""
 
-    def holds_back(self, partition: Partition) -> bool:
-        """Not now: too much has come lately."""
+    def owes_ms(self, partition: Partition, most_ms: int) -> int:
+        """For how long to hold it back, since too much has come lately; up to `most_ms`."""
 
     def passed(self, partition: Partition, size_bytes: int) -> None:
         """So much has come."""
@@ -66,8 +66,8 @@ class Pace(Protocol):
 class Unlimited:
     """As fast as it goes."""
 
-    def holds_back(self, partition: Partition) -> bool:  # noqa: ARG002
-        return False
+    def owes_ms(self, partition: Partition, most_ms: int) -> int:  # noqa: ARG002
+        return 0
 
     def passed(self, partition: Partition, size_bytes: int) -> None:
         pass
@@ -152,8 +152,8 @@ class Fetcher:
         soonest: int | None = None
         for where, copied in self._copied.items():
             partition = copied.partition
-            if copied.ready_ms <= now_ms and self._follower.pace.holds_back(partition):
-                copied.ready_ms = now_ms + HELD_BACK_MS
+            if copied.ready_ms <= now_ms:
+                copied.ready_ms = now_ms + self._follower.pace.owes_ms(partition, HELD_BACK_MS)
             if copied.ready_ms <= now_ms:
                 asked = copied.asked
                 if asked is None or not is_next_fetch(asked.fetch, partition, max_bytes):

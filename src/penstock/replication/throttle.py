@@ -6,6 +6,8 @@ Only replicas that are listed and not in sync are held back: one that has caught
 from collections.abc import Callable
 
 EVERY = "*"
+SAVED_MS = 100
+"""So much rest is saved up: a fetch takes its time, and nobody wakes to the millisecond."""
 
 
 def is_listed(replicas: tuple[str, ...], partition: int, broker: int) -> bool:
@@ -14,7 +16,7 @@ def is_listed(replicas: tuple[str, ...], partition: int, broker: int) -> bool:
 
 
 class Throttle:
-    """A debt of bytes that is paid off at the rate. Belongs to the event loop.
+    """A debt of bytes that is paid off at the rate; some is paid ahead. Belongs to the event loop.
 
     The rate is an argument, since it can be altered at any time: what is owed is paid at the new.
     """
@@ -29,18 +31,14 @@ class Throttle:
         self._pay(rate)
         self._owed += 1000 * size_bytes
 
-    def is_exceeded(self, rate: int) -> bool:
-        self._pay(rate)
-        return self._owed > 0
-
     def owes_ms(self, rate: int, most_ms: int) -> int:
         """How long what has passed takes at the rate, up to `most_ms`; less than one is nothing."""
         self._pay(rate)
         if rate == 0:
-            return most_ms if self._owed else 0
-        return min(self._owed // rate, most_ms)
+            return most_ms if self._owed > 0 else 0
+        return min(max(0, self._owed // rate), most_ms)
 
     def _pay(self, rate: int) -> None:
         now_ms = self._monotonic_ms()
         paid = rate * (now_ms - self._paid_ms)
-        self._owed, self._paid_ms = max(0, self._owed - paid), now_ms
+        self._owed, self._paid_ms = max(-SAVED_MS * rate, self._owed - paid), now_ms

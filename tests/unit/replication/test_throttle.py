@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.replication.throttle import Throttle, is_listed
+from penstock.replication.throttle import SAVED_MS, Throttle, is_listed
 
 
 class Steady:
@@ -16,20 +16,41 @@ class Steady:
 def test_what_has_passed_is_paid_off_at_the_rate() -> None:
     time = Steady()
     throttle = Throttle(time)
-    assert not throttle.is_exceeded(rate=100)
+    assert throttle.owes_ms(100, 1000) == 0
     throttle.passed(50, rate=100)
+    assert throttle.owes_ms(100, 1000) == 500
+    assert throttle.owes_ms(100, 200) == 200
     time.now_ms = 499
-    assert throttle.is_exceeded(rate=100)
+    assert throttle.owes_ms(100, 1000) == 1
     time.now_ms = 500
-    assert not throttle.is_exceeded(rate=100)
+    assert throttle.owes_ms(100, 1000) == 0
 
 
-def test_rest_is_not_saved_up() -> None:
+def test_little_rest_is_saved_up() -> None:
+    """What a fetch takes must not lower the rate; a long rest must not raise it."""
     time = Steady()
     throttle = Throttle(time)
     time.now_ms = 60_000
     throttle.passed(100, rate=100)
-    assert throttle.is_exceeded(rate=100)
+    assert throttle.owes_ms(100, 1000) == 1000 - SAVED_MS
+
+
+def test_rest_at_a_high_rate_is_not_worth_more_at_a_low_one() -> None:
+    time = Steady()
+    throttle = Throttle(time)
+    time.now_ms = 60_000
+    assert throttle.owes_ms(1_000_000, 1000) == 0
+    throttle.passed(100, rate=100)
+    assert throttle.owes_ms(100, 1000) == 1000 - SAVED_MS
+
+
+def test_nothing_passes_at_no_rate() -> None:
+    time = Steady()
+    throttle = Throttle(time)
+    time.now_ms = 60_000
+    assert throttle.owes_ms(0, 1000) == 0
+    throttle.passed(1, rate=0)
+    assert throttle.owes_ms(0, 1000) == 1000
 
 
 def test_a_new_rate_holds_for_what_is_owed() -> None:
@@ -37,9 +58,9 @@ def test_a_new_rate_holds_for_what_is_owed() -> None:
     throttle = Throttle(time)
     throttle.passed(1_000_000, rate=1)
     time.now_ms = 10
-    assert throttle.is_exceeded(rate=1)
+    assert throttle.owes_ms(1, 1000) == 1000
     time.now_ms = 20
-    assert not throttle.is_exceeded(rate=100_000_000)
+    assert throttle.owes_ms(100_000_000, 1000) == 0
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchRe
 
     return Parked(
         reading.keys,
-        client_wait_ms(request.max_wait_ms),
+        client_wait_ms(reading.wait_ms),
         attempt,
         expire,
         reading.notice,
@@ -84,6 +84,8 @@ class Reading:
 
     def __init__(self, request: FetchRequest, session: FetchSession, ctx: Context) -> None:
         self._session, self._arrives = session, False
+        self.wait_ms = request.max_wait_ms
+        """Less while a throttled follower is held back: nothing else would wake its request."""
         self._services = ctx.services
         self._cluster = ctx.services.cluster
         self._image = self._cluster.image
@@ -220,7 +222,8 @@ class Reading:
     def _slice_for_follower(self, partition: Partition, wanted: Wanted) -> LogSlice | None:
         """What it asks for, unless an operator holds it back: then nothing for now."""
         throttled = self._throttle.concerns(partition, self._replica)
-        if throttled and self._throttle.is_exceeded():
+        if throttled and (owed_ms := self._throttle.owes_ms(self.wait_ms)):
+            self.wait_ms = owed_ms
             return None
         records = self._slice(partition, wanted, partition.log.end_offset)
         if throttled and records is not None:
