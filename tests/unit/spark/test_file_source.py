@@ -1,6 +1,9 @@
 """Files that grow and rotate: every complete line is read once, whatever their names become."""
 
 import os
+import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from penstock.errors import ConfigError
 from penstock.spark.connector import file_source
 from penstock.spark.connector.file_source import FilePartition, FileReader
+from penstock.spark.connector.tail import names_before
 
 
 class Reading:
@@ -239,3 +243,127 @@ def test_a_file_is_opened_by_what_it_is_and_not_by_its_path(
     renaming = RenamedDuringLooks(tmp_path / "access.log.1", 1)
     monkeypatch.setattr(file_source, "candidates", renaming.candidates)
     assert [row[0] for row in reading.reader.read(part)] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("rotated", "names"),
+    [
+        ("app.log.1", ["app.log"]),
+        ("app.log-20260101", ["app.log"]),
+        (
+            "app.log.2026-01-01_10",
+            ["app.log", "app.log.2026", "app.log.2026-01", "app.log.2026-01-01"],
+        ),
+        ("web-1.12", ["web", "web-1"]),
+        ("app.log", []),
+        ("app.log.err", []),
+        ("app-1.log", []),
+        (".1", []),
+    ],
+)
+def test_a_rotation_appends_a_number_or_a_date(rotated: str, names: list[str]) -> None:
+    assert names_before(rotated) == names
+
+
+def rotate(log: Path, keep: int) -> None:
+    for number in reversed(range(keep)):
+        older = log.with_name(f"{log.name}.{number}") if number else log
+        if older.exists():
+            older.rename(log.with_name(f"{log.name}.{number + 1}"))
+
+
+def at_time(path: Path, text: str, seconds: int) -> None:
+    add(path, text)
+    os.utime(path, (seconds, seconds))
+
+
+def test_a_file_that_came_and_was_rotated_between_two_looks_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    at_time(tmp_path / "app.log.1", "before the first look\n", 10)
+    at_time(log, "one\n", 20)
+    reading = Reading(log)
+    assert reading.lines() == ["one"]
+    for second, line in enumerate(["two", "three", "four"], 30):
+        rotate(log, 9)
+        at_time(log, f"{line}\n", second)
+    at_time(tmp_path / "app.log.err", "of another log\n", 40)
+    at_time(tmp_path / "other.log.1", "of another log\n", 40)
+    assert sorted(reading.lines()) == ["four", "three", "two"]
+    assert reading.lines() == []
+
+
+@pytest.mark.parametrize("fail", [True, False])
+def test_a_file_that_was_rotated_away_is_told(tmp_path: Path, fail: bool) -> None:
+    log = tmp_path / "app.log"
+    at_time(log, "one\n", 10)
+    reading = Reading(log, fail=fail)
+    assert reading.lines() == ["one"]
+    for second, line in enumerate(["two", "three", "four"], 20):
+        rotate(log, 2)
+        at_time(log, f"{line}\n", second)
+    if fail:
+        with pytest.raises(ConfigError, match=r"app.log was deleted.*byte 4.*failOnDataLoss"):
+            reading.lines()
+    else:
+        assert sorted(reading.lines()) == ["four", "three", "two"]
+        assert reading.lines() == []
+
+
+def copy_and_cut(log: Path) -> None:
+    """As `copytruncate` of logrotate does."""
+    rotate(log.with_name(f"{log.name}.1"), 3)
+    shutil.copy(log, f"{log}.1")
+    log.write_text("")
+
+
+def test_the_copy_of_a_file_that_was_cut_is_not_read(tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    add(log, "one\n")
+    reading = Reading(log)
+    assert reading.lines() == ["one"]
+    copy_and_cut(log)
+    assert reading.lines() == []
+    add(log, "two\n")
+    assert reading.lines() == ["two"]
+    copy_and_cut(log)
+    add(log, "three\n")
+    copy_and_cut(log)
+    add(log, "four\n")
+    assert sorted(reading.lines()) == ["four", "three"]
+    assert reading.lines() == []
+
+
+def test_a_file_of_a_folder_may_be_removed_when_it_was_read(tmp_path: Path) -> None:
+    add(tmp_path / "a.log", "a\n")
+    reading = Reading(tmp_path / "*.log")
+    assert reading.lines() == ["a"]
+    (tmp_path / "a.log").unlink()
+    add(tmp_path / "b.log", "b\n")
+    assert reading.lines() == ["b"]
+
+
+def test_each_line_is_read_once_while_its_file_is_rotated_all_the_time(tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    rotations, lines_each = 60, 20
+    add(log, "first\n")
+    reading = Reading(log)
+    found = reading.lines()
+
+    def write() -> None:
+        for number in range(rotations):
+            rotate(log, rotations)
+            with log.open("w") as file:
+                for line in range(lines_each):
+                    print(number, line, file=file, flush=True)
+            pause.wait(0.02)
+
+    pause = threading.Event()
+    writer = threading.Thread(target=write)
+    writer.start()
+    deadline = time.monotonic() + 60
+    while writer.is_alive() and time.monotonic() < deadline:
+        found += reading.lines()
+    writer.join()
+    found += reading.lines()
+    written = [f"{number} {line}" for number in range(rotations) for line in range(lines_each)]
+    assert sorted(found) == sorted(["first", *written])

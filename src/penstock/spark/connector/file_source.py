@@ -34,7 +34,10 @@ from penstock.spark.connector.tail import (
     from_json,
     is_complete,
     marked,
+    names_before,
     pieces,
+    rotated_since,
+    vanished,
 )
 from penstock.spark.options import Options
 
@@ -42,7 +45,7 @@ CHUNK = 1 << 16
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 ROTATE_WAIT_S = 10
 """So long nobody writes to a renamed file before a last line without an end counts as a line."""
-LOOKS = 3
+LOOKS = 10
 """So often a file is looked for: a look misses one that is renamed meanwhile."""
 
 logger = logging.getLogger("penstock.spark")
@@ -100,7 +103,9 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._target is not None:
             return as_json(self._target)
         read = from_json(start)
-        found = with_marks(advanced(read, files(self._pattern, read, self._wait_s)), self._pattern)
+        seen = files(self._pattern, read, self._wait_s)
+        self._check_kept(read, seen)
+        found = with_marks(advanced(read, seen), self._pattern)
         if self._ends:
             self._target = found
         return as_json(found)
@@ -131,48 +136,62 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield text, file.name, position
                 position += len(line)
 
+    def _check_kept(self, read: Positions, seen: list[Seen]) -> None:
+        """Where the pattern is a name: files of a folder may be removed when they were read."""
+        lost = vanished(read, seen, str(Path(self._pattern)))
+        if lost is not None:
+            self._tell_loss(
+                f"{lost.path} was deleted or packed after byte {lost.position} was read; what "
+                "followed, and files that had this name since, may be lost"
+            )
+
     def _lost(self, piece: Piece, what: str) -> None:
-        lost = f"{piece.path}: bytes {piece.start} to {piece.end} {what} before being read"
+        self._tell_loss(
+            f"{piece.path}: bytes {piece.start} to {piece.end} {what} before being read"
+        )
+
+    def _tell_loss(self, lost: str) -> None:
         if self._fail:
             raise ConfigError(f"{lost}; set failOnDataLoss to false to go on without them")
         logger.warning(lost)
 
 
 def files(pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> list[Seen]:
-    """The files that fit the pattern, and those that did when they were last looked at.
-
-    A file that is renamed during a look is missed by it. To forget such a file would lose what it
-    holds, or read it twice, so only one that several looks miss is gone.
+    """The files that fit the pattern, those that did when they were last looked at, and those that
+    came and were rotated since.
     """
+    live, since = {*matching(pattern)}, rotated_since(read)
     found: dict[str, Seen] = {}
-    for _ in range(LOOKS):
-        look(pattern, read, rotate_wait_s, found)
-        if read.keys() <= found.keys():
-            break
-    return list(found.values())
 
+    def look(file: BinaryIO) -> None:
+        path, status = Path(file.name), os.fstat(file.fileno())
+        identity, size, fits = identity_of(status), status.st_size, path in live
+        if identity in found:
+            return
+        continues, copy_of = identity in read and is_continued(file, size, read[identity]), ""
+        if not fits and not continues:
+            was_live = {path.with_name(each) for each in names_before(path.name)} & live
+            if not was_live or since is None or status.st_mtime_ns < since:
+                return
+            kept = {each.identity for each in found.values() if each.continues}
+            cut = (each for each in read if each not in kept and read[each].position)
+            copy_of = next((each for each in cut if is_continued(file, size, read[each])), "")
+        idle_s = time.time() - status.st_mtime
+        complete = is_complete(matches=fits, idle_s=idle_s, rotate_wait_s=rotate_wait_s)
+        end = size if complete else lines_end(file)
+        found[identity] = Seen(
+            identity, str(path), end, status.st_mtime_ns, continues, fits, copy_of
+        )
 
-def look(
-    pattern: str, read: Mapping[str, Read], rotate_wait_s: float, found: dict[str, Seen]
-) -> None:
-    """Add the files of one look at the folders to those that were found before."""
+    for identity, each in read.items():
+        known = opened(identity, each.path, pattern)
+        if known is not None:
+            with known:
+                look(known)
     for path in candidates(pattern, with_renamed=bool(read)):
-        try:
-            with path.open("rb") as file:
-                status = os.fstat(file.fileno())
-                identity, before = identity_of(status), read.get(identity_of(status))
-                fits = matches(path, pattern)
-                if identity in found or not (fits or before is not None):
-                    continue
-                continues = before is not None and is_continued(file, status.st_size, before)
-                if not fits and not continues:
-                    continue  # its inode is of a file that was read; this one is none of ours
-                idle_s = time.time() - status.st_mtime
-                complete = is_complete(matches=fits, idle_s=idle_s, rotate_wait_s=rotate_wait_s)
-                end = status.st_size if complete else lines_end(file)
-                found[identity] = Seen(identity, str(path), end, continues)
-        except (FileNotFoundError, IsADirectoryError):
-            continue  # rotated away this instant
+        with suppress(FileNotFoundError, IsADirectoryError), path.open("rb") as file:
+            look(file)
+    return list(found.values())
 
 
 def is_continued(file: BinaryIO, size: int, before: Read) -> bool:
@@ -218,10 +237,6 @@ def expanded(pattern: str) -> str:
     return str(Path(pattern) / "*") if Path(pattern).is_dir() else pattern
 
 
-def matches(path: Path, pattern: str) -> bool:
-    return path in matching(pattern)
-
-
 def identity_of(status: os.stat_result) -> str:
     return f"{status.st_dev}:{status.st_ino}"
 
@@ -244,6 +259,8 @@ def opened(identity: str, path: str, pattern: str) -> BinaryIO | None:
     for _ in range(LOOKS):
         for each in [Path(path), *candidates(pattern, with_renamed=True)]:
             with suppress(FileNotFoundError, IsADirectoryError):
+                if identity_of(each.stat()) != identity:
+                    continue
                 file = each.open("rb")
                 if identity_of(os.fstat(file.fileno())) == identity:
                     return file

@@ -4,9 +4,13 @@ A file is known by its device and inode, as a rotation changes its name and noth
 mark of its bytes up to where it was read, as inodes are used again and files are cut.
 """
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
+_ROTATION: Final = re.compile(r"[.\-_]\d[\d.\-_:T]*")
+"""What a rotation appends to a name: a number, or a date."""
 HEAD_BYTES = 1024
 TAIL_BYTES = 256
 """A mark covers so many bytes at the start of a file, and before where it was read."""
@@ -20,8 +24,14 @@ class Seen:
     path: str
     lines_end: int
     """Behind the last line that is complete."""
+    written_ns: int = 0
+    """When it was last written to."""
     continues: bool = False
     """Whether it holds what was read of it before: else it is another file, or was cut."""
+    fits: bool = True
+    """Whether the pattern fits its name; if not, a rotation gave it another one."""
+    copy_of: str = ""
+    """The file that it holds the lines of, and that was cut since (`copytruncate`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,8 @@ class Read:
     """Of the bytes before the position; empty in a checkpoint that had none."""
     generation: int = 0
     """How many files there were under this identity before."""
+    written_ns: int = 0
+    """When lines before the position were last written; 0 in a checkpoint that has no times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +68,47 @@ def marked(position: int) -> tuple[range, range]:
 Positions = dict[str, Read]
 
 
+def names_before(rotated: str) -> list[str]:
+    """The names that the file may have had before it was rotated."""
+    return [rotated[:at] for at in range(1, len(rotated)) if _ROTATION.fullmatch(rotated, at)]
+
+
+def rotated_since(read: Mapping[str, Read]) -> int | None:
+    """A file may come and be rotated between two looks: it was written to at this time or later.
+    Nobody has written to those that were rotated before the first look since others were read.
+    """
+    return min((each.written_ns for each in read.values() if each.written_ns), default=None)
+
+
+def vanished(read: Mapping[str, Read], seen: list[Seen], live: str) -> Read | None:
+    """The file that had this name at the last look, unless it was kept, or was cut in its place.
+
+    Where others were rotated meanwhile, one with its inode and its name is not the one.
+    """
+    kept = {each.identity for each in seen if each.continues} | {each.copy_of for each in seen}
+    if not any(is_new_rotated(each) for each in seen):
+        kept |= {each.identity for each in seen if each.fits}
+    gone = (each for identity, each in read.items() if identity not in kept)
+    return next((each for each in gone if each.path == live), None)
+
+
+def is_new_rotated(seen: Seen) -> bool:
+    return not (seen.fits or seen.continues or seen.copy_of)
+
+
 def advanced(read: Mapping[str, Read], seen: list[Seen]) -> Positions:
     """Where a batch ends; marks are still to be made. Files that are gone are forgotten."""
     found: Positions = {}
     for each in sorted(seen, key=lambda file: file.path):
         before = read.get(each.identity)
-        if before is None:
-            found[each.identity] = Read(each.path, each.lines_end)
-        elif each.continues:
-            end = max(before.position, each.lines_end)
-            found[each.identity] = Read(each.path, end, generation=before.generation)
+        if each.copy_of:
+            continue
+        if before is not None and each.continues and each.lines_end <= before.position:
+            found[each.identity] = replace(before, path=each.path)
         else:
-            found[each.identity] = Read(each.path, each.lines_end, generation=before.generation + 1)
+            generation = 0 if before is None else before.generation + (not each.continues)
+            written_ns = each.written_ns if each.lines_end else 0
+            found[each.identity] = Read(each.path, each.lines_end, "", generation, written_ns)
     return found
 
 
@@ -93,7 +134,7 @@ def is_complete(*, matches: bool, idle_s: float, rotate_wait_s: float) -> bool:
 
 def as_json(positions: Mapping[str, Read]) -> dict[str, object]:
     return {
-        key: [each.path, each.position, each.mark, each.generation]
+        key: [each.path, each.position, each.mark, each.generation, each.written_ns]
         for key, each in positions.items()
     }
 
@@ -102,7 +143,5 @@ def from_json(told: Mapping[str, object]) -> Positions:
     found: Positions = {}
     for key, value in told.items():
         assert isinstance(value, list)
-        path, position, *more = value
-        mark, generation = more or ("", 0)
-        found[key] = Read(str(path), int(position), str(mark), int(generation))
+        found[key] = Read(*value)
     return found
