@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 import click
 
-from penstock.cli.failure import ExitCode, SomeFailed, tell
+from penstock.cli.failure import ExitCode, SomeFailed, exit_code, tell
 from penstock.cli.lines import lines
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.position import TimeType
@@ -16,6 +16,7 @@ from penstock.cli.remote import Remote, remote
 from penstock.cli.separator import SeparatorType
 from penstock.client.cluster import Client
 from penstock.client.produce import Delivered, NewRecord, Producer
+from penstock.client.refusal import BrokerRefused
 from penstock.errors import KafkaError
 from penstock.record.compression import Codec
 
@@ -39,6 +40,17 @@ class Same:
             partition=record.partition if self.partition is None else self.partition,
             timestamp=record.timestamp if self.timestamp_ms is None else self.timestamp_ms,
         )
+
+
+class LineRefused(KafkaError):
+    """A line whose record the broker does not take."""
+
+    def __init__(self, number: int, refusal: BrokerRefused) -> None:
+        super().__init__(f"line {number}: {refusal}")
+        self.code = refusal.code
+
+
+NoRecord: TypeAlias = BadLine | LineRefused
 
 
 @click.command()
@@ -74,8 +86,8 @@ class Same:
     type=click.Choice(["stop", "skip"]),
     default="stop",
     show_default=True,
-    help="What a line that is no record does: stop there, or be left out. Either way the lines "
-    "before it are written, it is named, and the exit code is 5.",
+    help="What a line that is no record, or that the broker refuses, does: stop there, or be left "
+    "out. Either way the lines before it are written, it is named, and the exit code is 5.",
 )
 @click.option("--create-topic", is_flag=True, help="Let the broker make a topic that is missing.")
 @FORMAT
@@ -117,25 +129,25 @@ def produce(
         return same.on(text_record(topic, line, number, key_separator, tombstones=tombstones))
 
     written, skipped = 0, 0
+    latest: NoRecord | None = None
 
-    def told(delivered: Sequence[Delivered]) -> None:
+    def told(delivered: Delivered) -> None:
         nonlocal written
-        written += len(delivered)
+        written += 1
         if output == "json":
-            for each in delivered:
-                print_json(
-                    {
-                        "topic": topic,
-                        "partition": each.partition.partition,
-                        "offset": None if each.offset < 0 else each.offset,
-                    }
-                )
+            print_json(
+                {
+                    "topic": topic,
+                    "partition": delivered.partition.partition,
+                    "offset": None if delivered.offset < 0 else delivered.offset,
+                }
+            )
 
-    def passed_over(line: BadLine) -> None:
-        nonlocal skipped
+    def passed_over(line: NoRecord) -> None:
+        nonlocal skipped, latest
         if on_error == "stop":
             raise line
-        skipped += 1
+        skipped, latest = skipped + 1, line
         tell(line, as_json=output == "json")
 
     async def write(client: Client) -> None:
@@ -143,17 +155,24 @@ def produce(
         # What --partition names is wrong for all lines, or for none.
         check = partial(partition_of, client) if partition is None else None
         async for some in records_of(file, record, passed_over, check):
-            told(await producer.send(some))
+            records = [each for _, each in some]
+            results = await producer.deliver(records, past_refused=on_error == "skip")
+            for result in results:
+                if isinstance(result, Delivered):
+                    told(result)
+            for (number, _), result in zip(some, results, strict=True):
+                if isinstance(result, BrokerRefused):
+                    passed_over(LineRefused(number, result))
 
     try:
         remote.run(write)
-    except BadLine as line:
+    except (BadLine, LineRefused) as line:
         raise SomeFailed([line], written + 1) from None
     finally:
         left_out = f", left out {skipped} lines" if skipped else ""
         click.echo(f"produced {written} records to {topic}{left_out}", err=True)
-    if skipped:
-        raise SystemExit(ExitCode.PARTLY_DONE if written else ExitCode.USAGE)
+    if latest is not None:
+        raise SystemExit(ExitCode.PARTLY_DONE if written else exit_code(latest))
 
 
 async def records_of(
@@ -161,11 +180,14 @@ async def records_of(
     record: Callable[[bytes, int], NewRecord],
     passed_over: Callable[[BadLine], None],
     check: Callable[[NewRecord, int], Awaitable[None]] | None,
-) -> AsyncIterator[list[NewRecord]]:
-    """Records of whatever lines have come. When `passed_over` raises, those before are given."""
+) -> AsyncIterator[list[tuple[int, NewRecord]]]:
+    """Numbers and records of whatever lines have come.
+
+    When `passed_over` raises, those before are given.
+    """
     number = 0
     async for some in lines(file):
-        records: list[NewRecord] = []
+        records: list[tuple[int, NewRecord]] = []
         for line in some:
             number += 1
             try:
@@ -180,7 +202,7 @@ async def records_of(
                         yield records
                     raise
             else:
-                records.append(made)
+                records.append((number, made))
         if records:
             yield records
 

@@ -4,11 +4,13 @@ import random
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from penstock.client.cluster import Client
 from penstock.client.metadata import NO_LEADER, Topic
 from penstock.client.partitioner import Spread, keyed_partition
 from penstock.client.refusal import RETRIABLE, BrokerRefused, check
+from penstock.client.refused_batch import blame, is_records_fault
 from penstock.client.route import ToBroker
 from penstock.clock import Clock, SystemClock
 from penstock.errors import ErrorCode, KafkaError
@@ -72,6 +74,13 @@ class _Batch:
     records: list[tuple[int, NewRecord]] = field(default_factory=list)
     size_bytes: int = 0
     built: bytes = b""
+    was_corrupt: bool = False
+
+
+Queues: TypeAlias = dict[TopicPartition, deque[_Batch]]
+"""Batches by partition; none of the queues is empty."""
+Results: TypeAlias = dict[int, Delivered | BrokerRefused]
+"""By the record's position in what was sent."""
 
 
 class Producer:
@@ -100,20 +109,38 @@ class Producer:
 
     async def send(self, records: Iterable[NewRecord]) -> list[Delivered]:
         """Write the records, in order within each partition; where each one is, once all are."""
+        delivered = []
+        for result in await self.deliver(records):
+            if not isinstance(result, Delivered):
+                assert result is not None, "a refusal comes before what was left out for it"
+                raise result
+            delivered.append(result)
+        return delivered
+
+    async def deliver(
+        self, records: Iterable[NewRecord], *, past_refused: bool = False
+    ) -> list[Delivered | BrokerRefused | None]:
+        """What became of each record, where a broker may refuse some.
+
+        Records behind the first refused one are left out (None), except for those which had been
+        written to other partitions by then; `past_refused` writes them too.
+        """
         sent = list(records)
         try:
             topics = {name: await self._topic(name) for name in {each.topic for each in sent}}
             queues = self._queues(sent, topics)
-            delivered: dict[int, Delivered] = {}
+            results: Results = {}
             while queues:
                 await self._client.retrying(
-                    lambda: self._round(queues, delivered), retry_on=RETRIABLE
+                    lambda: self._round(queues, results), retry_on=RETRIABLE
                 )
+                if not past_refused:
+                    _cut(queues, results)
         except BaseException:
             self._identity = None
             self._sequences.clear()
             raise
-        return [delivered[position] for position in range(len(sent))]
+        return [results.get(position) for position in range(len(sent))]
 
     async def _topic(self, name: str) -> Topic:
         async def attempt() -> Topic:
@@ -124,11 +151,9 @@ class Producer:
             return await self._client.retrying(attempt, retry_on=RETRIABLE)
         return await self._client.retrying(attempt)
 
-    def _queues(
-        self, records: Sequence[NewRecord], topics: Mapping[str, Topic]
-    ) -> dict[TopicPartition, deque[_Batch]]:
+    def _queues(self, records: Sequence[NewRecord], topics: Mapping[str, Topic]) -> Queues:
         """The records in batches, by partition."""
-        queues: dict[TopicPartition, deque[_Batch]] = {}
+        queues: Queues = {}
         for position, record in enumerate(records):
             place = TopicPartition(record.topic, self._placed(record, topics[record.topic]))
             queue = queues.setdefault(place, deque([_Batch()]))
@@ -156,10 +181,8 @@ class Producer:
             spread = self._spreads[topic.name] = Spread(self._batch_bytes, first)
         return spread.next(led or list(topic.partitions), record.size_bytes)
 
-    async def _round(
-        self, queues: dict[TopicPartition, deque[_Batch]], delivered: dict[int, Delivered]
-    ) -> None:
-        """Send the first batch of each partition; what was written leaves its queue."""
+    async def _round(self, queues: Queues, results: Results) -> None:
+        """Send the first batch of each partition; what was written or refused leaves its queue."""
         await self._identified()
         refusals: list[KafkaError] = []
         for leader, partitions in (await self._client.by_leader(queues)).items():
@@ -171,10 +194,14 @@ class Producer:
             for place, answer in answers.items():
                 # A repeated batch that the broker has, but no longer knows where.
                 if answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-                    self._written(place, queues, delivered, None)
+                    self._written(place, queues, results, None)
                 elif answer.error_code == ErrorCode.NONE:
-                    self._written(place, queues, delivered, answer.base_offset)
+                    self._written(place, queues, results, answer.base_offset)
+                elif is_records_fault(answer.error_code, was_corrupt=queues[place][0].was_corrupt):
+                    _refused(place, queues, results, answer)
                 else:
+                    if answer.error_code == ErrorCode.CORRUPT_MESSAGE:
+                        queues[place][0].was_corrupt = True
                     words = answer.error_message
                     refusals.append(BrokerRefused(answer.error_code, f"records to {place}", words))
         if refusals:
@@ -184,7 +211,7 @@ class Producer:
         self,
         leader: BrokerId,
         partitions: Iterable[TopicPartition],
-        queues: Mapping[TopicPartition, deque[_Batch]],
+        queues: Queues,
     ) -> dict[TopicPartition, PartitionProduceResponse]:
         """What the leader says of as many first batches as one request may hold."""
         topics: dict[str, TopicProduceData] = {}
@@ -245,18 +272,16 @@ class Producer:
     def _written(
         self,
         place: TopicPartition,
-        queues: dict[TopicPartition, deque[_Batch]],
-        delivered: dict[int, Delivered],
+        queues: Queues,
+        results: Results,
         base_offset: int | None,
     ) -> None:
-        batch = queues[place].popleft()
-        if not queues[place]:
-            del queues[place]
+        batch = _taken(place, queues, [])
         first = self._sequences.get(place, 0)
         self._sequences[place] = (first + len(batch.records)) % SEQUENCES
         for index, (position, _) in enumerate(batch.records):
             offset = -1 if base_offset is None else base_offset + index
-            delivered[position] = Delivered(place, Offset(offset))
+            results[position] = Delivered(place, Offset(offset))
 
     async def _identified(self) -> None:
         if self._identity is None:
@@ -268,3 +293,36 @@ class Producer:
                 check=lambda response: check(response.error_code, "producer id"),
                 retry_on=RETRIABLE,
             )
+
+
+def _refused(
+    place: TopicPartition, queues: Queues, results: Results, answer: PartitionProduceResponse
+) -> None:
+    """Put those of the first batch that are not to blame back. None of it was written."""
+    records = queues[place][0].records
+    found = blame(len(records), answer)
+    for index, words in found.refused.items():
+        about = f"record to {place}"
+        results[records[index][0]] = BrokerRefused(answer.error_code, about, words)
+    _taken(place, queues, [_Batch([records[index] for index in part]) for part in found.again])
+
+
+def _taken(place: TopicPartition, queues: Queues, instead: Sequence[_Batch]) -> _Batch:
+    """The first batch of a partition, replaced in its queue."""
+    batch = queues[place].popleft()
+    queues[place].extendleft(reversed(instead))
+    if not queues[place]:
+        del queues[place]
+    return batch
+
+
+def _cut(queues: Queues, results: Results) -> None:
+    """Leave out what comes behind the first refused record. No batch is on its way now."""
+    refused = [at for at, result in results.items() if isinstance(result, BrokerRefused)]
+    if not refused:
+        return
+    for place, queue in list(queues.items()):
+        parts = ([each for each in batch.records if each[0] < min(refused)] for batch in queue)
+        queues[place] = deque(_Batch(part) for part in parts if part)
+        if not queues[place]:
+            del queues[place]

@@ -18,11 +18,18 @@ Penstock = Callable[..., Result]
 SOURCE = Path(__file__).parents[3] / "src"
 
 
+def create(penstock_command: Penstock, topic: str, *options: str) -> None:
+    result = penstock_command("topic", "create", topic, "-p", "2", *options)
+    assert result.exit_code == 0, result.output
+    # A broker of Kafka learns of a topic after its controller has answered.
+    while penstock_command("topic", "describe", topic).exit_code:
+        pass
+
+
 @pytest.fixture
 def made(penstock_command: Penstock, topic: str) -> str:
     """A topic with two partitions."""
-    result = penstock_command("topic", "create", topic, "-p", "2")
-    assert result.exit_code == 0, result.output
+    create(penstock_command, topic)
     return topic
 
 
@@ -114,7 +121,8 @@ def test_reading_begins_and_stops_where_it_is_told(penstock_command: Penstock, m
 
 def test_records_with_one_key_go_to_one_partition(penstock_command: Penstock, made: str) -> None:
     for _ in range(3):
-        penstock_command("produce", made, "-k", "k", given=numbers(1, 3))
+        done = penstock_command("produce", made, "-k", "k", given=numbers(1, 3))
+        assert done.exit_code == 0, done.output
     shown = values(penstock_command("consume", made, "--offsets", "-k"))
     assert len(shown) == 9
     assert len({line.split(":")[0] for line in shown}) == 1
@@ -164,6 +172,53 @@ def test_what_comes_before_a_bad_line_is_written_and_the_line_is_named(
     assert count == f"produced 3002 records to {made}, left out 1 lines"
 
     assert len(values(penstock_command("consume", made))) == 6002
+
+
+REFUSED_LINES = [
+    pytest.param("max.message.bytes=20000", "v" * 30_000, "MESSAGE_TOO_LARGE", id="too large"),
+    pytest.param("cleanup.policy=compact", None, "INVALID_RECORD", id="no key"),
+    pytest.param("message.timestamp.before.max.ms=1000", "old", "INVALID_TIMESTAMP", id="too old"),
+]
+
+
+@pytest.mark.parametrize(("setting", "bad", "reason"), REFUSED_LINES)
+def test_what_comes_before_a_refused_line_is_written_and_the_line_is_named(
+    penstock_command: Penstock, topic: str, setting: str, bad: str | None, reason: str
+) -> None:
+    create(penstock_command, topic, "-c", setting)
+
+    def line(number: int) -> bytes:
+        row: dict[str, object] = {"key": f"k{number}", "value": "v" * 20, "partition": number % 2}
+        if number in {1501, 1800}:
+            row |= {"value": bad} if bad else {"key": None}
+            row |= {"timestamp_ms": 1} if bad == "old" else {}
+        return json.dumps(row).encode() + b"\n"
+
+    def produced(*words: str, given: bytes) -> tuple[int, list[str]]:
+        result = penstock_command("produce", topic, "-i", "json", *words, given=given)
+        return result.exit_code, result.stderr.splitlines()
+
+    given = b"".join(map(line, range(1, 2001)))
+    code, (count, named) = produced(given=given)
+    assert code == 5
+    assert named.startswith("penstock: line 1501: ")
+    assert reason in named
+    shown = values(penstock_command("consume", topic, "--offsets", "-k"))
+    assert count == f"produced {len(shown)} records to {topic}"
+    # Of those behind it, only such as had gone to the other partition before.
+    keys = [int(row.split("\t")[1].removeprefix("k")) for row in shown]
+    assert set(range(1, 1501)) <= set(keys)
+    assert all(number < 1501 or number % 2 == 0 for number in keys)
+
+    code, (*both, count) = produced("--on-error", "skip", given=given)
+    assert code == 5
+    numbers_named = [re.findall(r"line (\d+): .*", each) for each in both]
+    assert numbers_named == [["1501"], ["1800"]]
+    assert count == f"produced 1998 records to {topic}, left out 2 lines"
+    assert len(values(penstock_command("consume", topic))) == len(shown) + 1998
+
+    for how in ("stop", "skip"):
+        assert produced("--on-error", how, given=line(1501))[0] == 1
 
 
 def test_where_every_line_is_bad_nothing_is_written(penstock_command: Penstock, made: str) -> None:
