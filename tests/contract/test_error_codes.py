@@ -1,3 +1,5 @@
+"""Error codes are those of the Java client, by name and number."""
+
 import pytest
 
 from peers.oracle import Oracle

@@ -1,3 +1,5 @@
+"""Any records survive a batch; any damage is a refusal and never a crash."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

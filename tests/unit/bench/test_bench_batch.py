@@ -1,3 +1,5 @@
+"""Batches that benchmarks send hold what they say."""
+
 from pathlib import Path
 
 import pytest

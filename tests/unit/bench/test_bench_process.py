@@ -1,3 +1,5 @@
+"""CPU, memory and pinning of the processes that benchmarks measure."""
+
 import os
 import subprocess
 import sys

@@ -1,3 +1,5 @@
+"""Benchmark reports: medians, ratios, and every sample in the JSON."""
+
 from bench.report import Report, aligned, rounded
 
 

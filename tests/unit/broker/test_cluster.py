@@ -1,3 +1,5 @@
+"""Settings of brokers and topics as a broker reads them from the cluster image."""
+
 from penstock.broker.cluster import Cluster
 from penstock.metadata.image import ClusterImage, ImageDelta
 from penstock.types import BrokerId

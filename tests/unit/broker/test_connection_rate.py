@@ -1,3 +1,5 @@
+"""`max.connection.creation.rate`: how many connections are accepted in a second."""
+
 from penstock.broker.connection_rate import ConnectionRate
 
 

@@ -1,3 +1,5 @@
+"""A controller whose process is gone is deposed before its session ends."""
+
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import closing

@@ -1,3 +1,5 @@
+"""Brokers learn the levels of features from the metadata store."""
+
 import asyncio
 
 from penstock.broker.peers.feature_watch import FeatureWatch

@@ -1,3 +1,5 @@
+"""Incremental fetch sessions (KIP-227) on the leader's side."""
+
 from itertools import count
 
 import pytest

@@ -1,3 +1,5 @@
+"""How the limit of open files is shared, and what is refused because of it."""
+
 import resource
 
 import pytest

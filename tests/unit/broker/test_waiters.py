@@ -1,3 +1,5 @@
+"""Parked requests: what wakes them, when they expire, and whose turn it is."""
+
 from typing import cast
 
 import pytest

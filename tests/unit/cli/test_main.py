@@ -1,3 +1,5 @@
+"""The `penstock` command itself: help, version, late imports, wrong calls."""
+
 import subprocess
 import sys
 

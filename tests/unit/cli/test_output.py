@@ -1,3 +1,5 @@
+"""How commands print times and tables."""
+
 import pytest
 
 from penstock.cli.output import iso_time, print_table

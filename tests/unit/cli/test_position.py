@@ -1,3 +1,5 @@
+"""Positions in a topic as users write them: offsets, times, steps from the end."""
+
 import pytest
 
 from penstock.cli.position import BEGINNING, END, Position, Since, parse_position, parse_time

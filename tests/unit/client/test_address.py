@@ -1,3 +1,5 @@
+"""Lists of brokers' addresses as users write them."""
+
 import pytest
 
 from penstock.client.address import Address, parse_addresses

@@ -1,3 +1,5 @@
+"""Which partition a record goes to, by its key or without one."""
+
 from collections import Counter
 
 import pytest

@@ -1,3 +1,5 @@
+"""Which records of a batch that the broker refused are to blame, and what is sent again."""
+
 from collections.abc import Sequence
 
 import pytest

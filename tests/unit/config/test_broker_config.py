@@ -1,3 +1,5 @@
+"""Settings of a broker: defaults, synonyms, listeners, and what cannot go together."""
+
 import pytest
 
 from penstock.config.broker import SECTIONS, BrokerConfig, broker_config, broker_settings

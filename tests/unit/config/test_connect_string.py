@@ -1,3 +1,5 @@
+"""`zookeeper.connect`: servers and chroot."""
+
 import pytest
 
 from penstock.config.connect_string import ConnectString

@@ -1,3 +1,5 @@
+"""DescribeConfigs: a setting's value, its source and its synonyms, as Kafka tells them."""
+
 from penstock.config.effective import (
     BrokerLayers,
     ConfigEntry,

@@ -1,3 +1,5 @@
+"""The syntax of Java's properties files."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Declared settings: type, range, secrecy, and texts in and out."""
+
 from dataclasses import dataclass
 
 import pytest

@@ -1,3 +1,5 @@
+"""Where settings come from, which source wins, and what is said of wrong ones."""
+
 from pathlib import Path
 
 import pytest

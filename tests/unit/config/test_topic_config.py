@@ -1,3 +1,5 @@
+"""Settings of a topic: Kafka's defaults, and values that are taken or refused."""
+
 import pytest
 
 from penstock.config.setting import attribute, settings

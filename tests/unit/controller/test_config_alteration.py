@@ -1,3 +1,5 @@
+"""How the controller alters settings of topics and brokers."""
+
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 

@@ -1,3 +1,5 @@
+"""The controller's work on topics: create, grow, delete, adopt; and its own succession."""
+
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TypeVar

@@ -1,3 +1,5 @@
+"""Who leads a partition: from the ISR, preferred, or unclean."""
+
 import pytest
 
 from penstock.controller.election import (

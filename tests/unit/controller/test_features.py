@@ -1,3 +1,5 @@
+"""Levels of features: how they are set, kept and refused."""
+
 import asyncio
 from collections.abc import Iterator
 

@@ -1,3 +1,5 @@
+"""How a broker registers, and whose number is taken."""
+
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing

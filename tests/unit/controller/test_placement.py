@@ -1,3 +1,5 @@
+"""Which brokers get the replicas of new partitions."""
+
 from collections import Counter
 
 import pytest

@@ -1,3 +1,5 @@
+"""Moving replicas to other brokers, and elections on request."""
+
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 

@@ -1,3 +1,5 @@
+"""The controller's writes to the store: few transactions, each fenced by the controller epoch."""
+
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager

@@ -1,3 +1,5 @@
+"""Names and partition counts that a topic may have."""
+
 import pytest
 
 from penstock.controller.topic_rules import (

@@ -1,3 +1,5 @@
+"""Transactions that take too long, by a clock that may be set back."""
+
 import pytest
 
 from penstock.config.transaction import TransactionConfig

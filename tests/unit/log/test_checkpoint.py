@@ -1,3 +1,5 @@
+"""Checkpoint files of offsets, in Kafka's format."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Leader epochs of a log: where each begins and ends."""
+
 from itertools import pairwise
 
 import pytest

@@ -1,3 +1,5 @@
+"""The disk and its fake, which crashes on purpose, keep one contract."""
+
 import errno
 import os
 import resource

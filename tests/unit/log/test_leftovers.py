@@ -1,3 +1,5 @@
+"""Files that a crash or an unfinished compaction left behind."""
+
 import pytest
 
 from penstock.config.topic import TopicConfig

@@ -1,3 +1,5 @@
+"""Flushes, checkpoints and upkeep: what is written to disk, and when."""
+
 import errno
 from collections.abc import Callable
 from dataclasses import replace

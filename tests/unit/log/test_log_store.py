@@ -1,3 +1,5 @@
+"""Log directories: where partitions go, move, are deleted, and what a failure takes offline."""
+
 import errno
 from pathlib import Path
 

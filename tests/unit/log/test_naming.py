@@ -1,3 +1,5 @@
+"""Names of partition directories."""
+
 import pytest
 
 from penstock.log.naming import DirName, Role, dir_name, parse_dir_name

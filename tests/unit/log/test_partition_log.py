@@ -1,3 +1,5 @@
+"""One partition's log: append, read, roll, truncate, retain."""
+
 import errno
 import tracemalloc
 

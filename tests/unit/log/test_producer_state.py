@@ -1,3 +1,5 @@
+"""What a partition remembers of producers: sequences, epochs, open transactions."""
+
 from collections.abc import Callable
 
 import pytest

@@ -1,3 +1,5 @@
+"""What a log is after a crash, a clean restart, or damage."""
+
 import errno
 import logging
 from contextlib import suppress

@@ -1,3 +1,5 @@
+"""Which segments retention drops, by time and by size."""
+
 import pytest
 
 from penstock.log.retention import Retention, SegmentInfo, deletable

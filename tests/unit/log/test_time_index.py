@@ -1,3 +1,5 @@
+"""The time index: entries, search, truncation."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""The index of aborted transactions."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Which settings have changed, compared with what is known."""
+
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ClusterImage, ImageDelta
 from penstock.types import BrokerId

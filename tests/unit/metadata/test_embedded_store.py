@@ -1,3 +1,5 @@
+"""The embedded metadata store: the store's contract, restarts, full disks, schema versions."""
+
 import asyncio
 import sqlite3
 import threading

@@ -1,3 +1,5 @@
+"""The cluster image, and the deltas that make the next one."""
+
 import asyncio
 
 from penstock.clock import SystemClock

@@ -1,3 +1,5 @@
+"""Paths of ZooKeeper nodes, as Kafka has them."""
+
 from penstock.metadata import paths
 from penstock.types import BrokerId, TopicPartition
 

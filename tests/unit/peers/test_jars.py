@@ -1,3 +1,5 @@
+"""Where the jars of the peers are found."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Settings of the Apache Kafka brokers that tests start."""
+
 from peers.kafka import kraft_settings, zookeeper_settings
 
 

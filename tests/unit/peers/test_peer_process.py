@@ -1,3 +1,5 @@
+"""Processes that tests start: how they end, and which ports they get."""
+
 import sys
 from functools import partial
 from pathlib import Path

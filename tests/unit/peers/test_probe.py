@@ -1,3 +1,5 @@
+"""Which brokers of a cluster are alive, asked without a client library."""
+
 from peers.probe import live_brokers, parsed_brokers
 from peers.process import free_ports
 

@@ -1,3 +1,5 @@
+"""The batch header: reading it, and changing it in place."""
+
 import pytest
 
 from penstock.record.batch import (

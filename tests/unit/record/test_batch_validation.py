@@ -1,3 +1,5 @@
+"""Which produced batches are accepted, and what is corrected."""
+
 from collections.abc import Callable
 
 import pytest

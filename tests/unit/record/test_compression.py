@@ -1,3 +1,5 @@
+"""Codecs: round trips, limits, and other writers' framings."""
+
 import gzip
 import subprocess
 import sys

@@ -1,3 +1,5 @@
+"""Which records of a refused batch are named (KIP-467)."""
+
 import msgspec
 import pytest
 

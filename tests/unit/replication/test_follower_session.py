@@ -1,3 +1,5 @@
+"""Incremental fetch sessions (KIP-227) on the follower's side."""
+
 from penstock.replication.fetch_session import MAX_EPOCH, Asked, FollowerSession
 from penstock.types import TopicPartition, Uuid
 from penstock.wire.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic

@@ -1,3 +1,5 @@
+"""Who is in sync, who joins and leaves, and what is committed."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Moving a partition to another log directory of its broker."""
+
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

@@ -1,3 +1,5 @@
+"""A partition as leader and as follower: commits, ISR proposals, epochs."""
+
 import pytest
 
 from penstock.config.topic import TopicConfig

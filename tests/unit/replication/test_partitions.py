@@ -1,3 +1,5 @@
+"""Which log a partition gets when it is created, and what is set aside."""
+
 import errno
 
 import pytest

@@ -1,3 +1,5 @@
+"""Which replica a consumer may read from (KIP-392)."""
+
 import pytest
 
 from penstock.replication.selector import Readable, in_same_rack, is_rack_aware

@@ -1,3 +1,5 @@
+"""Where a follower cuts its log, by leader epochs."""
+
 from itertools import pairwise
 
 import pytest

@@ -1,3 +1,5 @@
+"""Options of Spark's sources and sinks: names, types, and what is said of wrong ones."""
+
 import pickle
 
 import pytest

@@ -1,3 +1,5 @@
+"""Reading ahead on another thread."""
+
 import threading
 from collections.abc import Iterator
 

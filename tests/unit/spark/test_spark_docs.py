@@ -1,3 +1,5 @@
+"""Every option of the source and the sink is documented."""
+
 from pathlib import Path
 
 from penstock.spark.options import NoEffect, Refused, Taken

@@ -1,3 +1,5 @@
+"""Headers of requests and responses, and frames."""
+
 import pytest
 
 from penstock.errors import ErrorCode, ProtocolError

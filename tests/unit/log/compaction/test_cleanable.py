@@ -1,3 +1,5 @@
+"""Which part of a log may be cleaned, and which log is cleaned next."""
+
 import pytest
 
 from penstock.config.topic import TopicConfig

@@ -1,3 +1,5 @@
+"""What stays of one batch when it is compacted."""
+
 import pytest
 
 from penstock.log.compaction.offset_map import BYTES_PER_KEY, DIGEST_BYTES, OffsetMap, digest

@@ -1,3 +1,5 @@
+"""Requests to ZooKeeper: order, how many are in flight, and what a lost connection means."""
+
 from collections.abc import Callable
 from functools import partial
 

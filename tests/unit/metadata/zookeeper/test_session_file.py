@@ -1,3 +1,5 @@
+"""The file by which a restarted broker ends its former ZooKeeper session."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Without kazoo installed, a clear sentence."""
+
 import subprocess
 import sys
 
