@@ -49,7 +49,7 @@ from penstock.broker.transactions import Participants
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig, broker_settings
-from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.config.listener import Endpoint, refuse_protected
 from penstock.config.setting import parse
 from penstock.config.sources import Resolved
 from penstock.controller import membership
@@ -338,11 +338,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 def refuse_unserved(config: BrokerConfig) -> None:
     """What cannot be had yet is refused: nobody may think that it is there."""
-    for each in config.listener.endpoints():
-        if each.protocol is not SecurityProtocol.PLAINTEXT:
-            raise ConfigError(
-                f"listeners: {each.listener} speaks {each.protocol}; only PLAINTEXT is served yet"
-            )
+    refuse_protected(config.listener.endpoints())
     if config.zookeeper.zookeeper_set_acl:
         raise ConfigError("zookeeper.set.acl: nodes are not protected yet; set it to false")
 

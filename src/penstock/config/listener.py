@@ -103,6 +103,7 @@ class ListenerConfig:
             if each.listener not in {other.listener for other in bound}:
                 raise ConfigError(f"advertised.listeners: {each.listener} is not in listeners")
         if self.inter_broker() not in {each.listener for each in told}:
+            refuse_protected(bound)  # what is missing is what speaks PLAINTEXT
             raise ConfigError(
                 f"inter.broker.listener.name: {self.inter_broker()} is not in advertised.listeners"
             )
@@ -153,6 +154,16 @@ class ListenerConfig:
             if listener not in protocols:
                 raise ConfigError(f"{name}: {listener} is not in listener.security.protocol.map")
             yield Endpoint(listener, protocols[listener], match[2], int(match[3]))
+
+
+def refuse_protected(endpoints: Iterable[Endpoint]) -> None:
+    """Nobody may think that a listener is protected which is not."""
+    for each in endpoints:
+        if each.protocol is not SecurityProtocol.PLAINTEXT:
+            raise ConfigError(
+                f"listeners: {each.listener} speaks {each.protocol}, but TLS and SASL are not "
+                "there yet; only PLAINTEXT is served"
+            )
 
 
 def _refuse_twice(name: str, items: Iterable[str]) -> None:
