@@ -5,24 +5,31 @@ from collections.abc import AsyncIterator
 from typing import BinaryIO
 
 CHUNK_BYTES = 1 << 20
+LONGEST_BYTES = 100_000_000
+"""By default no broker reads a request with more: socket.request.max.bytes is 104857600."""
 
 
-async def lines(file: BinaryIO) -> AsyncIterator[list[bytes]]:
+async def lines(file: BinaryIO, longest: int = LONGEST_BYTES) -> AsyncIterator[list[bytes]]:
     """Whatever whole lines have come, without their ends, until the input is at its end.
 
-    Ctrl-C ends the wait for more, which a read on a thread would not let it do.
+    A line that is too long is cut one byte behind the limit: a file without line ends would
+    otherwise be held in memory. Ctrl-C ends the wait for more, which a read on a thread would not
+    let it do.
     """
-    rest = b""
+    begun = bytearray()
     while True:
         await _readable(file)
         chunk = file.read1(CHUNK_BYTES)  # type: ignore[attr-defined]  # every buffered file has it
         if not chunk:
             break
-        *whole, rest = (rest + chunk).split(b"\n")
-        if whole:
-            yield whole
-    if rest:
-        yield [rest]
+        first, *others = chunk.split(b"\n")
+        begun += first[: longest + 1 - len(begun)]
+        if others:
+            *whole, rest = others
+            yield [bytes(begun), *whole]
+            begun = bytearray(rest)
+    if begun:
+        yield [bytes(begun)]
 
 
 async def _readable(file: BinaryIO) -> None:

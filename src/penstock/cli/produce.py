@@ -8,7 +8,7 @@ from typing import BinaryIO, TypeAlias
 import click
 
 from penstock.cli.failure import ExitCode, SomeFailed, exit_code, tell
-from penstock.cli.lines import lines
+from penstock.cli.lines import LONGEST_BYTES, lines
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.position import TimeType
 from penstock.cli.record_json import BadLine, decode_record
@@ -124,6 +124,8 @@ def produce(
     )
 
     def record(line: bytes, number: int) -> NewRecord:
+        if len(line) > LONGEST_BYTES:
+            raise BadLine(f"line {number}: it is longer than {LONGEST_BYTES} bytes")
         if input_format == "json":
             return same.on(decode_record(topic, line, number))
         return same.on(text_record(topic, line, number, key_separator, tombstones=tombstones))
