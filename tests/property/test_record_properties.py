@@ -33,7 +33,7 @@ def some_records(draw: st.DrawFn) -> list[Record]:
 
 
 @given(some_records(), codecs)
-def test_records_come_back_from_a_batch(written: list[Record], codec: Codec) -> None:
+def test_records_survive_a_round_trip_through_a_batch(written: list[Record], codec: Codec) -> None:
     batch = build_batch(written, codec=codec)
     header = read_header(batch)
     assert crc_matches(batch, header)
@@ -60,7 +60,7 @@ def test_a_broker_changes_a_batch_in_place(
 
 
 @given(some_records(), codecs, st.data())
-def test_a_flipped_bit_behind_the_crc_is_seen(
+def test_a_flipped_bit_after_the_crc_is_detected(
     written: list[Record], codec: Codec, data: st.DataObject
 ) -> None:
     batch = build_batch(written, codec=codec)
@@ -70,7 +70,7 @@ def test_a_flipped_bit_behind_the_crc_is_seen(
 
 
 @given(some_records(), codecs, st.data())
-def test_damage_past_the_crc_ends_in_a_refusal_or_in_records(
+def test_corruption_with_a_valid_crc_gives_records_or_a_kafka_error(
     written: list[Record], codec: Codec, data: st.DataObject
 ) -> None:
     batch = build_batch(written, codec=codec)
@@ -80,7 +80,7 @@ def test_damage_past_the_crc_ends_in_a_refusal_or_in_records(
 
 
 @given(some_records(), st.data())
-def test_the_walk_and_the_reader_refuse_the_same(
+def test_the_walk_and_the_reader_reject_the_same_batches(
     written: list[Record], data: st.DataObject
 ) -> None:
     batch = build_batch(written)
@@ -103,12 +103,12 @@ def test_the_walk_and_the_reader_refuse_the_same(
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_raise_anything_but_a_refusal(data: bytes) -> None:
+def test_any_bytes_raise_nothing_but_a_kafka_error(data: bytes) -> None:
     fuzz_record(data)
 
 
 @given(varints)
-def test_a_varint_comes_back(value: int) -> None:
+def test_a_varint_survives_a_round_trip(value: int) -> None:
     out = bytearray()
     write_varint(out, value)
     assert len(out) <= 5
@@ -116,7 +116,7 @@ def test_a_varint_comes_back(value: int) -> None:
 
 
 @given(varlongs)
-def test_a_varlong_comes_back(value: int) -> None:
+def test_a_varlong_survives_a_round_trip(value: int) -> None:
     out = bytearray()
     write_varint(out, value)
     assert len(out) <= 10
@@ -124,7 +124,7 @@ def test_a_varlong_comes_back(value: int) -> None:
 
 
 @given(st.binary(max_size=12))
-def test_any_bytes_are_a_varint_or_refused(data: bytes) -> None:
+def test_any_bytes_are_a_varint_or_an_error(data: bytes) -> None:
     try:
         value, at = read_varint(data, 0)
     except (KafkaError, IndexError):

@@ -1,4 +1,4 @@
-"""The walk in C and its twin in Python: for any bytes the same result, or the same words."""
+"""The walks in C and in Python give the same result or the same error text for any bytes."""
 
 import os
 import random
@@ -53,7 +53,7 @@ def test_the_twins_agree_on_damaged_records_and_noise() -> None:
             refusals.add("".join(each for each in result if not each.isdigit() and each != "-"))
         else:
             accepted += 1
-    # Else the cases would not be worth their time: every kind of refusal was met.
+    # The cases are only worth their time if they trigger every kind of error.
     assert len(refusals) == 10
     assert accepted > CASES // 10
 
@@ -70,7 +70,7 @@ def test_a_large_payload_is_walked_while_other_threads_run() -> None:
     assert results == [(0, 19_999)] * 4
 
 
-def test_a_view_with_gaps_is_a_mistake() -> None:
+def test_a_non_contiguous_view_is_an_error() -> None:
     with pytest.raises(BufferError):
         walk(memoryview(bytes(8))[::2], 1, True)
 
@@ -78,6 +78,6 @@ def test_a_view_with_gaps_is_a_mistake() -> None:
 @pytest.mark.parametrize(
     "arguments", [(), (b"",), (b"", 1, True, 1), ("", 0, False), (b"", "", False)]
 )
-def test_other_arguments_are_a_mistake(arguments: tuple[object, ...]) -> None:
+def test_arguments_of_other_types_are_an_error(arguments: tuple[object, ...]) -> None:
     with pytest.raises(TypeError):
         walk(*arguments)  # type: ignore[arg-type]  # that is the point

@@ -29,7 +29,7 @@ from penstock.log.snapshots import latest_state, remove_snapshots, write_snapsho
 from penstock.log.time_index import TimestampOffset
 from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import BatchHeader, assign, read_header, stamp_log_append_time
-from penstock.record.control import Marker
+from penstock.record.control import EndTransactionMarker
 from penstock.types import Buffer, TopicPartition
 
 HELD_OPEN = 2
@@ -243,7 +243,7 @@ class PartitionLog:
         if header.producer_id >= 0:
             self._note_producer(header, marker_in(batch, header) if header.is_control else None)
 
-    def _checked_marker(self, batch: Buffer, header: BatchHeader) -> Marker | None:
+    def _checked_marker(self, batch: Buffer, header: BatchHeader) -> EndTransactionMarker | None:
         marker = marker_in(batch, header)
         if marker is not None:
             self.producers.check_marker(
@@ -251,7 +251,7 @@ class PartitionLog:
             )
         return marker
 
-    def _note_producer(self, header: BatchHeader, marker: Marker | None) -> None:
+    def _note_producer(self, header: BatchHeader, marker: EndTransactionMarker | None) -> None:
         completed = note_batch(self.producers, header, marker)
         if completed is not None:
             with finished_or_failed():

@@ -12,7 +12,7 @@ from penstock.log.segments import Segments
 from penstock.log.snapshots import latest_state
 from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import BatchHeader
-from penstock.record.control import Marker, read_marker
+from penstock.record.control import EndTransactionMarker, read_marker
 from penstock.record.record import Record, records
 from penstock.types import Buffer
 
@@ -41,17 +41,17 @@ def replay(
     state.map_end_offset = end_offset
 
 
-def marker_in(batch: Buffer, header: BatchHeader) -> Marker | None:
+def marker_in(batch: Buffer, header: BatchHeader) -> EndTransactionMarker | None:
     """The marker that a control batch holds; compaction may have left none."""
     return _marker(list(records(batch, header, DECOMPRESSED_LIMIT_BYTES)))
 
 
-def _marker(control: list[Record]) -> Marker | None:
+def _marker(control: list[Record]) -> EndTransactionMarker | None:
     return read_marker(control[0]) if control else None
 
 
 def note_batch(
-    state: ProducerState, header: BatchHeader, marker: Marker | None
+    state: ProducerState, header: BatchHeader, marker: EndTransactionMarker | None
 ) -> CompletedTxn | None:
     """Let `state` know of a producer's batch that is in the log."""
     if marker is None:

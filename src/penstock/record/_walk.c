@@ -1,15 +1,15 @@
-/* The walk over a batch's records, in C: see walk.py, whose `walk_in_python` it must equal to the word.
+/* The walk over a batch's records, in C. Results and error texts equal those of `walk_in_python` in walk.py.
 
-   Every byte is read once and behind a bounds check, and positions are 64 bits wide: a length (at most
-   31 bits) may carry one past the end, where the next read ends the walk. So nothing that the bytes
-   declare is trusted, not even if another thread changes them meanwhile.  */
+   Every byte is read once, after a bounds check, and positions are 64 bits wide: a length (at most
+   31 bits) may move the position past the end, where the next read ends the walk. So nothing that the
+   bytes declare is trusted, even if another thread changes them meanwhile.  */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 #include <stdint.h>
 
-/* From this size on other threads may run meanwhile; below, handing over the GIL costs more than the walk. */
+/* From this size on the GIL is released; below, releasing it costs more than the walk. */
 #define LARGE_BYTES (1 << 20)
 
 typedef enum {
@@ -117,7 +117,7 @@ walk_record(Walk *walk, int keys_required)
     int64_t start = walk->at, end = start + walk->declared;
     if (walk->declared < 0 || end > walk->size)
         return SIZE;
-    walk->at++; /* attributes, none of them in use */
+    walk->at++; /* attributes, all unused */
     READ(walk, 64, &number);
     if (number > walk->newest)
         walk->newest = number;
@@ -139,7 +139,7 @@ walk_record(Walk *walk, int keys_required)
     Verdict headers = skip_headers(walk);
     if (headers != FINE)
         return headers;
-    /* Lengths that run past the record show here: the position only ever moves forward. */
+    /* Catches lengths that run past the record: the position only ever moves forward. */
     if (walk->at != end) {
         walk->found = walk->at - start;
         return FIELDS;
@@ -234,7 +234,7 @@ walk(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     return Py_BuildValue("LL", (long long)walk.oldest, (long long)walk.newest);
 }
 
-/* The module's state is one reference: the class of the refusal. */
+/* The module's state is one reference: the class InvalidRecord. */
 
 static int
 load(PyObject *module)

@@ -1,7 +1,8 @@
-"""Record batch v2: its 61-byte header as a view over bytes, its CRC, its fields set in place.
+"""Record batch v2: reads the 61-byte header, checks the CRC, sets fields in place.
 
-Base offset and leader epoch stand before the CRC's range, so a broker assigns them without
-computing it anew. What follows the header stays opaque here: see `record.py`.
+Base offset and leader epoch precede the range that the CRC covers, so assigning them keeps the CRC
+valid. LogAppendTime lies inside that range, so stamping it computes the CRC again.
+The records that follow the header stay opaque here: see `record.py`.
 """
 
 from collections.abc import Iterator
@@ -18,10 +19,10 @@ HEADER = Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
 
 LENGTH_END = 12
-"""`batch_length` counts the bytes behind itself."""
+"""`batch_length` counts the bytes after itself."""
 MAGIC_AT = 16
 CHECKED_FROM = 21
-"""The CRC covers the attributes and all that follows."""
+"""The CRC covers the attributes and everything after them."""
 MAGIC = 2
 SEQUENCES = 1 << 31
 NO_TIMESTAMP = -1
@@ -45,7 +46,7 @@ _MAX_TIMESTAMP_AT = 35
 
 
 class CorruptBatch(KafkaError):
-    """Bytes that are no record batch, or no longer the one that was written."""
+    """Bytes that are not a record batch, or a batch that changed since it was written."""
 
     code = ErrorCode.CORRUPT_MESSAGE
 
@@ -108,7 +109,7 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_header(buf: Buffer, at: int = 0) -> BatchHeader:
-    """The header at `at`; the records behind it need not be in `buf`."""
+    """The header at `at`; the records after it need not be in `buf`."""
     if len(buf) - at < HEADER_BYTES:
         raise CorruptBatch(f"{len(buf) - at} bytes are too few for a batch header")
     header = BatchHeader(*HEADER.unpack_from(buf, at))
@@ -127,9 +128,9 @@ def crc_matches(buf: Buffer, header: BatchHeader, at: int = 0) -> bool:
 
 
 def batches(buf: Buffer, at: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of each whole batch, CRC unchecked.
+    """Position and header of each whole batch, without checking CRCs.
 
-    A batch that the end cuts off ends the walk in silence: a fetch response may stop anywhere.
+    A truncated last batch is not an error: a fetch response may end anywhere.
     """
     size = len(buf)
     while size - at >= HEADER_BYTES:
@@ -142,13 +143,13 @@ def batches(buf: Buffer, at: int = 0) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def assign(buf: bytearray | memoryview, base_offset: int, leader_epoch: int, at: int = 0) -> None:
-    """Give the batch its place in the log; the CRC stays valid."""
+    """Set the batch's base offset and leader epoch; the CRC stays valid."""
     _BASE_OFFSET.pack_into(buf, at, base_offset)
     _LEADER_EPOCH.pack_into(buf, at + _LEADER_EPOCH_AT, leader_epoch)
 
 
 def stamp_log_append_time(buf: bytearray | memoryview, now_ms: int, at: int = 0) -> None:
-    """Make `now_ms` the timestamp of every record: one bit, one field and the CRC change."""
+    """Set LogAppendTime to `now_ms` for every record: changes one bit, one field and the CRC."""
     (attributes,) = _ATTRIBUTES.unpack_from(buf, at + CHECKED_FROM)
     _ATTRIBUTES.pack_into(buf, at + CHECKED_FROM, attributes | LOG_APPEND_TIME)
     _TIMESTAMP.pack_into(buf, at + _MAX_TIMESTAMP_AT, now_ms)
@@ -156,7 +157,7 @@ def stamp_log_append_time(buf: bytearray | memoryview, now_ms: int, at: int = 0)
 
 
 def stamp_max_timestamp(buf: bytearray | memoryview, max_timestamp: int, at: int = 0) -> None:
-    """Make the header tell the records' largest timestamp, and that it is their producer's."""
+    """Set the records' largest timestamp in the header, as CreateTime (the producer's own)."""
     (attributes,) = _ATTRIBUTES.unpack_from(buf, at + CHECKED_FROM)
     _ATTRIBUTES.pack_into(buf, at + CHECKED_FROM, attributes & ~LOG_APPEND_TIME)
     _TIMESTAMP.pack_into(buf, at + _MAX_TIMESTAMP_AT, max_timestamp)
@@ -164,7 +165,7 @@ def stamp_max_timestamp(buf: bytearray | memoryview, max_timestamp: int, at: int
 
 
 def seal(buf: bytearray | memoryview, at: int = 0) -> None:
-    """Write the CRC of the batch as it now is."""
+    """Compute the CRC of the batch's current bytes and write it into the header."""
     (length,) = _LENGTH.unpack_from(buf, at + _LENGTH_AT)
     end = at + LENGTH_END + length
     _CRC.pack_into(buf, at + _CRC_AT, crc32c(memoryview(buf)[at + CHECKED_FROM : end]))

@@ -1,4 +1,4 @@
-"""Batches made of records, for whoever writes them: coordinators, compaction, clients, tests."""
+"""Builds batches from records, for coordinators, compaction, clients and tests."""
 
 from collections.abc import Iterable, Iterator
 
@@ -23,7 +23,7 @@ from penstock.record.varint import ONE_BYTE, write_varint
 def numbered(
     pairs: Iterable[tuple[bytes | None, bytes | None]], timestamp: int, base_offset: int = 0
 ) -> Iterator[Record]:
-    """Keys and values as records of one time, with consecutive offsets."""
+    """Keys and values as records with one timestamp and consecutive offsets."""
     for offset, (key, value) in enumerate(pairs, base_offset):
         yield Record(offset, timestamp, key, value, [])
 
@@ -46,7 +46,7 @@ def build_batch(
 ) -> bytearray:
     """One batch of at least one record.
 
-    `last_offset` keeps the range of a batch whose last records compaction has dropped.
+    `last_offset` preserves the offset range of a batch whose last records compaction removed.
     """
     batch = bytearray(HEADER_BYTES)
     count = 0
@@ -61,7 +61,7 @@ def build_batch(
         newest_offset = record.offset
         count += 1
     if count == 0:
-        raise ValueError("a batch without records is made by `emptied`")
+        raise ValueError("a batch needs at least one record; `emptied` makes an empty one")
     if log_append_time_ms is not None:
         max_timestamp = log_append_time_ms
     if codec is not Codec.NONE:
@@ -95,9 +95,9 @@ def build_batch(
 
 
 def emptied(header: BatchHeader) -> bytearray:
-    """The batch without its records: what compaction keeps of a producer's last batch.
+    """The batch without its records, as compaction retains a producer's last batch.
 
-    Offsets, producer and sequence stay, so that duplicates are still known after a reload.
+    Offsets, producer and sequence stay, so duplicates are still detected after a restart.
     """
     batch = bytearray(HEADER_BYTES)
     HEADER.pack_into(

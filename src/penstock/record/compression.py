@@ -1,7 +1,7 @@
-"""The codecs of a batch's records, each with an output limit that holds.
+"""Compresses and decompresses a batch's records; decompression has a hard output limit.
 
-cramjam's own `output_len` is a hint and no limit, so output goes only into buffers of ours.
-A buffer starts at what the data says of itself, or at a guess, and grows up to the limit.
+cramjam's own `output_len` is a hint, not a limit, so output goes only into buffers allocated here.
+A buffer starts at the size that the data declares, or at a guess, and grows up to the limit.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from penstock.types import Buffer
 
 
 class Codec(IntEnum):
-    """`compression.type`, as the low three attribute bits number it."""
+    """`compression.type`, numbered as in the low three attribute bits."""
 
     NONE = 0
     GZIP = 1
@@ -27,13 +27,13 @@ class Codec(IntEnum):
 
 
 class UnknownCodec(KafkaError):
-    """Attribute bits that name no codec."""
+    """The attribute bits name no known codec."""
 
     code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
 class DecompressionLimit(KafkaError):
-    """Records that would grow past the limit; a producer answers this code by splitting them."""
+    """The records decompress past the limit. On this code a producer splits the batch."""
 
     code = ErrorCode.MESSAGE_TOO_LARGE
 
@@ -47,7 +47,7 @@ _FIRST_GUESS = 8
 _GROWTH = 4
 _LEAST_BUFFER = 1024
 _BUFFER_FULL = "failed to write whole buffer"
-"""How cramjam words a too small buffer; every other text means that the data is bad."""
+"""cramjam's message for a buffer that is too small; any other message means corrupt data."""
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _UINT32_LE = Struct("<I")
@@ -57,12 +57,12 @@ _DEFLATE_MAX_RATIO = 1032
 def codec_of(number: int) -> Codec:
     codec = _CODECS.get(number)
     if codec is None:
-        raise UnknownCodec(f"no codec has the number {number}")
+        raise UnknownCodec(f"unknown compression codec {number}")
     return codec
 
 
 def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
-    """`data` as a Kafka client writes it; `level` means what the codec makes of it."""
+    """`data` in the framing of Kafka's clients; what `level` means depends on the codec."""
     match codec:
         case Codec.NONE:
             return bytes(data)
@@ -79,10 +79,10 @@ def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
 def decompress(
     codec: Codec, data: Buffer, limit_bytes: int, scratch: bytearray | None = None
 ) -> Buffer:
-    """What `data` holds, at most `limit_bytes` of it: `DecompressionLimit` when there is more.
+    """`data` decompressed; raises `DecompressionLimit` past `limit_bytes`.
 
-    With `scratch` the result may be a view of it, good until its next use: fresh memory for every
-    batch costs more than most decompression, in page faults.
+    The result may be a view of `scratch`, valid until its next use: the page faults of fresh memory
+    for every batch cost more than most decompression.
     """
     try:
         out = _decompressed(codec, data, limit_bytes, scratch or bytearray())
@@ -96,7 +96,7 @@ def decompress(
 def _decompressed(
     codec: Codec, data: Buffer, limit_bytes: int, scratch: bytearray
 ) -> Buffer | None:
-    """None stands for "past the limit" in this file and in `snappy`."""
+    """None means "past the limit", here and in `snappy`."""
     match codec:
         case Codec.NONE:
             return data if len(data) <= limit_bytes else None
@@ -119,7 +119,7 @@ def _into_growing(
     limit_bytes: int,
     scratch: bytearray,
 ) -> memoryview | None:
-    """One call where `declared` (0: unknown) or the guess is large enough; None past the limit."""
+    """One call if `declared` (0: unknown) or the guess is large enough; None past the limit."""
     size = declared or max(len(data) * _FIRST_GUESS, _LEAST_BUFFER)
     while True:
         size = min(size, limit_bytes)
@@ -135,7 +135,7 @@ def _into_growing(
 
 
 def _gzip_size(data: Buffer) -> int:
-    """The trailer's size of the last member; deflate cannot pass 1032 : 1, so neither may it."""
+    """The last member's size from its trailer; 0 if above deflate's maximum ratio, 1032 : 1."""
     if len(data) < 18:
         return 0
     (size,) = _UINT32_LE.unpack_from(data, len(data) - 4)
@@ -143,7 +143,7 @@ def _gzip_size(data: Buffer) -> int:
 
 
 def _zstd_size(data: Buffer) -> int:
-    """The first frame's content size (RFC 8878, 3.1.1.1); 0 where the frame does not tell."""
+    """The first frame's content size (RFC 8878, 3.1.1.1); 0 if the frame does not declare it."""
     if len(data) < 18 or data[:4] != _ZSTD_MAGIC:
         return 0
     descriptor = data[4]

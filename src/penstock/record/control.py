@@ -15,8 +15,8 @@ _ABORT = 0
 _COMMIT = 1
 
 
-class Marker(msgspec.Struct, frozen=True):
-    """How a producer's transaction ended, by word of the coordinator of that epoch."""
+class EndTransactionMarker(msgspec.Struct, frozen=True):
+    """How a producer's transaction ended, as decided by the coordinator of that epoch."""
 
     committed: bool
     coordinator_epoch: int
@@ -45,10 +45,10 @@ def build_marker(
     )
 
 
-def read_marker(record: Record) -> Marker | None:
-    """The marker that a record of a control batch holds; None for control records of other kinds.
+def read_marker(record: Record) -> EndTransactionMarker | None:
+    """The marker in a control record; None for other kinds of control records.
 
-    Later versions may append fields, which are passed over.
+    Fields that later versions append are ignored.
     """
     if record.key is None or len(record.key) < _KEY.size:
         raise InvalidRecord("a control record's key is too short for version and type")
@@ -62,4 +62,4 @@ def read_marker(record: Record) -> Marker | None:
     version, coordinator_epoch = _VALUE.unpack_from(record.value)
     if version < 0:
         raise InvalidRecord(f"transaction marker version {version} is negative")
-    return Marker(committed=kind == _COMMIT, coordinator_epoch=coordinator_epoch)
+    return EndTransactionMarker(committed=kind == _COMMIT, coordinator_epoch=coordinator_epoch)

@@ -1,9 +1,9 @@
-"""The refusal of bytes that pass the batch's CRC and still are no records."""
+"""The error for bytes that pass the batch's CRC but are not valid records."""
 
 from penstock.errors import ErrorCode, KafkaError
 
 
 class InvalidRecord(KafkaError):
-    """A batch or record that breaks the format's rules; sending it again cannot help."""
+    """A batch or record that violates the format; retrying cannot help."""
 
     code = ErrorCode.INVALID_RECORD

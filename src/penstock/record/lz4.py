@@ -1,7 +1,7 @@
 """LZ4 frames as Java clients read them: independent blocks of 64 KB, no checksums.
 
-Java refuses linked blocks, which cramjam's frame writer makes, so the frame is written here.
-The batch's CRC covers it all; further checksums would only cost time.
+cramjam's frame writer makes linked blocks, which Java rejects, so this module writes the frame.
+The batch's CRC covers everything; further checksums would only cost time.
 """
 
 from struct import Struct
@@ -11,7 +11,7 @@ import cramjam
 from penstock.types import Buffer
 
 # Magic, FLG (version 1, independent blocks), BD (64 KB), and the descriptor's checksum: the
-# second byte of its xxh32, a constant as the descriptor is.
+# second byte of its xxh32, constant because the descriptor is.
 _HEADER = b"\x04\x22\x4d\x18\x60\x40\x82"
 _END_MARK = bytes(4)
 _BLOCK_BYTES = 64 * 1024

@@ -1,6 +1,6 @@
-"""A produced batch in the topic's own `compression.type`: the same records, compressed anew.
+"""Recompresses a produced batch in the topic's own `compression.type`.
 
-The bytes of the records stay as they are, so the cost is that of the two codecs.
+The bytes of the records stay as they are, so the only cost is decompressing and compressing.
 """
 
 from penstock.record.batch import (
@@ -18,7 +18,7 @@ from penstock.record.validate import BatchTooLarge
 from penstock.types import Buffer
 
 LIMIT_BYTES = 1 << 26
-"""Of the records, decompressed: beyond it compression holds up other requests for too long."""
+"""Limit for the decompressed records; compressing more would delay other requests too long."""
 
 
 def recompressed(
@@ -31,10 +31,10 @@ def recompressed(
     level: int | None = None,
     scratch: bytearray | None = None,
 ) -> bytearray:
-    """The batch, checked before, with its records in `codec`.
+    """An already validated batch with its records compressed in `codec`.
 
-    `BatchTooLarge` where it passes `max.message.bytes` only now, as in Kafka, or where its
-    records pass `LIMIT_BYTES`: a producer splits it and sends the parts.
+    Raises `BatchTooLarge` if the result exceeds `max.message.bytes`, as Kafka does, or if the
+    records exceed `LIMIT_BYTES`. The producer then splits the batch and sends the parts.
     """
     limit_bytes = LIMIT_BYTES if codec is not Codec.NONE else max_message_bytes
     body = payload_view(batch, header, max(limit_bytes, 1), scratch)
@@ -43,8 +43,8 @@ def recompressed(
     size_bytes = HEADER_BYTES + len(body)
     if size_bytes > max_message_bytes:
         raise BatchTooLarge(
-            f"batch of {size_bytes} bytes in the topic's own compression.type, at most "
-            f"{max_message_bytes} are allowed"
+            f"batch of {size_bytes} bytes in the topic's own compression.type exceeds "
+            f"max.message.bytes = {max_message_bytes}"
         )
     made = bytearray(HEADER_BYTES)
     HEADER.pack_into(

@@ -1,4 +1,4 @@
-"""The records inside a batch."""
+"""Reads the records inside a batch."""
 
 from collections.abc import Iterator
 
@@ -14,8 +14,8 @@ from penstock.types import Buffer
 class Record(msgspec.Struct):
     """One record; a null value is a tombstone on compacted topics.
 
-    A header key that is no UTF-8 keeps its bytes as surrogates, so that writing the record
-    again, as compaction does, changes nothing.
+    A header key that is not UTF-8 keeps its bytes as surrogates, so rewriting the record, as
+    compaction does, does not change it.
     """
 
     offset: int
@@ -26,37 +26,37 @@ class Record(msgspec.Struct):
 
 
 def records(batch: Buffer, header: BatchHeader, limit_bytes: int) -> Iterator[Record]:
-    """Each record of the batch, decompressed within `limit_bytes`."""
+    """Each record of the batch; decompresses at most `limit_bytes`."""
     return records_of_payload(payload(batch, header, limit_bytes), header)
 
 
 def records_of_payload(data: bytes, header: BatchHeader) -> Iterator[Record]:
-    """Each record in the payload of a batch that has this header."""
+    """Each record in the decompressed payload of the batch with this header."""
     at = 0
     try:
         for _ in range(declared_count(header)):
             record, at = _read_record(data, at, header)
             yield record
     except IndexError:
-        raise InvalidRecord("the last record is cut") from None
+        raise InvalidRecord("the last record is truncated") from None
     if at != len(data):
         raise InvalidRecord(f"{len(data) - at} bytes follow the last record")
 
 
 def payload(batch: Buffer, header: BatchHeader, limit_bytes: int) -> bytes:
-    """The records' bytes, decompressed: a copy, because Python walks `bytes` fastest."""
+    """The records' bytes, decompressed and copied: Python reads `bytes` fastest."""
     return bytes(payload_view(batch, header, limit_bytes))
 
 
 def payload_view(
     batch: Buffer, header: BatchHeader, limit_bytes: int, scratch: bytearray | None = None
 ) -> Buffer:
-    """The records' bytes, decompressed, or in place where they were never compressed."""
+    """The records' bytes: decompressed, or a view of the batch if it is uncompressed."""
     if len(batch) < header.size_bytes:
         raise InvalidRecord(f"{header.size_bytes - len(batch)} bytes of the batch are missing")
     body = memoryview(batch)[HEADER_BYTES : header.size_bytes]
     if header.record_count == 0 and not body:
-        return b""  # compaction leaves such batches, whatever their codec
+        return b""  # compaction leaves empty batches, whatever their codec
     codec = header.codec
     return body if codec is Codec.NONE else decompress(codec, body, limit_bytes, scratch)
 
@@ -71,14 +71,14 @@ def _read_record(data: bytes, at: int, header: BatchHeader) -> tuple[Record, int
     size, at = read_varint(data, at)
     end = at + size
     if size < 0 or end > len(data):
-        raise InvalidRecord(f"record of {size} bytes, {len(data) - at} are left")
-    # One byte of attributes, none of them in use, precedes the deltas.
+        raise InvalidRecord(f"record of {size} bytes, but only {len(data) - at} are left")
+    # One byte of unused attributes precedes the deltas.
     timestamp_delta, at = read_varlong(data, at + 1)
     offset_delta, at = read_varint(data, at)
     key, at = _read_bytes(data, at)
     value, at = _read_bytes(data, at)
     headers, at = _read_headers(data, at)
-    # Lengths that run past the record show here: `at` only ever moves forward.
+    # Catches lengths that run past the record: `at` only ever moves forward.
     if at != end:
         raise InvalidRecord(f"record of {size} bytes holds fields of {size + at - end}")
     if header.is_log_append_time:

@@ -1,8 +1,8 @@
-"""Which records of a refused batch are at fault, and in which words (KIP-467).
+"""Finds the invalid records of a rejected batch, with Kafka's messages for them (KIP-467).
 
-The walk that every batch passes only says that something is wrong. Here the batch is read once
-more, by the rules and in the words of Kafka's own broker, so that a producer can drop those
-records and send the rest.
+`walk` only says that something is wrong with a batch. This module reads the batch again, by the
+rules and with the texts of Kafka's own broker, so that a producer can drop the invalid records
+and send the rest.
 """
 
 from itertools import islice
@@ -15,12 +15,12 @@ from penstock.record.validate import BatchRules
 from penstock.types import Buffer, TopicPartition
 
 EXAMINED = 10_000
-"""Records looked at: each costs some microseconds, during which no other client is served."""
+"""At most this many records are read: each costs microseconds in which no client is served."""
 SHOWN = 3
 
 
 class RecordError(NamedTuple):
-    """One record at fault, by its number in the batch."""
+    """One invalid record, by its index in the batch."""
 
     batch_index: int
     message: str
@@ -30,7 +30,7 @@ class RecordError(NamedTuple):
 
 
 class RejectedRecords(KafkaError):
-    """A batch refused for some of its records."""
+    """A batch rejected because of some of its records."""
 
     def __init__(self, code: ErrorCode, text: str, errors: list[RecordError]) -> None:
         super().__init__(text)
@@ -47,7 +47,7 @@ def rejection(
     now_ms: int,
     limit_bytes: int,
 ) -> RejectedRecords | None:
-    """The refusal that names the records; None if it is not for single records."""
+    """The error that names the invalid records; None if no single record is to blame."""
     errors: list[RecordError] = []
     code = ErrorCode.INVALID_RECORD
     try:
@@ -58,7 +58,7 @@ def rejection(
                 errors.append(RecordError(index, out_of_range(record, rules, now_ms)))
                 code = ErrorCode.INVALID_TIMESTAMP
     except KafkaError:
-        return None  # malformed: there are no records to speak of
+        return None  # malformed: the records cannot be read
     if not errors:
         return None
     if code is ErrorCode.INVALID_TIMESTAMP:

@@ -1,6 +1,6 @@
-"""Snappy as Kafka knows it: raw blocks in the framing of snappy-java ("xerial"), or one raw block.
+"""Snappy as Kafka uses it: blocks in the framing of snappy-java ("xerial"), or one raw block.
 
-Java clients write the framing, librdkafka and others may send the raw block; both are read.
+Writes the framing, as Java clients do. Reads both: librdkafka and others may send a raw block.
 """
 
 from struct import Struct
@@ -12,7 +12,7 @@ from penstock.types import Buffer
 
 MAGIC = b"\x82SNAPPY\x00"
 _HEADER = MAGIC + Struct(">ii").pack(1, 1)
-"""Version 1, readable by version 1."""
+"""Version 1, compatible with readers of version 1."""
 _BLOCK_BYTES = 32 * 1024
 _LENGTH = Struct(">i")
 
@@ -27,7 +27,7 @@ def compress(data: Buffer) -> bytes:
 
 
 def decompress(data: Buffer, limit_bytes: int, scratch: bytearray) -> memoryview | None:
-    """All blocks in one buffer, taken once their declared sizes are known to fit; else None."""
+    """All blocks in one buffer; None, before allocating, if their declared sizes pass the limit."""
     view = memoryview(data)
     blocks = _framed(view) if view[: len(MAGIC)] == MAGIC else [view]
     ends: list[int] = []
@@ -47,16 +47,16 @@ def decompress(data: Buffer, limit_bytes: int, scratch: bytearray) -> memoryview
 
 def _framed(view: memoryview) -> list[memoryview]:
     if len(view) < len(_HEADER):
-        raise InvalidRecord(f"snappy header of {len(view)} bytes is cut")
+        raise InvalidRecord(f"snappy header is truncated to {len(view)} bytes")
     blocks = []
     at, size = len(_HEADER), len(view)
     while at < size:
         if size - at < _LENGTH.size:
-            raise InvalidRecord("snappy block length is cut")
+            raise InvalidRecord("snappy block length is truncated")
         (length,) = _LENGTH.unpack_from(view, at)
         at += _LENGTH.size
         if not 0 < length <= size - at:
-            raise InvalidRecord(f"snappy block of {length} bytes, {size - at} are left")
+            raise InvalidRecord(f"snappy block of {length} bytes, but {size - at} are left")
         blocks.append(view[at : at + length])
         at += length
     return blocks

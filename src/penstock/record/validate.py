@@ -1,6 +1,6 @@
-"""What a broker checks of a produced batch: its header, its records, then their timestamps.
+"""Validates a produced batch: its header, its records, then their timestamps.
 
-What passes is stored as it came and read by every consumer, so nothing malformed may pass.
+A valid batch is stored unchanged and every consumer reads it, so nothing malformed may pass.
 """
 
 import msgspec
@@ -25,19 +25,19 @@ _TIMESTAMP_END = 1 << 63
 
 
 class BatchTooLarge(KafkaError):
-    """A batch past `max.message.bytes`; a producer splits it and sends the parts."""
+    """A batch above `max.message.bytes`; the producer splits it and sends the parts."""
 
     code = ErrorCode.MESSAGE_TOO_LARGE
 
 
 class InvalidTimestamp(KafkaError):
-    """A timestamp outside the topic's bounds, or of a type that only brokers may set."""
+    """A timestamp outside the topic's bounds, or a timestamp type that only brokers may set."""
 
     code = ErrorCode.INVALID_TIMESTAMP
 
 
 class BatchRules(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic's settings that bound a batch, named as in its config."""
+    """The topic settings that restrict a batch, named as in the topic's config."""
 
     max_message_bytes: int
     log_append_time: bool = False
@@ -46,20 +46,21 @@ class BatchRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotOneBatch(InvalidRecord):
-    """No batch at all, a cut one, an old one, or several: refused before a log is looked at."""
+    """No batch, a truncated one, an old format or several: rejected before the log is looked up."""
 
 
 def check_produced(records: Buffer, rules: BatchRules) -> BatchHeader:
-    """The header of the one batch that a produce request (v3 and up) holds for a partition.
+    """The header of the only batch that a produce request (v3 and up) has for a partition.
 
-    A few stray bytes may lie behind it, as Kafka allows: only `size_bytes` are the batch.
+    Kafka allows a few stray bytes after it, so only the first `size_bytes` bytes are the batch.
     """
     header = _only_batch(records)
     if header.base_offset != 0:
         raise InvalidRecord(f"base offset {header.base_offset} of a produced batch is not 0")
     if header.size_bytes > rules.max_message_bytes:
         raise BatchTooLarge(
-            f"batch of {header.size_bytes} bytes, at most {rules.max_message_bytes} are allowed"
+            f"batch of {header.size_bytes} bytes exceeds max.message.bytes = "
+            f"{rules.max_message_bytes}"
         )
     if not crc_matches(records, header):
         raise CorruptBatch(f"CRC {header.crc:#010x} does not match the batch")
@@ -67,7 +68,7 @@ def check_produced(records: Buffer, rules: BatchRules) -> BatchHeader:
         raise InvalidRecord(
             f"{header.record_count} records do not fit last offset delta {header.last_offset_delta}"
         )
-    _ = header.codec  # refuses a number that no codec has
+    _ = header.codec  # raises on an unknown codec
     _check_producer(header)
     if rules.log_append_time and header.is_log_append_time:
         raise InvalidTimestamp("only brokers may set the timestamp type LogAppendTime")
@@ -76,15 +77,15 @@ def check_produced(records: Buffer, rules: BatchRules) -> BatchHeader:
 
 def _only_batch(records: Buffer) -> BatchHeader:
     if len(records) < HEADER_BYTES:
-        raise NotOneBatch("a partition's data holds no whole record batch")
+        raise NotOneBatch("a partition's data does not contain a whole record batch")
     if records[MAGIC_AT] < MAGIC:
         raise NotOneBatch(f"magic {records[MAGIC_AT]} is too old for produced batches")
     header = read_header(records)
-    behind = len(records) - header.size_bytes
-    if behind < 0:
-        raise NotOneBatch(f"a batch of {header.size_bytes} bytes is cut by {-behind} bytes")
-    if behind >= HEADER_BYTES:
-        raise NotOneBatch(f"{behind} bytes lie behind the one batch of a partition")
+    excess = len(records) - header.size_bytes
+    if excess < 0:
+        raise NotOneBatch(f"a batch of {header.size_bytes} bytes lacks its last {-excess} bytes")
+    if excess >= HEADER_BYTES:
+        raise NotOneBatch(f"{excess} bytes follow the only batch allowed per partition")
     return header
 
 
@@ -102,12 +103,12 @@ def _check_producer(header: BatchHeader) -> None:
 
 
 class Timestamps(msgspec.Struct, frozen=True):
-    """The span of a batch's records, as they tell it and not as their header does."""
+    """Oldest and newest timestamp, taken from a batch's records and not from its header."""
 
     oldest: int
     newest: int
     walked_bytes: int
-    """The size of the records, decompressed."""
+    """Size of the decompressed records."""
 
 
 def check_records(
@@ -118,7 +119,7 @@ def check_records(
     limit_bytes: int,
     scratch: bytearray | None = None,
 ) -> Timestamps:
-    """Walk the records, decompressed within `limit_bytes`: sizes, counts, offsets, keys."""
+    """Check sizes, counts, offsets and keys of the records; decompresses at most `limit_bytes`."""
     data = payload_view(batch, header, limit_bytes, scratch)
     least_delta, greatest_delta = walk(data, declared_count(header), keys_required)
     if header.is_log_append_time:
@@ -126,12 +127,12 @@ def check_records(
     oldest = header.base_timestamp + least_delta
     newest = header.base_timestamp + greatest_delta
     if oldest < -_TIMESTAMP_END or newest >= _TIMESTAMP_END:
-        raise InvalidTimestamp(f"timestamps from {oldest} to {newest} pass 64 bits")
+        raise InvalidTimestamp(f"timestamps from {oldest} to {newest} exceed 64 bits")
     return Timestamps(oldest, max(newest, NO_TIMESTAMP), len(data))
 
 
 def check_timestamps(timestamps: Timestamps, rules: BatchRules, now_ms: int) -> None:
-    """The newest record and the oldest stand for all; what has no timestamp is always welcome."""
+    """Check the oldest and the newest timestamp; records without a timestamp always pass."""
     if rules.log_append_time:
         return
     oldest, newest = timestamps.oldest, timestamps.newest

@@ -1,13 +1,13 @@
-"""Zigzag varints, as records use them: small numbers of either sign take one byte.
+"""Zigzag varints as in records: small numbers of either sign take one byte.
 
-Readers return (value, next position) and raise IndexError past the end of `data`, which the
-walkers over whole records turn into a refusal once instead of testing at every byte.
+Readers return (value, next position) and raise IndexError past the end of `data`. Their callers
+turn that into `InvalidRecord` once per batch, instead of a bounds check per byte.
 """
 
 from penstock.record.invalid import InvalidRecord
 
 ONE_BYTE = 64
-"""What is not negative and smaller takes one byte."""
+"""Values in [0, 64) take one byte."""
 _VARINT_BITS = 32
 _VARLONG_BITS = 64
 

@@ -1,8 +1,15 @@
-"""The walk over a batch's records that makes none: is what the bytes say of themselves true?
+"""Checks the structure of a batch's records without creating record objects.
 
-Kafka's broker walks every produced batch, for what it stores every consumer must read. In Python
-that costs about a microsecond a record, in C (`_walk.c`) a few nanoseconds; where the extension
-was not built, its twin here has the same name, the same verdicts and the same words.
+Every produced batch is walked, as in Kafka: every consumer must be able to read what the broker
+stores. Compressed batches are decompressed for it into the broker's one scratch buffer, and stored
+as they came.
+
+The walk exists twice, with the same results and the same error texts: in C (`_walk.c`, about 10 ns
+a record) and in Python (0.9 µs), for installations without a C compiler or Python's headers.
+Checking and appending a 64 KB batch takes 0.04 ms in C and 0.1 ms in Python with records of 1 KB,
+0.05 ms and 0.6 ms with records of 100 bytes. `NATIVE` says which one runs, and the broker logs it
+at start. `PENSTOCK_PURE=1` at installation leaves the extension out. Change both together:
+`tests/property/test_walk_twins.py` compares results and texts for any bytes.
 """
 
 from penstock.record.invalid import InvalidRecord
@@ -13,10 +20,10 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 def walk_in_python(data: Buffer, count: int, keys_required: bool, /) -> tuple[int, int]:  # noqa: FBT001 - as the extension takes it
-    """The least and the greatest timestamp delta of `count` records that fill `data`.
+    """The least and the greatest timestamp delta of the `count` records in `data`; (0, 0) for none.
 
-    (0, 0) when there are none. Sizes, counts, offsets 0..n-1 and, where required, keys must be
-    right: else `InvalidRecord`. Numbers of one byte are read in place: calls cost most here.
+    Raises `InvalidRecord` for wrong sizes, counts, offsets other than 0..n-1, or a missing key if
+    keys are required. One-byte numbers are read inline, because calls cost most here.
     """
     data = bytes(data)
     at = index = 0
@@ -27,7 +34,7 @@ def walk_in_python(data: Buffer, count: int, keys_required: bool, /) -> tuple[in
             end = at + size
             if size < 0 or end > len(data):
                 raise InvalidRecord(f"record {index} of {size} bytes, {len(data) - at} are left")
-            at += 1  # attributes, none of them in use
+            at += 1  # attributes, all unused
             byte = data[at]
             if byte < 0x80:
                 timestamp_delta, at = byte >> 1 ^ -(byte & 1), at + 1
@@ -57,7 +64,7 @@ def walk_in_python(data: Buffer, count: int, keys_required: bool, /) -> tuple[in
             if value_size > 0:
                 at += value_size
             at = at + 1 if data[at] == 0 else _skip_headers(data, at, index)
-            # Lengths that run past the record show here: `at` only ever moves forward.
+            # Catches lengths that run past the record: `at` only ever moves forward.
             if at != end:
                 raise InvalidRecord(f"record {index} of {size} bytes has {size + at - end}")
     except IndexError:

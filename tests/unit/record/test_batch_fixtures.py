@@ -8,7 +8,7 @@ import pytest
 from batch_reading import LIMIT_BYTES, reading
 from penstock.record.batch import crc_matches, read_header
 from penstock.record.build import build_batch, emptied
-from penstock.record.control import Marker, build_marker, read_marker
+from penstock.record.control import EndTransactionMarker, build_marker, read_marker
 from penstock.record.record import records
 from penstock.record.validate import check_records
 
@@ -72,7 +72,7 @@ def test_our_marker_has_the_bytes_of_kafkas(name: str, offset: int) -> None:
     )
     assert ours == theirs
     (record,) = records(theirs, read_header(theirs), LIMIT_BYTES)
-    assert read_marker(record) == Marker(committed=committed, coordinator_epoch=9)
+    assert read_marker(record) == EndTransactionMarker(committed=committed, coordinator_epoch=9)
 
 
 def test_our_emptied_batch_has_the_bytes_of_kafkas() -> None:

@@ -22,7 +22,7 @@ def batch_of(count: int, **fields: int) -> bytearray:
     return build_batch(numbered(pairs, 1000, fields.get("base_offset", 0)), **fields)  # type: ignore[arg-type]  # only integers are passed
 
 
-def test_a_header_needs_no_records_behind_it() -> None:
+def test_a_header_is_read_without_its_records() -> None:
     batch = batch_of(3)
     assert read_header(bytes(batch[:HEADER_BYTES])) == read_header(batch)
 
@@ -34,7 +34,7 @@ def test_a_short_header_is_corrupt(size: int) -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1, 3, 255])
-def test_another_magic_is_corrupt(magic: int) -> None:
+def test_a_magic_other_than_2_is_corrupt(magic: int) -> None:
     batch = batch_of(1)
     batch[16] = magic
     with pytest.raises(CorruptBatch, match="magic"):
@@ -49,7 +49,7 @@ def test_a_length_below_the_header_is_corrupt(length: int) -> None:
         read_header(batch)
 
 
-def test_a_header_is_read_in_the_midst_of_a_buffer() -> None:
+def test_a_header_is_read_from_the_middle_of_a_buffer() -> None:
     first, second = batch_of(2), batch_of(3, base_offset=2)
     joined = memoryview(first + second)
     header = read_header(joined, len(first))
@@ -57,7 +57,7 @@ def test_a_header_is_read_in_the_midst_of_a_buffer() -> None:
     assert crc_matches(joined, header, len(first))
 
 
-def test_batches_end_in_silence_where_the_buffer_cuts_one_off() -> None:
+def test_a_truncated_last_batch_is_skipped_without_an_error() -> None:
     first, second = batch_of(2), batch_of(3, base_offset=2)
     whole = first + second
     for end in range(len(whole) + 1):
@@ -66,13 +66,13 @@ def test_batches_end_in_silence_where_the_buffer_cuts_one_off() -> None:
         assert found == expected[: (end >= len(first)) + (end >= len(whole))]
 
 
-def test_a_batch_that_is_cut_off_does_not_match_its_crc() -> None:
+def test_a_truncated_batch_does_not_match_its_crc() -> None:
     batch = batch_of(2)
     header = read_header(batch)
     assert not crc_matches(batch[:-1], header)
 
 
-def test_assigning_a_place_in_the_log_keeps_the_crc() -> None:
+def test_assigning_offset_and_epoch_keeps_the_crc_valid() -> None:
     joined = batch_of(1) + batch_of(2)
     at = len(batch_of(1))
     assign(memoryview(joined), 1 << 40, 7, at)
@@ -82,7 +82,7 @@ def test_assigning_a_place_in_the_log_keeps_the_crc() -> None:
     assert joined[:at] == batch_of(1)
 
 
-def test_log_append_time_is_every_records_timestamp() -> None:
+def test_log_append_time_becomes_the_timestamp_of_every_record() -> None:
     batch = batch_of(3)
     stamp_log_append_time(batch, 5000)
     header = read_header(batch)
@@ -91,7 +91,7 @@ def test_log_append_time_is_every_records_timestamp() -> None:
     assert {record.timestamp for record in records(batch, header, 1 << 20)} == {5000}
 
 
-def test_a_corrected_max_timestamp_is_the_producers_own() -> None:
+def test_correcting_the_max_timestamp_sets_create_time() -> None:
     joined = batch_of(1) + batch_of(3)
     at = len(batch_of(1))
     stamp_log_append_time(joined, 5000, at)
@@ -108,20 +108,20 @@ def test_a_batch_without_a_producer_has_no_last_sequence() -> None:
     assert read_header(batch_of(3)).last_sequence == -1
 
 
-def test_a_codec_number_of_none_is_refused() -> None:
+def test_an_unknown_codec_number_is_rejected() -> None:
     batch = batch_of(1)
     batch[22] = 5
     with pytest.raises(UnknownCodec):
         _ = read_header(batch).codec
 
 
-def test_a_batch_keeps_its_range_when_its_last_records_are_gone() -> None:
+def test_a_batch_keeps_its_offset_range_without_its_last_records() -> None:
     kept = [Record(12, 1000, b"k", b"v", [])]
     header = read_header(build_batch(kept, base_offset=10, last_offset=14))
     assert (header.last_offset, header.record_count) == (14, 1)
 
 
-def test_building_from_no_records_is_a_mistake() -> None:
+def test_building_a_batch_without_records_is_an_error() -> None:
     with pytest.raises(ValueError, match="emptied"):
         build_batch([])
 

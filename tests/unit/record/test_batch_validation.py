@@ -47,16 +47,16 @@ def test_a_clients_batch_is_accepted(codec: Codec, transactional: bool) -> None:
 
 
 @pytest.mark.parametrize("wrong", REFUSED)
-def test_a_batch_is_refused_for(wrong: str) -> None:
+def test_a_batch_is_rejected_for(wrong: str) -> None:
     batch, code = REFUSED[wrong]
     assert refusal_of(lambda: checked(batch)) == code
 
 
-def test_a_stray_byte_behind_a_batch_is_no_part_of_it() -> None:
+def test_a_stray_byte_after_a_batch_is_not_part_of_it() -> None:
     assert checked(produced() + b"\0").size_bytes == len(produced())
 
 
-def test_a_batch_of_the_largest_size_is_accepted_and_no_larger() -> None:
+def test_a_batch_of_max_message_bytes_is_accepted_and_one_byte_more_is_not() -> None:
     batch = produced()
     checked(batch, BatchRules(max_message_bytes=len(batch)))
     smaller = BatchRules(max_message_bytes=len(batch) - 1)
@@ -73,7 +73,7 @@ def test_a_batch_of_the_largest_size_is_accepted_and_no_larger() -> None:
         (-1, True),
     ],
 )
-def test_timestamps_keep_to_the_topics_bounds(timestamp: int, accepted: bool) -> None:
+def test_timestamps_must_be_within_the_topics_bounds(timestamp: int, accepted: bool) -> None:
     rules = BatchRules(
         max_message_bytes=10_000, timestamp_before_max_ms=1000, timestamp_after_max_ms=2000
     )
@@ -85,11 +85,11 @@ def test_timestamps_keep_to_the_topics_bounds(timestamp: int, accepted: bool) ->
         )
 
 
-def test_log_append_time_makes_any_timestamp_welcome() -> None:
+def test_log_append_time_accepts_any_timestamp() -> None:
     checked(produced(1), BatchRules(max_message_bytes=10_000, log_append_time=True))
 
 
-def test_only_brokers_may_set_log_append_time_where_it_is_the_topics_type() -> None:
+def test_a_producer_may_not_set_log_append_time_on_a_log_append_time_topic() -> None:
     batch = build_batch(numbered(PAIRS, NOW_MS), log_append_time_ms=NOW_MS)
     checked(batch)
     rules = BatchRules(max_message_bytes=10_000, log_append_time=True)
@@ -104,26 +104,28 @@ def walk(batch: bytes | bytearray, *, keys_required: bool = False) -> Timestamps
 
 @pytest.mark.parametrize("codec", Codec)
 @pytest.mark.parametrize("claimed", [-1, 0, NOW_MS + 1])
-def test_the_records_and_not_the_header_tell_their_timestamps(codec: Codec, claimed: int) -> None:
+def test_timestamps_come_from_the_records_and_not_from_the_header(
+    codec: Codec, claimed: int
+) -> None:
     times = [NOW_MS, NOW_MS - 70, NOW_MS + 300]
     batch = build_batch([Record(i, at, b"k", b"v", []) for i, at in enumerate(times)], codec=codec)
     stamp_max_timestamp(batch, claimed)
     assert (walk(batch).oldest, walk(batch).newest) == (NOW_MS - 70, NOW_MS + 300)
 
 
-def test_a_header_cannot_hide_a_time_far_ahead() -> None:
+def test_a_header_cannot_hide_a_timestamp_in_the_far_future() -> None:
     batch = produced(NOW_MS + 3_600_001)
     stamp_max_timestamp(batch, NOW_MS)
     assert refusal_of(lambda: checked(batch)) == ErrorCode.INVALID_TIMESTAMP
 
 
-def test_records_without_a_time_have_none_in_the_end() -> None:
+def test_records_without_a_timestamp_stay_without_one() -> None:
     assert walk(produced(-1)).newest == -1
     assert walk(produced(-7)).newest == -1
 
 
 @pytest.mark.parametrize(("base", "delta"), [(2**63 - 1, 1), (-(2**63), -1)])
-def test_a_timestamp_past_64_bits_is_refused(base: int, delta: int) -> None:
+def test_a_timestamp_past_64_bits_is_rejected(base: int, delta: int) -> None:
     batch = build_batch([Record(0, 0, b"k", b"v", []), Record(1, delta, b"k", b"v", [])])
     batch[27:35] = base.to_bytes(8, "big", signed=True)
     assert refusal_of(lambda: walk(batch)) == ErrorCode.INVALID_TIMESTAMP
@@ -158,7 +160,7 @@ def test_offset_deltas_must_count_from_zero() -> None:
 
 
 @pytest.mark.parametrize("wrong", MALFORMED)
-def test_a_record_is_refused_when(wrong: str) -> None:
+def test_a_record_is_rejected_when(wrong: str) -> None:
     batch = of_bytes(bytes.fromhex(MALFORMED[wrong]))
     with pytest.raises(InvalidRecord):
         list(records(batch, read_header(batch), LIMIT_BYTES))
@@ -166,7 +168,7 @@ def test_a_record_is_refused_when(wrong: str) -> None:
         walk(batch)
 
 
-def test_a_count_of_records_that_are_not_there_is_refused() -> None:
+def test_a_record_count_above_the_actual_count_is_rejected() -> None:
     batch = resealed(57, b"\x7f\xff\xff\xff")
     with pytest.raises(InvalidRecord):
         list(records(batch, read_header(batch), LIMIT_BYTES))
@@ -174,14 +176,14 @@ def test_a_count_of_records_that_are_not_there_is_refused() -> None:
         walk(batch)
 
 
-def test_a_header_key_that_is_no_text_survives_rewriting() -> None:
+def test_a_header_key_that_is_not_utf8_survives_rewriting() -> None:
     batch = build_batch([Record(0, NOW_MS, None, None, [("\udcff\udc80", b"v")])])
     again = build_batch(records(batch, read_header(batch), LIMIT_BYTES))
     assert b"\xff\x80" in batch
     assert again == batch
 
 
-def test_a_control_record_of_another_kind_is_no_marker() -> None:
+def test_a_control_record_of_another_kind_is_not_a_marker() -> None:
     leader_change = Record(0, NOW_MS, b"\0\0\0\2", b"\0\0\0", [])
     assert read_marker(leader_change) is None
 
@@ -197,12 +199,12 @@ def test_a_control_record_of_another_kind_is_no_marker() -> None:
         (b"\0\0\0\1", b"\xff\xff\0\0\0\0"),
     ],
 )
-def test_a_marker_that_is_cut_is_refused(key: bytes | None, value: bytes | None) -> None:
+def test_a_truncated_marker_is_rejected(key: bytes | None, value: bytes | None) -> None:
     with pytest.raises(InvalidRecord):
         read_marker(Record(0, NOW_MS, key, value, []))
 
 
-def test_a_marker_is_no_batch_of_a_client() -> None:
+def test_a_client_may_not_produce_a_marker() -> None:
     marker = build_marker(
         producer_id=1, producer_epoch=0, committed=True, coordinator_epoch=0, timestamp=NOW_MS
     )

@@ -24,7 +24,7 @@ def sample(size: int) -> bytes:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("codec", Codec)
-def test_what_was_compressed_comes_back(codec: Codec, size: int) -> None:
+def test_decompression_restores_the_compressed_data(codec: Codec, size: int) -> None:
     data = sample(size)
     assert bytes(decompress(codec, compress(codec, data), LIMIT_BYTES)) == data
 
@@ -49,14 +49,14 @@ def test_a_scratch_buffer_does_not_move_the_limit(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_scratch_buffer_is_used_where_it_suffices(codec: Codec) -> None:
+def test_a_scratch_buffer_is_used_if_it_is_large_enough(codec: Codec) -> None:
     scratch = bytearray(1 << 20)
     out = decompress(codec, compress(codec, sample(100_000)), 1 << 24, scratch)
     assert scratch[:100_000] == sample(100_000) == bytes(out)
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
-def test_a_higher_level_is_no_larger(codec: Codec) -> None:
+def test_a_higher_level_does_not_produce_larger_output(codec: Codec) -> None:
     data = sample(100_000)
     high = compress(codec, data, 9)
     assert len(high) <= len(compress(codec, data, 1))
@@ -73,7 +73,7 @@ def test_the_limit_itself_is_allowed_and_one_byte_more_is_not(codec: Codec) -> N
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_cut_data_is_refused(codec: Codec) -> None:
+def test_truncated_data_is_rejected(codec: Codec) -> None:
     packed = compress(codec, sample(5000))
     for end in (0, 1, 4, 7, 10, 17, 19, len(packed) // 2, len(packed) - 1):
         with pytest.raises(InvalidRecord):
@@ -81,13 +81,13 @@ def test_cut_data_is_refused(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_noise_is_refused(codec: Codec) -> None:
+def test_random_bytes_are_rejected(codec: Codec) -> None:
     with pytest.raises(InvalidRecord):
         decompress(codec, b"\xfe" * 100, LIMIT_BYTES)
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
-def test_several_frames_are_one_text(codec: Codec) -> None:
+def test_several_frames_decompress_to_one_payload(codec: Codec) -> None:
     joined = compress(codec, sample(70_000)) + compress(codec, sample(10))
     assert bytes(decompress(codec, joined, LIMIT_BYTES)) == sample(70_000) + sample(10)
 
@@ -117,7 +117,7 @@ def test_snappy_is_written_in_the_framing_of_java() -> None:
 
 
 @pytest.mark.parametrize("length", [-1, 0, 1 << 30])
-def test_a_snappy_block_length_that_cannot_be_is_refused(length: int) -> None:
+def test_an_impossible_snappy_block_length_is_rejected(length: int) -> None:
     packed = bytearray(compress(Codec.SNAPPY, sample(100)))
     packed[16:20] = length.to_bytes(4, "big", signed=True)
     with pytest.raises(InvalidRecord):
@@ -125,7 +125,7 @@ def test_a_snappy_block_length_that_cannot_be_is_refused(length: int) -> None:
 
 
 def bomb(codec: Codec) -> bytes:
-    """Over 300 MiB from at most a few MiB; made in pieces, so that making it is small too."""
+    """A few MiB that decompress to over 300 MiB, built in pieces to need little memory here too."""
     piece = bytes(1 << 20)
     match codec:
         case Codec.GZIP:
@@ -153,12 +153,12 @@ except DecompressionLimit:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_bomb_takes_little_more_memory_than_the_limit(codec: Codec) -> None:
+def test_a_decompression_bomb_takes_little_more_memory_than_the_limit(codec: Codec) -> None:
     done = subprocess.run(
         [sys.executable, "-c", BOUNDED, codec.name],
         input=bomb(codec),
         capture_output=True,
         check=True,
     )
-    # Growing holds no two buffers at once; the codecs' own windows come on top.
+    # Growing never holds two buffers at once; the codecs' own windows come on top.
     assert int(done.stdout) < 20 * 1024, "KiB"

@@ -1,4 +1,4 @@
-"""Batches that a topic's `compression.type` re-encodes."""
+"""Batches recompressed to a topic's own `compression.type`."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_records_and_producer_stay_and_the_codec_changes(came_as: Codec, codec: 
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.SNAPPY])
-def test_a_batch_that_is_too_large_only_when_recompressed_is_refused(codec: Codec) -> None:
+def test_a_batch_that_is_too_large_after_recompression_is_rejected(codec: Codec) -> None:
     large = [Record(i, 1, None, bytes(900_000), []) for i in range(50)]
     batch = produced(Codec.ZSTD, large)
     assert len(batch) < 10_000
@@ -70,7 +70,7 @@ def test_the_level_of_the_topic_is_used() -> None:
     assert sizes[9] < sizes[1]
 
 
-def test_defaults_leave_the_level_to_the_library() -> None:
+def test_by_default_the_library_chooses_the_level() -> None:
     config = TopicConfig(compression_lz4_level=12)
     levels = [config.codec_level(codec) for codec in ("gzip", "lz4", "zstd", "snappy", "none")]
     assert levels == [None, 12, None, None, None]

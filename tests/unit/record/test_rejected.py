@@ -65,7 +65,7 @@ def test_a_timestamp_out_of_range_decides_the_code() -> None:
     )
 
 
-def test_a_batch_whose_records_are_fine_names_none() -> None:
+def test_a_batch_of_valid_records_gives_no_record_errors() -> None:
     assert rejected((b"k", NOW_MS)) is None
     assert rejected((None, NOW_MS - 1_000), keys_required=False) is None
     by_broker = msgspec.structs.replace(RULES, log_append_time=True)

@@ -1,4 +1,4 @@
-"""The extension is welcome and not needed: to install and to run."""
+"""The C extension is optional, both to install and to run."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 
-def test_an_installation_goes_on_without_a_compiler(tmp_path: Path) -> None:
+def test_installation_succeeds_without_a_compiler(tmp_path: Path) -> None:
     command = [sys.executable, "setup.py", "-q", "build_ext", "--build-lib", str(tmp_path / "lib")]
     done = subprocess.run(
         [*command, "--build-temp", str(tmp_path / "temp")],
@@ -33,7 +33,7 @@ print(walk.walk(bytes.fromhex("100000 00 026b 0276 00"), 1, True))
 """
 
 
-def test_the_twin_steps_in_where_the_extension_is_missing() -> None:
+def test_the_python_walk_runs_if_the_extension_is_missing() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXTENSION],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},

@@ -23,7 +23,7 @@ from penstock.log.files import Files
 from penstock.log.segment import INDEX, LOG, TIME_INDEX, TXN_INDEX, IndexLimits, offset_path
 from penstock.log.txn_index import ENTRY_BYTES, AbortedTxn, decode_aborted
 from penstock.record.batch import BatchHeader, read_header
-from penstock.record.control import Marker, read_marker
+from penstock.record.control import EndTransactionMarker, read_marker
 from penstock.record.record import payload, records
 from penstock.types import Buffer
 
@@ -150,7 +150,7 @@ class _Cleaning:
             return header.is_control and header.producer_epoch == last.producer_epoch
         return header.last_offset == last.last_data_offset
 
-    def _marker(self, batch: Buffer, header: BatchHeader) -> Marker | None:
+    def _marker(self, batch: Buffer, header: BatchHeader) -> EndTransactionMarker | None:
         for record in records(batch, header, self._job.max_records_bytes):
             return read_marker(record)
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import BatchHeader
-from penstock.record.control import Marker
+from penstock.record.control import EndTransactionMarker
 
 
 class CleanedTransactions:
@@ -37,7 +37,7 @@ class CleanedTransactions:
         self._seen_of_committed.add(header.producer_id)
         return False
 
-    def ends_nothing(self, header: BatchHeader, marker: Marker | None) -> bool:
+    def ends_nothing(self, header: BatchHeader, marker: EndTransactionMarker | None) -> bool:
         """Whether no batch of the transaction is left that this control batch ends.
 
         `marker` is None for a batch that was emptied earlier.
