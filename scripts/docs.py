@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from penstock.broker.docs import compatibility_page
+from penstock.broker.pages.compatibility import compatibility_page
 from penstock.cli.docs import cli_page
 from penstock.config.docs import settings_page
 

@@ -22,7 +22,7 @@ from clients.copying.programs import COPIERS
 from peers.penstock_cluster import PenstockCluster
 from peers.process import Process, last_lines, wait_until
 from peers.zookeeper import ZooKeeper
-from penstock.broker.state_file import read_state
+from penstock.broker.startup.state_file import read_state
 from penstock.coordinator.keys import partition_for
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(240)]

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from peers.penstock import SOURCE, PenstockBroker
-from penstock.broker.process_start import process_start
+from penstock.broker.startup.process_start import process_start
 from penstock.wire.apis import APIS
 from penstock.wire.frame import request_frame
 from penstock.wire.messages.metadata import MetadataRequest

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, cast
 
 from penstock.broker.app import RunningBroker, running
 from penstock.broker.machine import Machine
-from penstock.broker.server import Server
-from penstock.broker.session import Session
+from penstock.broker.net.server import Server
+from penstock.broker.net.session import Session
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
 from penstock.config.network import NetworkConfig

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock.broker import startup
 from penstock.broker.peers import channel, orders, received
 from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.peers.orders import Orders
 from penstock.broker.peers.topic_watch import TopicWatch
+from penstock.broker.startup import decision
 from penstock.controller import election, isr_changes, partition_states, reassignment, repair
 from penstock.controller.candidacy import Candidacy
 from penstock.controller.controller import Controller as ControllerItself
@@ -276,7 +276,7 @@ def wait_for_the_old_controller(patch: Patch) -> None:
 
 def trust_an_empty_disk(patch: Patch) -> None:
     """A broker that was in sync leads with whatever it finds."""
-    patch.setattr(startup, "lost_replicas", lambda *_: [])
+    patch.setattr(decision, "lost_replicas", lambda *_: [])
 
 
 def trust_the_image(patch: Patch) -> None:

@@ -14,38 +14,38 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.broker import identity, possession, startup
 from penstock.broker.cluster import Cluster
 from penstock.broker.context import Services
-from penstock.broker.coordinator_log import PartitionCoordinatorLog
-from penstock.broker.coordinators import (
+from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
+from penstock.broker.coordination.coordinators import (
     Coordinators,
     group_coordinator,
     transaction_coordinator,
 )
-from penstock.broker.dispatch import Routes
 from penstock.broker.fetch_sessions import FetchSessions
-from penstock.broker.file_limit import shares
-from penstock.broker.group_metrics import group_metrics, places_elsewhere
-from penstock.broker.group_pages import rebalances
 from penstock.broker.handlers.table import HANDLERS
-from penstock.broker.local import LocalBroker
-from penstock.broker.loop_lag import LoopLag
 from penstock.broker.machine import Machine
-from penstock.broker.metrics import table as metrics_table
-from penstock.broker.open_questions import OpenQuestions
-from penstock.broker.partition_pages import replicas
+from penstock.broker.net.dispatch import Routes
+from penstock.broker.net.server import Server, reason
+from penstock.broker.pages.group_metrics import group_metrics, places_elsewhere
+from penstock.broker.pages.loop_lag import LoopLag
+from penstock.broker.pages.metrics import table as metrics_table
+from penstock.broker.pages.rebalances import rebalances
+from penstock.broker.pages.replicas import replicas
 from penstock.broker.peers.log_ends import LogEnds
 from penstock.broker.peers.place import Place
-from penstock.broker.process_start import process_start
-from penstock.broker.producer_ids import ProducerIdPool
-from penstock.broker.replication import environment
-from penstock.broker.server import Server, reason
-from penstock.broker.state_file import BrokerState
+from penstock.broker.replicas.environment import environment
+from penstock.broker.replicas.local import LocalBroker
+from penstock.broker.replicas.throttles import LeaderThrottle
+from penstock.broker.startup import decision, identity, possession
+from penstock.broker.startup.file_limit import shares
+from penstock.broker.startup.process_start import process_start
+from penstock.broker.startup.state_file import BrokerState
 from penstock.broker.supervision import supervised
-from penstock.broker.throttles import LeaderThrottle
-from penstock.broker.transaction_markers import ClusterMarkers, MarkerLogs
-from penstock.broker.transactions import Participants
+from penstock.broker.transaction.markers import ClusterMarkers, MarkerLogs
+from penstock.broker.transaction.open_questions import OpenQuestions
+from penstock.broker.transaction.producer_ids import ProducerIdPool
+from penstock.broker.transaction.transactions import Participants
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig, broker_settings
@@ -127,7 +127,7 @@ async def running(
         )
         cluster = Cluster(broker_id, static, (await read_image(metadata)).without_deleted())
         logs.load(clock.now_ms())
-        lost = startup.lost_replicas(cluster.image, broker_id, logs.logs)
+        lost = decision.lost_replicas(cluster.image, broker_id, logs.logs)
         if lost:
             logger.warning(
                 "there is no log of %d partitions in sync here, %s among them", len(lost), min(lost)

@@ -7,14 +7,14 @@ import msgspec
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch_sessions import FetchSessions
-from penstock.broker.file_limit import FileShares
-from penstock.broker.open_questions import OpenQuestions
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.peers.orders import Orders
-from penstock.broker.producer_ids import ProducerIdPool
-from penstock.broker.throttles import LeaderThrottle
-from penstock.broker.transaction_markers import MarkerLogs
-from penstock.broker.transactions import Participants
+from penstock.broker.replicas.throttles import LeaderThrottle
+from penstock.broker.startup.file_limit import FileShares
+from penstock.broker.transaction.markers import MarkerLogs
+from penstock.broker.transaction.open_questions import OpenQuestions
+from penstock.broker.transaction.producer_ids import ProducerIdPool
+from penstock.broker.transaction.transactions import Participants
 from penstock.broker.waiters import Waiters
 from penstock.config.broker import BrokerConfig
 from penstock.controller.controller import Controller

@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from penstock.broker.file_limit import FileShares, raised_file_limit
-from penstock.broker.metadata_store import metadata_store
-from penstock.broker.server import Server, bind
+from penstock.broker.net.server import Server, bind
+from penstock.broker.startup.file_limit import FileShares, raised_file_limit
+from penstock.broker.startup.metadata_store import metadata_store
 from penstock.clock import Clock, SystemClock
 from penstock.config.listener import Endpoint
 from penstock.config.network import NetworkConfig

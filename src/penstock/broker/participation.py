@@ -4,8 +4,12 @@ import asyncio
 from collections.abc import Iterator
 
 from penstock.broker.context import Context
-from penstock.broker.open_questions import Question
-from penstock.broker.transactions import Answers, as_producers_know_it, retriable_by_producers
+from penstock.broker.transaction.open_questions import Question
+from penstock.broker.transaction.transactions import (
+    Answers,
+    as_producers_know_it,
+    retriable_by_producers,
+)
 from penstock.broker.translate.topics import topic_name
 from penstock.coordinator.storage import Producer
 from penstock.coordinator.transaction.shard import Refused

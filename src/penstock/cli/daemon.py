@@ -10,7 +10,13 @@ from pathlib import Path
 import click
 
 from penstock.broker.machine import make_directory
-from penstock.broker.state_file import FILE_NAME, LOCK_NAME, is_held, read_state, remove_state
+from penstock.broker.startup.state_file import (
+    FILE_NAME,
+    LOCK_NAME,
+    is_held,
+    read_state,
+    remove_state,
+)
 from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.local.process import last_line, turns
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import click
 
-from penstock.broker.partition_pages import Replica
+from penstock.broker.pages.replicas import Replica
 from penstock.cli.broker_page import http_address, read_page
 from penstock.cli.output import FORMAT, print_json, print_table
 from penstock.cli.remote import Remote, remote

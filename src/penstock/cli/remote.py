@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from penstock.broker.state_file import read_state
+from penstock.broker.startup.state_file import read_state
 from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
 from penstock.client.refusal import ConnectionFailed, NoAnswer

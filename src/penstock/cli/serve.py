@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 
 from penstock.broker.app import new_event_loop, running
-from penstock.broker.banner import serving, starting
 from penstock.broker.machine import make_directory
-from penstock.broker.state_file import hold_directory, remove_state, write_state
+from penstock.broker.startup.banner import serving, starting
+from penstock.broker.startup.state_file import hold_directory, remove_state, write_state
 from penstock.cli.daemon import start_daemon
 from penstock.cli.logging import LEVELS, start_logging
 from penstock.config.sources import Resolved, resolve

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.broker.state_file import FILE_NAME as BROKER_FILE
-from penstock.broker.state_file import read_state
+from penstock.broker.startup.state_file import FILE_NAME as BROKER_FILE
+from penstock.broker.startup.state_file import read_state
 from penstock.config.sources import resolve
 from penstock.errors import ConfigError
 from penstock.local import zookeeper

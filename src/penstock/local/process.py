@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.broker.process_start import process_start
+from penstock.broker.startup.process_start import process_start
 from penstock.errors import ConfigError
 
 POLL_S = 0.02

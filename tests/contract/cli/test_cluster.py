@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
 from peers.process import free_ports, wait_until
-from penstock.broker.process_start import process_start
+from penstock.broker.startup.process_start import process_start
 
 pytestmark = pytest.mark.peer
 PENSTOCK = [sys.executable, "-m", "penstock"]

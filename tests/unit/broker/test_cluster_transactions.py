@@ -10,8 +10,8 @@ import pytest
 
 from leading_broker import TOPIC, Leading, leading
 from penstock.broker.peers.marker_posts import RemoteMarker
-from penstock.broker.transaction_markers import RETRY_MS, ClusterMarkers
-from penstock.broker.transactions import as_producers_know_it, retriable_by_producers
+from penstock.broker.transaction.markers import RETRY_MS, ClusterMarkers
+from penstock.broker.transaction.transactions import as_producers_know_it, retriable_by_producers
 from penstock.client.connection import Connection, connect
 from penstock.client.refusal import BrokerRefused
 from penstock.coordinator.keys import partition_for

@@ -135,7 +135,7 @@ def test_alterations_that_cannot_be_say_why(link: WireLink) -> None:
 
 
 def test_a_logger_changes_its_level_while_the_broker_runs(link: WireLink) -> None:
-    logger = logging.getLogger("penstock.broker.session")
+    logger = logging.getLogger("penstock.broker.net.session")
     before = logger.level
     try:
         assert alter(link, LOGGER, "0", (logger.name, SET, "TRACE")) == 0

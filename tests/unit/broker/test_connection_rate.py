@@ -1,6 +1,6 @@
 """`max.connection.creation.rate`: how many connections are accepted in a second."""
 
-from penstock.broker.connection_rate import ConnectionRate
+from penstock.broker.net.connection_rate import ConnectionRate
 
 
 def test_what_passes_the_rate_waits_for_the_next_second() -> None:

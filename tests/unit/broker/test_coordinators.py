@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from leading_broker import TOPIC, Leading, leading
-from penstock.broker.coordinators import Coordinators
+from penstock.broker.coordination.coordinators import Coordinators
 from penstock.client.commit import commit_request
 from penstock.client.committed import committed_request
 from penstock.client.connection import Connection, connect

@@ -4,7 +4,12 @@ import resource
 
 import pytest
 
-from penstock.broker.file_limit import TooManyPartitions, check_room, raised_file_limit, shares
+from penstock.broker.startup.file_limit import (
+    TooManyPartitions,
+    check_room,
+    raised_file_limit,
+    shares,
+)
 from penstock.log.open_segments import MAX_LIMIT
 
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.local import PARTITIONS_A_TURN, LocalBroker
 from penstock.broker.peers import received
+from penstock.broker.replicas.local import PARTITIONS_A_TURN, LocalBroker
 from penstock.broker.waiters import Waiters
 from penstock.clock import SystemClock
 from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas

@@ -1,6 +1,6 @@
 """How late the event loop is, as `/metrics` tells it."""
 
-from penstock.broker.loop_lag import INTERVAL_MS, KEPT, LoopLag
+from penstock.broker.pages.loop_lag import INTERVAL_MS, KEPT, LoopLag
 from penstock.clock import SystemClock
 
 

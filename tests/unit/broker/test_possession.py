@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.broker.adoption import adopt
 from penstock.broker.app import RunningBroker, running
-from penstock.broker.log_dir_ties import forget
-from penstock.broker.possession import StartRefused
+from penstock.broker.startup.adoption import adopt
+from penstock.broker.startup.log_dir_ties import forget
+from penstock.broker.startup.possession import StartRefused
 from penstock.client.address import parse_addresses
 from penstock.client.admin import NewTopic, create_topic, delete_topic
 from penstock.client.cluster import Client

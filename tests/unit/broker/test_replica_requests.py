@@ -9,9 +9,9 @@ import pytest
 
 from leading_broker import TOPIC, Leading, leading
 from penstock.broker.context import Services
-from penstock.broker.coordinator_log import PartitionCoordinatorLog
+from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
 from penstock.broker.handlers.produce import TURN_BYTES
-from penstock.broker.transaction_markers import ClusterMarkers, Round
+from penstock.broker.transaction.markers import ClusterMarkers, Round
 from penstock.client.address import parse_addresses
 from penstock.client.admin import delete_topic
 from penstock.client.connection import Connection, connect

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, cast
 
-from penstock.broker.server import Server
+from penstock.broker.net.server import Server
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.wire.schema import Message
 

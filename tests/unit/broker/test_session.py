@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from penstock.broker.context import Context, Handler, Peer, Services
-from penstock.broker.dispatch import Dispatch, Routes
-from penstock.broker.session import READ_AHEAD_BYTES, REQUESTS_A_TURN, SEND_BYTES, Session
+from penstock.broker.net.dispatch import Dispatch, Routes
+from penstock.broker.net.session import READ_AHEAD_BYTES, REQUESTS_A_TURN, SEND_BYTES, Session
 from penstock.broker.waiters import Parked, Waiter, Waiters
 from penstock.clock import SystemClock
 from penstock.coordinator.refusal import NotCoordinator

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.broker.startup import KnownStore, Refuse, Serve, decide, lost_replicas
+from penstock.broker.startup.decision import KnownStore, Refuse, Serve, decide, lost_replicas
 from penstock.log.found import FoundDirectory, FoundLog
 from penstock.log.meta_properties import MetaProperties
 from penstock.metadata.image import ClusterImage, Partition, Topic

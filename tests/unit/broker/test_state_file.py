@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.broker.process_start import process_start
-from penstock.broker.state_file import (
+from penstock.broker.startup.process_start import process_start
+from penstock.broker.startup.state_file import (
     BrokerState,
     hold_directory,
     is_held,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.broker.strays import strays, unknown_topics
+from penstock.broker.replicas.strays import strays, unknown_topics
 from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.broker.complaints import LINES, PERIOD_S, Complaints
+from penstock.broker.net.complaints import LINES, PERIOD_S, Complaints
 from penstock.cli import logging as cli_logging
 from penstock.cli.logging import RotatedFile
 

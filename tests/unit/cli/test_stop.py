@@ -4,7 +4,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from penstock.broker.state_file import hold_directory
+from penstock.broker.startup.state_file import hold_directory
 from penstock.cli.main import main
 
 

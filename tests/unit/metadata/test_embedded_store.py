@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.broker.metadata_store import metadata_store
+from penstock.broker.startup.metadata_store import metadata_store
 from penstock.clock import SystemClock
 from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import StorageError

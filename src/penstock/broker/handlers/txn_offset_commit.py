@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Coroutine
 
 from penstock.broker.context import Context
-from penstock.broker.transactions import Answers, as_producers_know_it
+from penstock.broker.transaction.transactions import Answers, as_producers_know_it
 from penstock.broker.translate.commits import Place, codes, places
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked

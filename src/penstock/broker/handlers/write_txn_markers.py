@@ -7,7 +7,7 @@ they would come too late to end.
 """
 
 from penstock.broker.context import Context
-from penstock.broker.transaction_markers import Written
+from penstock.broker.transaction.markers import Written
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.waiters import Parked
 from penstock.coordinator.transaction.completion import Verdict

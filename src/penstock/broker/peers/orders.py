@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import asynccontextmanager
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.local import LocalBroker
 from penstock.broker.peers import received
-from penstock.broker.strays import strays, unknown_topics
+from penstock.broker.replicas.local import LocalBroker
+from penstock.broker.replicas.strays import strays, unknown_topics
 from penstock.controller.change import PartitionChange, StateChange
 from penstock.controller.term import NotController
 from penstock.errors import ErrorCode

@@ -11,7 +11,6 @@ from pathlib import Path
 from random import Random
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.local import LocalBroker
 from penstock.broker.peers.cluster_brokers import ClusterBrokers
 from penstock.broker.peers.config_watch import ConfigWatch
 from penstock.broker.peers.connection import PeerConnection
@@ -25,7 +24,8 @@ from penstock.broker.peers.membership import Membership
 from penstock.broker.peers.orders import Orders
 from penstock.broker.peers.participation_posts import participation_posts
 from penstock.broker.peers.topic_watch import TopicWatch
-from penstock.broker.replication import fetchers, shrinking, source_of
+from penstock.broker.replicas.environment import fetchers, shrinking, source_of
+from penstock.broker.replicas.local import LocalBroker
 from penstock.broker.supervision import supervised
 from penstock.client.address import Address
 from penstock.clock import Clock

@@ -1,7 +1,7 @@
 """Whether a request for new partitions leaves the broker within its limits."""
 
-from penstock.broker import file_limit
 from penstock.broker.context import Context
+from penstock.broker.startup import file_limit
 
 
 def check_room(replicas: int, ctx: Context) -> None:

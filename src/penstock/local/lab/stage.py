@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from penstock.broker.partition_pages import Replica as Page
+from penstock.broker.pages.replicas import Replica as Page
 from penstock.client.address import parse_addresses
 from penstock.client.admin import NewTopic, create_topic
 from penstock.client.cluster import Client

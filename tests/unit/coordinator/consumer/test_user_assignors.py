@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from consumer_members import Cluster, Consumer, settle
-from penstock.broker.assignors import assignors
+from penstock.broker.coordination.assignors import assignors
 from penstock.coordinator.group.consumer.assignor.assignor import Assignor, Assignors
 from penstock.coordinator.group.consumer.refusal import AssignorFailed
 from penstock.errors import ConfigError, ErrorCode

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from penstock.broker.context import Services
-from penstock.broker.dispatch import Route, Routes
-from penstock.broker.loop_lag import LoopLag
-from penstock.broker.server import Server
+from penstock.broker.net.dispatch import Route, Routes
+from penstock.broker.net.server import Server
+from penstock.broker.pages.loop_lag import LoopLag
 from penstock.coordinator.runtime import Runtime
 from penstock.http.prometheus import Kind, Metric, Sample
 from penstock.replication.partition import Partition

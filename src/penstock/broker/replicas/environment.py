@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.throttles import FollowerThrottle
+from penstock.broker.replicas.throttles import FollowerThrottle
 from penstock.broker.waiters import Waiters
 from penstock.client.address import Address
 from penstock.clock import Clock

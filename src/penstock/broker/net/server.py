@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import ClassVar
 
-from penstock.broker.connection_rate import ConnectionRate
 from penstock.broker.context import Peer, Services
-from penstock.broker.dispatch import Dispatch, Routes
-from penstock.broker.session import Session
+from penstock.broker.net.connection_rate import ConnectionRate
+from penstock.broker.net.dispatch import Dispatch, Routes
+from penstock.broker.net.session import Session
 from penstock.broker.waiters import Parked, Waiter
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint

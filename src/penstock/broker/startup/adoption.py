@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from penstock.broker.identity import FIRST_BROKER
+from penstock.broker.startup.identity import FIRST_BROKER
 from penstock.clock import Clock, SystemClock
 from penstock.config.broker import broker_config
 from penstock.config.effective import BrokerLayers

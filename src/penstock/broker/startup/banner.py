@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from penstock import __version__
-from penstock.broker.state_file import BrokerState
+from penstock.broker.startup.state_file import BrokerState
 from penstock.config.broker import broker_settings
 from penstock.config.sources import Resolved, Source
 

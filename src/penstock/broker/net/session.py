@@ -18,9 +18,9 @@ from itertools import islice
 from types import CoroutineType
 from typing import Protocol, TypeAlias
 
-from penstock.broker.complaints import Complaints
 from penstock.broker.context import Peer
-from penstock.broker.dispatch import Dispatch, Outcome, Request
+from penstock.broker.net.complaints import Complaints
+from penstock.broker.net.dispatch import Dispatch, Outcome, Request
 from penstock.broker.waiters import Parked, Waiter
 from penstock.errors import KafkaError, ProtocolError
 from penstock.log.lookup import LogSlice

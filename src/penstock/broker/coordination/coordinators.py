@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
-from penstock.broker.assignors import assignors
 from penstock.broker.cluster import Cluster
+from penstock.broker.coordination.assignors import assignors
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
 from penstock.config.group import GroupConfig

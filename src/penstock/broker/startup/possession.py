@@ -3,9 +3,9 @@
 from pathlib import Path
 from random import Random
 
-from penstock.broker import identity
-from penstock.broker.log_dir_ties import read_ties, write_ties
-from penstock.broker.startup import KnownStore, Refuse, Serve, decide
+from penstock.broker.startup import identity
+from penstock.broker.startup.decision import KnownStore, Refuse, Serve, decide
+from penstock.broker.startup.log_dir_ties import read_ties, write_ties
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ConfigError
 from penstock.log.found import look, set_aside

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.coordinators import Coordinators
+from penstock.broker.coordination.coordinators import Coordinators
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
 from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas

@@ -2,7 +2,7 @@
 
 import logging
 
-logger = logging.getLogger("penstock.broker.session")
+logger = logging.getLogger("penstock.broker.net.session")
 
 LINES, PERIOD_S = 10, 60.0
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.open_questions import OpenQuestions
 from penstock.broker.peers.marker_posts import RemoteMarker
+from penstock.broker.transaction.open_questions import OpenQuestions
 from penstock.broker.waiters import Parked, Waiters
 from penstock.clock import Clock
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS

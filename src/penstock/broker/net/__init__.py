@@ -1,0 +1,1 @@
+"""Listeners, connections and the way of a request to its handler."""

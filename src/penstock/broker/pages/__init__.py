@@ -1,0 +1,1 @@
+"""What a broker tells over HTTP, and the page of APIs that it serves."""

@@ -1,0 +1,1 @@
+"""Replicas of the broker: state changes carried out, throttles, strays."""

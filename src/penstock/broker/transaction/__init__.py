@@ -1,0 +1,1 @@
+"""Transactions beyond their coordinator: markers, verification, producer ids."""
