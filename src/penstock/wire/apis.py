@@ -53,6 +53,7 @@ def message_type(name: str) -> type[Message]:
     return found
 
 
+@cache
 def api_of(message: type[Message]) -> Api:
     """The API whose request or response this is."""
     return _BY_NAME[re.sub("(Request|Response)$", "", message.__name__)]
