@@ -197,6 +197,7 @@ async def running(
                 codecs.get(partition.topic_partition.topic, Codec.NONE),
             ),
             groups.partitions_deleted,
+            (groups.partition_count, transactions.partition_count),
         )
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         place = Place(

@@ -207,6 +207,7 @@ GROW = [
     case("assigned to a stranger", _grow(2, to=[[9]]), topics=ONE),
     case("assigned twice to the same", _grow(2, to=[[0, 0]]), topics=ONE),
     case("assigned to more copies", _grow(2, to=[[0, 1]]), topics=ONE),
+    case("an internal topic", _grow(7, of="__consumer_offsets", validate_only=True)),
     case("nothing", CreatePartitionsRequest(timeout_ms=5000)),
     case("the same topic twice",
          CreatePartitionsRequest(timeout_ms=5000, topics=[

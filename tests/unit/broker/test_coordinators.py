@@ -7,13 +7,21 @@ from typing import Any
 import pytest
 
 from leading_broker import TOPIC, Leading, leading
-from penstock.broker.coordination.coordinators import Coordinators
+from penstock.broker.cluster import Cluster
+from penstock.broker.coordination.coordinators import Coordinators, partition_count
 from penstock.client.commit import commit_request
 from penstock.client.committed import committed_request
 from penstock.client.connection import Connection, connect
 from penstock.coordinator.refusal import NotCoordinator
 from penstock.errors import ErrorCode, StorageError
-from penstock.types import Offset, TopicPartition
+from penstock.metadata.image import ClusterImage, ImageDelta, Topic
+from penstock.metadata.image import Partition as PartitionState
+from penstock.types import BrokerId, Offset, TopicPartition, Uuid
+from penstock.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
@@ -57,6 +65,57 @@ def test_whoever_leads_on_in_a_new_epoch_goes_on(tmp_path: Path) -> None:
             assert noting.told == ["lead 0 at 3", "resign 0", "lead 0 at 6"]
 
     asyncio.run(main())
+
+
+async def grown(leader: Leading, connection: Connection, topic: str, count: int) -> None:
+    wanted = CreatePartitionsTopic(name=topic, count=count, assignments=None)
+    request = CreatePartitionsRequest(topics=[wanted], timeout_ms=10_000)
+    response = await connection.call(request, CreatePartitionsResponse, timeout_ms=10_000)
+    assert [each.error_code for each in response.results] == [0]
+    assert len(leader.services.cluster.image.topics[topic].partitions) == count
+
+
+def test_committed_offsets_are_found_after_their_topic_has_grown(tmp_path: Path) -> None:
+    """Kafka accepts it too, and takes the new count when it is started again."""
+
+    async def main() -> None:
+        settings = {"offsets.topic.num.partitions": "1"}
+        async with leading(tmp_path, settings=settings) as leader:
+            connection = await coordinated(leader)
+            ids = {TOPIC: leader.partition().topic_id}
+            names = [f"g{number}" for number in range(10)]
+            for name in names:
+                commit = commit_request(name, {TopicPartition(TOPIC, 0): Offset(5)}, ids)
+                await connection.call(commit, OffsetCommitResponse, timeout_ms=10_000)
+            await grown(leader, connection, OFFSETS, 3)
+            for name in names:
+                response = await connection.call(
+                    committed_request(name), OffsetFetchResponse, timeout_ms=10_000
+                )
+                (topic,) = response.groups[0].topics
+                assert topic.partitions[0].committed_offset == 5, name
+            await connection.close()
+
+    asyncio.run(main())
+
+
+def test_keys_are_spread_over_the_partitions_that_a_topic_was_made_with() -> None:
+    def image(partitions: int, topic_id: int = 1) -> ClusterImage:
+        parts = {index: PartitionState((BrokerId(0),)) for index in range(partitions)}
+        made = Topic(OFFSETS, Uuid(bytes(15) + bytes([topic_id])), parts)
+        return ClusterImage().apply(ImageDelta(topics={OFFSETS: made}))
+
+    cluster = Cluster(BrokerId(0), {}, ClusterImage())
+    count = partition_count(cluster, OFFSETS, 4)
+    coordinators = Coordinators({}, lambda _: None, lambda _: None, [count])  # type: ignore[arg-type, return-value]
+    assert count() == 4, "not made yet"
+    for partitions, counted in ((3, 3), (4, 4), (9, 4)):  # told in two portions, then grown
+        cluster.image = image(partitions)
+        coordinators.image_changed()
+        assert count() == counted
+    assert partition_count(cluster, OFFSETS, 4)() == 9, "after a restart"
+    cluster.image = image(6, topic_id=2)
+    assert count() == 6, "another topic, made by hand"
 
 
 async def coordinated(leader: Leading) -> Connection:

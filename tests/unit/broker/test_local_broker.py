@@ -36,6 +36,8 @@ class Noting:
     def stop(self, where: TopicPartition) -> None:
         self.told.append(f"stop {where}")
 
+    def image_changed(self) -> None: ...
+
     def led(self, partition: Any) -> None:
         self.told.append(f"led {partition.topic_partition}")
 

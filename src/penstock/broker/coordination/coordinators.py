@@ -44,9 +44,16 @@ class Coordinators:
         by_topic: Mapping[str, Coordinator],
         open_log: Callable[[Partition], CoordinatorLog],
         deleted: Callable[[Collection[TopicPartition]], object],
+        counts: Collection[Callable[[], int]] = (),
     ) -> None:
         self._by_topic, self._open_log, self.deleted = by_topic, open_log, deleted
+        self._counts = counts
         self._tenures: dict[TopicPartition, int] = {}
+
+    def image_changed(self) -> None:
+        """Internal topics may be there for the first time: see `partition_count`."""
+        for count in self._counts:
+            count()
 
     def led(self, partition: Partition) -> None:
         where = partition.topic_partition
@@ -101,10 +108,22 @@ def transaction_coordinator(
 
 
 def partition_count(cluster: Cluster, name: str, configured: int) -> Callable[[], int]:
-    """How many partitions the topic has, or will have once it is made."""
+    """How many partitions of an internal topic keys are spread over.
+
+    Those that it had when this broker started, or was made with: if the count grew with the topic,
+    committed offsets and transactions would be looked for in other partitions. Kafka too takes
+    the new count at the next start.
+    """
+    known = cluster.image.topics.get(name)
+    fixed = {} if known is None else {known.id: len(known.partitions)}
 
     def count() -> int:
         topic = cluster.image.topics.get(name)
-        return len(topic.partitions) if topic else configured
+        if topic is None:
+            return configured
+        now = len(topic.partitions)
+        if now == configured:  # else it was made by hand, or the controller is still telling of it
+            fixed.setdefault(topic.id, now)
+        return fixed.get(topic.id, now)
 
     return count

@@ -11,7 +11,6 @@ from penstock.broker.context import Context
 from penstock.broker.internal_topics import ensure_internal_topic
 from penstock.broker.translate.refusal import MALFORMED
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
-from penstock.coordinator.keys import partition_for
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
@@ -58,7 +57,7 @@ def respond(
     def found(key: str) -> Coordinator:
         if error is not None:
             return nowhere(key, error.code, str(error))
-        return coordinator(key, TOPICS[request.key_type], ctx)
+        return coordinator(key, request.key_type, ctx)
 
     if ctx.version >= 4:
         return FindCoordinatorResponse(
@@ -74,9 +73,11 @@ def respond(
     )
 
 
-def coordinator(key: str, topic: str, ctx: Context) -> Coordinator:
-    image = ctx.services.cluster.image
-    index = partition_for(key, len(image.topics[topic].partitions))
+def coordinator(key: str, key_type: int, ctx: Context) -> Coordinator:
+    services, topic = ctx.services, TOPICS[key_type]
+    image = services.cluster.image
+    keeper = services.transactions if topic == TRANSACTION_STATE else services.groups
+    index = keeper.partition_of(key)
     partition = image.partition(TopicPartition(topic, index))
     broker = image.brokers.get(partition.leader) if partition is not None else None
     endpoint = broker.endpoint(ctx.peer.listener) if broker is not None else None

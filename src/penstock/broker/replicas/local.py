@@ -54,6 +54,7 @@ class LocalBroker:
         # First the image: settings of new topics are read from it. Whoever meets a partition there
         # that has no log yet is told to try again.
         self._cluster.image = change.image
+        self._coordinators.image_changed()
         self._alive(change.image.brokers)
         failed = []
         for count, each in enumerate(change.partitions, 1):

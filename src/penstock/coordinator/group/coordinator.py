@@ -34,7 +34,7 @@ TOPIC = "__consumer_offsets"
 class GroupCoordinator:
     """Every call gives a ticket, whose reply is there at once or comes later.
 
-    `partition_count` is that of `__consumer_offsets`, which never changes once it exists.
+    `partition_count` is that of `__consumer_offsets`, which never changes while a broker runs.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class GroupCoordinator:
         partition_count: Callable[[], int],
         assignors: Assignors = OFFERED,
     ) -> None:
-        self.runtime, self._partition_count = runtime, partition_count
+        self.runtime, self.partition_count = runtime, partition_count
         self.assignors = assignors
 
     def partition_of(self, group: str) -> int:
-        return partition_for(group, self._partition_count())
+        return partition_for(group, self.partition_count())
 
     def shards(self) -> list[GroupShard]:
         """All that this broker coordinates; refused while some of it is being loaded."""

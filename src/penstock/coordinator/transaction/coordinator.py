@@ -24,7 +24,7 @@ TOPIC = "__transaction_state"
 class TransactionCoordinator:
     """Every call gives a ticket, whose reply is there at once or comes later.
 
-    `partition_count` is that of `__transaction_state`, which never changes once it exists.
+    `partition_count` is that of `__transaction_state`, which never changes while a broker runs.
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class TransactionCoordinator:
         runtime: Runtime[TransactionShard, TransactionRecord],
         partition_count: Callable[[], int],
     ) -> None:
-        self.runtime, self._partition_count = runtime, partition_count
+        self.runtime, self.partition_count = runtime, partition_count
 
     def partition_of(self, name: str) -> int:
-        return partition_for(name, self._partition_count())
+        return partition_for(name, self.partition_count())
 
     def shards(self) -> list[TransactionShard]:
         """All that this broker coordinates; refused while some of it is being loaded."""
