@@ -1,1 +1,1 @@
-"""Turns the facts in Kafka's own message schemas into our declarations (`python -m codegen`)."""
+"""Generates our message declarations from Kafka's own schemas (`python -m codegen`)."""

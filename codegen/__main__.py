@@ -1,4 +1,4 @@
-"""Rewrites `wire/messages` and the table in `wire/apis.py` from the jars of the peers."""
+"""Generates `wire/messages` and the table in `wire/apis.py` from the installed Kafka jars."""
 
 import subprocess
 import sys
@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 from codegen.render import Module
 from codegen.schemas import (
     INTER_BROKER,
-    Api,
+    ApiSchema,
     Jars,
     apis,
-    data,
+    data_messages,
     flexible,
     metadata_records,
     versions,
@@ -26,7 +26,7 @@ PACKAGE = '"""One module per API, with its request and response; imported on fir
 
 
 def write(wire: Path, jars: Jars) -> None:
-    """Write every file that codegen owns under `wire`, which holds an `apis.py` already."""
+    """Write every generated file under `wire`; `apis.py` must exist, its upper part is kept."""
     files = {"messages/__init__.py": PACKAGE}
     table = apis(jars.current, jars.zookeeper_mode)
     for api in table:
@@ -35,7 +35,7 @@ def write(wire: Path, jars: Jars) -> None:
         module.add(api.response)
         files[f"messages/{snake(api.name)}.py"] = module.text()
     kraft = metadata_records(jars)
-    others = data(jars) | kraft
+    others = data_messages(jars) | kraft
     for name, schema in others.items():
         module = Module(name, *versions(schema))
         module.add(schema)
@@ -50,7 +50,7 @@ def write(wire: Path, jars: Jars) -> None:
     subprocess.run([*ruff, "--config", REPOSITORY / "pyproject.toml", wire], check=True)
 
 
-def rows(table: list[Api], others: Schemas, kraft: Schemas) -> str:
+def rows(table: list[ApiSchema], others: Schemas, kraft: Schemas) -> str:
     lines = ["\nAPIS: Final = {", "    api.key: api", "    for api in ("]
     for api in table:
         arguments = [str(api.key), f'"{api.name}"', str(api.low), str(api.high)]
@@ -60,19 +60,23 @@ def rows(table: list[Api], others: Schemas, kraft: Schemas) -> str:
             arguments.append("inter_broker=True")
         lines.append(f"        Api({', '.join(arguments)}),")
     lines += ["    )", "}", "_BY_NAME: Final = {api.name: api for api in APIS.values()}"]
-    lines += ["DATA: Final = {"]
+    lines += ["DATA_MESSAGES: Final = {"]
     for name, schema in others.items():
         low, high = versions(schema)
         first = flexible(schema)
         first = 32767 if first is None else first
-        lines.append(f'    "{name}": Data({low}, {high}, flexible={first}),')
-    lines += ["}", '"""Messages that no request is, by name."""', "METADATA_RECORDS: Final = {"]
+        lines.append(f'    "{name}": DataMessage({low}, {high}, flexible={first}),')
+    lines += [
+        "}",
+        '"""Messages that are no requests or responses, by name."""',
+        "METADATA_RECORDS: Final = {",
+    ]
     lines += [f'    {schema["apiKey"]}: "{name}",' for name, schema in kraft.items()]
     return "\n".join([*lines, "}", '"""The records of the KRaft metadata log, by type."""', ""])
 
 
 def installed_jars() -> Jars:
-    from peers.jars import jar  # the harness lives beside the tests
+    from peers.jars import jar  # importable only with `tests` on the path: see `main`
 
     return Jars(
         jar("clients-4.4.0", "kafka-clients"),

@@ -1,4 +1,4 @@
-"""Writes one module of message declarations for each API."""
+"""Renders one module of message declarations per API."""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ SCHEMA_NAMES = ("Message", "Records", "V", "int8", "int16", "int32", "int64", "u
 
 
 class Module:
-    """The declarations of one API, or of one message that stands alone."""
+    """The declarations of one API, or of one data message."""
 
     def __init__(self, title: str, low: int, high: int) -> None:
         self.title, self.low, self.high = title, low, high
@@ -45,7 +45,7 @@ class Module:
     def _declare(self, name: str, struct: dict[str, Any], shared: dict[str, Any]) -> str:
         lines = [line for field in struct["fields"] for line in self._field(field, shared)]
         body = "\n".join(lines) or "    pass"
-        # Kafka may give two structs of one API the same name: the later one says whose it is.
+        # Kafka may give two structs of one API the same name: the second gets a prefix.
         if self.classes.get(name, body) != body:
             name = f"Response{name}"
             assert self.classes.get(name, body) == body, name
@@ -96,7 +96,7 @@ class Module:
         return ZERO.get(hint) or f"{hint}()"
 
     def _clip(self, text: str) -> str:
-        """Versions within what is served, in the shortest form; "" for none."""
+        """The versions within those of the API, in the shortest form; "" for none."""
         low, high = bounds(text)
         if max(low, self.low) > min(high, self.high):
             return ""

@@ -1,6 +1,6 @@
-"""Reads the message schemas that the official client jars carry.
+"""Reads the message schemas in the official Kafka jars.
 
-Names, types, versions and defaults are taken; none of the text is.
+Takes names, types, versions and defaults, but none of their text.
 """
 
 import json
@@ -9,13 +9,13 @@ import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Left out: keys that only KRaft quorums and the share-state store of Kafka's own brokers use.
+# Excluded: keys that only KRaft quorums and the share-state store of Kafka's own brokers use.
 INTERNAL = {52, 53, 54, 58, 59, 62, 63, 70, 73, 80, 81, 82, 83, 84, 85, 86, 87, 94}
-# Requests between brokers in ZooKeeper mode, which Kafka 3.9 was the last to speak.
+# Requests between brokers in ZooKeeper mode; Kafka 3.9 is the last version with them.
 INTER_BROKER = {4, 5, 6, 7, 56, 67}
-# Messages that no request is: what group members tell each other, what coordinators and
-# KRaft's quorum write.
-DATA = {
+# Messages that are no requests or responses: what group members send each other through the
+# coordinator, and the records of coordinators and of KRaft's quorum.
+DATA_MESSAGES = {
     "kafka-clients": (
         "ConsumerProtocolSubscription",
         "ConsumerProtocolAssignment",
@@ -47,7 +47,7 @@ DATA = {
 }
 
 
-class Api(NamedTuple):
+class ApiSchema(NamedTuple):
     """One API: its key, versions, and the schemas of its request and response."""
 
     key: int
@@ -60,7 +60,7 @@ class Api(NamedTuple):
 
 
 class Jars(NamedTuple):
-    """Where the schemas are: the newest client's, the last that knew ZooKeeper, the servers'."""
+    """Jars with schemas: the newest client's, the last with ZooKeeper mode, the servers'."""
 
     current: Path
     zookeeper_mode: Path
@@ -69,24 +69,24 @@ class Jars(NamedTuple):
     metadata: Path
 
 
-def data(jars: Jars) -> dict[str, dict[str, Any]]:
-    """Schema by name of each message in `DATA`."""
+def data_messages(jars: Jars) -> dict[str, dict[str, Any]]:
+    """Schema by name of each message in `DATA_MESSAGES`."""
     found = {}
     sources = (jars.current, jars.group_coordinator, jars.transaction_coordinator)
-    for jar, names in zip(sources, DATA.values(), strict=True):
+    for jar, names in zip(sources, DATA_MESSAGES.values(), strict=True):
         schemas = read_schemas(jar)
         found.update({name: schemas[name] for name in names})
     return found
 
 
 def metadata_records(jars: Jars) -> dict[str, dict[str, Any]]:
-    """Schema by name of each record in KRaft's metadata log, by type."""
+    """Schema by name of each record in KRaft's metadata log, in order of record type."""
     schemas = read_schemas(jars.metadata)
     return dict(sorted(schemas.items(), key=lambda each: int(each[1]["apiKey"])))
 
 
-def apis(current: Path, zookeeper_mode: Path) -> list[Api]:
-    """Every API that a Penstock broker may speak, by key."""
+def apis(current: Path, zookeeper_mode: Path) -> list[ApiSchema]:
+    """Every API that a Penstock broker may support, by key."""
     found = []
     for jar in (current, zookeeper_mode):
         schemas = read_schemas(jar)
@@ -98,7 +98,9 @@ def apis(current: Path, zookeeper_mode: Path) -> list[Api]:
             name = request["name"].removesuffix("Request")
             low, high = versions(request)
             found.append(
-                Api(key, name, low, high, flexible(request), request, schemas[f"{name}Response"])
+                ApiSchema(
+                    key, name, low, high, flexible(request), request, schemas[f"{name}Response"]
+                )
             )
     return sorted(found)
 

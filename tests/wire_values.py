@@ -1,4 +1,4 @@
-"""Hypothesis strategies for wire messages, read off the declarations themselves."""
+"""Hypothesis strategies for wire messages, derived from their declarations."""
 
 import re
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from penstock.errors import ErrorCode
-from penstock.wire.apis import APIS, DATA, message_type
+from penstock.wire.apis import APIS, DATA_MESSAGES, message_type
 from penstock.wire.schema import Array, Kind, Message, fields
 
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -18,7 +18,7 @@ ALL_VERSIONS = [
     (kind, range(api.low, api.high + 1))
     for api in APIS.values()
     for kind in (api.request, api.response)
-] + [(message_type(name), range(data.low, data.high + 1)) for name, data in DATA.items()]
+] + [(message_type(name), range(data.low, data.high + 1)) for name, data in DATA_MESSAGES.items()]
 
 
 def messages(message: type[Message], version: int) -> st.SearchStrategy[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from codegen.__main__ import WIRE, installed_jars, write
-from codegen.schemas import DATA
+from codegen.schemas import DATA_MESSAGES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +28,7 @@ BETWEEN_BROKERS = {
 SERVER_RECORDS = {
     name: f"org.apache.kafka.coordinator.{kind}.generated.{name}"
     for kind in ("group", "transaction")
-    for name in DATA[f"kafka-{kind}-coordinator"]
+    for name in DATA_MESSAGES[f"kafka-{kind}-coordinator"]
 } | {name: f"org.apache.kafka.common.metadata.{name}" for name in METADATA_RECORDS.values()}
 
 

@@ -1,4 +1,4 @@
-"""A byte stream cut at any place gives the same frames, and hostile sizes cost nothing."""
+"""A byte stream split anywhere gives the same frames, and hostile sizes cost nothing."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from penstock.wire.frame import GROWTH_BYTES, SMALL_BYTES, FrameBuffer
 
 
 def feed(buffer: FrameBuffer, data: bytes) -> None:
-    """What a socket does: never more than there is room for."""
+    """As a socket does: never receives more than there is room for."""
     while data:
         room = buffer.space()
         count = min(len(room), len(data))
@@ -30,7 +30,7 @@ frames = st.lists(st.binary(max_size=100) | st.integers(0, 20_000).map(bytes), m
 
 
 @given(frames, st.lists(st.integers(1, 9_000), min_size=1))
-def test_frames_come_out_whole_however_the_stream_is_split(
+def test_frames_come_out_complete_however_the_stream_is_split(
     sent: list[bytes], pieces: list[int]
 ) -> None:
     stream = b"".join(len(frame).to_bytes(4, "big") + frame for frame in sent)
@@ -44,14 +44,14 @@ def test_frames_come_out_whole_however_the_stream_is_split(
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
-def test_a_size_outside_the_limit_is_refused(size: int) -> None:
+def test_a_size_outside_the_limit_is_rejected(size: int) -> None:
     buffer = FrameBuffer(100)
     feed(buffer, size.to_bytes(4, "big", signed=True))
     with pytest.raises(ProtocolError, match=rf"frame of {size} bytes: outside \[0, 100\]"):
         buffer.next()
 
 
-def test_room_grows_with_what_came_not_with_what_was_promised() -> None:
+def test_the_buffer_grows_with_received_bytes_and_not_with_the_declared_size() -> None:
     buffer = FrameBuffer(100 << 20)
     feed(buffer, (100 << 20).to_bytes(4, "big"))
     for _ in range(100):

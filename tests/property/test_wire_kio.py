@@ -19,7 +19,7 @@ from wire_values import messages
 KNOWN = [api for api in APIS.values() if find_spec(f"kio.schema.{snake(api.name)}")]
 
 
-# Fields that Kafka 4.4 gave another name.
+# Fields that Kafka 4.4 renamed.
 RENAMED = {
     ("StreamsGroupHeartbeatResponse", "acceptable_recovery_lag_legacy"): "acceptable_recovery_lag",
     ("TxnOffsetCommitRequest", "generation_id_or_member_epoch"): "generation_id",
@@ -27,7 +27,7 @@ RENAMED = {
 
 
 def kio_name(message: str, field: str) -> str:
-    """kio leaves the unit out of names, because its types tell it."""
+    """kio leaves the unit out of names, because its types carry it."""
     return RENAMED.get((message, field), field).removesuffix("_ms")
 
 
@@ -66,7 +66,7 @@ def test_kio_writes_the_same_bytes(api: Api, side: str, data: st.DataObject) -> 
         written = io.BytesIO()
         entity_writer(entity)(written, read)
         assert written.getvalue() == raw
-        # Same bytes could still be fields of the same type in another order.
+        # Equal bytes could still be fields of the same type in another order.
         ours = [kio_name(message.__name__, f.name) for f in fields(message, version)]
         assert ours == [f.name for f in dataclasses.fields(entity)]
         compared += 1

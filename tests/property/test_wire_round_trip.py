@@ -1,4 +1,4 @@
-"""Every message at every version comes back from its bytes as it went in."""
+"""Every message at every version survives encoding and decoding unchanged."""
 
 import contextlib
 
@@ -45,10 +45,10 @@ def test_a_message_of_defaults_survives_the_round_trip(
 @EVERY_MESSAGE
 @settings(max_examples=settings().max_examples // 5)
 @given(data=st.data())
-def test_damaged_bytes_are_refused_or_read_but_never_crash(
+def test_damaged_bytes_are_rejected_or_decoded_but_never_crash(
     message: type[Message], versions: range, data: st.DataObject
 ) -> None:
-    """A cut is always noticed; a changed byte may give another valid message."""
+    """Truncation is always noticed; a changed byte may give another valid message."""
     version = data.draw(st.sampled_from(versions))
     raw = bytearray(encode(data.draw(messages(message, version)), version))
     decode = decoder(message, version)
@@ -62,7 +62,7 @@ def test_damaged_bytes_are_refused_or_read_but_never_crash(
 
 
 class Region:
-    """Records that lie elsewhere."""
+    """Records that are not in memory."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -73,7 +73,7 @@ class Region:
 
 @settings(max_examples=settings().max_examples * 2)
 @given(data=st.data())
-def test_records_that_lie_elsewhere_are_spliced_where_they_belong(data: st.DataObject) -> None:
+def test_records_outside_of_memory_are_spliced_at_their_positions(data: st.DataObject) -> None:
     version = data.draw(st.integers(APIS[1].low, APIS[1].high))
     value = data.draw(messages(FetchResponse, version))
     expected = encode(value, version)
@@ -108,7 +108,7 @@ def _structs(message: type[Message], version: int) -> set[type[Message]]:
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=[each.name for each in APIS.values()])
-def test_an_error_code_is_encoded_or_refused_but_never_left_out(api: Api) -> None:
+def test_an_error_code_is_encoded_or_raises_but_is_never_omitted(api: Api) -> None:
     """A version without the field would tell the peer "nothing, and no error"."""
     for version in range(api.low, api.high + 1):
         for struct in _structs(api.response, version):

@@ -1,7 +1,7 @@
-"""Every API that the table of messages covers: key, name, versions, first flexible version.
+"""The table of all APIs: key, name, versions, first flexible version.
 
-What is in the table and what a broker serves are two things: a broker advertises only what has a
-handler. `docs/compatibility.md` is written from this table.
+A broker advertises only those that have a handler. `docs/compatibility.md` is generated from this
+table.
 """
 
 import re
@@ -15,7 +15,7 @@ from penstock.wire.schema import Message
 
 
 class Api(msgspec.Struct, frozen=True):
-    """One API. Its request and response share their versions."""
+    """One API; its request and response have the same versions."""
 
     key: int
     name: str
@@ -24,7 +24,7 @@ class Api(msgspec.Struct, frozen=True):
     flexible: int = 32767
     """The first version with compact lengths and tagged fields."""
     inter_broker: bool = False
-    """Spoken between brokers only."""
+    """Used between brokers only."""
 
     @property
     def request(self) -> type[Message]:
@@ -35,8 +35,8 @@ class Api(msgspec.Struct, frozen=True):
         return message_type(f"{self.name}Response")
 
 
-class Data(msgspec.Struct, frozen=True):
-    """The versions of a message that no request is."""
+class DataMessage(msgspec.Struct, frozen=True):
+    """The versions of a message that is no request or response: Kafka's schema type "data"."""
 
     low: int
     high: int
@@ -55,18 +55,18 @@ def message_type(name: str) -> type[Message]:
 
 @cache
 def api_of(message: type[Message]) -> Api:
-    """The API whose request or response this is."""
+    """The API to which this request or response belongs."""
     return _BY_NAME[re.sub("(Request|Response)$", "", message.__name__)]
 
 
 def first_flexible(message: type[Message]) -> int:
     """The first flexible version of a top-level message."""
     name = message.__name__
-    return DATA[name].flexible if name in DATA else api_of(message).flexible
+    return DATA_MESSAGES[name].flexible if name in DATA_MESSAGES else api_of(message).flexible
 
 
 def snake(name: str) -> str:
-    """Kafka's name of a message or field as ours: `ISRNodes` becomes `isr_nodes`."""
+    """Kafka's name of a message or field in snake case: `ISRNodes` becomes `isr_nodes`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
@@ -155,60 +155,60 @@ APIS: Final = {
     )
 }
 _BY_NAME: Final = {api.name: api for api in APIS.values()}
-DATA: Final = {
-    "ConsumerProtocolSubscription": Data(0, 3, flexible=32767),
-    "ConsumerProtocolAssignment": Data(0, 3, flexible=32767),
-    "LeaderChangeMessage": Data(0, 1, flexible=0),
-    "SnapshotHeaderRecord": Data(0, 0, flexible=0),
-    "SnapshotFooterRecord": Data(0, 0, flexible=0),
-    "KRaftVersionRecord": Data(0, 0, flexible=0),
-    "VotersRecord": Data(0, 0, flexible=0),
-    "OffsetCommitKey": Data(0, 0, flexible=32767),
-    "OffsetCommitValue": Data(0, 4, flexible=4),
-    "GroupMetadataKey": Data(0, 0, flexible=32767),
-    "GroupMetadataValue": Data(0, 4, flexible=4),
-    "ConsumerGroupMetadataKey": Data(0, 0, flexible=32767),
-    "ConsumerGroupMetadataValue": Data(0, 0, flexible=0),
-    "ConsumerGroupMemberMetadataKey": Data(0, 0, flexible=32767),
-    "ConsumerGroupMemberMetadataValue": Data(0, 0, flexible=0),
-    "ConsumerGroupTargetAssignmentMetadataKey": Data(0, 0, flexible=32767),
-    "ConsumerGroupTargetAssignmentMetadataValue": Data(0, 0, flexible=0),
-    "ConsumerGroupTargetAssignmentMemberKey": Data(0, 0, flexible=32767),
-    "ConsumerGroupTargetAssignmentMemberValue": Data(0, 0, flexible=0),
-    "ConsumerGroupCurrentMemberAssignmentKey": Data(0, 0, flexible=32767),
-    "ConsumerGroupCurrentMemberAssignmentValue": Data(0, 0, flexible=0),
-    "ConsumerGroupRegularExpressionKey": Data(0, 0, flexible=32767),
-    "ConsumerGroupRegularExpressionValue": Data(0, 0, flexible=0),
-    "TransactionLogKey": Data(0, 0, flexible=32767),
-    "TransactionLogValue": Data(0, 1, flexible=1),
-    "RegisterBrokerRecord": Data(0, 4, flexible=0),
-    "UnregisterBrokerRecord": Data(0, 0, flexible=0),
-    "TopicRecord": Data(0, 0, flexible=0),
-    "PartitionRecord": Data(0, 2, flexible=0),
-    "ConfigRecord": Data(0, 0, flexible=0),
-    "PartitionChangeRecord": Data(0, 2, flexible=0),
-    "FenceBrokerRecord": Data(0, 0, flexible=0),
-    "UnfenceBrokerRecord": Data(0, 0, flexible=0),
-    "RemoveTopicRecord": Data(0, 0, flexible=0),
-    "DelegationTokenRecord": Data(0, 0, flexible=0),
-    "UserScramCredentialRecord": Data(0, 0, flexible=0),
-    "FeatureLevelRecord": Data(0, 0, flexible=0),
-    "ClientQuotaRecord": Data(0, 0, flexible=0),
-    "ProducerIdsRecord": Data(0, 0, flexible=0),
-    "BrokerRegistrationChangeRecord": Data(0, 3, flexible=0),
-    "AccessControlEntryRecord": Data(0, 0, flexible=0),
-    "RemoveAccessControlEntryRecord": Data(0, 0, flexible=0),
-    "NoOpRecord": Data(0, 0, flexible=0),
-    "ZkMigrationStateRecord": Data(0, 0, flexible=0),
-    "RemoveUserScramCredentialRecord": Data(0, 0, flexible=0),
-    "BeginTransactionRecord": Data(0, 0, flexible=0),
-    "EndTransactionRecord": Data(0, 0, flexible=0),
-    "AbortTransactionRecord": Data(0, 0, flexible=0),
-    "RemoveDelegationTokenRecord": Data(0, 0, flexible=0),
-    "RegisterControllerRecord": Data(0, 0, flexible=0),
-    "ClearElrRecord": Data(0, 0, flexible=0),
+DATA_MESSAGES: Final = {
+    "ConsumerProtocolSubscription": DataMessage(0, 3, flexible=32767),
+    "ConsumerProtocolAssignment": DataMessage(0, 3, flexible=32767),
+    "LeaderChangeMessage": DataMessage(0, 1, flexible=0),
+    "SnapshotHeaderRecord": DataMessage(0, 0, flexible=0),
+    "SnapshotFooterRecord": DataMessage(0, 0, flexible=0),
+    "KRaftVersionRecord": DataMessage(0, 0, flexible=0),
+    "VotersRecord": DataMessage(0, 0, flexible=0),
+    "OffsetCommitKey": DataMessage(0, 0, flexible=32767),
+    "OffsetCommitValue": DataMessage(0, 4, flexible=4),
+    "GroupMetadataKey": DataMessage(0, 0, flexible=32767),
+    "GroupMetadataValue": DataMessage(0, 4, flexible=4),
+    "ConsumerGroupMetadataKey": DataMessage(0, 0, flexible=32767),
+    "ConsumerGroupMetadataValue": DataMessage(0, 0, flexible=0),
+    "ConsumerGroupMemberMetadataKey": DataMessage(0, 0, flexible=32767),
+    "ConsumerGroupMemberMetadataValue": DataMessage(0, 0, flexible=0),
+    "ConsumerGroupTargetAssignmentMetadataKey": DataMessage(0, 0, flexible=32767),
+    "ConsumerGroupTargetAssignmentMetadataValue": DataMessage(0, 0, flexible=0),
+    "ConsumerGroupTargetAssignmentMemberKey": DataMessage(0, 0, flexible=32767),
+    "ConsumerGroupTargetAssignmentMemberValue": DataMessage(0, 0, flexible=0),
+    "ConsumerGroupCurrentMemberAssignmentKey": DataMessage(0, 0, flexible=32767),
+    "ConsumerGroupCurrentMemberAssignmentValue": DataMessage(0, 0, flexible=0),
+    "ConsumerGroupRegularExpressionKey": DataMessage(0, 0, flexible=32767),
+    "ConsumerGroupRegularExpressionValue": DataMessage(0, 0, flexible=0),
+    "TransactionLogKey": DataMessage(0, 0, flexible=32767),
+    "TransactionLogValue": DataMessage(0, 1, flexible=1),
+    "RegisterBrokerRecord": DataMessage(0, 4, flexible=0),
+    "UnregisterBrokerRecord": DataMessage(0, 0, flexible=0),
+    "TopicRecord": DataMessage(0, 0, flexible=0),
+    "PartitionRecord": DataMessage(0, 2, flexible=0),
+    "ConfigRecord": DataMessage(0, 0, flexible=0),
+    "PartitionChangeRecord": DataMessage(0, 2, flexible=0),
+    "FenceBrokerRecord": DataMessage(0, 0, flexible=0),
+    "UnfenceBrokerRecord": DataMessage(0, 0, flexible=0),
+    "RemoveTopicRecord": DataMessage(0, 0, flexible=0),
+    "DelegationTokenRecord": DataMessage(0, 0, flexible=0),
+    "UserScramCredentialRecord": DataMessage(0, 0, flexible=0),
+    "FeatureLevelRecord": DataMessage(0, 0, flexible=0),
+    "ClientQuotaRecord": DataMessage(0, 0, flexible=0),
+    "ProducerIdsRecord": DataMessage(0, 0, flexible=0),
+    "BrokerRegistrationChangeRecord": DataMessage(0, 3, flexible=0),
+    "AccessControlEntryRecord": DataMessage(0, 0, flexible=0),
+    "RemoveAccessControlEntryRecord": DataMessage(0, 0, flexible=0),
+    "NoOpRecord": DataMessage(0, 0, flexible=0),
+    "ZkMigrationStateRecord": DataMessage(0, 0, flexible=0),
+    "RemoveUserScramCredentialRecord": DataMessage(0, 0, flexible=0),
+    "BeginTransactionRecord": DataMessage(0, 0, flexible=0),
+    "EndTransactionRecord": DataMessage(0, 0, flexible=0),
+    "AbortTransactionRecord": DataMessage(0, 0, flexible=0),
+    "RemoveDelegationTokenRecord": DataMessage(0, 0, flexible=0),
+    "RegisterControllerRecord": DataMessage(0, 0, flexible=0),
+    "ClearElrRecord": DataMessage(0, 0, flexible=0),
 }
-"""Messages that no request is, by name."""
+"""Messages that are no requests or responses, by name."""
 METADATA_RECORDS: Final = {
     0: "RegisterBrokerRecord",
     1: "UnregisterBrokerRecord",

@@ -1,4 +1,4 @@
-"""The encode and decode function of every message at every version, made when first asked for."""
+"""The encode and decode functions of every message and version, generated on first use."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -12,9 +12,9 @@ from penstock.wire.schema import Message, Splice
 
 M = TypeVar("M", bound=Message)
 Decoder: TypeAlias = Callable[[Buffer, int], tuple[M, int]]
-"""decode(buf, at) -> the message, and where it ends; raises ProtocolError."""
+"""decode(buf, at) -> (message, end position); raises ProtocolError."""
 Encoder: TypeAlias = Callable[[M, bytearray], Sequence[Splice]]
-"""encode(message, out) -> the record regions that belong into what it appended to `out`."""
+"""encode(message, out): appends to `out`; returns the record regions to splice into it."""
 
 
 def decoder(message: type[M], version: int) -> Decoder[M]:
@@ -26,20 +26,23 @@ def encoder(message: type[M], version: int) -> Encoder[M]:
 
 
 def decode(message: type[M], version: int, data: Buffer) -> M:
-    """Decode a message that is all of `data` but for what a newer peer may add behind it."""
+    """Decode the message at the start of `data`; bytes that a newer peer appended are ignored."""
     return decoder(message, version)(data, 0)[0]
 
 
 def encode(message: Message, version: int, before: bytes = b"") -> bytes:
-    """Encode a message whose records, if any, are in memory, behind what comes before it."""
+    """`before` followed by the encoded message, whose records, if any, must be in memory."""
     out = bytearray(before)
     splices = encoder(type(message), version)(message, out)
-    assert not splices, "records that lie in a file cannot be encoded into bytes"
+    assert not splices, "records in a file cannot be encoded into bytes"
     return bytes(out)
 
 
 def encode_struct(struct: M, version: int, within: type[Message]) -> M:
-    """The bytes of a struct, to stand for it in an array of the message `within`."""
+    """The struct encoded once, as bytes that may replace it in an array of the message `within`.
+
+    Metadata responses for thousands of partitions are cached per topic in this form.
+    """
     out = bytearray()
     _struct_encoder(type(struct), version, within)(struct, out)
     return cast("M", bytes(out))

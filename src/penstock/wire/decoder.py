@@ -1,19 +1,19 @@
-"""Writes the function that decodes one message at one version, as straight-line code.
+"""Generates the function that decodes one message at one version, as straight-line code.
 
-Consecutive fields of fixed size, together with the length of what follows them, are one `Struct`
-call. Nothing is allocated by a declared count before it is checked against the bytes that remain.
-Each generated line knows its field, so that an error says where it arose at no cost before.
+One `Struct` call reads consecutive fields of fixed size and the length that follows them.
+A declared count is checked against the remaining bytes before anything is allocated for it.
+Each generated line has its field on record, so errors name the field at no cost until then.
 """
 
 from typing import Any
 
 from penstock.wire import primitives
 from penstock.wire.schema import Array, Field, Kind, Message, fields
-from penstock.wire.source import FIXED, SIZES, Source, smallest
+from penstock.wire.source import FIXED, SIZES, FunctionSource, min_size_bytes
 
 
-class DecoderSource(Source):
-    """Fields of fixed size wait in `run` until something of variable size needs the position."""
+class DecoderSource(FunctionSource):
+    """Collects fields of fixed size in `run` until one of variable size needs the position."""
 
     def __init__(self, version: int, *, flexible: bool) -> None:
         super().__init__(version, flexible=flexible)
@@ -27,8 +27,8 @@ class DecoderSource(Source):
                 self.flush()
                 self.emit(f"return {made}, pos")
             with self.block("except MALFORMED as error:"):
-                told = f"'{message.__name__} v{self.version}', WHERE, pos, end"
-                self.emit(f"raise malformed(error, {told}) from None")
+                context = f"'{message.__name__} v{self.version}', LINE_FIELDS, pos, end"
+                self.emit(f"raise malformed(error, {context}) from None")
         return self.compiled(message)
 
     def struct(self, message: type[Message]) -> str:
@@ -56,7 +56,7 @@ class DecoderSource(Source):
         present, made = self.slot(name, "b"), self.fresh(name)
         self.flush()
         self.emit(f"{made} = None")
-        # Behind a tag Kafka marks absence by a varint of 0, elsewhere by a byte of -1.
+        # Kafka marks null by a varint of 0 in a tagged field, by a byte of -1 elsewhere.
         with self.block(f"if {present} > {0 if tagged else -1}:"):
             expression = self.struct(kind)
             self.flush()
@@ -69,7 +69,7 @@ class DecoderSource(Source):
         return variable
 
     def flush(self) -> None:
-        """Read what waits with one call."""
+        """Read the collected fields with one call."""
         if not self.run:
             return
         variables, formats = zip(*self.run, strict=True)
@@ -85,7 +85,7 @@ class DecoderSource(Source):
         self.emit(f"pos += {sum(SIZES[f] for f in formats)}")
 
     def length(self, name: str, kind: Kind) -> str:
-        """Read a length or count as written: one more than it is where lengths are compact."""
+        """Read a length or count; compact ones are written as one more."""
         size = self.slot(name, self.length_format(kind))
         self.flush()
         if self.flexible:
@@ -119,7 +119,7 @@ class DecoderSource(Source):
         self.emit(f"{made} = {text.format(f'buf[{at}:pos]')}")
 
     def array(self, name: str, item: Kind, count: str, made: str) -> None:
-        least = smallest(item, self.version, flexible=self.flexible)
+        least = min_size_bytes(item, self.version, flexible=self.flexible)
         with self.block(f"if {count} < 0 or {count} * {least} > end - pos:"):
             self.emit(f'raise MalformedError(f"impossible count {{{count}}}")')
         if isinstance(item, str) and item in FIXED:
@@ -136,7 +136,7 @@ class DecoderSource(Source):
             self.emit(f"{append}({value})")
 
     def tags(self, known: list[Field]) -> dict[str, str]:
-        """Read a tagged section: fields that are absent keep their defaults, unknown ones go."""
+        """Read a tagged section: absent fields keep their defaults, unknown ones are skipped."""
         count = self.slot("tags", "B")
         self.flush()
         values = {field.name: self.fresh(field.name) for field in known}
@@ -171,7 +171,7 @@ class DecoderSource(Source):
             with self.block("else:"):
                 self.emit(f"pos = {stop}")
             with self.block(f"if pos != {stop}:"):
-                self.emit('raise MalformedError("a size that its contents belie")')
+                self.emit('raise MalformedError("contents do not match the declared size")')
 
     def default(self, field: Field) -> str:
         if isinstance(field.default, list):

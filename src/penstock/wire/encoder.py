@@ -1,26 +1,27 @@
-"""Writes the function that encodes one message at one version, as straight-line code.
+"""Generates the function that encodes one message at one version, as straight-line code.
 
-It appends to a bytearray. Records that lie in a file are not copied: the function returns them
-with the positions at which they belong. A struct in an array may be given as the bytes that
-`codec.encode_struct` made of it, so that what is asked for often is encoded once.
+The function appends to a bytearray. It does not copy records that are in a file, but returns them
+with their positions. A struct in an array may be given as the bytes that `codec.encode_struct`
+made of it, so that frequent responses are encoded once.
 
-A version carries only its own fields; others are left out. An error code is never left out: the
-peer would read "nothing, and no error".
+The function omits fields that the version does not have, but never an error code: it raises, and
+the dispatcher closes the connection. Without its top-level error, OffsetFetch v8 would read as
+"no offsets, and no error".
 """
 
 from typing import Any
 
 from penstock.wire import primitives
-from penstock.wire.schema import Array, Field, Kind, Message, fields, left_out_errors
-from penstock.wire.source import FIXED, SIZES, Source
+from penstock.wire.schema import Array, Field, Kind, Message, fields, missing_error_codes
+from penstock.wire.source import FIXED, SIZES, FunctionSource
 
 
 class UnencodableError(Exception):
-    """A bug of ours: an error code in a field that the version does not carry."""
+    """A bug in the caller: an error code in a field that the version does not have."""
 
 
-class EncoderSource(Source):
-    """Expressions of fixed size wait in `run` until something of variable size follows."""
+class EncoderSource(FunctionSource):
+    """Collects expressions of fixed size in `run` until one of variable size follows."""
 
     def __init__(self, version: int, *, flexible: bool) -> None:
         super().__init__(version, flexible=flexible)
@@ -37,7 +38,7 @@ class EncoderSource(Source):
         return self.compiled(message)
 
     def struct(self, message: type[Message], value: str) -> None:
-        for name in left_out_errors(message, self.version):
+        for name in missing_error_codes(message, self.version):
             about = f"{message.__name__}.{name} is not in version {self.version}"
             with self.block(f"if {value}.{name}:"):
                 self.emit(f"raise UnencodableError({about!r} + f': error {{{value}.{name}}}')")
@@ -60,7 +61,7 @@ class EncoderSource(Source):
             made = self.fresh("struct")
             self.emit(f"{made} = {value}")
             with self.block(f"if {made} is None:"):
-                # Behind a tag Kafka marks absence by a varint of 0, elsewhere by a byte of -1.
+                # Kafka marks null by a varint of 0 in a tagged field, by a byte of -1 elsewhere.
                 self.emit(f"{self.out}.append({0 if tagged else 255})")
             with self.block("else:"):
                 self.emit(f"{self.out}.append(1)")
@@ -81,7 +82,7 @@ class EncoderSource(Source):
         self.run.clear()
 
     def packed(self, *more: tuple[str, str]) -> str:
-        """The expression for the bytes of what waits, and of `more` behind it."""
+        """The expression that packs the collected values, followed by `more`."""
         values, formats = zip(*self.run, *more, strict=True)
         name = f"pack_{''.join(formats)}".replace("?", "o")
         pack = self.constant(name, primitives.packer("".join(formats)))
@@ -113,7 +114,7 @@ class EncoderSource(Source):
             self.emit(f"{self.out} += {data}")
 
     def length(self, kind: Kind, size: str) -> None:
-        """Write what waits and the length behind it; a short compact length takes one byte."""
+        """Write the collected values, then the length; a short compact length takes one byte."""
         if not self.flexible:
             self.run.append((size, self.length_format(kind)))
             self.flush()
@@ -158,7 +159,7 @@ class EncoderSource(Source):
                     self.tag(field, f"{value}.{field.name}")
 
     def tag(self, field: Field, value: str) -> None:
-        """Number, size and contents of a tagged field."""
+        """Write number, size and contents of a tagged field."""
         number = primitives.uvarint_bytes(field.tag or 0)
         if isinstance(field.kind, str) and field.kind in FIXED:
             size = primitives.uvarint_bytes(SIZES[FIXED[field.kind]])

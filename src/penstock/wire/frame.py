@@ -1,4 +1,4 @@
-"""A byte stream cut into frames, and messages put into them: four bytes of size, then contents."""
+"""Splits a byte stream into frames and builds frames: a four-byte size, then the message."""
 
 from collections.abc import Sequence
 from struct import Struct
@@ -17,11 +17,12 @@ GROWTH_BYTES = 65536
 
 
 class FrameBuffer:
-    """Receives into one buffer and hands out frames as views of it.
+    """Receives into one buffer and returns frames as views of it.
 
-    Ask `space()` for room, receive into it, tell `received(n)`, then take frames with `next()`
-    until it gives None. A frame is valid until the next `space()`. The size that a peer declares
-    is checked before room is made, and room grows with what has come, not with what is promised.
+    Receive into `space()`, call `received(n)`, then take frames by `next()` until it returns None.
+    A frame is valid until the next `space()`: a request that waits copies what it needs before.
+    The declared size is checked against the limit first, and the buffer grows with the bytes
+    received, so a peer that only announces a large frame costs no memory.
     """
 
     def __init__(self, max_frame_bytes: int) -> None:
@@ -31,7 +32,7 @@ class FrameBuffer:
         self._largest = 0
 
     def space(self) -> memoryview:
-        """Room to receive into; frames handed out before are gone."""
+        """Free room to receive into; invalidates the frames returned before."""
         capacity = len(self._buffer)
         if self._start == self._end:
             self._start = self._end = 0
@@ -40,9 +41,9 @@ class FrameBuffer:
             if capacity > GROWTH_BYTES and self._largest < capacity // 4:
                 self._resize(capacity // 2)
         elif self._start and self._start + self._needed() > capacity:
-            kept = self._buffer[self._start : self._end]
-            self._buffer[: len(kept)] = kept
-            self._start, self._end = 0, len(kept)
+            unread = self._buffer[self._start : self._end]
+            self._buffer[: len(unread)] = unread
+            self._start, self._end = 0, len(unread)
         if self._end == capacity:
             grown = max(2 * capacity, GROWTH_BYTES)
             needed = self._needed()
@@ -54,23 +55,23 @@ class FrameBuffer:
 
     @property
     def pending_bytes(self) -> int:
-        """Received and not yet taken."""
+        """Bytes received and not yet taken as frames."""
         return self._end - self._start
 
     @property
     def has_frame(self) -> bool:
-        """Whether `next` has a frame to give."""
+        """Whether `next` would return a frame."""
         return self.pending_bytes >= self._needed()
 
     @property
     def next_api_key(self) -> int | None:
-        """What the next frame asks for; None until it is whole."""
+        """The API key of the next frame; None until that frame is complete."""
         if self.pending_bytes < max(6, self._needed()):
             return None
         return cast("int", _API_KEY.unpack_from(self._buffer, self._start + 4)[0])
 
     def next(self) -> memoryview | None:
-        """The next whole frame without its size, or None until more is received."""
+        """The next complete frame without its size; None until more is received."""
         if self._start == self._end:  # as after most requests
             return None
         needed = self._needed()
@@ -82,7 +83,7 @@ class FrameBuffer:
         return frame
 
     def _needed(self) -> int:
-        """How many bytes the frame at hand takes, its size included."""
+        """Bytes of the first frame in the buffer, including its size field."""
         if self._end - self._start < 4:
             return 4
         (size,) = _SIZE.unpack_from(self._buffer, self._start)
@@ -92,11 +93,11 @@ class FrameBuffer:
         return 4 + cast("int", size)
 
     def _resize(self, capacity: int) -> None:
-        # A new buffer: views of the old one keep it alive for as long as someone holds them.
-        kept = self._buffer[self._start : self._end]
+        # Views of the old buffer keep it alive for as long as they are held.
+        unread = self._buffer[self._start : self._end]
         self._buffer = memoryview(bytearray(capacity))
-        self._buffer[: len(kept)] = kept
-        self._start, self._end = 0, len(kept)
+        self._buffer[: len(unread)] = unread
+        self._start, self._end = 0, len(unread)
 
 
 def request_frame(
@@ -113,7 +114,7 @@ def request_frame(
 def response_frame(
     api: Api, version: int, correlation_id: int, response: Message
 ) -> tuple[bytearray, Sequence[Splice]]:
-    """A response's bytes, and the record regions to be sent between them."""
+    """A response's bytes, and the record regions to send between them."""
     out = bytearray(4)
     write_response_header(out, api, version, correlation_id)
     splices = encoder(type(response), version)(response, out)
@@ -125,7 +126,7 @@ def response_frame(
 
 
 def _foreign(size: int) -> str:
-    """What another protocol's first bytes look like when they are taken for a size."""
+    """A hint if the size is really the first bytes of another protocol."""
     first = _SIZE.pack(size)
     if first.startswith(b"\x16\x03"):
         return " (a TLS handshake: this listener speaks plain text)"

@@ -1,7 +1,8 @@
 """Request and response headers.
 
-Flexible versions carry tagged fields in their headers too, but for the response to ApiVersions:
-a client reads it before it knows what the broker speaks.
+Headers of flexible versions have tagged fields too, except the response to ApiVersions. It has the
+oldest header at every version, because the client reads it before it knows which versions the
+broker supports (KIP-511).
 """
 
 from struct import Struct
@@ -22,7 +23,7 @@ _CORRELATION_ID = Struct(">i")
 
 
 class RequestHeader(msgspec.Struct, frozen=True, gc=False):
-    """Who asks what: the API, its version, and the number that the response must repeat."""
+    """The API, its version, the client, and the correlation id that the response must repeat."""
 
     api: Api
     version: int
@@ -31,7 +32,7 @@ class RequestHeader(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
-    """The header of a request, and where its body begins."""
+    """The header of a request, and the position of its body."""
     at = 0
     try:
         key, version, correlation_id, size = _WITH_CLIENT_ID.unpack_from(frame)
@@ -74,7 +75,7 @@ def write_request_header(
 
 
 def read_response_header(frame: Buffer, api: Api, version: int) -> tuple[int, int]:
-    """The correlation id of a response, and where its body begins."""
+    """The correlation id of a response, and the position of its body."""
     try:
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
         at = 4

@@ -1,4 +1,4 @@
-"""Messages as JSON, as Kafka's own converters write them."""
+"""Messages as JSON, in the form of Kafka's own JSON converters."""
 
 from base64 import b64encode
 from typing import Any
@@ -9,24 +9,24 @@ from penstock.types import uuid_text
 from penstock.wire.schema import Array, Kind, Message, fields
 
 
-def fields_shown(message: Message, version: int) -> dict[str, Any]:
-    """What the version carries, by the names of Kafka's schemas; tags only where they are set."""
+def json_fields(message: Message, version: int) -> dict[str, Any]:
+    """The fields of `version` by Kafka's schema names; tagged fields only if not the default."""
     return {
-        _camel(field.name): _shown(getattr(message, field.name), field.kind, version)
+        _camel(field.name): _json_value(getattr(message, field.name), field.kind, version)
         for field in fields(type(message), version)
         if field.tag is None or getattr(message, field.name) != field.default
     }
 
 
-def json_text(shown: dict[str, Any]) -> str:
-    return msgspec.json.encode(shown).decode()
+def json_text(fields: dict[str, Any]) -> str:
+    return msgspec.json.encode(fields).decode()
 
 
-def _shown(value: Any, kind: Kind, version: int) -> Any:
+def _json_value(value: Any, kind: Kind, version: int) -> Any:
     if isinstance(value, Message):
-        return fields_shown(value, version)
+        return json_fields(value, version)
     if isinstance(kind, Array) and value is not None:
-        return [_shown(each, kind.item, version) for each in value]
+        return [_json_value(each, kind.item, version) for each in value]
     if kind == "uuid":
         return uuid_text(value)
     if isinstance(value, bytes | bytearray | memoryview):

@@ -1,4 +1,4 @@
-"""The few things that generated code calls: varints, repeated values, and how it says no."""
+"""What generated code calls: varints, tagged fields, packed arrays, and its errors."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -10,22 +10,22 @@ from penstock.errors import ProtocolError
 from penstock.types import Buffer
 
 MAX_TAGS = 1000
-"""More tagged fields than any message will have; a peer may not make us walk millions."""
+"""More tagged fields than any message has; keeps a peer from making us read millions."""
 
 
 class MalformedError(Exception):
-    """What generated code raises; `malformed` makes a ProtocolError of it."""
+    """Raised by generated code; `malformed` turns it into a ProtocolError."""
 
 
 MALFORMED = (MalformedError, StructError, IndexError, UnicodeDecodeError)
 
 
 def malformed(
-    error: Exception, message: str, where: Sequence[str], at: int, end: int
+    error: Exception, message: str, line_fields: Sequence[str], at: int, end: int
 ) -> ProtocolError:
-    """Say what is wrong and where: each generated line knows its field."""
+    """The error with message, field and byte; the failed line of generated code gives the field."""
     assert error.__traceback__
-    field = where[error.__traceback__.tb_lineno - 1] or "end"
+    field = line_fields[error.__traceback__.tb_lineno - 1] or "end"
     return ProtocolError(f"{message}, {field}: {reason(error)} at byte {at} of {end}")
 
 
@@ -34,19 +34,19 @@ def reason(error: Exception) -> str:
         case StructError() | IndexError():
             return "too few bytes"
         case UnicodeDecodeError():
-            return f"no UTF-8 ({error.reason})"
+            return f"not UTF-8 ({error.reason})"
         case _:
             return str(error)
 
 
 def uvarint(buf: Buffer, pos: int) -> tuple[int, int]:
-    """An unsigned varint and the position behind it."""
+    """An unsigned varint and the position after it."""
     first = buf[pos]
     return (first, pos + 1) if first < 128 else uvarint_rest(buf, pos + 1, first)
 
 
 def uvarint_rest(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
-    """The rest of an unsigned 32-bit varint whose first byte said that more follow."""
+    """An unsigned 32-bit varint whose first byte, already read, has its continuation bit set."""
     value, shift = first & 127, 7
     while shift < 35:
         byte = buf[pos]
@@ -68,7 +68,7 @@ def uvarint_bytes(value: int) -> bytes:
 
 
 def skip_tags(buf: Buffer, pos: int, count: int) -> int:
-    """The position behind a tagged section of which nothing is known but its first byte."""
+    """The position after a section of unknown tagged fields; `count` is its first byte."""
     if count > 127:
         count, pos = uvarint_rest(buf, pos, count)
     check_tags(count, len(buf) - pos)
@@ -82,7 +82,7 @@ def skip_tags(buf: Buffer, pos: int, count: int) -> int:
 
 
 def check_tags(count: int, remaining: int) -> None:
-    """A tagged field takes two bytes or more."""
+    """Raise if `count` tagged fields, of two bytes or more each, cannot fit."""
     if count * 2 > remaining or count > MAX_TAGS:
         raise MalformedError(f"impossible count {count}")
 
@@ -101,7 +101,7 @@ _FEW = {fmt: [Struct(">" + fmt * n) for n in range(17)] for fmt in "?bhHiqd"}
 
 
 def repeated(fmt: str, count: int) -> Struct:
-    """`count` values of one format; those of short arrays are kept."""
+    """The Struct of `count` values of one format; those of short arrays are precompiled."""
     if count < 17 and fmt in _FEW:
         return _FEW[fmt][count]
     return Struct(">" + fmt * count if fmt == "16s" else f">{count}{fmt}")

@@ -1,8 +1,8 @@
-"""The vocabulary in which messages are declared, and how a declaration is read back.
+"""The types that declare messages, and how a declaration is read back.
 
 A message is one class with one line per field: its name, wire type, the versions that carry it,
-and its default. `penstock.wire.messages` holds those classes; `penstock.wire.generator` turns
-them into encode and decode functions, one pair per message and version.
+and its default. `penstock.wire.messages` holds the classes; `decoder` and `encoder` turn them into
+one pair of functions per message and version.
 """
 
 from types import NoneType, UnionType
@@ -31,38 +31,39 @@ uint16: TypeAlias = Annotated[int, "uint16"]
 
 
 class RecordsRegion(Protocol):
-    """Record batches that lie elsewhere, such as in a segment file; `len()` tells their bytes.
+    """Record batches that are not in memory, such as in a segment file; `len()` is their size.
 
-    An encoder never reads one: it leaves its place free and says where, see `Splice`.
+    An encoder never reads one. It returns the position at which to send it: see `Splice`.
     """
 
     def __len__(self) -> int: ...
 
 
 Splice: TypeAlias = tuple[int, RecordsRegion]
-"""A region and the position in the encoded bytes before which it belongs."""
+"""A position in the encoded bytes, and the region to send before it."""
 
 Records: TypeAlias = Annotated[Buffer | RecordsRegion, "records"]
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
 class _MessageMeta(msgspec.StructMeta):
-    """Tells type checkers what msgspec inherits by itself: messages are frozen, keyword-only."""
+    """Tells type checkers that messages are frozen and keyword-only, as msgspec inherits it."""
 
 
 class Message(
     msgspec.Struct, metaclass=_MessageMeta, kw_only=True, frozen=True, repr_omit_defaults=True
 ):
-    """A request, a response, or a struct inside one: a value, never changed once made.
+    """A request, a response, or a struct inside one: an immutable value.
 
-    Every field has a default, so a decoder passes only what its version carries.
+    So default structs can be shared and compared, and responses can be cached. Every field has a
+    default, so a decoder passes only the fields that its version carries.
     """
 
 
 class V(msgspec.Struct, frozen=True):
-    """The versions that carry a field, as "3+", "2-7" or "4"; `nullable` if null is newer.
+    """The versions that carry a field: "3+", "2-7" or "4"; `nullable` if fewer of them allow null.
 
-    A field with a tag stands in the tagged section, and only if it differs from its default.
+    A field with a tag is written to the tagged section, and only if it differs from its default.
     """
 
     text: str
@@ -124,8 +125,8 @@ def fields(message: type[Message], version: int) -> list[Field]:
     return found
 
 
-def left_out_errors(message: type[Message], version: int) -> list[str]:
-    """The error codes that other versions of the message carry, and `version` does not."""
+def missing_error_codes(message: type[Message], version: int) -> list[str]:
+    """Fields for error codes that other versions of the message have and `version` does not."""
     carried = {field.name for field in fields(message, version)}
     return [
         name
@@ -135,7 +136,7 @@ def left_out_errors(message: type[Message], version: int) -> list[str]:
 
 
 def _kind(hint: Any) -> tuple[Kind, bool]:
-    """What a type hint means on the wire, and whether it may be null."""
+    """The wire type of a type hint, and whether it may be null."""
     if get_origin(hint) is Annotated:
         inner = get_args(hint)[0]
         primitive = _metadata(hint, str)

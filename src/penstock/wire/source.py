@@ -1,4 +1,4 @@
-"""What the writers of decoders and encoders share: lines, names, and the sizes of wire types."""
+"""Builds the source of a generated function; shared by `decoder` and `encoder`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,13 +21,17 @@ SIZES = {"?": 1, "B": 1, "b": 1, "h": 2, "H": 2, "i": 4, "q": 8, "d": 8, "16s": 
 LENGTH = {"string": "h", "bytes": "i", "records": "i"}
 
 
-class Source:
-    """Lines of a function under construction, the field each serves, and the names they use."""
+class FunctionSource:
+    """A function under construction: its lines, the field each line reads or writes, its globals.
+
+    The field of each line lets an error name its field at no cost while decoding succeeds: see
+    `primitives.malformed`.
+    """
 
     def __init__(self, version: int, *, flexible: bool) -> None:
         self.version, self.flexible = version, flexible
         self.lines: list[str] = []
-        self.where: list[str] = []
+        self.line_fields: list[str] = []
         self.names: dict[str, Any] = dict(vars(primitives))
         self.path: list[str] = []
         self.depth = 0
@@ -35,7 +39,7 @@ class Source:
 
     def emit(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
-        self.where.append(".".join(self.path))
+        self.line_fields.append(".".join(self.path))
 
     @contextmanager
     def block(self, line: str) -> Iterator[None]:
@@ -55,7 +59,7 @@ class Source:
         return f"{hint}_{self.serial}"
 
     def constant(self, hint: str, value: Any) -> str:
-        """A name under which the function sees `value`."""
+        """The name of a global of the function that holds `value`."""
         name = hint
         while self.names.get(name, value) is not value:
             name = self.fresh(hint)
@@ -63,10 +67,10 @@ class Source:
         return name
 
     def compiled(self, message: type[Message]) -> Any:
-        self.names["WHERE"] = self.where
+        self.names["LINE_FIELDS"] = self.line_fields
         source = "\n".join(self.lines)
         filename = f"<{type(self).__name__} {message.__name__} v{self.version}>"
-        exec(compile(source, filename, "exec"), self.names)  # noqa: S102  the source is our own
+        exec(compile(source, filename, "exec"), self.names)  # noqa: S102  the source is generated here
         function = self.names["function"]
         function.source = source
         return function
@@ -77,8 +81,8 @@ class Source:
         return LENGTH[kind] if isinstance(kind, str) else "i"
 
 
-def smallest(kind: Kind, version: int, *, flexible: bool) -> int:
-    """The fewest bytes that a value can take: bounds a declared count."""
+def min_size_bytes(kind: Kind, version: int, *, flexible: bool) -> int:
+    """The fewest bytes that a value can take; bounds the count that an array may declare."""
     if isinstance(kind, str) and kind in FIXED:
         return SIZES[FIXED[kind]]
     if isinstance(kind, Array):
@@ -89,5 +93,5 @@ def smallest(kind: Kind, version: int, *, flexible: bool) -> int:
     for field in fields(kind, version):
         absent = field.nullable and isinstance(field.kind, type)
         if field.tag is None:
-            size += 1 if absent else smallest(field.kind, version, flexible=flexible)
+            size += 1 if absent else min_size_bytes(field.kind, version, flexible=flexible)
     return max(size, 1)

@@ -36,7 +36,7 @@ def test_an_unknown_api_key_is_named() -> None:
         read_request_header(bytes.fromhex("03e7 0000 00000001 ffff"))
 
 
-def test_a_header_that_is_cut_is_refused_at_every_length() -> None:
+def test_a_header_truncated_at_any_length_is_rejected() -> None:
     out = bytearray()
     write_request_header(out, APIS[3], 12, 1, "client")
     for size in range(len(out)):
@@ -44,8 +44,8 @@ def test_a_header_that_is_cut_is_refused_at_every_length() -> None:
             read_request_header(out[:size])
 
 
-def test_millions_of_tagged_fields_in_a_header_are_refused_at_once() -> None:
-    """CVE-2026-111115: the count is checked before anything is walked."""
+def test_millions_of_tagged_fields_in_a_header_are_rejected_at_once() -> None:
+    """CVE-2026-111115: the count is checked before any field is read."""
     out = bytearray()
     write_request_header(out, APIS[3], 12, 1, "client")
     out[-1:] = b"\x80\xad\xe2\x04" + b"\x01\x00" * 100
@@ -62,7 +62,7 @@ def test_unknown_tagged_fields_are_skipped() -> None:
 
 
 def test_a_response_to_api_versions_has_the_oldest_header_at_every_version() -> None:
-    """A client reads it before it knows what the broker speaks."""
+    """A client reads it before it knows which versions the broker supports."""
     frame, _ = response_frame(APIS[18], 4, 9, ApiVersionsResponse(throttle_time_ms=1))
     assert read_response_header(frame[4:], APIS[18], 4) == (9, 4)
     frame, _ = response_frame(APIS[3], 9, 9, MetadataResponse())

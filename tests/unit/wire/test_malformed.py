@@ -33,34 +33,36 @@ def test_the_error_names_message_version_field_and_byte() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 1000, 2**31 - 1, -2, -(2**31)])
-def test_a_count_that_cannot_be_true_is_refused_before_anything_is_made(count: int) -> None:
+def test_an_impossible_count_is_rejected_before_anything_is_allocated(count: int) -> None:
     """CVE-2026-111108: a count times the smallest element must fit into what remains."""
     raw = count.to_bytes(4, "big", signed=True) + b"\0\1"
     assert f"topics: impossible count {count} at byte 4" in refusal(MetadataRequest, 1, raw)
 
 
-def test_a_compact_count_that_cannot_be_true_is_refused() -> None:
+def test_an_impossible_compact_count_is_rejected() -> None:
     assert "topics: impossible count 4294967294" in refusal(
         MetadataRequest, 9, b"\xff\xff\xff\xff\x0f" + bytes(20)
     )
 
 
-def test_an_endless_varint_is_refused() -> None:
+def test_an_endless_varint_is_rejected() -> None:
     assert "a varint longer than 5 bytes" in refusal(MetadataRequest, 9, b"\xff" * 40)
 
 
-def test_null_where_none_is_allowed_is_refused() -> None:
+def test_null_in_a_field_that_is_not_nullable_is_rejected() -> None:
     assert "topic_data: impossible count -1" in refusal(
         ProduceRequest, 9, b"\x00\x00\x01\x00\x00\x00\x00\x00\x00"
     )
     assert "topics[].name: impossible length -1" in refusal(MetadataRequest, 1, b"\0\0\0\1\xff\xff")
 
 
-def test_a_tagged_field_with_a_false_size_is_refused() -> None:
+def test_a_tagged_field_with_a_wrong_size_is_rejected() -> None:
     raw = bytearray(encode(FetchRequest(replica_state=ReplicaState(replica_id=1)), 15))
     assert raw[-16:-13] == b"\x01\x01\x0d"
     raw[-14] -= 1
-    assert "tagged fields: a size that its contents belie" in refusal(FetchRequest, 15, raw)
+    assert "tagged fields: contents do not match the declared size" in refusal(
+        FetchRequest, 15, raw
+    )
     raw[-14] = 100
     assert "tagged fields: impossible size 100" in refusal(FetchRequest, 15, raw)
 

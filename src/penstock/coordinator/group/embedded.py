@@ -7,7 +7,7 @@ since versions only add to the end.
 from collections.abc import Mapping
 
 from penstock.errors import ProtocolError
-from penstock.wire.apis import DATA
+from penstock.wire.apis import DATA_MESSAGES
 from penstock.wire.codec import M, decode, encode
 from penstock.wire.messages.consumer_protocol_assignment import (
     ConsumerProtocolAssignment,
@@ -38,13 +38,13 @@ def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
 
 
 def _read(message: type[M], data: bytes) -> M:
-    version = min(version_of(data), DATA[message.__name__].high)
+    version = min(version_of(data), DATA_MESSAGES[message.__name__].high)
     return decode(message, version, data[2:])
 
 
 def assignment_bytes(partitions: Mapping[str, list[int]], subscription: bytes) -> bytes:
     """A share by topic, in the version in which the member wrote its subscription."""
-    highest = DATA[ConsumerProtocolAssignment.__name__].high
+    highest = DATA_MESSAGES[ConsumerProtocolAssignment.__name__].high
     version = min(version_of(subscription), highest)
     share = ConsumerProtocolAssignment([TopicPartition(*each) for each in partitions.items()])
     return version.to_bytes(2, "big") + encode(share, version)

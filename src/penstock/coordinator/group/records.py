@@ -12,7 +12,7 @@ from penstock.coordinator.group.offsets import CommittedOffset
 from penstock.coordinator.group.state import State
 from penstock.coordinator.storage import RawRecord
 from penstock.errors import ProtocolError
-from penstock.wire.apis import DATA
+from penstock.wire.apis import DATA_MESSAGES
 from penstock.wire.codec import M, decode, encode
 from penstock.wire.messages.group_metadata_key import GroupMetadataKey
 from penstock.wire.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
@@ -105,7 +105,7 @@ def _value(message: type[M], data: bytes | None) -> M | None:
     if data is None:
         return None
     version = _number(data)
-    if not 0 <= version <= DATA[message.__name__].high:
+    if not 0 <= version <= DATA_MESSAGES[message.__name__].high:
         raise ProtocolError(f"{message.__name__} v{version} is newer than this broker")
     return decode(message, version, data[_NUMBER.size :])
 

@@ -10,7 +10,7 @@ from penstock.coordinator.transaction.state import BY_NUMBER, State
 from penstock.coordinator.transaction.transaction import Transaction
 from penstock.errors import ProtocolError
 from penstock.types import TopicPartition, indexes_by_topic
-from penstock.wire.apis import DATA
+from penstock.wire.apis import DATA_MESSAGES
 from penstock.wire.codec import decode, encode
 from penstock.wire.messages.transaction_log_key import TransactionLogKey
 from penstock.wire.messages.transaction_log_value import PartitionsSchema, TransactionLogValue
@@ -52,7 +52,7 @@ class TransactionFormat:
         if raw.value is None:
             return TransactionRecord(name, None)
         version = _number(raw.value)
-        if not 0 <= version <= DATA["TransactionLogValue"].high:
+        if not 0 <= version <= DATA_MESSAGES["TransactionLogValue"].high:
             raise ProtocolError(f"TransactionLogValue v{version} is newer than this broker")
         value = decode(TransactionLogValue, version, raw.value[_NUMBER.size :])
         return TransactionRecord(name, _transaction(value))

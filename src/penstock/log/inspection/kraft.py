@@ -14,9 +14,9 @@ from penstock.log.files import Files
 from penstock.record.batch import batches, crc_matches
 from penstock.record.record import Record, records
 from penstock.types import Uuid
-from penstock.wire.apis import DATA, METADATA_RECORDS, message_type, snake
+from penstock.wire.apis import DATA_MESSAGES, METADATA_RECORDS, message_type, snake
 from penstock.wire.codec import decode
-from penstock.wire.json import fields_shown, json_text
+from penstock.wire.json import json_fields, json_text
 from penstock.wire.messages.config_record import ConfigRecord
 from penstock.wire.messages.remove_topic_record import RemoveTopicRecord
 from penstock.wire.messages.topic_record import TopicRecord
@@ -119,10 +119,10 @@ def control_values(record: Record) -> dict[str, str]:
     value = record.value or b""
     # Each begins with its version, which is a field as well.
     version = int.from_bytes(value[:2])
-    return {shown: json_text(fields_shown(_message(name, version, value), version))}
+    return {shown: json_text(json_fields(_message(name, version, value), version))}
 
 
 def _message(name: str, version: int, data: bytes) -> Message:
-    if version > DATA[name].high:
+    if version > DATA_MESSAGES[name].high:
         raise ProtocolError(f"version {version} of {name} is not known here")
     return decode(message_type(name), version, data)
