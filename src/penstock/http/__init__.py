@@ -1,1 +1,1 @@
-"""The one small HTTP server: metrics and health."""
+"""A small HTTP server for metrics, health checks and the broker's pages."""

@@ -1,21 +1,21 @@
-"""`/healthz` and `/readyz`: whether the process lives, and whether it can do its work."""
+"""`/healthz` and `/readyz`: is the process alive, and is it ready to serve?"""
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
-from penstock.http.message import Request, Response, plain
+from penstock.http.message import HttpRequest, HttpResponse, plain
 from penstock.http.server import Handler
 
 
-def healthz(_: Request) -> Response:
-    """Alive: the loop came round to answer this."""
+def healthz(_: HttpRequest) -> HttpResponse:
+    """Always OK: an answer shows that the event loop runs."""
     return plain(HTTPStatus.OK)
 
 
 def readyz(checks: Mapping[str, Callable[[], bool]]) -> Handler:
-    """Ready when every check says so; else the names of those that do not."""
+    """OK if every check passes; else 503 with the names of those that do not."""
 
-    def handler(_: Request) -> Response:
+    def handler(_: HttpRequest) -> HttpResponse:
         failed = [name for name, ready in checks.items() if not ready()]
         if failed:
             return plain(HTTPStatus.SERVICE_UNAVAILABLE, "not ready: " + ", ".join(failed))

@@ -1,4 +1,4 @@
-"""HTTP/1.1 requests and responses as values, without I/O (RFC 9112, as little as is needed)."""
+"""HTTP/1.1 requests and responses as values, without I/O (the needed subset of RFC 9112)."""
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -14,16 +14,16 @@ PLAIN = "text/plain; charset=utf-8"
 
 
 class BadRequest(Exception):
-    """What came is no request that this server reads: it answers `status` and closes."""
+    """An unreadable or unsupported request; the server answers `status` and closes."""
 
-    def __init__(self, status: HTTPStatus, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
         self.status = status
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A request; header names are in lower case, the path is as it was sent."""
+class HttpRequest:
+    """A request; header names are in lower case, the path is not decoded."""
 
     method: str
     path: str
@@ -38,12 +38,12 @@ class Request:
 
     @property
     def content_length(self) -> int:
-        """The size of the body to be read. Chunked bodies are not: two lengths are one too many."""
+        """The size of the body. Chunked bodies are refused: two lengths allow request smuggling."""
         if "transfer-encoding" in self.headers:
             raise BadRequest(HTTPStatus.NOT_IMPLEMENTED, "a body must have a Content-Length")
         text = self.headers.get("content-length", "0")
         if not (text.isascii() and text.isdigit()):
-            raise BadRequest(HTTPStatus.BAD_REQUEST, "Content-Length is no number")
+            raise BadRequest(HTTPStatus.BAD_REQUEST, "Content-Length is not a number")
         return int(text)
 
 
@@ -51,8 +51,8 @@ Body: TypeAlias = bytes | Iterable[bytes] | AsyncGenerator[bytes, None]
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
-    """An answer. A body in parts is made while it is sent, and the loop runs between them."""
+class HttpResponse:
+    """A response. An iterable body is produced while it is sent; the loop runs between parts."""
 
     status: HTTPStatus = HTTPStatus.OK
     content_type: str = PLAIN
@@ -60,24 +60,26 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def plain(status: HTTPStatus, text: str = "") -> Response:
-    return Response(status, PLAIN, f"{text or status.phrase}\n".encode())
+def plain(status: HTTPStatus, text: str = "") -> HttpResponse:
+    return HttpResponse(status, PLAIN, f"{text or status.phrase}\n".encode())
 
 
-def read_head(head: bytes) -> Request:
-    """The request whose line and headers, with the empty line behind them, are `head`."""
+def read_head(head: bytes) -> HttpRequest:
+    """Parse the request line and headers, which end with an empty line."""
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     words = first.split(b" ")
     if len(words) != 3 or not _TOKEN.fullmatch(words[0]) or not _TARGET.fullmatch(words[1]):
-        raise BadRequest(HTTPStatus.BAD_REQUEST, "no request line")
+        raise BadRequest(HTTPStatus.BAD_REQUEST, "malformed request line")
     method, target, version = words
     if version not in {b"HTTP/1.1", b"HTTP/1.0"}:
-        raise BadRequest(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "HTTP/1.1 is spoken here")
+        raise BadRequest(
+            HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.1 and HTTP/1.0 are supported"
+        )
     headers = _headers(lines)
     if version == b"HTTP/1.1" and "host" not in headers:
-        raise BadRequest(HTTPStatus.BAD_REQUEST, "no Host")
+        raise BadRequest(HTTPStatus.BAD_REQUEST, "missing Host header")
     path, _, query = target.decode().partition("?")
-    return Request(method.decode(), path, query, headers, version == b"HTTP/1.0")
+    return HttpRequest(method.decode(), path, query, headers, version == b"HTTP/1.0")
 
 
 def _headers(lines: Iterable[bytes]) -> dict[str, str]:
@@ -85,18 +87,18 @@ def _headers(lines: Iterable[bytes]) -> dict[str, str]:
     for line in lines:
         name, colon, value = line.partition(b":")
         value = value.strip(b" \t")
-        # No white space before the colon, no folded lines: both serve to smuggle requests.
+        # White space before the colon and folded lines are refused: both allow request smuggling.
         if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise BadRequest(HTTPStatus.BAD_REQUEST, "a header that is none")
+            raise BadRequest(HTTPStatus.BAD_REQUEST, "malformed header")
         key = name.decode().lower()
         if key in headers and key in {"content-length", "host", "transfer-encoding"}:
-            raise BadRequest(HTTPStatus.BAD_REQUEST, f"two headers {key}")
+            raise BadRequest(HTTPStatus.BAD_REQUEST, f"duplicate header {key}")
         text = value.decode("latin-1")
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
     return headers
 
 
-def response_head(response: Response, *, chunked: bool, close: bool) -> bytes:
+def response_head(response: HttpResponse, *, chunked: bool, close: bool) -> bytes:
     headers = {"Content-Type": response.content_type, **response.headers}
     if isinstance(response.body, bytes):
         headers["Content-Length"] = str(len(response.body))
@@ -107,7 +109,7 @@ def response_head(response: Response, *, chunked: bool, close: bool) -> bytes:
     status = response.status
     lines = [f"HTTP/1.1 {status.value} {status.phrase}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    assert not any("\r" in line or "\n" in line for line in lines), "a header has one line"
+    assert not any("\r" in line or "\n" in line for line in lines), "a header must be a single line"
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 

@@ -1,8 +1,8 @@
-"""Metrics in Prometheus' text format 0.0.4: one table from name to reader, rendered in slices.
+"""Metrics in Prometheus' text format 0.0.4: a table of metrics, rendered in slices.
 
-Counters are plain numbers on the objects that count; nothing here is on the hot path. A reader
-is called when its line is due, and its samples may be a generator: ten thousand partitions are
-then walked over many slices, with requests served in between.
+Counters are plain numbers on the objects that count, so nothing here is on the hot path. A metric
+is read when its line is rendered, and may yield its samples from a generator: ten thousand
+partitions are then rendered in many slices, with requests served in between.
 """
 
 import math
@@ -12,17 +12,17 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from penstock.clock import Clock, SystemClock
-from penstock.http.message import Request, Response
+from penstock.http.message import HttpRequest, HttpResponse
 from penstock.http.server import Handler
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SLICE_MS = 1
 SLICE_LINES = 64
-"""The clock is read after so many lines: some 50 µs."""
+"""The clock is read once per this many lines, about every 50 µs."""
 
 
-class Kind(Enum):
-    """What the numbers of a metric mean."""
+class MetricKind(Enum):
+    """The type of a metric."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -32,7 +32,7 @@ class Kind(Enum):
 
 
 class Sample(NamedTuple):
-    """One line: a number with its labels. `suffix` is `_bucket`, `_sum` or `_count` if any."""
+    """One line: a value and its labels; `suffix` may be `_bucket`, `_sum` or `_count`."""
 
     value: float
     labels: Mapping[str, str] = {}
@@ -44,9 +44,9 @@ Reading: TypeAlias = float | Iterable[Sample]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A row of the table. `read` gives one number, or samples with labels."""
+    """A row of the table; `read` returns one number, or samples with labels."""
 
-    kind: Kind
+    kind: MetricKind
     help: str
     read: Callable[[], Reading]
 
@@ -55,14 +55,14 @@ def metrics(table: Mapping[str, Metric], clock: Clock | None = None) -> Handler:
     """The handler of `/metrics`."""
     ticking = clock or SystemClock()
 
-    def handler(_: Request) -> Response:
-        return Response(content_type=CONTENT_TYPE, body=slices(lines(table), ticking))
+    def handler(_: HttpRequest) -> HttpResponse:
+        return HttpResponse(content_type=CONTENT_TYPE, body=slices(lines(table), ticking))
 
     return handler
 
 
 def slices(rendered: Iterable[str], clock: Clock) -> Iterator[bytes]:
-    """The lines in parts that take about `SLICE_MS` each to make."""
+    """The lines in parts of about `SLICE_MS` rendering time each."""
     part: list[str] = []
     started_ms = clock.monotonic_ms()
     for count, line in enumerate(rendered, 1):

@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeAlias
 from penstock.http.message import (
     BadRequest,
     Body,
-    Request,
-    Response,
+    HttpRequest,
+    HttpResponse,
     plain,
     read_head,
     response_head,
@@ -20,7 +20,7 @@ from penstock.http.message import (
 
 logger = logging.getLogger(__name__)
 
-Handler: TypeAlias = Callable[[Request], Response | Awaitable[Response]]
+Handler: TypeAlias = Callable[[HttpRequest], HttpResponse | Awaitable[HttpResponse]]
 Routes: TypeAlias = Mapping[tuple[str, str], Handler]
 """Handlers by method and exact path; GET serves HEAD too."""
 
@@ -28,7 +28,7 @@ CLOSE_S = 1.0
 
 
 class BoundAddress(NamedTuple):
-    """Where the server listens."""
+    """The address on which the server listens."""
 
     host: str
     port: int
@@ -36,15 +36,15 @@ class BoundAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one client may take."""
+    """Bounds on what a client may use."""
 
     head_bytes: int = 16 * 1024
     body_bytes: int = 1024 * 1024
     connections: int = 100
     idle_s: float = 30
-    """From one request to the next, its head included."""
+    """From one request to the next, including its headers."""
     transfer_s: float = 30
-    """For a body to come, and for the client to take what was sent."""
+    """For a body to arrive, and for the client to read what was sent."""
 
 
 @asynccontextmanager
@@ -56,9 +56,9 @@ async def serving(
     *,
     limits: Limits | None = None,
 ) -> AsyncIterator[BoundAddress]:
-    """Serve until the end of the block; port 0 takes a free one.
+    """Serve until the end of the block; port 0 picks a free port.
 
-    Each connection is a child of `group`, and all of them are gone at the end.
+    Each connection is a child of `group`; all of them have ended when the block has.
     """
     server = _Server(routes, limits or Limits())
     sessions: set[asyncio.Task[None]] = set()
@@ -79,16 +79,16 @@ async def serving(
 
 
 class _Server:
-    """What all sessions share."""
+    """The state that all sessions share."""
 
     def __init__(self, routes: Routes, limits: Limits) -> None:
         self.routes, self.limits = routes, limits
         self._sessions = 0
 
     async def session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection from its first request to its last; its troubles stay its own."""
+        """Serve one connection until it ends; its errors do not affect others."""
         self._sessions += 1
-        # What a client does not take stays short in our memory.
+        # Bounds the write buffer for slow readers.
         writer.transport.set_write_buffer_limits(high=64 * 1024)
         try:
             if self._sessions > self.limits.connections:
@@ -102,15 +102,15 @@ class _Server:
             writer.transport.abort()
             raise
         except Exception:
-            # An answer that broke off must not look like a whole one.
-            logger.exception("the body of an HTTP response failed")
+            # An interrupted response must not look like a complete one.
+            logger.exception("HTTP response failed while its body was sent; closing the connection")
             writer.transport.abort()
         finally:
             self._sessions -= 1
             await _closed(writer)
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer; whether the client may go on."""
+        """Handle one request; returns whether the connection stays open."""
         try:
             request = await self._read(reader)
         except BadRequest as bad:
@@ -128,26 +128,28 @@ class _Server:
         )
         return request.keeps_alive
 
-    async def _read(self, reader: asyncio.StreamReader) -> Request | None:
-        """The next request, or None when the client has left."""
+    async def _read(self, reader: asyncio.StreamReader) -> HttpRequest | None:
+        """The next request; None if the client closed the connection."""
         try:
             async with asyncio.timeout(self.limits.idle_s):
                 head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
-            raise BadRequest(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too large") from None
+            raise BadRequest(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers too large"
+            ) from None
         except asyncio.IncompleteReadError:
             return None
         request = read_head(head)
         size = request.content_length
         if size > self.limits.body_bytes:
-            raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large")
+            raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body too large")
         if not size:
             return request
         async with asyncio.timeout(self.limits.transfer_s):
             body = await reader.readexactly(size)
         return replace(request, body=body)
 
-    async def _handled(self, request: Request) -> Response:
+    async def _handled(self, request: HttpRequest) -> HttpResponse:
         method = "GET" if request.method == "HEAD" else request.method
         handler = self.routes.get((method, request.path))
         if handler is not None:
@@ -162,7 +164,7 @@ class _Server:
     async def _send(
         self,
         writer: asyncio.StreamWriter,
-        response: Response,
+        response: HttpResponse,
         *,
         close: bool,
         chunked: bool = True,
@@ -185,17 +187,17 @@ class _Server:
             await writer.drain()
 
 
-async def _answer(handler: Handler, request: Request) -> Response:
+async def _answer(handler: Handler, request: HttpRequest) -> HttpResponse:
     try:
         response = handler(request)
-        return response if isinstance(response, Response) else await response
+        return response if isinstance(response, HttpResponse) else await response
     except Exception:
-        logger.exception("the handler of %s %s failed", request.method, request.path)
+        logger.exception("HTTP handler of %s %s failed", request.method, request.path)
         return plain(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 async def _parts(body: Body) -> AsyncGenerator[bytes, None]:
-    """The body part by part; whoever waits for the loop gets it in between."""
+    """The body part by part; other tasks run in between."""
     if isinstance(body, bytes):
         yield body
     elif isinstance(body, AsyncGenerator):

@@ -1,4 +1,4 @@
-"""The HTTP server over real sockets, asked by raw bytes."""
+"""The HTTP server over real sockets, with requests as raw bytes."""
 
 import asyncio
 import logging
@@ -10,45 +10,45 @@ from typing import TypeVar
 import pytest
 
 from penstock.http.health import healthz, readyz
-from penstock.http.message import Request, Response, plain
+from penstock.http.message import HttpRequest, HttpResponse, plain
 from penstock.http.server import BoundAddress, Limits, Routes, serving
 
 T = TypeVar("T")
 CLOSED = b"Connection: close\r\n"
 
 
-def echoed(request: Request) -> Response:
+def echoed(request: HttpRequest) -> HttpResponse:
     return plain(HTTPStatus.OK, f"{request.method} {request.query} {request.body!r}")
 
 
-def in_parts(_: Request) -> Response:
-    return Response(body=iter([b"one ", b"", b"two"]))
+def in_parts(_: HttpRequest) -> HttpResponse:
+    return HttpResponse(body=iter([b"one ", b"", b"two"]))
 
 
-def in_parts_later(_: Request) -> Response:
+def in_parts_later(_: HttpRequest) -> HttpResponse:
     async def body() -> AsyncGenerator[bytes, None]:
         for part in (b"three ", b"four"):
             await asyncio.sleep(0)
             yield part
 
-    return Response(body=body())
+    return HttpResponse(body=body())
 
 
-async def awaited(_: Request) -> Response:
+async def awaited(_: HttpRequest) -> HttpResponse:
     await asyncio.sleep(0)
     return plain(HTTPStatus.OK, "awaited")
 
 
-def failing(_: Request) -> Response:
+def failing(_: HttpRequest) -> HttpResponse:
     raise ValueError("on purpose")
 
 
-def breaking_off(_: Request) -> Response:
+def breaking_off(_: HttpRequest) -> HttpResponse:
     def body() -> Iterator[bytes]:
         yield b"a part"
         raise ValueError("on purpose")
 
-    return Response(body=body())
+    return HttpResponse(body=body())
 
 
 ROUTES: Routes = {
@@ -79,7 +79,7 @@ def run(
 
 
 def exchange(data: bytes, limits: Limits | None = None) -> bytes:
-    """All that the server says to these bytes until it closes."""
+    """Everything that the server answers to these bytes until it closes."""
 
     async def scenario(address: BoundAddress) -> bytes:
         reader, writer = await asyncio.open_connection(*address)
@@ -113,7 +113,7 @@ def test_a_request_is_answered_with_its_size_and_type() -> None:
     assert body == b"OK\n"
 
 
-def test_one_connection_serves_many_requests_also_when_sent_at_once() -> None:
+def test_one_connection_serves_many_requests_even_if_pipelined() -> None:
     answer = exchange(get("/healthz") * 3 + get("/echo?a=b", "Connection: close"))
     assert answer.count(b"200 OK") == 4
     assert answer.endswith(b"GET a=b b''\n")
@@ -144,7 +144,7 @@ def test_the_standard_library_reads_every_kind_of_body() -> None:
     ]
 
 
-def test_head_gives_the_head_alone() -> None:
+def test_head_returns_headers_without_a_body() -> None:
     for path in ("/healthz", "/parts"):
         answer = exchange(get(path, "Connection: close", method="HEAD"))
         assert status(answer) == 200
@@ -157,7 +157,7 @@ def test_http_1_0_gets_a_body_that_ends_with_the_connection() -> None:
     assert b"chunked" not in answer
 
 
-def test_a_wrong_method_is_told_the_right_ones() -> None:
+def test_a_wrong_method_is_answered_with_the_allowed_ones() -> None:
     answer = exchange(get("/echo", "Connection: close", method="DELETE"))
     assert status(answer) == 405
     assert b"Allow: GET, POST, HEAD\r\n" in answer
@@ -186,7 +186,7 @@ def test_a_wrong_method_is_told_the_right_ones() -> None:
         (get("/echo", "Long: " + "x" * 20_000), 431),
     ],
 )
-def test_a_bad_request_is_refused_and_the_connection_closed(data: bytes, code: int) -> None:
+def test_a_bad_request_is_rejected_and_the_connection_closed(data: bytes, code: int) -> None:
     answer = exchange(data)
     assert status(answer) == code
     assert CLOSED in answer
@@ -194,11 +194,11 @@ def test_a_bad_request_is_refused_and_the_connection_closed(data: bytes, code: i
 
 
 @pytest.mark.parametrize("path", ["/../healthz", "/%68ealthz", "//healthz", "/healthz/"])
-def test_a_path_is_matched_as_it_is(path: str) -> None:
+def test_a_path_must_match_exactly(path: str) -> None:
     assert status(exchange(get(path, "Connection: close"))) == 404
 
 
-def test_a_handler_that_fails_is_answered_for_and_logged(
+def test_a_failing_handler_gives_status_500_and_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.ERROR):
@@ -208,7 +208,7 @@ def test_a_handler_that_fails_is_answered_for_and_logged(
     assert "on purpose" in caplog.text
 
 
-def test_a_body_that_breaks_off_never_looks_whole(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_interrupted_body_never_looks_complete(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         answer = exchange(get("/breaking-off"))
     assert b"a part" in answer
@@ -216,20 +216,20 @@ def test_a_body_that_breaks_off_never_looks_whole(caplog: pytest.LogCaptureFixtu
     assert "on purpose" in caplog.text
 
 
-def test_a_silent_client_is_sent_away() -> None:
+def test_an_idle_client_is_disconnected() -> None:
     assert exchange(b"GET /healthz HTT", Limits(idle_s=0.05)) == b""
 
 
-def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+def test_a_client_that_does_not_send_its_body_is_disconnected() -> None:
     request = get("/echo", "Content-Length: 5") + b"abc"
     assert exchange(request, Limits(transfer_s=0.05)) == b""
 
 
-def test_a_client_that_does_not_read_holds_little_memory_and_not_for_long() -> None:
+def test_a_client_that_does_not_read_uses_little_memory_and_is_disconnected() -> None:
     made = 0
     given_up = asyncio.Event()
 
-    def endless(_: Request) -> Response:
+    def endless(_: HttpRequest) -> HttpResponse:
         def body() -> Iterator[bytes]:
             nonlocal made
             try:
@@ -239,7 +239,7 @@ def test_a_client_that_does_not_read_holds_little_memory_and_not_for_long() -> N
             finally:
                 given_up.set()
 
-        return Response(body=body())
+        return HttpResponse(body=body())
 
     async def scenario(address: BoundAddress) -> None:
         reader, writer = await asyncio.open_connection(*address, limit=1024)
@@ -249,10 +249,10 @@ def test_a_client_that_does_not_read_holds_little_memory_and_not_for_long() -> N
         writer.close()
 
     run(scenario, {("GET", "/endless"): endless}, Limits(transfer_s=0.1))
-    assert made < 400  # what the kernel's own buffers take, far from all that there is
+    assert made < 400  # only what the kernel's own buffers take
 
 
-def test_more_clients_than_allowed_are_turned_away_until_one_leaves() -> None:
+def test_clients_beyond_the_limit_are_rejected_until_one_leaves() -> None:
     async def scenario(address: BoundAddress) -> list[int]:
         reader, first = await asyncio.open_connection(*address)
         first.write(get("/healthz"))
@@ -275,10 +275,10 @@ def test_more_clients_than_allowed_are_turned_away_until_one_leaves() -> None:
     assert codes[-1] == 200
 
 
-def test_readiness_names_what_is_missing() -> None:
+def test_readiness_names_the_failed_checks() -> None:
     state = {"log": True, "metadata": False}
     handler = readyz({"log": lambda: state["log"], "metadata": lambda: state["metadata"]})
-    request = Request("GET", "/readyz", "", {})
+    request = HttpRequest("GET", "/readyz", "", {})
     assert handler(request) == plain(HTTPStatus.SERVICE_UNAVAILABLE, "not ready: metadata")
     state["metadata"] = True
     assert handler(request) == plain(HTTPStatus.OK)

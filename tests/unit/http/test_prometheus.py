@@ -1,4 +1,4 @@
-"""The metrics page, read back by a strict parser of the text format."""
+"""The metrics page, parsed by a strict parser of the text format."""
 
 import asyncio
 import math
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from penstock.http.prometheus import Kind, Metric, Sample, lines, metrics, slices
+from penstock.http.prometheus import Metric, MetricKind, Sample, lines, metrics, slices
 from penstock.http.server import serving
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -19,7 +19,7 @@ Samples: TypeAlias = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def parsed(text: str) -> dict[str, tuple[str, str, Samples]]:
-    """Type, help and samples of each metric; every rule of the format that could be broken."""
+    """Type, help and samples of each metric; asserts every rule of the format."""
     assert text.endswith("\n")
     found: dict[str, tuple[str, str, Samples]] = {}
     family = ""
@@ -62,15 +62,15 @@ COUNTS = Counts()
 ODD = 'quote " back\\slash\nline'
 TABLE = {
     "kafka_server_brokertopicmetrics_bytesin_total": Metric(
-        Kind.COUNTER, "Bytes that producers sent.", lambda: COUNTS.bytes_in
+        MetricKind.COUNTER, "Bytes that producers sent.", lambda: COUNTS.bytes_in
     ),
     "kafka_log_log_size": Metric(
-        Kind.GAUGE,
+        MetricKind.GAUGE,
         "Size in bytes;\nof \\each partition",
         lambda: [Sample(1, {"topic": ODD, "partition": "0"}), Sample(2.5, {"topic": "größe"})],
     ),
     "latency_seconds": Metric(
-        Kind.HISTOGRAM,
+        MetricKind.HISTOGRAM,
         "Latency.",
         lambda: [
             Sample(1, {"le": "0.1"}, "_bucket"),
@@ -79,13 +79,13 @@ TABLE = {
             Sample(2, suffix="_count"),
         ],
     ),
-    "no_sample": Metric(Kind.GAUGE, "Nothing yet.", list),
-    "infinite": Metric(Kind.GAUGE, "No number.", lambda: -math.inf),
-    "flag": Metric(Kind.GAUGE, "Yes or no.", lambda: True),
+    "no_sample": Metric(MetricKind.GAUGE, "Nothing yet.", list),
+    "infinite": Metric(MetricKind.GAUGE, "No number.", lambda: -math.inf),
+    "flag": Metric(MetricKind.GAUGE, "Yes or no.", lambda: True),
 }
 
 
-def test_the_page_reads_back_as_it_was_meant() -> None:
+def test_the_page_parses_to_the_metrics_it_was_rendered_from() -> None:
     assert parsed("".join(lines(TABLE))) == {
         "kafka_server_brokertopicmetrics_bytesin_total": (
             "counter",
@@ -117,7 +117,7 @@ def test_the_page_reads_back_as_it_was_meant() -> None:
 
 
 class EachLineTakes:
-    """A clock that the rendering itself moves on."""
+    """A clock that advances with every rendered line."""
 
     def __init__(self, line_us: int) -> None:
         self.line_us, self.now_us = line_us, 0
@@ -133,7 +133,7 @@ class EachLineTakes:
             yield f"line {number}\n"
 
 
-def test_a_slice_ends_after_its_time() -> None:
+def test_a_slice_ends_after_its_time_is_up() -> None:
     clock = EachLineTakes(line_us=10)
     parts = list(slices(clock.lines(10_000), clock))
     assert b"".join(parts).count(b"\n") == 10_000
@@ -141,7 +141,7 @@ def test_a_slice_ends_after_its_time() -> None:
     assert len(parts) > 50
 
 
-def test_a_reader_is_not_asked_before_its_line_is_due() -> None:
+def test_a_metric_is_not_read_before_its_line_is_rendered() -> None:
     asked = []
 
     def samples() -> Iterator[Sample]:
@@ -149,19 +149,19 @@ def test_a_reader_is_not_asked_before_its_line_is_due() -> None:
             asked.append(number)
             yield Sample(number, {"n": str(number)})
 
-    rendered = lines({"lazy": Metric(Kind.GAUGE, "Lazy.", samples)})
+    rendered = lines({"lazy": Metric(MetricKind.GAUGE, "Lazy.", samples)})
     next(rendered)
     assert asked == []
     next(rendered)
     assert asked == [0]
 
 
-def test_the_loop_goes_on_while_ten_thousand_partitions_are_rendered() -> None:
+def test_the_loop_keeps_running_while_ten_thousand_partitions_are_rendered() -> None:
     def partitions() -> Iterator[Sample]:
         for number in range(10_000):
             yield Sample(number, {"topic": f"topic-{number // 10}", "partition": str(number % 10)})
 
-    table = {"kafka_topic_partition_current_offset": Metric(Kind.GAUGE, "End.", partitions)}
+    table = {"kafka_topic_partition_current_offset": Metric(MetricKind.GAUGE, "End.", partitions)}
 
     async def main() -> tuple[str, int]:
         turns = 0

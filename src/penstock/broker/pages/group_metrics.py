@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from penstock.broker.context import Services
 from penstock.clock import Clock
-from penstock.http.prometheus import Kind, Metric, Sample
+from penstock.http.prometheus import Metric, MetricKind, Sample
 from penstock.log.append import OffsetOutOfRange
 from penstock.metadata.records import NO_LEADER
 from penstock.record.batch import HEADER_BYTES, read_header
@@ -81,19 +81,21 @@ def group_metrics(
 
     prefix = "kafka_consumergroup"
     return {
-        f"{prefix}_members": Metric(Kind.GAUGE, "Members of a group.", members),
+        f"{prefix}_members": Metric(MetricKind.GAUGE, "Members of a group.", members),
         f"{prefix}_current_offset": Metric(
-            Kind.GAUGE, "The committed offset.", each(lambda place: place.offset)
+            MetricKind.GAUGE, "The committed offset.", each(lambda place: place.offset)
         ),
         f"{prefix}_current_offset_sum": Metric(
-            Kind.GAUGE,
+            MetricKind.GAUGE,
             "The committed offsets of a topic, added up.",
             sums(lambda place: place.offset),
         ),
-        f"{prefix}_lag": Metric(Kind.GAUGE, "Records not read yet.", each(lag)),
-        f"{prefix}_lag_sum": Metric(Kind.GAUGE, "Records of a topic not read yet.", sums(lag)),
+        f"{prefix}_lag": Metric(MetricKind.GAUGE, "Records not read yet.", each(lag)),
+        f"{prefix}_lag_sum": Metric(
+            MetricKind.GAUGE, "Records of a topic not read yet.", sums(lag)
+        ),
         f"{prefix}_lag_seconds": Metric(
-            Kind.GAUGE,
+            MetricKind.GAUGE,
             "Age of the oldest record not read yet.",
             each(lambda place: lag_seconds(place, clock.now_ms())),
         ),

@@ -14,7 +14,7 @@ from penstock.broker.net.dispatch import Route, Routes
 from penstock.broker.net.server import Server
 from penstock.broker.pages.loop_lag import LoopLag
 from penstock.coordinator.runtime import Runtime
-from penstock.http.prometheus import Kind, Metric, Sample
+from penstock.http.prometheus import Metric, MetricKind, Sample
 from penstock.replication.partition import Partition
 from penstock.wire.apis import APIS
 
@@ -23,11 +23,11 @@ PROC = "/proc/self"
 
 
 def counter(text: str, read: Callable[[], float | Iterable[Sample]]) -> Metric:
-    return Metric(Kind.COUNTER, text, read)
+    return Metric(MetricKind.COUNTER, text, read)
 
 
 def gauge(text: str, read: Callable[[], float | Iterable[Sample]]) -> Metric:
-    return Metric(Kind.GAUGE, text, read)
+    return Metric(MetricKind.GAUGE, text, read)
 
 
 def table(services: Services, server: Server, routes: Routes, lag: LoopLag) -> dict[str, Metric]:

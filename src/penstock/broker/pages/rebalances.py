@@ -8,7 +8,7 @@ import msgspec
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.refusal import GroupIdNotFound
 from penstock.errors import KafkaError
-from penstock.http.message import Request, Response, plain
+from penstock.http.message import HttpRequest, HttpResponse, plain
 from penstock.http.server import Handler
 
 JSON = "application/json"
@@ -17,7 +17,7 @@ JSON = "application/json"
 def rebalances(groups: GroupCoordinator) -> Handler:
     """`?group=NAME`, not a part of the path: a name may hold any letters, slashes too."""
 
-    def handler(request: Request) -> Response:
+    def handler(request: HttpRequest) -> HttpResponse:
         names = parse_qs(request.query, keep_blank_values=True).get("group", [])
         if len(names) != 1:
             return plain(HTTPStatus.BAD_REQUEST, "name one group: ?group=NAME")
@@ -27,6 +27,6 @@ def rebalances(groups: GroupCoordinator) -> Handler:
             return plain(HTTPStatus.NOT_FOUND, str(error))
         except KafkaError as error:
             return plain(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
-        return Response(content_type=JSON, body=msgspec.json.encode(found))
+        return HttpResponse(content_type=JSON, body=msgspec.json.encode(found))
 
     return handler

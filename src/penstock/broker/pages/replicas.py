@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 import msgspec
 from msgspec import Struct
 
-from penstock.http.message import Request, Response, plain
+from penstock.http.message import HttpRequest, HttpResponse, plain
 from penstock.http.server import Handler
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
@@ -35,7 +35,7 @@ class Replica(Struct, frozen=True):
 def replicas(broker_id: BrokerId, partitions: Partitions) -> Handler:
     """`?topic=NAME`."""
 
-    def handler(request: Request) -> Response:
+    def handler(request: HttpRequest) -> HttpResponse:
         names = parse_qs(request.query, keep_blank_values=True).get("topic", [])
         if len(names) != 1:
             return plain(HTTPStatus.BAD_REQUEST, "name one topic: ?topic=NAME")
@@ -44,7 +44,7 @@ def replicas(broker_id: BrokerId, partitions: Partitions) -> Handler:
             for each in partitions
             if each.topic_partition.topic == names[0]
         ]
-        return Response(content_type=JSON, body=msgspec.json.encode(found))
+        return HttpResponse(content_type=JSON, body=msgspec.json.encode(found))
 
     return handler
 
