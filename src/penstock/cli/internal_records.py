@@ -10,7 +10,7 @@ from penstock.errors import ProtocolError
 from penstock.log.inspection.kraft import metadata_message
 from penstock.record.record import Record
 from penstock.wire.codec import decode
-from penstock.wire.json import fields_shown, json_text
+from penstock.wire.json import json_fields, json_text
 from penstock.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from penstock.wire.messages.group_metadata_key import GroupMetadataKey
@@ -51,7 +51,7 @@ def metadata_record(record: Record) -> dict[str, str]:
         kind, version, message = metadata_message(record)
     except ProtocolError as problem:
         return {"payload": f"Error at {record.offset}, skipping. {problem}"}
-    data = fields_shown(message, version)
+    data = json_fields(message, version)
     return {"payload": json_text({"type": kind, "version": version, "data": data})}
 
 
@@ -61,12 +61,12 @@ def _shown(record: Record, kinds: Kinds) -> dict[str, str]:
         if number not in kinds:
             return {"key": f"Unknown record type {number} at offset {record.offset}, skipping."}
         key_type, value_type = kinds[number]
-        where = {"type": str(number), "data": fields_shown(decode(key_type, 0, key), 0)}
+        where = {"type": str(number), "data": json_fields(decode(key_type, 0, key), 0)}
         if record.value is None:
             return {"key": json_text(where), "payload": DELETED}
         version, value = _split(record.value)
         message = decode(value_type, version, value)
-        data = fields_shown(message, version)
+        data = json_fields(message, version)
         if isinstance(message, GroupMetadataValue):
             data = _with_protocol(data, message)
     except (ProtocolError, KeyError) as problem:
@@ -93,6 +93,6 @@ def _embedded(kind: type[Message], data: bytes) -> Any:
     """What a consumer told its group, or the bytes if they are no consumer's."""
     try:
         version, rest = _split(data)
-        return fields_shown(decode(kind, version, rest), version)
+        return json_fields(decode(kind, version, rest), version)
     except (ProtocolError, KeyError):
         return b64encode(data).decode()
