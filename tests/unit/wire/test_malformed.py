@@ -25,7 +25,7 @@ def test_the_error_names_message_version_field_and_byte() -> None:
     raw = bytearray(encode(MetadataRequest(topics=[MetadataRequestTopic(name="abc")]), 1))
     raw[6] = 0xFF
     assert refusal(MetadataRequest, 1, raw) == (
-        "MetadataRequest v1, topics[].name: no UTF-8 (invalid start byte) at byte 9 of 9"
+        "MetadataRequest v1, topics[].name: not UTF-8 (invalid start byte) at byte 9 of 9"
     )
     assert refusal(MetadataRequest, 1, raw[:7]) == (
         "MetadataRequest v1, topics[].name: impossible length 3 at byte 6 of 7"
