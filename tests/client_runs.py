@@ -10,7 +10,7 @@ from peers.kafka import KafkaCluster
 from penstock.client.address import parse_addresses
 from penstock.client.admin import list_topics
 from penstock.client.cluster import Client
-from penstock.client.refusal import BrokerRefused
+from penstock.client.errors import BrokerRefused
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from penstock.broker.app import RunningBroker, running
 from penstock.client.address import parse_addresses
 from penstock.client.admin import NewTopic, create_topic
 from penstock.client.cluster import Client
-from penstock.client.produce import Producer
+from penstock.client.produce import IdempotentProducer
 from penstock.config.sources import resolve
 from penstock.record.batch import read_header
 from penstock.replication.partition import Partition
@@ -23,7 +23,7 @@ class Leading:
     def __init__(self, broker: RunningBroker, client: Client) -> None:
         self.services, self.state, self.client = broker.services, broker.state, client
         self.address = parse_addresses(broker.state.bootstrap)[0]
-        self.producer = Producer(client)
+        self.producer = IdempotentProducer(client)
 
     def partition(self, index: int = 0) -> Partition:
         return self.services.partitions.get(TOPIC, index)

@@ -16,9 +16,9 @@ from peers.zookeeper import ZooKeeper
 from penstock.client.address import parse_addresses
 from penstock.client.admin import NewTopic, create_topic, describe_topics
 from penstock.client.cluster import Client
-from penstock.client.metadata import Topic
-from penstock.client.produce import NewRecord, Producer
-from penstock.client.refusal import RETRIABLE
+from penstock.client.errors import RETRIABLE
+from penstock.client.metadata import TopicMetadata
+from penstock.client.produce import IdempotentProducer, ProducerRecord
 from penstock.record.batch import read_header
 from penstock.testing.logs import batch_of
 from penstock.types import BrokerId, TopicPartition
@@ -51,7 +51,7 @@ def registered(zookeeper: str) -> Iterator[None]:
         client.close()
 
 
-async def made(client: Client) -> Topic:
+async def made(client: Client) -> TopicMetadata:
     new = NewTopic(name=WHERE.topic, assignments=[[BrokerId(0), BrokerId(1)]])
     await client.retrying(lambda: create_topic(client, new))
     (topic,) = await client.retrying(
@@ -67,12 +67,12 @@ async def scenario(kafka: KafkaCluster, folder: Path) -> None:
         topic = await made(client)
         state = topic.partitions[0]
         assert sorted(state.isr) == [0, 1], "Kafka waits for our replica"
-        producer = Producer(client)
+        producer = IdempotentProducer(client)
         follower = FollowingBroker(address, folder)
         copy = follower.partition(WHERE, topic.id)
         follower.follow(copy, state.leader_epoch)
         async with follower.copying():
-            records = [NewRecord(WHERE.topic, b"%d" % n * 20) for n in range(500)]
+            records = [ProducerRecord(WHERE.topic, b"%d" % n * 20) for n in range(500)]
             await producer.send(records)  # acks=all: nobody else can have acknowledged it
             assert log_files(copy.log.path) == log_files(theirs)
             await until(lambda: copy.log.high_watermark == 500)
@@ -84,7 +84,7 @@ async def scenario(kafka: KafkaCluster, folder: Path) -> None:
         follower.fetchers.follow(copy)
         async with follower.copying():
             await until(lambda: follower.cuts == [(WHERE, 500)])
-            await producer.send([NewRecord(WHERE.topic, b"last")])
+            await producer.send([ProducerRecord(WHERE.topic, b"last")])
             assert log_files(copy.log.path) == log_files(theirs)
             assert copy.log.end_offset == 501
 

@@ -11,9 +11,9 @@ from peers.zookeeper import ZooKeeper
 from penstock.client.address import parse_addresses
 from penstock.client.admin import NewTopic, create_topic, describe_topics
 from penstock.client.cluster import Client
-from penstock.client.consume import Reader
-from penstock.client.produce import NewRecord, Producer
-from penstock.client.refusal import RETRIABLE
+from penstock.client.consume import SimpleConsumer
+from penstock.client.errors import RETRIABLE
+from penstock.client.produce import IdempotentProducer, ProducerRecord
 from penstock.types import Offset, TopicPartition
 
 pytestmark = pytest.mark.peer
@@ -40,18 +40,20 @@ async def scenario(cluster: PenstockCluster) -> None:
             lambda: describe_topics(client, [TOPIC]), retry_on=RETRIABLE
         )
         victim = topic.partitions[0].leader
-        producer = Producer(client)
+        producer = IdempotentProducer(client)
         acked: set[bytes] = set()
         for number in range(ROUNDS):
             if number == ROUNDS // 3:
                 await asyncio.to_thread(cluster.kill, victim)
             values = [b"%d-%d" % (number, each) for each in range(SIZE)]
-            await producer.send(NewRecord(TOPIC, value) for value in values)
+            await producer.send(ProducerRecord(TOPIC, value) for value in values)
             acked.update(values)
         await asyncio.to_thread(cluster.start, victim)
         await until(lambda: same_everywhere(cluster), 60)
         read: set[bytes | None] = set()
-        async with Reader(client, dict.fromkeys(PLACES, Offset(0)), max_wait_ms=50) as reader:
+        async with SimpleConsumer(
+            client, dict.fromkeys(PLACES, Offset(0)), max_wait_ms=50
+        ) as reader:
             async with asyncio.timeout(30):
                 while not acked <= read:
                     read.update(each.record.value for each in await reader.poll())

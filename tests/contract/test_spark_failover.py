@@ -6,7 +6,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from peers.kafka import KafkaCluster
 from penstock.client.address import parse_addresses
-from penstock.client.listing import Isolation
+from penstock.client.listing import IsolationLevel
 from penstock.spark.client.cluster import Client
 from penstock.spark.client.settings import ClientSettings
 from penstock.spark.decode.columns import Wanted
@@ -58,4 +58,4 @@ def test_a_read_goes_on_at_the_next_leader() -> None:
                 offsets += offsets_of(fetched)
             assert offsets == list(range(RECORDS))
             assert client.topic(PLACE.topic).leader(0) != leader
-            assert latest(client, [PLACE], Isolation.READ_UNCOMMITTED) == {PLACE: RECORDS}
+            assert latest(client, [PLACE], IsolationLevel.READ_UNCOMMITTED) == {PLACE: RECORDS}

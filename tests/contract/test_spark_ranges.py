@@ -14,8 +14,8 @@ from clients.brokers import Target
 from clients.protocol import CODECS, Codec, Record
 from clients.referee import Referee
 from penstock.client.address import parse_addresses
-from penstock.client.listing import Isolation
-from penstock.client.refusal import BrokerRefused
+from penstock.client.errors import BrokerRefused
+from penstock.client.listing import IsolationLevel
 from penstock.spark.client.cluster import Client
 from penstock.spark.client.settings import ClientSettings
 from penstock.spark.options import Options
@@ -125,19 +125,19 @@ def test_a_committed_read_sees_no_aborted_record(
         producer.flush(30)
         (producer.commit_transaction if word == "kept" else producer.abort_transaction)(30)
     place = TopicPartition(topic, 0)
-    isolation = Isolation.READ_COMMITTED
+    isolation = IsolationLevel.READ_COMMITTED
     end = latest(client, [place], isolation)[place]
     assert end == 18  # three markers
     found = {}
-    for level in Isolation:
+    for level in IsolationLevel:
         fetch = replace(settings(target).fetch, isolation=level)
         wanted = OffsetRange(place, 0, end)
         found[level] = [
             row["value"].decode() for row in rows(read_range(wanted, settings(target, fetch=fetch)))
         ]
     kept, undone = ([f"{word}-{n}" for n in range(5)] for word in ("kept", "undone"))
-    assert found[Isolation.READ_COMMITTED] == kept + kept
-    assert found[Isolation.READ_UNCOMMITTED] == kept + undone + kept
+    assert found[IsolationLevel.READ_COMMITTED] == kept + kept
+    assert found[IsolationLevel.READ_UNCOMMITTED] == kept + undone + kept
 
 
 def test_deleted_records_fail_a_read_or_are_passed_over(
@@ -198,7 +198,7 @@ def test_offsets_are_found_by_time_and_word(referee: Referee, topic: str, client
     referee.produce(topic, written(10))
     zero, one = TopicPartition(topic, 0), TopicPartition(topic, 1)
     everything = [zero, one]
-    level = Isolation.READ_UNCOMMITTED
+    level = IsolationLevel.READ_UNCOMMITTED
     assert earliest(client, everything) == {zero: 0, one: 0}
     assert latest(client, everything, level) == {zero: 10, one: 0}
     assert list_offsets(client, {zero: 1_004}, level) == {zero: 4}

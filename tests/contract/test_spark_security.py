@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 
 from peers.kafka import KafkaCluster
 from peers.process import free_ports
-from penstock.client.refusal import BrokerRefused
+from penstock.client.errors import BrokerRefused
 from penstock.client.sasl import AuthenticationFailed
 from penstock.errors import KafkaError
 from penstock.spark.options import Options

@@ -15,7 +15,7 @@ from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import Record
 from clients.referee import Referee
 from peers.process import wait_until
-from penstock.client.refusal import BrokerRefused
+from penstock.client.errors import BrokerRefused
 from penstock.spark.options import Options
 from penstock.spark.source.data_loss import DataLoss
 from penstock.spark.source.settings import stream_settings

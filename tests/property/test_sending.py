@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.client.refusal import BrokerRefused, ConnectionFailed
+from penstock.client.errors import BrokerRefused, ConnectionFailed
 from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.sink.batching import Sealed
 from penstock.spark.sink.delivery import Answered, NotWritten
@@ -140,7 +140,7 @@ def test_a_broker_that_stays_away_too_long_fails_the_task() -> None:
 
 
 def test_a_time_out_is_none_of_the_errors_that_are_tried_again() -> None:
-    from penstock.client.refusal import RETRIABLE
+    from penstock.client.errors import RETRIABLE
 
     assert DeliveryTimedOut("late").code not in RETRIABLE
     assert not isinstance(DeliveryTimedOut("late"), BrokerRefused)

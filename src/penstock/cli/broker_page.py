@@ -10,8 +10,8 @@ import msgspec
 from penstock.client.address import Address, parse_addresses
 from penstock.client.cluster import Client
 from penstock.client.configs import Resource, ResourceType, describe_configs
-from penstock.client.metadata import Broker
-from penstock.client.refusal import ConnectionFailed, NoAnswer
+from penstock.client.errors import ConnectionFailed, RequestTimedOut
+from penstock.client.metadata import BrokerNode
 from penstock.config.listener import EVERY_INTERFACE
 from penstock.errors import ConfigError, ProtocolError
 
@@ -20,7 +20,7 @@ SETTING = "penstock.http.listen"
 T = TypeVar("T")
 
 
-async def http_address(client: Client, broker: Broker) -> Address:
+async def http_address(client: Client, broker: BrokerNode) -> Address:
     """Where the broker serves HTTP, as it says itself."""
     resource = Resource(ResourceType.BROKER, str(broker.id))
     entry = (await describe_configs(client, resource, names=[SETTING])).get(SETTING)
@@ -41,7 +41,7 @@ def read_page(
         response = connection.getresponse()
         body = response.read()
     except TimeoutError:
-        raise NoAnswer(f"{where} ({SETTING} of the broker) did not answer in time") from None
+        raise RequestTimedOut(f"{where} ({SETTING} of the broker) did not answer in time") from None
     except (OSError, HTTPException) as error:
         raise ConnectionFailed(
             f"{where} ({SETTING} of the broker) cannot be reached: {error}"

@@ -14,8 +14,8 @@ from penstock.cli.remote import Remote, remote
 from penstock.cli.separator import SeparatorType
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
-from penstock.client.consume import Consumed, Reader
-from penstock.client.listing import Isolation
+from penstock.client.consume import ConsumedRecord, SimpleConsumer
+from penstock.client.listing import IsolationLevel
 from penstock.types import TopicPartition
 
 
@@ -70,16 +70,16 @@ def consume(
     """
     if follow and until is not None:
         raise click.UsageError("--follow goes on and on, --until does not: give one of them")
-    isolation = Isolation.READ_COMMITTED if committed else Isolation.READ_UNCOMMITTED
+    isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     columns = list(compress(COLUMNS, (timestamps, offsets, headers, keys, True)))
 
-    def text_line(consumed: Consumed) -> bytes:
+    def text_line(consumed: ConsumedRecord) -> bytes:
         return separator.encode().join(column(consumed) for column in columns) + b"\n"
 
     line = encode_record if output == "json" else text_line
     printed = 0
 
-    def show(some: list[Consumed]) -> bool:
+    def show(some: list[ConsumedRecord]) -> bool:
         """Says whether more are wanted."""
         nonlocal printed
         wanted = some[: None if count is None else count - printed]
@@ -94,7 +94,7 @@ def consume(
         begin = await offsets_at(client, partitions, start, isolation)
         end = until or END
         ends = None if follow else await offsets_at(client, partitions, end, isolation)
-        async with Reader(client, begin, ends=ends, isolation=isolation) as reader:
+        async with SimpleConsumer(client, begin, ends=ends, isolation=isolation) as reader:
             with until_reader_leaves():
                 await read_on(reader, show)
 
@@ -104,32 +104,32 @@ def consume(
         click.echo(f"consumed {printed} records of {topic}", err=True)
 
 
-async def read_on(reader: Reader, show: Callable[[list[Consumed]], bool]) -> None:
+async def read_on(reader: SimpleConsumer, show: Callable[[list[ConsumedRecord]], bool]) -> None:
     while reader.unfinished:
         if not show(await reader.poll()):
             return
 
 
-def _time(each: Consumed) -> bytes:
+def _time(each: ConsumedRecord) -> bytes:
     return (iso_time(each.record.timestamp) or "-").encode()
 
 
-def _place(each: Consumed) -> bytes:
+def _place(each: ConsumedRecord) -> bytes:
     return f"{each.partition.partition}:{each.record.offset}".encode()
 
 
-def _headers(each: Consumed) -> bytes:
+def _headers(each: ConsumedRecord) -> bytes:
     return b",".join(
         name.encode(errors="surrogateescape") + b"=" + _or_null(value)
         for name, value in each.record.headers
     )
 
 
-def _key(each: Consumed) -> bytes:
+def _key(each: ConsumedRecord) -> bytes:
     return _or_null(each.record.key)
 
 
-def _value(each: Consumed) -> bytes:
+def _value(each: ConsumedRecord) -> bytes:
     return _or_null(each.record.value)
 
 
@@ -137,4 +137,4 @@ def _or_null(data: bytes | None) -> bytes:
     return b"null" if data is None else data
 
 
-COLUMNS: tuple[Callable[[Consumed], bytes], ...] = (_time, _place, _headers, _key, _value)
+COLUMNS: tuple[Callable[[ConsumedRecord], bytes], ...] = (_time, _place, _headers, _key, _value)

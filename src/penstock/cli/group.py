@@ -17,16 +17,16 @@ from penstock.cli.position import Found, Position, PositionType, find_offsets
 from penstock.cli.rebalances import print_rebalances, read_rebalances
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
+from penstock.client.errors import BrokerRefused
 from penstock.client.groups import (
-    DescribedGroup,
+    GroupDescription,
     alter_committed,
     committed_offsets,
     delete_group,
     describe_group,
     list_groups,
 )
-from penstock.client.listing import Isolation
-from penstock.client.refusal import BrokerRefused
+from penstock.client.listing import IsolationLevel
 from penstock.errors import ConfigError, ErrorCode
 from penstock.types import Offset, TopicPartition
 
@@ -76,7 +76,7 @@ def describe(remote: Remote, name: str, wants_rebalances: bool, output: str) -> 
             print_rebalances(told)
         return
 
-    async def looked_up(client: Client) -> tuple[DescribedGroup, list[Progress]]:
+    async def looked_up(client: Client) -> tuple[GroupDescription, list[Progress]]:
         described = await describe_group(client, name)
         assigned = {each for member in described.members for each in member.partitions}
         return described, await progress(client, name, assigned)
@@ -122,7 +122,7 @@ def reset(
         for topic in topics:
             known = await client.retrying(partial(client.topic, topic))
             places += [TopicPartition(topic, index) for index in sorted(known.partitions)]
-        found = await find_offsets(client, places, position, Isolation.READ_UNCOMMITTED)
+        found = await find_offsets(client, places, position, IsolationLevel.READ_UNCOMMITTED)
         if execute and found:
             await commit(client, name, {each: at.offset for each, at in found.items()})
         return [(each, before.get(each), found[each]) for each in places]

@@ -7,7 +7,7 @@ import click
 
 from penstock.cli.output import print_table
 from penstock.client.cluster import Client
-from penstock.client.groups import DescribedGroup, GroupMember, committed_offsets
+from penstock.client.groups import GroupDescription, MemberDescription, committed_offsets
 from penstock.client.listing import LATEST
 from penstock.client.offsets import list_offsets
 from penstock.types import Offset, TopicPartition
@@ -57,7 +57,7 @@ def progress_row(each: Progress) -> dict[str, object]:
     }
 
 
-def print_description(group: DescribedGroup, rows: Sequence[Progress]) -> None:
+def print_description(group: GroupDescription, rows: Sequence[Progress]) -> None:
     strategy = f", sharing by {group.strategy}" if group.strategy else ""
     lag = sum(each.lag or 0 for each in rows)
     epochs = "" if group.epoch is None else f", epoch {group.epoch}"
@@ -86,7 +86,7 @@ def print_description(group: DescribedGroup, rows: Sequence[Progress]) -> None:
         print_members(group.members)
 
 
-def print_members(members: Sequence[GroupMember]) -> None:
+def print_members(members: Sequence[MemberDescription]) -> None:
     """With the consumer protocol, also each one's epoch and what it is on its way to."""
     columns: tuple[str, ...] = ("MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS")
     rows: list[tuple[object, ...]] = [
@@ -99,7 +99,7 @@ def print_members(members: Sequence[GroupMember]) -> None:
     print_table(columns, rows)
 
 
-def _way(member: GroupMember) -> tuple[object, str, str]:
+def _way(member: MemberDescription) -> tuple[object, str, str]:
     if member.place is None:
         return "-", "-", "-"
     held, target = set(member.partitions), set(member.place.target)

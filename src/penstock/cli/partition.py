@@ -12,7 +12,7 @@ from penstock.cli.output import FORMAT, print_json, print_table
 from penstock.cli.remote import Remote, remote
 from penstock.client.address import Address
 from penstock.client.cluster import Client
-from penstock.client.metadata import Partition, Topic
+from penstock.client.metadata import PartitionMetadata, TopicMetadata
 from penstock.errors import ConfigError, KafkaError
 
 COLUMNS = (
@@ -55,10 +55,10 @@ def describe(
         click.echo()
 
 
-def looked_up(remote: Remote, topic: str) -> tuple[Topic, list[Replica]]:
+def looked_up(remote: Remote, topic: str) -> tuple[TopicMetadata, list[Replica]]:
     """The topic, and its replicas on every broker that answers."""
 
-    async def brokers(client: Client) -> tuple[Topic, list[Address]]:
+    async def brokers(client: Client) -> tuple[TopicMetadata, list[Address]]:
         found = await client.topic(topic)
         holders = {each for part in found.partitions.values() for each in part.replicas}
         cluster = await client.cluster()
@@ -88,7 +88,7 @@ def warned() -> Iterator[None]:
         click.echo(f"penstock: warning: {error}", err=True)
 
 
-def show(topic: Topic, replicas: list[Replica], index: int | None, output: str) -> None:
+def show(topic: TopicMetadata, replicas: list[Replica], index: int | None, output: str) -> None:
     if index is not None and index not in topic.partitions:
         count = len(topic.partitions)
         raise ConfigError(f"PARTITION {index}: {topic.name} has partitions 0 to {count - 1}")
@@ -108,7 +108,7 @@ def show(topic: Topic, replicas: list[Replica], index: int | None, output: str) 
 
 
 def described(
-    topic: str, number: int, state: Partition, replicas: list[Replica]
+    topic: str, number: int, state: PartitionMetadata, replicas: list[Replica]
 ) -> dict[str, object]:
     return {
         "topic": topic,
@@ -122,7 +122,9 @@ def described(
     }
 
 
-def rows(number: int, state: Partition, replicas: list[Replica]) -> Iterable[Sequence[object]]:
+def rows(
+    number: int, state: PartitionMetadata, replicas: list[Replica]
+) -> Iterable[Sequence[object]]:
     known = {each.broker: each for each in replicas}
     leader = known.get(state.leader)
     for broker in state.replicas:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from penstock.client.cluster import Client
-from penstock.client.listing import EARLIEST, LATEST, Isolation
+from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.offsets import list_offsets
 from penstock.clock import SystemClock
 from penstock.types import Offset, TopicPartition
@@ -102,7 +102,7 @@ async def offsets_at(
     client: Client,
     partitions: Sequence[TopicPartition],
     position: Position,
-    isolation: Isolation,
+    isolation: IsolationLevel,
 ) -> dict[TopicPartition, Offset]:
     """The offset of the position in each partition, within what the partition holds."""
     found = await find_offsets(client, partitions, position, isolation)
@@ -113,7 +113,7 @@ async def find_offsets(
     client: Client,
     partitions: Sequence[TopicPartition],
     position: Position,
-    isolation: Isolation,
+    isolation: IsolationLevel,
 ) -> dict[TopicPartition, Found]:
     async def listed(timestamp: int) -> dict[TopicPartition, Offset]:
         found = await list_offsets(

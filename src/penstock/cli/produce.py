@@ -15,8 +15,8 @@ from penstock.cli.record_json import BadLine, decode_record
 from penstock.cli.remote import Remote, remote
 from penstock.cli.separator import SeparatorType
 from penstock.client.cluster import Client
-from penstock.client.produce import Delivered, NewRecord, Producer
-from penstock.client.refusal import BrokerRefused
+from penstock.client.errors import BrokerRefused
+from penstock.client.produce import IdempotentProducer, ProducerRecord, RecordMetadata
 from penstock.errors import KafkaError
 from penstock.record.compression import Codec
 
@@ -32,7 +32,7 @@ class Same:
     partition: int | None
     timestamp_ms: int | None
 
-    def on(self, record: NewRecord) -> NewRecord:
+    def on(self, record: ProducerRecord) -> ProducerRecord:
         return replace(
             record,
             key=record.key if self.key is None else self.key,
@@ -123,7 +123,7 @@ def produce(
         None if key is None else key.encode(), list(map(header, headers)), partition, timestamp
     )
 
-    def record(line: bytes, number: int) -> NewRecord:
+    def record(line: bytes, number: int) -> ProducerRecord:
         if len(line) > LONGEST_BYTES:
             raise BadLine(f"line {number}: it is longer than {LONGEST_BYTES} bytes")
         if input_format == "json":
@@ -133,7 +133,7 @@ def produce(
     written, skipped = 0, 0
     latest: NoRecord | None = None
 
-    def told(delivered: Delivered) -> None:
+    def told(delivered: RecordMetadata) -> None:
         nonlocal written
         written += 1
         if output == "json":
@@ -153,14 +153,16 @@ def produce(
         tell(line, as_json=output == "json")
 
     async def write(client: Client) -> None:
-        producer = Producer(client, codec=Codec[codec.upper()], create_topics=create_topic)
+        producer = IdempotentProducer(
+            client, codec=Codec[codec.upper()], create_topics=create_topic
+        )
         # What --partition names is wrong for all lines, or for none.
         check = partial(partition_of, client) if partition is None else None
         async for some in records_of(file, record, passed_over, check):
             records = [each for _, each in some]
             results = await producer.deliver(records, past_refused=on_error == "skip")
             for result in results:
-                if isinstance(result, Delivered):
+                if isinstance(result, RecordMetadata):
                     told(result)
             for (number, _), result in zip(some, results, strict=True):
                 if isinstance(result, BrokerRefused):
@@ -179,17 +181,17 @@ def produce(
 
 async def records_of(
     file: BinaryIO,
-    record: Callable[[bytes, int], NewRecord],
+    record: Callable[[bytes, int], ProducerRecord],
     passed_over: Callable[[BadLine], None],
-    check: Callable[[NewRecord, int], Awaitable[None]] | None,
-) -> AsyncIterator[list[tuple[int, NewRecord]]]:
+    check: Callable[[ProducerRecord, int], Awaitable[None]] | None,
+) -> AsyncIterator[list[tuple[int, ProducerRecord]]]:
     """Numbers and records of whatever lines have come.
 
     When `passed_over` raises, those before are given.
     """
     number = 0
     async for some in lines(file):
-        records: list[tuple[int, NewRecord]] = []
+        records: list[tuple[int, ProducerRecord]] = []
         for line in some:
             number += 1
             try:
@@ -209,7 +211,7 @@ async def records_of(
             yield records
 
 
-async def partition_of(client: Client, record: NewRecord, number: int) -> None:
+async def partition_of(client: Client, record: ProducerRecord, number: int) -> None:
     """Refuse a line for a partition that its topic does not have: the others are still written."""
     try:
         found = await client.topic(record.topic)
@@ -221,13 +223,13 @@ async def partition_of(client: Client, record: NewRecord, number: int) -> None:
 
 def text_record(
     topic: str, line: bytes, number: int, separator: str | None, *, tombstones: bool
-) -> NewRecord:
+) -> ProducerRecord:
     key, value = None, line
     if separator is not None:
         key, found, value = line.partition(separator.encode())
         if not found:
             raise BadLine(f"line {number}: there is no {separator!r} between key and value")
-    return NewRecord(topic, None if tombstones and not value else value, key)
+    return ProducerRecord(topic, None if tombstones and not value else value, key)
 
 
 def header(text: str) -> tuple[str, bytes]:

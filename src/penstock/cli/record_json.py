@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import msgspec
 
 from penstock.cli.output import iso_time
-from penstock.client.consume import Consumed
-from penstock.client.produce import NewRecord
+from penstock.client.consume import ConsumedRecord
+from penstock.client.produce import ProducerRecord
 from penstock.errors import ConfigError
 
 NULL = msgspec.Raw(b"null")
@@ -45,7 +45,7 @@ class BadLine(ConfigError):
     """Input that is no record."""
 
 
-def encode_record(consumed: Consumed) -> bytes:
+def encode_record(consumed: ConsumedRecord) -> bytes:
     record = consumed.record
     row: dict[str, Any] = {
         "topic": consumed.partition.topic,
@@ -65,10 +65,10 @@ def encode_record(consumed: Consumed) -> bytes:
     return msgspec.json.encode(row) + b"\n"
 
 
-def decode_record(topic: str, line: bytes, number: int) -> NewRecord:
+def decode_record(topic: str, line: bytes, number: int) -> ProducerRecord:
     try:
         row = msgspec.json.decode(line, type=RecordLine)
-        return NewRecord(
+        return ProducerRecord(
             topic,
             _bytes(row.value, row.value_base64),
             _bytes(row.key, row.key_base64),

@@ -12,7 +12,7 @@ import click
 from penstock.broker.startup.state_file import read_state
 from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
-from penstock.client.refusal import ConnectionFailed, NoAnswer
+from penstock.client.errors import ConnectionFailed, RequestTimedOut
 from penstock.client.route import ANY
 from penstock.errors import ConfigError
 
@@ -57,7 +57,7 @@ async def reach(client: Client, bootstrap: str) -> None:
     notice = asyncio.get_running_loop().call_later(NOTICE_S, still_trying)
     try:
         await client.connection(ANY)
-    except (ConnectionFailed, NoAnswer) as error:
+    except (ConnectionFailed, RequestTimedOut) as error:
         raise type(error)(f"{error}; {NEXT_STEP}") from None
     finally:
         notice.cancel()

@@ -7,9 +7,15 @@ import click
 from penstock.cli.output import print_table
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
-from penstock.client.configs import ConfigEntry, Resource, ResourceType, Source, describe_configs
+from penstock.client.configs import (
+    ConfigEntry,
+    ConfigSource,
+    Resource,
+    ResourceType,
+    describe_configs,
+)
 from penstock.client.listing import EARLIEST, LATEST
-from penstock.client.metadata import NO_LEADER, Topic
+from penstock.client.metadata import NO_LEADER, TopicMetadata
 from penstock.client.offsets import list_offsets
 from penstock.types import Offset, TopicPartition, uuid_text
 
@@ -17,7 +23,7 @@ from penstock.types import Offset, TopicPartition, uuid_text
 class Described(NamedTuple):
     """A topic with its settings, and where each partition that has a leader begins and ends."""
 
-    topic: Topic
+    topic: TopicMetadata
     configs: dict[str, ConfigEntry]
     starts: dict[int, Offset]
     ends: dict[int, Offset]
@@ -38,19 +44,19 @@ async def described_topic(client: Client, name: str, *, all_configs: bool) -> De
         {
             each.name: each
             for each in sorted(configs.values(), key=lambda entry: entry.name)
-            if all_configs or each.source is Source.DYNAMIC_TOPIC_CONFIG
+            if all_configs or each.source is ConfigSource.DYNAMIC_TOPIC_CONFIG
         },
         {where.partition: listed.offset for where, listed in starts.items()},
         {where.partition: listed.offset for where, listed in ends.items()},
     )
 
 
-def replication_factor(topic: Topic) -> int:
+def replication_factor(topic: TopicMetadata) -> int:
     """The most that a partition has: while one is moved, it has more than the others."""
     return max((len(each.replicas) for each in topic.partitions.values()), default=0)
 
 
-def summary(topic: Topic) -> dict[str, Any]:
+def summary(topic: TopicMetadata) -> dict[str, Any]:
     return {
         "name": topic.name,
         "id": uuid_text(topic.id),

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.client.cluster import Client
-from penstock.client.metadata import Cluster, Topic
-from penstock.client.refusal import check
+from penstock.client.errors import check
+from penstock.client.metadata import ClusterMetadata, TopicMetadata
 from penstock.client.route import CONTROLLER
 from penstock.types import BrokerId, Uuid
 from penstock.wire.messages.create_partitions import (
@@ -52,17 +52,17 @@ class CreatedTopic:
     replication_factor: int
 
 
-async def describe_cluster(client: Client) -> Cluster:
+async def describe_cluster(client: Client) -> ClusterMetadata:
     return await client.retrying(client.cluster)
 
 
-async def list_topics(client: Client) -> list[Topic]:
+async def list_topics(client: Client) -> list[TopicMetadata]:
     """Every topic that may be seen, by name."""
     found = await client.retrying(lambda: client.topics(None))
     return sorted(found, key=lambda topic: topic.name)
 
 
-async def describe_topics(client: Client, names: Iterable[str]) -> list[Topic]:
+async def describe_topics(client: Client, names: Iterable[str]) -> list[TopicMetadata]:
     """These topics, in the order asked for; a refusal names the first that is missing."""
     wanted = list(names)
     found = await client.retrying(lambda: client.topics(wanted))

@@ -12,9 +12,15 @@ from typing import Self, TypeVar
 from penstock.client.address import Address
 from penstock.client.backoff import backoff_ms
 from penstock.client.connection import Connection, connect
-from penstock.client.metadata import Cluster, Topic, cluster_of, topic_of
-from penstock.client.refusal import UNSETTLED, BrokerRefused, ConnectionFailed, NoAnswer, check
-from penstock.client.route import ANY, Anyone, Route, ToBroker, ToCoordinator, ToLeader
+from penstock.client.errors import (
+    ALWAYS_RETRIABLE,
+    BrokerRefused,
+    ConnectionFailed,
+    RequestTimedOut,
+    check,
+)
+from penstock.client.metadata import ClusterMetadata, TopicMetadata, cluster_of, topic_of
+from penstock.client.route import ANY, BrokerRole, Route, ToBroker, ToCoordinator, ToLeader
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -49,8 +55,8 @@ class Client:
         self._client_id, self._tls = client_id, tls
         self._connect_timeout_ms = connect_timeout_ms
         self._connections: dict[Address, Connection] = {}
-        self._cluster: Cluster | None = None
-        self._topics: dict[str, Topic] = {}
+        self._cluster: ClusterMetadata | None = None
+        self._topics: dict[str, TopicMetadata] = {}
         self._coordinators: dict[ToCoordinator, Address] = {}
         self._closed = False
 
@@ -61,7 +67,7 @@ class Client:
         *,
         to: Route = ANY,
         check: Callable[[R], None] = lambda _: None,
-        retry_on: frozenset[ErrorCode] = UNSETTLED,
+        retry_on: frozenset[ErrorCode] = ALWAYS_RETRIABLE,
         timeout_ms: int | None = None,
     ) -> R:
         """The answer to a request, from whoever can give it.
@@ -81,7 +87,7 @@ class Client:
         self,
         attempt: Callable[[], Awaitable[T]],
         *,
-        retry_on: frozenset[ErrorCode] = UNSETTLED,
+        retry_on: frozenset[ErrorCode] = ALWAYS_RETRIABLE,
         timeout_ms: int | None = None,
     ) -> T:
         """What `attempt` gives at last. When time is up, the error that it failed with before."""
@@ -100,7 +106,7 @@ class Client:
                     wait_ms = backoff_ms(failures, random.random())  # noqa: S311  only spreads load
                     await asyncio.sleep(wait_ms / 1000)
         except TimeoutError:
-            raise latest or NoAnswer(f"no answer within {limit_ms} ms") from None
+            raise latest or RequestTimedOut(f"no answer within {limit_ms} ms") from None
         raise AssertionError("counting has no end")
 
     def forget(self) -> None:
@@ -112,9 +118,9 @@ class Client:
     async def connection(self, to: Route) -> Connection:
         """A connection to whom the route means, as known now."""
         match to:
-            case Anyone.ANY:
+            case BrokerRole.ANY:
                 return await self._any()
-            case Anyone.CONTROLLER:
+            case BrokerRole.CONTROLLER:
                 return await self._controller()
             case ToBroker(broker):
                 return await self._broker(broker)
@@ -124,13 +130,15 @@ class Client:
             case ToCoordinator():
                 return await self._coordinator(to)
 
-    async def topic(self, name: str, *, create: bool = False) -> Topic:
+    async def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
         """A topic as it was when last asked; `create` lets the broker make it if missing."""
         if name not in self._topics:
             await self.topics([name], create=create)
         return self._topics[name]
 
-    async def topics(self, names: Iterable[str] | None, *, create: bool = False) -> list[Topic]:
+    async def topics(
+        self, names: Iterable[str] | None, *, create: bool = False
+    ) -> list[TopicMetadata]:
         """Topics as they are now, asked in one request; None means all."""
         wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         response = await self._metadata(
@@ -140,7 +148,7 @@ class Client:
         self._topics |= {topic.name: topic for topic in found}
         return found
 
-    async def cluster(self) -> Cluster:
+    async def cluster(self) -> ClusterMetadata:
         """The brokers and the controller as they are now."""
         response = await self._metadata(MetadataRequest(topics=[], allow_auto_topic_creation=False))
         return cluster_of(response)

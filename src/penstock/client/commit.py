@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from penstock.client.errors import check
 from penstock.client.listing import by_topic
-from penstock.client.refusal import check
 from penstock.types import Offset, TopicPartition, Uuid
 from penstock.wire.messages.offset_commit import (
     OffsetCommitRequest,

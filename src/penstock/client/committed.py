@@ -6,7 +6,7 @@ And whether an answer about groups is about the one that was asked for.
 from collections.abc import Sequence
 from typing import Protocol
 
-from penstock.client.refusal import check
+from penstock.client.errors import check
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchRequest,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from penstock.client.cluster import Client
-from penstock.client.refusal import check
+from penstock.client.errors import check
 from penstock.client.route import ANY, Route, ToBroker
 from penstock.types import BrokerId
 from penstock.wire.messages.describe_configs import (
@@ -30,7 +30,7 @@ class ResourceType(IntEnum):
     GROUP = 32
 
 
-class Source(IntEnum):
+class ConfigSource(IntEnum):
     """Where a value comes from, as DescribeConfigs numbers it."""
 
     UNKNOWN = 0
@@ -44,7 +44,7 @@ class Source(IntEnum):
     DYNAMIC_GROUP_CONFIG = 8
 
 
-class Operation(IntEnum):
+class AlterConfigOp(IntEnum):
     """How a setting changes; the last two are for lists."""
 
     SET = 0
@@ -62,12 +62,12 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Synonym:
+class ConfigSynonym:
     """A setting that would count if the ones before it were not set."""
 
     name: str
     value: str | None
-    source: Source
+    source: ConfigSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ class ConfigEntry:
 
     name: str
     value: str | None
-    source: Source
+    source: ConfigSource
     is_read_only: bool
     is_sensitive: bool
-    synonyms: tuple[Synonym, ...]
+    synonyms: tuple[ConfigSynonym, ...]
     documentation: str | None
 
 
@@ -120,7 +120,7 @@ async def alter_configs(
     operations = [
         AlterableConfig(
             name=name,
-            config_operation=Operation.DELETE if value is None else Operation.SET,
+            config_operation=AlterConfigOp.DELETE if value is None else AlterConfigOp.SET,
             value=value,
         )
         for name, value in changes.items()
@@ -150,11 +150,11 @@ def _described(resource: Resource) -> str:
     return f"{resource.type.name.lower()} {resource.name}".rstrip()
 
 
-def _source(number: int) -> Source:
+def _source(number: int) -> ConfigSource:
     try:
-        return Source(number)
+        return ConfigSource(number)
     except ValueError:
-        return Source.UNKNOWN
+        return ConfigSource.UNKNOWN
 
 
 def _entry(result: DescribeConfigsResourceResult) -> ConfigEntry:
@@ -164,6 +164,8 @@ def _entry(result: DescribeConfigsResourceResult) -> ConfigEntry:
         _source(result.config_source),
         result.read_only,
         result.is_sensitive,
-        tuple(Synonym(each.name, each.value, _source(each.source)) for each in result.synonyms),
+        tuple(
+            ConfigSynonym(each.name, each.value, _source(each.source)) for each in result.synonyms
+        ),
         result.documentation,
     )

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from penstock import __version__
 from penstock.client import versions
 from penstock.client.address import Address
-from penstock.client.refusal import ConnectionFailed, ConnectionRefused, NoAnswer, check
+from penstock.client.errors import ConnectionFailed, ConnectionRefused, RequestTimedOut, check
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.types import Buffer
 from penstock.wire.apis import APIS, Api, api_of
@@ -24,10 +24,12 @@ R = TypeVar("R", bound=Message)
 
 MAX_RESPONSE_BYTES = 1 << 30
 CLOSE_TIMEOUT_S = 2.0
-WHO_ASKS = ApiVersionsRequest(client_software_name="penstock", client_software_version=__version__)
+API_VERSIONS_REQUEST = ApiVersionsRequest(
+    client_software_name="penstock", client_software_version=__version__
+)
 
 
-class _Awaited(NamedTuple, Generic[R]):
+class _InFlight(NamedTuple, Generic[R]):
     """A request that was sent, and who waits for its answer."""
 
     api: Api
@@ -35,7 +37,7 @@ class _Awaited(NamedTuple, Generic[R]):
     correlation_id: int
     answer: type[R]
     future: asyncio.Future[R]
-    lent: bool
+    as_view: bool
 
 
 async def connect(
@@ -92,7 +94,7 @@ class Connection(asyncio.BufferedProtocol):
         self.versions = {API_VERSIONS: versions.FIRST_ASKED}
         """The version that each API is called in, by its key."""
         self._frames = FrameBuffer(MAX_RESPONSE_BYTES)
-        self._awaited: deque[_Awaited[Any]] = deque()
+        self._in_flight: deque[_InFlight[Any]] = deque()
         self._correlation_id = 0
         self._transport: asyncio.Transport | None = None
         self._broken: KafkaError | None = None
@@ -108,12 +110,12 @@ class Connection(asyncio.BufferedProtocol):
         answer: type[R],
         version: int | None = None,
         *,
-        lent: bool = False,
+        as_view: bool = False,
     ) -> asyncio.Future[R]:
         """Send at once, in the highest version that both speak unless one is given; the future
         brings the answer. Cancel it to throw the answer away.
 
-        Records in an answer that is `lent` may be views of what the next one is received into:
+        Records in an answer that is `as_view` may be views of what the next one is received into:
         use them as soon as it comes, before anything else is sent.
         """
         if self._broken is not None or self._transport is None:
@@ -125,7 +127,9 @@ class Connection(asyncio.BufferedProtocol):
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = request_frame(api, version, self._correlation_id, self.client_id, request)
         future: asyncio.Future[R] = self._lost.get_loop().create_future()
-        self._awaited.append(_Awaited(api, version, self._correlation_id, answer, future, lent))
+        self._in_flight.append(
+            _InFlight(api, version, self._correlation_id, answer, future, as_view)
+        )
         self._transport.write(frame)
         return future
 
@@ -140,33 +144,33 @@ class Connection(asyncio.BufferedProtocol):
         *,
         timeout_ms: int,
         version: int | None = None,
-        lent: bool = False,
+        as_view: bool = False,
     ) -> R:
         """Send and wait. A broker that is late is taken for lost: the connection closes."""
-        future = self.send(request, answer, version, lent=lent)
+        future = self.send(request, answer, version, as_view=as_view)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await future
         except TimeoutError:
             name = api_of(answer).name
-            late = NoAnswer(f"{self.address} did not answer {name} within {timeout_ms} ms")
+            late = RequestTimedOut(f"{self.address} did not answer {name} within {timeout_ms} ms")
             self._break(late)
             raise late from None
 
     async def negotiate(self) -> None:
         """Ask what the broker speaks: once, or twice if it is older than the first question."""
-        response = await self.send(WHO_ASKS, ApiVersionsResponse)
+        response = await self.send(API_VERSIONS_REQUEST, ApiVersionsResponse)
         if response.error_code != ErrorCode.NONE:
             again = versions.asked_again(response, str(self.address))
             self.versions = {API_VERSIONS: again}
-            response = await self.send(WHO_ASKS, ApiVersionsResponse)
+            response = await self.send(API_VERSIONS_REQUEST, ApiVersionsResponse)
             check(response.error_code, f"ApiVersions of {self.address}")
         self.versions = versions.common(response.api_keys)
 
-    def knock(self) -> None:
+    def interrupt_wait(self) -> None:
         """Ask anything, if an answer is awaited: a request that gives way is then answered."""
-        if self._awaited:
-            self.send(WHO_ASKS, ApiVersionsResponse).cancel()
+        if self._in_flight:
+            self.send(API_VERSIONS_REQUEST, ApiVersionsResponse).cancel()
 
     async def wait_closed(self) -> None:
         """Until it is lost, or closed from here."""
@@ -206,9 +210,9 @@ class Connection(asyncio.BufferedProtocol):
         self._lost.set_result(None)
 
     def _receive(self, frame: memoryview) -> None:
-        if not self._awaited:
+        if not self._in_flight:
             raise ProtocolError("a response that nobody asked for")
-        awaited = self._awaited.popleft()
+        awaited = self._in_flight.popleft()
         try:
             correlation_id, body = read_response_header(frame, awaited.api, awaited.version)
             if correlation_id != awaited.correlation_id:
@@ -219,11 +223,11 @@ class Connection(asyncio.BufferedProtocol):
                 return
             # Else a copy, since the buffer is used again, at once if another answer is on its way.
             # Small answers decode faster from bytes.
-            is_view = awaited.lent and not self._awaited
+            is_view = awaited.as_view and not self._in_flight
             contents = frame[body:] if is_view else bytes(frame[body:])
             awaited.future.set_result(_decoded(awaited, contents))
         except ProtocolError:
-            self._awaited.appendleft(awaited)
+            self._in_flight.appendleft(awaited)
             raise
 
     def _break(self, error: KafkaError) -> None:
@@ -232,13 +236,13 @@ class Connection(asyncio.BufferedProtocol):
         self._broken = error
         if self._transport is not None:
             self._transport.close()
-        while self._awaited:
-            future = self._awaited.popleft().future
+        while self._in_flight:
+            future = self._in_flight.popleft().future
             if not future.done():
                 future.set_exception(error)
 
 
-def _decoded(awaited: _Awaited[R], body: Buffer) -> R:
+def _decoded(awaited: _InFlight[R], body: Buffer) -> R:
     if awaited.api is APIS[API_VERSIONS]:
         return cast("R", versions.read_answer(body, awaited.version))
     return decoder(awaited.answer, awaited.version)(body, 0)[0]

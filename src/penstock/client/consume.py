@@ -7,9 +7,9 @@ from types import TracebackType
 from typing import Self
 
 from penstock.client.cluster import Client
+from penstock.client.errors import RETRIABLE, RequestTimedOut, check
 from penstock.client.isolation import visible
-from penstock.client.listing import Isolation, by_topic
-from penstock.client.refusal import RETRIABLE, NoAnswer, check
+from penstock.client.listing import IsolationLevel, by_topic
 from penstock.client.route import ToBroker
 from penstock.errors import ErrorCode
 from penstock.record.batch import CorruptBatch
@@ -33,15 +33,15 @@ RETRY_ON = RETRIABLE - {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 @dataclass(frozen=True, slots=True)
-class Consumed:
+class ConsumedRecord:
     """A record and where it lies."""
 
     partition: TopicPartition
     record: Record
 
 
-class Reader:
-    """`async with Reader(client, {partition: offset}) as reader: await reader.poll()`.
+class SimpleConsumer:
+    """`async with SimpleConsumer(client, {partition: offset}) as reader: await reader.poll()`.
 
     One fetch is under way for each leader, and a poll takes the first that is answered. In a
     partition records come in the order of their offsets. One task reads at a time.
@@ -53,7 +53,7 @@ class Reader:
         positions: Mapping[TopicPartition, Offset],
         *,
         ends: Mapping[TopicPartition, Offset] | None = None,
-        isolation: Isolation = Isolation.READ_UNCOMMITTED,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         max_wait_ms: int = 500,
     ) -> None:
         self.positions = dict(positions)
@@ -70,7 +70,7 @@ class Reader:
             return list(self.positions)
         return [each for each, position in self.positions.items() if position < ends[each]]
 
-    async def poll(self) -> list[Consumed]:
+    async def poll(self) -> list[ConsumedRecord]:
         """Records of the first answer to come: none when a broker had none within `max_wait_ms`.
 
         At the ends this is an empty list at once.
@@ -81,7 +81,7 @@ class Reader:
             self.close()
             raise
 
-    async def __aiter__(self) -> AsyncIterator[Consumed]:
+    async def __aiter__(self) -> AsyncIterator[ConsumedRecord]:
         while self.unfinished:
             for each in await self.poll():
                 yield each
@@ -102,7 +102,7 @@ class Reader:
     ) -> None:
         self.close()
 
-    async def _next(self) -> list[Consumed]:
+    async def _next(self) -> list[ConsumedRecord]:
         if not self.unfinished:
             return []
         await self._fetch_from_idle_leaders()
@@ -113,7 +113,7 @@ class Reader:
         )
         if not done:
             self.close()
-            raise NoAnswer("no broker answered a fetch in time")
+            raise RequestTimedOut("no broker answered a fetch in time")
         leader = next(each for each, future in self._under_way.items() if future in done)
         return await self._taken(self._under_way.pop(leader).result())
 
@@ -147,11 +147,11 @@ class Reader:
             topics=topics,
         )
 
-    async def _taken(self, response: FetchResponse) -> list[Consumed]:
+    async def _taken(self, response: FetchResponse) -> list[ConsumedRecord]:
         """All records of an answer, or none: positions move only when nothing in it is refused."""
         check(response.error_code, "fetch")
         names = {(await self._client.topic(name)).id: name for name in by_topic(self.positions)}
-        found: list[Consumed] = []
+        found: list[ConsumedRecord] = []
         moved: dict[TopicPartition, Offset] = {}
         for topic in response.responses:
             for each in topic.partitions:
@@ -168,17 +168,19 @@ class Reader:
         self.positions |= moved
         return found
 
-    def _read(self, place: TopicPartition, fetched: PartitionData) -> tuple[list[Consumed], Offset]:
+    def _read(
+        self, place: TopicPartition, fetched: PartitionData
+    ) -> tuple[list[ConsumedRecord], Offset]:
         """The records to be handed out, and the position behind them."""
         assert isinstance(fetched.records, Buffer | None), "a decoded answer holds its records"
-        committed = self._isolation is Isolation.READ_COMMITTED
+        committed = self._isolation is IsolationLevel.READ_COMMITTED
         aborted = fetched.aborted_transactions if committed else ()
         position = self.positions[place]
         end = None if self._ends is None else self._ends[place]
         found = []
         for header, records in visible(fetched.records or b"", aborted, DECOMPRESSED_BYTES):
             found += [
-                Consumed(place, record)
+                ConsumedRecord(place, record)
                 for record in records
                 # A fetch gives whole batches: the first may begin earlier, the last end later.
                 if record.offset >= position and (end is None or record.offset < end)

@@ -8,9 +8,9 @@ from penstock.client.address import Address
 from penstock.client.cluster import Client
 from penstock.client.commit import check_committed, commit_request
 from penstock.client.committed import answer_about, check_groups, committed_request
+from penstock.client.errors import BrokerRefused, UnsupportedVersion, check
 from penstock.client.listing import by_topic
-from penstock.client.metadata import Broker
-from penstock.client.refusal import BrokerRefused, VersionsApart, check
+from penstock.client.metadata import BrokerNode
 from penstock.client.route import ToBroker, ToCoordinator
 from penstock.errors import ErrorCode, ProtocolError
 from penstock.types import BrokerId, LeaderEpoch, Offset, TopicPartition
@@ -40,7 +40,7 @@ NOT_COMMITTED = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupListing:
     """A group as its coordinator lists it; state and type are "" where an old broker is asked."""
 
     id: str
@@ -50,7 +50,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class OffsetAndMetadata:
     """Where a group goes on in a partition, and what it wrote beside it."""
 
     offset: Offset
@@ -58,24 +58,24 @@ class Committed:
     metadata: str | None
 
 
-async def find_coordinator(client: Client, group: str) -> Broker:
+async def find_coordinator(client: Client, group: str) -> BrokerNode:
     """The broker that coordinates a group."""
 
-    async def attempt() -> Broker:
+    async def attempt() -> BrokerNode:
         response = await client.call(
             FindCoordinatorRequest(key=group, coordinator_keys=[group]), FindCoordinatorResponse
         )
         found = response.coordinators[0] if response.coordinators else response
         check(found.error_code, f"coordinator of {group}", found.error_message)
-        return Broker(BrokerId(found.node_id), Address(found.host, found.port), rack=None)
+        return BrokerNode(BrokerId(found.node_id), Address(found.host, found.port), rack=None)
 
     return await client.retrying(attempt)
 
 
-async def list_groups(client: Client) -> list[Group]:
+async def list_groups(client: Client) -> list[GroupListing]:
     """Every group by its id: each broker is asked for those that it coordinates."""
 
-    async def attempt() -> list[Group]:
+    async def attempt() -> list[GroupListing]:
         found = []
         for broker in (await client.cluster()).brokers:
             connection = await client.connection(ToBroker(broker))
@@ -84,7 +84,7 @@ async def list_groups(client: Client) -> list[Group]:
             )
             check(response.error_code, f"groups of broker {broker}")
             found += [
-                Group(each.group_id, each.protocol_type, each.group_state, each.group_type)
+                GroupListing(each.group_id, each.protocol_type, each.group_state, each.group_type)
                 for each in response.groups
             ]
         return sorted(found, key=lambda group: group.id)
@@ -93,7 +93,7 @@ async def list_groups(client: Client) -> list[Group]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConsumerProtocolMember:
     """What the consumer protocol adds to a member: its epoch, and what it is to hold."""
 
     epoch: int
@@ -103,7 +103,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupMember:
+class MemberDescription:
     """A member as its coordinator knows it, and the partitions that it holds."""
 
     id: str
@@ -111,30 +111,30 @@ class GroupMember:
     client_id: str
     host: str
     partitions: tuple[TopicPartition, ...]
-    place: Place | None = None
+    place: ConsumerProtocolMember | None = None
     """None for a member of the classic protocol."""
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedGroup:
+class GroupDescription:
     """A group with its members; `strategy` is how they share partitions."""
 
     id: str
     state: str
     protocol_type: str
     strategy: str
-    members: tuple[GroupMember, ...]
+    members: tuple[MemberDescription, ...]
     type: str = "classic"
     epoch: int | None = None
     """Of the group, and of the assignment that its members move to; None for a classic one."""
     assignment_epoch: int | None = None
 
 
-async def describe_group(client: Client, group: str) -> DescribedGroup:
+async def describe_group(client: Client, group: str) -> GroupDescription:
     """Whatever protocol it speaks: first asked is the newer one, as Kafka's own tools do."""
     try:
         return await _describe_consumer(client, group)
-    except VersionsApart:
+    except UnsupportedVersion:
         return await _describe_classic(client, group)
     except BrokerRefused as refused:
         if refused.code not in {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION}:
@@ -142,7 +142,7 @@ async def describe_group(client: Client, group: str) -> DescribedGroup:
         return await _describe_classic(client, group)
 
 
-async def _describe_consumer(client: Client, group: str) -> DescribedGroup:
+async def _describe_consumer(client: Client, group: str) -> GroupDescription:
     response = await client.call(
         ConsumerGroupDescribeRequest(group_ids=[group]),
         ConsumerGroupDescribeResponse,
@@ -150,19 +150,19 @@ async def _describe_consumer(client: Client, group: str) -> DescribedGroup:
         check=lambda each: check_groups(group, each.groups),
     )
     (found,) = response.groups
-    return DescribedGroup(
+    return GroupDescription(
         group,
         found.group_state,
         "consumer",
         found.assignor_name,
         tuple(
-            GroupMember(
+            MemberDescription(
                 each.member_id,
                 each.instance_id,
                 each.client_id,
                 each.client_host.removeprefix("/"),
                 _partitions(each.assignment),
-                Place(
+                ConsumerProtocolMember(
                     each.member_epoch,
                     _partitions(each.target_assignment),
                     tuple(each.subscribed_topic_names),
@@ -185,7 +185,7 @@ def _partitions(assignment: Assignment) -> tuple[TopicPartition, ...]:
     )
 
 
-async def _describe_classic(client: Client, group: str) -> DescribedGroup:
+async def _describe_classic(client: Client, group: str) -> GroupDescription:
     response = await client.call(
         DescribeGroupsRequest(groups=[group]),
         DescribeGroupsResponse,
@@ -193,13 +193,13 @@ async def _describe_classic(client: Client, group: str) -> DescribedGroup:
         check=lambda each: check_groups(group, each.groups),
     )
     (found,) = response.groups
-    return DescribedGroup(
+    return GroupDescription(
         group,
         found.group_state,
         found.protocol_type,
         found.protocol_data,
         tuple(
-            GroupMember(
+            MemberDescription(
                 each.member_id,
                 each.group_instance_id,
                 each.client_id,
@@ -221,7 +221,7 @@ def _held(assignment: bytes) -> tuple[TopicPartition, ...]:
     return tuple(TopicPartition(each.topic, n) for each in shares for n in each.partitions)
 
 
-async def committed_offsets(client: Client, group: str) -> dict[TopicPartition, Committed]:
+async def committed_offsets(client: Client, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
     """All offsets that the group has committed, in topics that still exist."""
 
     async def attempt() -> OffsetFetchResponseGroup | OffsetFetchResponse:
@@ -242,7 +242,7 @@ async def committed_offsets(client: Client, group: str) -> dict[TopicPartition, 
             name = names.get(topic.topic_id, "")
         for each in topic.partitions:
             if name and each.committed_offset != NOT_COMMITTED:
-                committed[TopicPartition(name, each.partition_index)] = Committed(
+                committed[TopicPartition(name, each.partition_index)] = OffsetAndMetadata(
                     Offset(each.committed_offset),
                     LeaderEpoch(each.committed_leader_epoch),
                     each.metadata,

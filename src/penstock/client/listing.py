@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from penstock.client.refusal import check
+from penstock.client.errors import check
 from penstock.types import LeaderEpoch, Offset, TopicPartition
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -22,7 +22,7 @@ MAX_TIMESTAMP: Final = -3
 NOT_A_REPLICA: Final = -1
 
 
-class Isolation(IntEnum):
+class IsolationLevel(IntEnum):
     """How much of open and aborted transactions a reader sees."""
 
     READ_UNCOMMITTED = 0
@@ -42,7 +42,7 @@ class ListedOffset:
 
 
 def list_offsets_request(
-    asked: Mapping[TopicPartition, int], isolation: Isolation, timeout_ms: int
+    asked: Mapping[TopicPartition, int], isolation: IsolationLevel, timeout_ms: int
 ) -> ListOffsetsRequest:
     """The question about partitions that one broker leads."""
     return ListOffsetsRequest(

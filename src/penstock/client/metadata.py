@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock.client.address import Address
-from penstock.client.refusal import BrokerRefused, check
+from penstock.client.errors import BrokerRefused, check
 from penstock.errors import ErrorCode
 from penstock.types import BrokerId, LeaderEpoch, Uuid
 from penstock.wire.messages.metadata import (
@@ -17,7 +17,7 @@ NO_LEADER = BrokerId(-1)
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class BrokerNode:
     """One live broker."""
 
     id: BrokerId
@@ -26,7 +26,7 @@ class Broker:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class PartitionMetadata:
     """Who holds a partition; `leader` is `NO_LEADER` where there is none."""
 
     index: int
@@ -38,13 +38,13 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class TopicMetadata:
     """A topic and its partitions, by index."""
 
     name: str
     id: Uuid
     is_internal: bool
-    partitions: Mapping[int, Partition]
+    partitions: Mapping[int, PartitionMetadata]
 
     def leader(self, index: int) -> BrokerId:
         """Who leads the partition; a refusal where it does not exist or nobody does."""
@@ -57,31 +57,31 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterMetadata:
     """What one Metadata answer says of the cluster itself."""
 
     id: str | None
     controller: BrokerId
-    brokers: Mapping[BrokerId, Broker]
+    brokers: Mapping[BrokerId, BrokerNode]
 
 
-def cluster_of(response: MetadataResponse) -> Cluster:
+def cluster_of(response: MetadataResponse) -> ClusterMetadata:
     check(response.error_code, "metadata of the cluster")
     brokers = (
-        Broker(BrokerId(each.node_id), Address(each.host, each.port), each.rack)
+        BrokerNode(BrokerId(each.node_id), Address(each.host, each.port), each.rack)
         for each in response.brokers
     )
-    return Cluster(
+    return ClusterMetadata(
         response.cluster_id,
         BrokerId(response.controller_id),
         {broker.id: broker for broker in brokers},
     )
 
 
-def topic_of(answer: MetadataResponseTopic) -> Topic:
+def topic_of(answer: MetadataResponseTopic) -> TopicMetadata:
     check(answer.error_code, f"topic {answer.name or answer.topic_id.hex()}")
     partitions = sorted(map(_partition, answer.partitions), key=lambda each: each.index)
-    return Topic(
+    return TopicMetadata(
         answer.name or "",
         answer.topic_id,
         answer.is_internal,
@@ -89,9 +89,9 @@ def topic_of(answer: MetadataResponseTopic) -> Topic:
     )
 
 
-def _partition(answer: MetadataResponsePartition) -> Partition:
+def _partition(answer: MetadataResponsePartition) -> PartitionMetadata:
     # A partition's own error says no more than its leader and its offline replicas do.
-    return Partition(
+    return PartitionMetadata(
         answer.partition_index,
         BrokerId(answer.leader_id),
         LeaderEpoch(answer.leader_epoch),

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 
 from penstock.client.cluster import Client
+from penstock.client.errors import check
 from penstock.client.listing import (
-    Isolation,
+    IsolationLevel,
     ListedOffset,
     by_topic,
     list_offsets_request,
     listed_offsets,
 )
-from penstock.client.refusal import check
 from penstock.client.route import ToBroker
 from penstock.types import BrokerId, Offset, TopicPartition
 from penstock.wire.messages.delete_records import (
@@ -26,7 +26,7 @@ async def list_offsets(
     client: Client,
     wanted: Mapping[TopicPartition, int],
     *,
-    isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[TopicPartition, ListedOffset]:
     """For each partition the first offset at or after a time in ms, or `LATEST` and the like."""
 
@@ -41,7 +41,7 @@ async def list_offsets(
 
 
 async def _listed(
-    client: Client, leader: BrokerId, asked: Mapping[TopicPartition, int], isolation: Isolation
+    client: Client, leader: BrokerId, asked: Mapping[TopicPartition, int], isolation: IsolationLevel
 ) -> dict[TopicPartition, ListedOffset]:
     request = list_offsets_request(asked, isolation, client.request_timeout_ms)
     connection = await client.connection(ToBroker(leader))

@@ -9,7 +9,7 @@ def keyed_partition(key: bytes, partitions: int) -> int:
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-class Spread:
+class StickyPartitioner:
     """Records of one topic without keys: a batch for one partition, then on to the next."""
 
     def __init__(self, batch_bytes: int, turn: int) -> None:

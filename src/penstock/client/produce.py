@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from penstock.client.cluster import Client
-from penstock.client.metadata import NO_LEADER, Topic
-from penstock.client.partitioner import Spread, keyed_partition
-from penstock.client.refusal import RETRIABLE, BrokerRefused, check
+from penstock.client.errors import RETRIABLE, BrokerRefused, check
+from penstock.client.metadata import NO_LEADER, TopicMetadata
+from penstock.client.partitioner import StickyPartitioner, keyed_partition
 from penstock.client.refused_batch import blame, is_records_fault
 from penstock.client.route import ToBroker
 from penstock.clock import Clock, SystemClock
@@ -37,7 +37,7 @@ NO_TRANSACTION_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class NewRecord:
+class ProducerRecord:
     """A record to be written; partition and time are chosen where they are None."""
 
     topic: str
@@ -57,7 +57,7 @@ class NewRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class RecordMetadata:
     """Where a record was written."""
 
     partition: TopicPartition
@@ -71,7 +71,7 @@ class _Batch:
     Once built, the bytes stay as they are: a repeated batch must be the same batch.
     """
 
-    records: list[tuple[int, NewRecord]] = field(default_factory=list)
+    records: list[tuple[int, ProducerRecord]] = field(default_factory=list)
     size_bytes: int = 0
     built: bytes = b""
     was_corrupt: bool = False
@@ -79,11 +79,11 @@ class _Batch:
 
 Queues: TypeAlias = dict[TopicPartition, deque[_Batch]]
 """Batches by partition; none of the queues is empty."""
-Results: TypeAlias = dict[int, Delivered | BrokerRefused]
+Results: TypeAlias = dict[int, RecordMetadata | BrokerRefused]
 """By the record's position in what was sent."""
 
 
-class Producer:
+class IdempotentProducer:
     """One task sends at a time. After a failure the next `send` starts as a new producer.
 
     That is because nobody knows which batches were written: sequence numbers used again would
@@ -103,23 +103,23 @@ class Producer:
         self._client, self._codec, self._level = client, codec, level
         self._create_topics, self._batch_bytes = create_topics, batch_bytes
         self._clock = clock or SystemClock()
-        self._spreads: dict[str, Spread] = {}
+        self._spreads: dict[str, StickyPartitioner] = {}
         self._identity: InitProducerIdResponse | None = None
         self._sequences: dict[TopicPartition, int] = {}
 
-    async def send(self, records: Iterable[NewRecord]) -> list[Delivered]:
+    async def send(self, records: Iterable[ProducerRecord]) -> list[RecordMetadata]:
         """Write the records, in order within each partition; where each one is, once all are."""
         delivered = []
         for result in await self.deliver(records):
-            if not isinstance(result, Delivered):
+            if not isinstance(result, RecordMetadata):
                 assert result is not None, "a refusal comes before what was left out for it"
                 raise result
             delivered.append(result)
         return delivered
 
     async def deliver(
-        self, records: Iterable[NewRecord], *, past_refused: bool = False
-    ) -> list[Delivered | BrokerRefused | None]:
+        self, records: Iterable[ProducerRecord], *, past_refused: bool = False
+    ) -> list[RecordMetadata | BrokerRefused | None]:
         """What became of each record, where a broker may refuse some.
 
         Records behind the first refused one are left out (None), except for those which had been
@@ -142,8 +142,8 @@ class Producer:
             raise
         return [results.get(position) for position in range(len(sent))]
 
-    async def _topic(self, name: str) -> Topic:
-        async def attempt() -> Topic:
+    async def _topic(self, name: str) -> TopicMetadata:
+        async def attempt() -> TopicMetadata:
             return await self._client.topic(name, create=self._create_topics)
 
         if self._create_topics:
@@ -151,7 +151,9 @@ class Producer:
             return await self._client.retrying(attempt, retry_on=RETRIABLE)
         return await self._client.retrying(attempt)
 
-    def _queues(self, records: Sequence[NewRecord], topics: Mapping[str, Topic]) -> Queues:
+    def _queues(
+        self, records: Sequence[ProducerRecord], topics: Mapping[str, TopicMetadata]
+    ) -> Queues:
         """The records in batches, by partition."""
         queues: Queues = {}
         for position, record in enumerate(records):
@@ -166,7 +168,7 @@ class Producer:
             spread.turn()
         return queues
 
-    def _placed(self, record: NewRecord, topic: Topic) -> int:
+    def _placed(self, record: ProducerRecord, topic: TopicMetadata) -> int:
         if record.partition is not None:
             if record.partition not in topic.partitions:
                 where = f"{record.topic}-{record.partition}"
@@ -178,7 +180,7 @@ class Producer:
         spread = self._spreads.get(topic.name)
         if spread is None:
             first = random.randrange(len(topic.partitions))  # noqa: S311  only spreads load
-            spread = self._spreads[topic.name] = Spread(self._batch_bytes, first)
+            spread = self._spreads[topic.name] = StickyPartitioner(self._batch_bytes, first)
         return spread.next(led or list(topic.partitions), record.size_bytes)
 
     async def _round(self, queues: Queues, results: Results) -> None:
@@ -281,7 +283,7 @@ class Producer:
         self._sequences[place] = (first + len(batch.records)) % SEQUENCES
         for index, (position, _) in enumerate(batch.records):
             offset = -1 if base_offset is None else base_offset + index
-            results[position] = Delivered(place, Offset(offset))
+            results[position] = RecordMetadata(place, Offset(offset))
 
     async def _identified(self) -> None:
         if self._identity is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.client.cluster import Client
-from penstock.client.refusal import BrokerRefused, check
+from penstock.client.errors import BrokerRefused, check
 from penstock.client.route import CONTROLLER
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import BrokerId, TopicPartition, indexes_by_topic
@@ -27,7 +27,7 @@ from penstock.wire.messages.list_partition_reassignments import (
 PREFERRED = 0
 
 
-class Ongoing(NamedTuple):
+class PartitionReassignment(NamedTuple):
     """A partition that is being moved."""
 
     replicas: tuple[BrokerId, ...]
@@ -64,7 +64,7 @@ async def reassign(
     ]
 
 
-async def ongoing_reassignments(client: Client) -> dict[TopicPartition, Ongoing]:
+async def ongoing_reassignments(client: Client) -> dict[TopicPartition, PartitionReassignment]:
     def raise_refusal(response: ListPartitionReassignmentsResponse) -> None:
         check(response.error_code, "reassignments", response.error_message)
 
@@ -75,7 +75,7 @@ async def ongoing_reassignments(client: Client) -> dict[TopicPartition, Ongoing]
         check=raise_refusal,
     )
     return {
-        TopicPartition(topic.name, part.partition_index): Ongoing(
+        TopicPartition(topic.name, part.partition_index): PartitionReassignment(
             tuple(map(BrokerId, part.replicas)),
             tuple(map(BrokerId, part.adding_replicas)),
             tuple(map(BrokerId, part.removing_replicas)),

@@ -7,14 +7,14 @@ from typing import TypeAlias
 from penstock.types import BrokerId, TopicPartition
 
 
-class Anyone(Enum):
+class BrokerRole(Enum):
     """Roles that need no further word."""
 
     ANY = "any broker"
     CONTROLLER = "the controller"
 
 
-ANY, CONTROLLER = Anyone.ANY, Anyone.CONTROLLER
+ANY, CONTROLLER = BrokerRole.ANY, BrokerRole.CONTROLLER
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,4 +46,4 @@ class ToCoordinator:
     type: KeyType = KeyType.GROUP
 
 
-Route: TypeAlias = Anyone | ToBroker | ToLeader | ToCoordinator
+Route: TypeAlias = BrokerRole | ToBroker | ToLeader | ToCoordinator

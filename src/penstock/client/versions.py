@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from penstock.client.refusal import VersionsApart, check
+from penstock.client.errors import UnsupportedVersion, check
 from penstock.errors import ErrorCode
 from penstock.types import Buffer
 from penstock.wire.apis import APIS, Api
@@ -42,5 +42,7 @@ def asked_again(refusal: ApiVersionsResponse, peer: str) -> int:
 def chosen(versions: Mapping[int, int], api: Api, peer: str) -> int:
     version = versions.get(api.key)
     if version is None:
-        raise VersionsApart(f"{peer} speaks no version of {api.name} from {api.low} to {api.high}")
+        raise UnsupportedVersion(
+            f"{peer} speaks no version of {api.name} from {api.low} to {api.high}"
+        )
     return version

@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from penstock.client.connection import Connection
-from penstock.client.refusal import check
+from penstock.client.errors import check
 from penstock.clock import Clock
 from penstock.config.replication import ReplicationConfig
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
@@ -129,7 +129,7 @@ class Fetcher:
         self._calls_back = None
         connection = self._connection
         if self._asks and connection is not None and connection.is_open:
-            connection.knock()
+            connection.interrupt_wait()
 
     async def run(self) -> None:
         """Copy until cancelled."""
@@ -185,7 +185,7 @@ class Fetcher:
                 self._request(wanted, wait_ms if soonest_ms is None else min(wait_ms, soonest_ms)),
                 FetchResponse,
                 timeout_ms=config.replica_socket_timeout_ms,
-                lent=True,  # appended before the next is asked for: copies would cost as much again
+                as_view=True,  # appended before the next fetch is sent, so no copy is needed
             )
             if response.error_code in LOST:
                 self._session.lost()

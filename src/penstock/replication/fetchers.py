@@ -7,7 +7,7 @@ from zlib import crc32
 
 from penstock.client.address import Address
 from penstock.client.connection import Connection, connect
-from penstock.client.refusal import ConnectionFailed
+from penstock.client.errors import ConnectionFailed
 from penstock.replication.fetcher import Fetcher, Follower
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition

@@ -19,10 +19,17 @@ from penstock.client.admin import (
     list_topics,
 )
 from penstock.client.cluster import Client
-from penstock.client.configs import Resource, ResourceType, Source, alter_configs, describe_configs
-from penstock.client.consume import Reader
+from penstock.client.configs import (
+    ConfigSource,
+    Resource,
+    ResourceType,
+    alter_configs,
+    describe_configs,
+)
+from penstock.client.consume import SimpleConsumer
+from penstock.client.errors import BrokerRefused, check
 from penstock.client.groups import (
-    Group,
+    GroupListing,
     alter_committed,
     committed_offsets,
     delete_group,
@@ -30,8 +37,7 @@ from penstock.client.groups import (
 )
 from penstock.client.listing import EARLIEST, LATEST, MAX_TIMESTAMP
 from penstock.client.offsets import delete_records, list_offsets
-from penstock.client.produce import NewRecord, Producer
-from penstock.client.refusal import BrokerRefused, check
+from penstock.client.produce import IdempotentProducer, ProducerRecord
 from penstock.client.route import ToCoordinator, ToLeader
 from penstock.errors import ErrorCode
 from penstock.types import BrokerId, Offset, TopicPartition
@@ -107,20 +113,20 @@ def test_a_setting_is_changed_and_taken_back(kafka: KafkaCluster, topic: str) ->
     resource = Resource(ResourceType.TOPIC, topic)
 
     async def scenario(client: Client) -> None:
-        async def is_set(value: str, source: Source) -> bool:
+        async def is_set(value: str, source: ConfigSource) -> bool:
             found = await describe_configs(client, resource, names=["segment.bytes"])
             entry = found["segment.bytes"]
-            assert entry.synonyms[-1].source is Source.DEFAULT_CONFIG
+            assert entry.synonyms[-1].source is ConfigSource.DEFAULT_CONFIG
             return (entry.value, entry.source) == (value, source)
 
         await alter_configs(client, resource, {"segment.bytes": "1048576"})
-        await eventually(lambda: is_set("1048576", Source.DYNAMIC_TOPIC_CONFIG))
+        await eventually(lambda: is_set("1048576", ConfigSource.DYNAMIC_TOPIC_CONFIG))
         await alter_configs(client, resource, {"segment.bytes": None})
-        await eventually(lambda: is_set("1073741824", Source.DEFAULT_CONFIG))
+        await eventually(lambda: is_set("1073741824", ConfigSource.DEFAULT_CONFIG))
         broker = await describe_configs(
             client, Resource(ResourceType.BROKER, "0"), documentation=True
         )
-        assert broker["log.dirs"].source is Source.STATIC_BROKER_CONFIG
+        assert broker["log.dirs"].source is ConfigSource.STATIC_BROKER_CONFIG
         assert broker["log.dirs"].is_read_only
         assert broker["log.dirs"].documentation
 
@@ -134,8 +140,8 @@ def test_offsets_are_found_by_place_and_by_time(kafka: KafkaCluster, topic: str)
 
     async def scenario(client: Client) -> None:
         times = [10_000, 30_000, 20_000]
-        records = [NewRecord(topic, b"", partition=0, timestamp=time) for time in times]
-        await Producer(client, batch_bytes=1).send(records)
+        records = [ProducerRecord(topic, b"", partition=0, timestamp=time) for time in times]
+        await IdempotentProducer(client, batch_bytes=1).send(records)
 
         async def offset(at: int) -> int:
             return (await list_offsets(client, {place: at}))[place].offset
@@ -145,7 +151,7 @@ def test_offsets_are_found_by_place_and_by_time(kafka: KafkaCluster, topic: str)
         assert await delete_records(client, {place: Offset(2)}) == {place: 2}
         assert await offset(EARLIEST) == 2
         with pytest.raises(BrokerRefused) as caught:
-            await Reader(client, {place: START}).poll()
+            await SimpleConsumer(client, {place: START}).poll()
         assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
     run(kafka, scenario)
@@ -192,13 +198,13 @@ def test_offsets_committed_for_a_group_are_those_that_librdkafka_sees(
         consumer.close()
     assert [each.offset for each in seen] == [7, 9]
 
-    async def delete(client: Client) -> tuple[list[Group], list[Group]]:
+    async def delete(client: Client) -> tuple[list[GroupListing], list[GroupListing]]:
         before = await list_groups(client)
         await delete_group(client, group)
         return before, await list_groups(client)
 
     before, after = run(kafka, delete)
-    assert Group(group, "", "Empty", "classic") in before
+    assert GroupListing(group, "", "Empty", "classic") in before
     assert group not in [each.id for each in after]
     missing = refusal(kafka, lambda client: delete_group(client, group))
     assert missing.code is ErrorCode.GROUP_ID_NOT_FOUND

@@ -8,11 +8,11 @@ from peers.kafka import KafkaCluster
 from penstock.client.address import parse_addresses
 from penstock.client.admin import NewTopic, create_topic, describe_topics
 from penstock.client.cluster import Client
-from penstock.client.consume import Reader
+from penstock.client.consume import SimpleConsumer
+from penstock.client.errors import RETRIABLE
 from penstock.client.listing import LATEST
 from penstock.client.offsets import list_offsets
-from penstock.client.produce import NewRecord, Producer
-from penstock.client.refusal import RETRIABLE
+from penstock.client.produce import IdempotentProducer, ProducerRecord
 from penstock.types import Offset, TopicPartition
 
 pytestmark = pytest.mark.peer
@@ -27,14 +27,16 @@ async def scenario(kafka: KafkaCluster, client: Client) -> list[bytes | None]:
     await create_topic(client, new)
     (topic,) = await client.retrying(lambda: describe_topics(client, [TOPIC]), retry_on=RETRIABLE)
     victim = topic.partitions[0].leader
-    producer = Producer(client)
+    producer = IdempotentProducer(client)
     read: list[bytes | None] = []
-    async with Reader(client, dict.fromkeys(PLACES, Offset(0)), max_wait_ms=50) as reader:
+    async with SimpleConsumer(client, dict.fromkeys(PLACES, Offset(0)), max_wait_ms=50) as reader:
         async with asyncio.TaskGroup() as group:
             for number in range(ROUNDS):
                 if number == ROUNDS // 3:
                     group.create_task(asyncio.to_thread(kafka.kill, victim))
-                await producer.send(NewRecord(TOPIC, b"%d-%d" % (number, n)) for n in range(SIZE))
+                await producer.send(
+                    ProducerRecord(TOPIC, b"%d-%d" % (number, n)) for n in range(SIZE)
+                )
                 read += [each.record.value for each in await reader.poll()]
         while len(read) < ROUNDS * SIZE:
             read += [each.record.value for each in await reader.poll()]

@@ -14,11 +14,11 @@ from peers.kafka import KafkaCluster
 from penstock.client.address import parse_addresses
 from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
-from penstock.client.consume import Consumed, Reader
-from penstock.client.listing import LATEST, Isolation
+from penstock.client.consume import ConsumedRecord, SimpleConsumer
+from penstock.client.errors import BrokerRefused, ConnectionFailed, RequestTimedOut
+from penstock.client.listing import LATEST, IsolationLevel
 from penstock.client.offsets import list_offsets
-from penstock.client.produce import Delivered, NewRecord, Producer
-from penstock.client.refusal import BrokerRefused, ConnectionFailed, NoAnswer
+from penstock.client.produce import IdempotentProducer, ProducerRecord, RecordMetadata
 from penstock.errors import ErrorCode
 from penstock.record.compression import Codec
 from penstock.types import Offset, TopicPartition
@@ -29,14 +29,14 @@ START = Offset(0)
 
 
 async def everything(
-    client: Client, topic: str, isolation: Isolation = Isolation.READ_UNCOMMITTED
-) -> list[Consumed]:
+    client: Client, topic: str, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+) -> list[ConsumedRecord]:
     described = (await describe_topics(client, [topic]))[0]
     places = [TopicPartition(topic, index) for index in described.partitions]
     latest = await list_offsets(client, dict.fromkeys(places, LATEST), isolation=isolation)
     ends = {place: listed.offset for place, listed in latest.items()}
     starts = dict.fromkeys(places, START)
-    async with Reader(client, starts, ends=ends, isolation=isolation) as reader:
+    async with SimpleConsumer(client, starts, ends=ends, isolation=isolation) as reader:
         return [each async for each in reader]
 
 
@@ -44,21 +44,21 @@ async def everything(
 def test_what_we_produce_librdkafka_reads(kafka: KafkaCluster, topic: str, codec: Codec) -> None:
     headers = [("trace", b"\x00\xff"), ("null", None)]
     records = [
-        NewRecord(topic, b"v%d" % n * 50, key=b"k%d" % n, headers=headers, timestamp=1_000 + n)
+        ProducerRecord(topic, b"v%d" % n * 50, key=b"k%d" % n, headers=headers, timestamp=1_000 + n)
         for n in range(50)
     ]
     records += [
-        NewRecord(topic, None, key=b"tombstone", headers=[], timestamp=1),
-        NewRecord(topic, b"placed", partition=2, headers=[], timestamp=2),
+        ProducerRecord(topic, None, key=b"tombstone", headers=[], timestamp=1),
+        ProducerRecord(topic, b"placed", partition=2, headers=[], timestamp=2),
     ]
 
-    async def scenario(client: Client) -> list[Delivered]:
-        return await Producer(client, codec=codec, batch_bytes=1_000).send(records)
+    async def scenario(client: Client) -> list[RecordMetadata]:
+        return await IdempotentProducer(client, codec=codec, batch_bytes=1_000).send(records)
 
     delivered = run(kafka, scenario)
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "unused"})
     consumer.assign([RdTopicPartition(topic, partition, 0) for partition in range(3)])
-    read: dict[Delivered, tuple[object, ...]] = {}
+    read: dict[RecordMetadata, tuple[object, ...]] = {}
     try:
         while len(read) < len(records):
             message = consumer.poll(20)
@@ -67,7 +67,7 @@ def test_what_we_produce_librdkafka_reads(kafka: KafkaCluster, topic: str, codec
             partition, offset = message.partition(), message.offset()
             assert partition is not None
             assert offset is not None
-            place = Delivered(TopicPartition(topic, partition), Offset(offset))
+            place = RecordMetadata(TopicPartition(topic, partition), Offset(offset))
             headers_read = message.headers() or []
             read[place] = (message.key(), message.value(), headers_read, message.timestamp()[1])
     finally:
@@ -90,8 +90,10 @@ def test_a_key_goes_where_the_java_partitioner_of_librdkafka_puts_it(
         )
     assert producer.flush(20) == 0
 
-    async def scenario(client: Client) -> list[Delivered]:
-        return await Producer(client).send(NewRecord(topic, b"", key=key) for key in keys)
+    async def scenario(client: Client) -> list[RecordMetadata]:
+        return await IdempotentProducer(client).send(
+            ProducerRecord(topic, b"", key=key) for key in keys
+        )
 
     ours = run(kafka, scenario)
     assert [each.partition.partition for each in ours] == [theirs[key] for key in keys]
@@ -114,8 +116,8 @@ def test_what_librdkafka_produces_we_read(kafka: KafkaCluster, topic: str, codec
 
 def test_records_without_keys_reach_every_partition(kafka: KafkaCluster, topic: str) -> None:
     async def scenario(client: Client) -> set[int]:
-        producer = Producer(client)
-        sent = [(await producer.send([NewRecord(topic, b"x")]))[0] for _ in range(3)]
+        producer = IdempotentProducer(client)
+        sent = [(await producer.send([ProducerRecord(topic, b"x")]))[0] for _ in range(3)]
         return {each.partition.partition for each in sent}
 
     assert run(kafka, scenario) == {0, 1, 2}
@@ -124,8 +126,10 @@ def test_records_without_keys_reach_every_partition(kafka: KafkaCluster, topic: 
 def test_a_record_of_900_kb_goes_there_and_back(kafka: KafkaCluster, topic: str) -> None:
     large = bytes(range(256)) * 3_600
 
-    async def scenario(client: Client) -> list[Consumed]:
-        await Producer(client).send([NewRecord(topic, large), NewRecord(topic, b"small")])
+    async def scenario(client: Client) -> list[ConsumedRecord]:
+        await IdempotentProducer(client).send(
+            [ProducerRecord(topic, large), ProducerRecord(topic, b"small")]
+        )
         return await everything(client, topic)
 
     assert sorted(len(each.record.value or b"") for each in run(kafka, scenario)) == [5, len(large)]
@@ -134,26 +138,30 @@ def test_a_record_of_900_kb_goes_there_and_back(kafka: KafkaCluster, topic: str)
 def test_a_record_that_is_too_large_is_refused_and_the_next_one_is_not(
     kafka: KafkaCluster, topic: str
 ) -> None:
-    async def scenario(client: Client) -> list[Delivered]:
-        producer = Producer(client)
-        await producer.send([NewRecord(topic, b"before", partition=0)])
+    async def scenario(client: Client) -> list[RecordMetadata]:
+        producer = IdempotentProducer(client)
+        await producer.send([ProducerRecord(topic, b"before", partition=0)])
         with pytest.raises(BrokerRefused) as caught:
-            await producer.send([NewRecord(topic, bytes(2_000_000), partition=0)])
+            await producer.send([ProducerRecord(topic, bytes(2_000_000), partition=0)])
         assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
-        return await producer.send([NewRecord(topic, b"after", partition=0)])
+        return await producer.send([ProducerRecord(topic, b"after", partition=0)])
 
-    assert run(kafka, scenario) == [Delivered(TopicPartition(topic, 0), Offset(1))]
+    assert run(kafka, scenario) == [RecordMetadata(TopicPartition(topic, 0), Offset(1))]
 
 
 def test_a_missing_topic_is_made_only_on_request(kafka: KafkaCluster) -> None:
     name = f"auto-{uuid4().hex[:8]}"
-    missing = refusal(kafka, lambda client: Producer(client).send([NewRecord(name, b"")]))
+    missing = refusal(
+        kafka, lambda client: IdempotentProducer(client).send([ProducerRecord(name, b"")])
+    )
     assert missing.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    async def scenario(client: Client) -> list[Delivered]:
-        return await Producer(client, create_topics=True).send([NewRecord(name, b"")])
+    async def scenario(client: Client) -> list[RecordMetadata]:
+        return await IdempotentProducer(client, create_topics=True).send(
+            [ProducerRecord(name, b"")]
+        )
 
-    assert run(kafka, scenario) == [Delivered(TopicPartition(name, 0), START)]
+    assert run(kafka, scenario) == [RecordMetadata(TopicPartition(name, 0), START)]
 
 
 def test_a_reader_of_committed_records_sees_no_aborted_ones(
@@ -172,7 +180,7 @@ def test_a_reader_of_committed_records_sees_no_aborted_ones(
             producer.commit_transaction(20)
         else:
             producer.abort_transaction(20)
-    committed = run(kafka, lambda client: everything(client, topic, Isolation.READ_COMMITTED))
+    committed = run(kafka, lambda client: everything(client, topic, IsolationLevel.READ_COMMITTED))
     assert [each.record.value for each in committed] == [
         b"%d-%d" % (number, part) for number in (0, 2, 5) for part in range(3)
     ]
@@ -184,14 +192,16 @@ def test_a_reader_waits_for_records_to_come(kafka: KafkaCluster, topic: str) -> 
     place = TopicPartition(topic, 1)
 
     async def scenario(client: Client) -> list[bytes | None]:
-        async with Reader(client, {place: START}, max_wait_ms=10_000) as reader:
+        async with SimpleConsumer(client, {place: START}, max_wait_ms=10_000) as reader:
             async with asyncio.TaskGroup() as group:
                 polled = group.create_task(reader.poll())
                 async with asyncio.timeout(20):
                     while not reader._under_way:
                         await asyncio.sleep(0)
                 async with Client(parse_addresses(kafka.bootstrap)) as other:
-                    await Producer(other).send([NewRecord(topic, b"late", partition=1)])
+                    await IdempotentProducer(other).send(
+                        [ProducerRecord(topic, b"late", partition=1)]
+                    )
             return [each.record.value for each in polled.result()]
 
     assert run(kafka, scenario) == [b"late"]
@@ -200,13 +210,13 @@ def test_a_reader_waits_for_records_to_come(kafka: KafkaCluster, topic: str) -> 
 def test_a_restarted_broker_is_found_again(tmp_path: Path) -> None:
     with KafkaCluster(folder=tmp_path) as kafka:
 
-        async def scenario(client: Client) -> list[Delivered]:
-            producer = Producer(client, create_topics=True)
-            await producer.send([NewRecord("kept", b"before")])
+        async def scenario(client: Client) -> list[RecordMetadata]:
+            producer = IdempotentProducer(client, create_topics=True)
+            await producer.send([ProducerRecord("kept", b"before")])
             await asyncio.to_thread(kafka.stop, 0)
-            with pytest.raises((ConnectionFailed, NoAnswer)):
+            with pytest.raises((ConnectionFailed, RequestTimedOut)):
                 await client.call(MetadataRequest(topics=[]), MetadataResponse, timeout_ms=300)
             await asyncio.to_thread(kafka.start, 0)
-            return await producer.send([NewRecord("kept", b"after")])
+            return await producer.send([ProducerRecord("kept", b"after")])
 
-        assert run(kafka, scenario) == [Delivered(TopicPartition("kept", 0), Offset(1))]
+        assert run(kafka, scenario) == [RecordMetadata(TopicPartition("kept", 0), Offset(1))]

@@ -13,7 +13,7 @@ from penstock.broker.peers.marker_posts import RemoteMarker
 from penstock.broker.transaction.markers import RETRY_MS, ClusterMarkers
 from penstock.broker.transaction.transactions import as_producers_know_it, retriable_by_producers
 from penstock.client.connection import Connection, connect
-from penstock.client.refusal import BrokerRefused
+from penstock.client.errors import BrokerRefused
 from penstock.coordinator.keys import partition_for
 from penstock.coordinator.transaction.completion import Verdict
 from penstock.errors import ErrorCode

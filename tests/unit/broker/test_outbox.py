@@ -11,7 +11,7 @@ from penstock.broker.peers.marker_posts import tell as tell_markers
 from penstock.broker.peers.outbox import Outbox
 from penstock.broker.peers.participation_posts import RemoteQuestion, participation_request
 from penstock.broker.peers.participation_posts import tell as tell_participation
-from penstock.client.refusal import ConnectionFailed
+from penstock.client.errors import ConnectionFailed
 from penstock.coordinator.storage import Producer
 from penstock.coordinator.transaction.completion import Verdict
 from penstock.errors import ErrorCode

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from penstock.cli.failure import MEANINGS, ExitCode, SomeFailed
 from penstock.cli.main import Commands, main
 from penstock.cli.output import FORMAT
-from penstock.client.refusal import BrokerRefused, ConnectionFailed, NoAnswer
+from penstock.client.errors import BrokerRefused, ConnectionFailed, RequestTimedOut
 from penstock.errors import ConfigError, ErrorCode, ProtocolError, StorageError
 
 REFUSED = BrokerRefused(ErrorCode.INVALID_CONFIG, "topic t", "no such setting")
@@ -23,7 +23,7 @@ RAISED: list[tuple[BaseException, ExitCode]] = [
     (ProtocolError("bad"), ExitCode.FAILED),
     (REFUSED, ExitCode.FAILED),
     (ConnectionFailed("nobody"), ExitCode.UNREACHABLE),
-    (NoAnswer("late"), ExitCode.UNREACHABLE),
+    (RequestTimedOut("late"), ExitCode.UNREACHABLE),
     (DENIED, ExitCode.UNAUTHORIZED),
     (SomeFailed([REFUSED], 2), ExitCode.PARTLY_DONE),
     (SomeFailed([DENIED, DENIED], 2), ExitCode.UNAUTHORIZED),

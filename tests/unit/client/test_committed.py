@@ -8,7 +8,7 @@ from penstock.client.committed import (
     check_groups,
     committed_request,
 )
-from penstock.client.refusal import UNSETTLED, BrokerRefused
+from penstock.client.errors import ALWAYS_RETRIABLE, BrokerRefused
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS
 from penstock.wire.codec import decode, encode
@@ -35,7 +35,7 @@ def test_an_answer_without_the_group_is_refused_and_asked_for_again(
     groups = [OffsetFetchResponseGroup(group_id=each) for each in named]
     with pytest.raises(GroupNotNamed, match="does not name group g") as refused:
         answer_about("g", received(OffsetFetchResponse(groups=groups), version), version)
-    assert refused.value.code in UNSETTLED
+    assert refused.value.code in ALWAYS_RETRIABLE
 
 
 @pytest.mark.parametrize("version", EVERY_VERSION)
@@ -64,7 +64,7 @@ def test_an_unstable_offset_is_asked_for_again() -> None:
     )
     with pytest.raises(BrokerRefused) as refused:
         answer_about("g", received(OffsetFetchResponse(groups=[group]), 9), 9)
-    assert refused.value.code in UNSETTLED
+    assert refused.value.code in ALWAYS_RETRIABLE
 
 
 def test_only_stable_offsets_are_asked_for() -> None:

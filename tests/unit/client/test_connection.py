@@ -10,12 +10,12 @@ import pytest
 
 from penstock.client.address import Address
 from penstock.client.connection import Connection, connect, refused_everywhere
-from penstock.client.refusal import (
+from penstock.client.errors import (
     BrokerRefused,
     ConnectionFailed,
     ConnectionRefused,
-    NoAnswer,
-    VersionsApart,
+    RequestTimedOut,
+    UnsupportedVersion,
 )
 from penstock.errors import ErrorCode
 from penstock.types import Buffer
@@ -120,18 +120,18 @@ def fetched(header: RequestHeader) -> bytes:
 
 def test_lent_records_are_views_and_others_are_kept() -> None:
     async def scenario(connection: Connection) -> Buffer:
-        async def records(*, lent: bool) -> Buffer:
+        async def records(*, as_view: bool) -> Buffer:
             response = await connection.call(
-                FetchRequest(), FetchResponse, timeout_ms=10_000, lent=lent
+                FetchRequest(), FetchResponse, timeout_ms=10_000, as_view=as_view
             )
             (part,) = response.responses[0].partitions
-            assert isinstance(part.records, memoryview if lent else bytes)
+            assert isinstance(part.records, memoryview if as_view else bytes)
             return part.records
 
-        kept, lent = await records(lent=False), await records(lent=True)
-        assert (kept, bytes(lent)) == (b"2" * 100, b"3" * 100)
-        again = await records(lent=True)
-        assert bytes(lent) == bytes(again) == b"4" * 100  # received into the same place
+        kept, as_view = await records(as_view=False), await records(as_view=True)
+        assert (kept, bytes(as_view)) == (b"2" * 100, b"3" * 100)
+        again = await records(as_view=True)
+        assert bytes(as_view) == bytes(again) == b"4" * 100  # received into the same place
         return kept
 
     kept, _ = run(fetched, scenario)
@@ -140,9 +140,9 @@ def test_lent_records_are_views_and_others_are_kept() -> None:
 
 def test_what_is_lent_is_kept_if_another_answer_is_on_its_way() -> None:
     async def scenario(connection: Connection) -> Buffer:
-        connection.knock()  # nothing is awaited, so nobody is asked
-        fetching = connection.send(FetchRequest(), FetchResponse, lent=True)
-        connection.knock()
+        connection.interrupt_wait()  # nothing is awaited, so nobody is asked
+        fetching = connection.send(FetchRequest(), FetchResponse, as_view=True)
+        connection.interrupt_wait()
         (part,) = (await fetching).responses[0].partitions
         # Its answer is received behind this one's, or where that was.
         await connection.call(FetchRequest(), FetchResponse, timeout_ms=10_000)
@@ -203,7 +203,7 @@ def test_another_refusal_of_the_first_question_is_raised() -> None:
 
 def test_an_api_without_a_common_version_is_not_sent() -> None:
     async def scenario(connection: Connection) -> None:
-        with pytest.raises(VersionsApart, match="ListGroups"):
+        with pytest.raises(UnsupportedVersion, match="ListGroups"):
             await connection.call(ListGroupsRequest(), ListGroupsResponse, timeout_ms=1_000)
         assert await metadata(connection)
 
@@ -273,7 +273,7 @@ def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
 
 def test_a_late_broker_is_left() -> None:
     async def scenario(connection: Connection) -> None:
-        with pytest.raises(NoAnswer, match="did not answer Metadata within 50 ms") as caught:
+        with pytest.raises(RequestTimedOut, match="did not answer Metadata within 50 ms") as caught:
             await connection.call(MetadataRequest(), MetadataResponse, timeout_ms=50)
         assert caught.value.code is ErrorCode.REQUEST_TIMED_OUT
         assert not connection.is_open

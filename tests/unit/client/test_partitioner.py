@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from penstock.client.backoff import backoff_ms
+from penstock.client.errors import BrokerRefused, check
 from penstock.client.murmur2 import murmur2
-from penstock.client.partitioner import Spread, keyed_partition
-from penstock.client.refusal import BrokerRefused, check
+from penstock.client.partitioner import StickyPartitioner, keyed_partition
 from penstock.errors import ErrorCode
 
 # As the Java client's Utils.murmur2 gives them.
@@ -27,13 +27,13 @@ def test_a_key_has_one_partition() -> None:
 
 
 def test_records_without_keys_fill_a_batch_before_the_next_partition() -> None:
-    spread = Spread(batch_bytes=100, turn=2)
+    spread = StickyPartitioner(batch_bytes=100, turn=2)
     places = [spread.next([0, 1, 5], 40) for _ in range(6)]
     assert places == [5, 5, 0, 0, 1, 1]
 
 
 def test_a_record_larger_than_a_batch_has_its_place_too() -> None:
-    spread = Spread(batch_bytes=100, turn=0)
+    spread = StickyPartitioner(batch_bytes=100, turn=0)
     assert [spread.next([0, 1], 500) for _ in range(3)] == [0, 1, 0]
 
 

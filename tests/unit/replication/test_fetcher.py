@@ -10,7 +10,7 @@ import pytest
 
 from following_broker import QUICK, FollowingBroker, log_files, until
 from leading_broker import TOPIC, Leading, leading
-from penstock.client.produce import NewRecord
+from penstock.client.produce import ProducerRecord
 from penstock.config.replication import ReplicationConfig
 from penstock.log.files import Files
 from penstock.record.batch import read_header
@@ -70,7 +70,7 @@ def test_acks_all_waits_for_a_follower_whose_files_are_the_leaders(tmp_path: Pat
             for index in range(3):
                 leader.lead(index, 3)
             follower = Following(leader, tmp_path)
-            records = [NewRecord(TOPIC, b"%d" % n * 50, partition=n % 3) for n in range(300)]
+            records = [ProducerRecord(TOPIC, b"%d" % n * 50, partition=n % 3) for n in range(300)]
             async with asyncio.TaskGroup() as tasks:
                 sending = tasks.create_task(leader.producer.send(records))
                 await until(lambda: all(leader.partition(n).log.end_offset for n in range(3)))

@@ -10,7 +10,12 @@ from typing import TypeAlias
 import pytest
 
 from penstock.client.address import Address, parse_addresses
-from penstock.client.refusal import BrokerRefused, ConnectionFailed, NoAnswer, VersionsApart
+from penstock.client.errors import (
+    BrokerRefused,
+    ConnectionFailed,
+    RequestTimedOut,
+    UnsupportedVersion,
+)
 from penstock.client.route import CONTROLLER, ToCoordinator, ToLeader
 from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import Client
@@ -103,7 +108,7 @@ def test_an_answer_is_received_into_the_callers_buffer() -> None:
 
 
 def test_an_api_that_the_broker_does_not_speak_is_told() -> None:
-    with connected(modern) as connection, pytest.raises(VersionsApart, match="ListGroups"):
+    with connected(modern) as connection, pytest.raises(UnsupportedVersion, match="ListGroups"):
         connection.call(ListGroupsRequest(), ListGroupsResponse)
 
 
@@ -131,7 +136,7 @@ def test_a_broken_broker_fails_all_that_is_under_way(back: bytes | None, words: 
 
 def test_a_broker_that_is_silent_is_taken_for_lost() -> None:
     with connected(after_versions(lambda _: b"\x00"), request_timeout_ms=30) as connection:
-        with pytest.raises(NoAnswer, match="did not answer Metadata within 30 ms"):
+        with pytest.raises(RequestTimedOut, match="did not answer Metadata within 30 ms"):
             connection.call(MetadataRequest(), MetadataResponse)
         assert not connection.is_open
 

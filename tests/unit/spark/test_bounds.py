@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.client.listing import EARLIEST, LATEST
-from penstock.client.metadata import Partition, Topic
+from penstock.client.metadata import PartitionMetadata, TopicMetadata
 from penstock.errors import ConfigError
 from penstock.spark.options import Options
 from penstock.spark.source.bounds import (
@@ -111,13 +111,13 @@ def test_a_time_past_the_last_record_is_an_error_that_names_the_way_out() -> Non
     assert isinstance(read_end(Options({"endingTimestamp": "77"})), Times)
 
 
-def topic(name: str, partitions: int, *, internal: bool = False) -> Topic:
+def topic(name: str, partitions: int, *, internal: bool = False) -> TopicMetadata:
     broker = BrokerId(1)
     held = {
-        index: Partition(index, broker, LeaderEpoch(0), (broker,), (broker,), ())
+        index: PartitionMetadata(index, broker, LeaderEpoch(0), (broker,), (broker,), ())
         for index in range(partitions)
     }
-    return Topic(name, NO_UUID, internal, held)
+    return TopicMetadata(name, NO_UUID, internal, held)
 
 
 TOPICS = {

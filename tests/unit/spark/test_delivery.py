@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock.client.refusal import ConnectionFailed
+from penstock.client.errors import ConnectionFailed
 from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import Client
 from penstock.spark.client.settings import ClientSettings

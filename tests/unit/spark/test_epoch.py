@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from penstock.client.refusal import RETRIABLE
+from penstock.client.errors import RETRIABLE
 from penstock.errors import ErrorCode
 from penstock.spark.sink.epoch import (
     Batch,

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.client.committed import GroupNotNamed
-from penstock.client.refusal import RETRIABLE, BrokerRefused
+from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.errors import ErrorCode
 from penstock.spark.sink.epoch import Marker
 from penstock.spark.sink.marker import markers_of

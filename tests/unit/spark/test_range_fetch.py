@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.client.refusal import BrokerRefused, ConnectionFailed
+from penstock.client.errors import BrokerRefused, ConnectionFailed
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import assign
 from penstock.record.build import build_batch

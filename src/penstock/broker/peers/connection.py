@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from penstock.client.address import Address
 from penstock.client.connection import Connection, connect
-from penstock.client.refusal import ConnectionFailed, ConnectionRefused
+from penstock.client.errors import ConnectionFailed, ConnectionRefused
 from penstock.errors import KafkaError
 from penstock.wire.schema import Message
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from penstock.broker.peers.connection import PeerConnection
 from penstock.client.address import Address
-from penstock.client.refusal import ConnectionFailed, NoAnswer, check
+from penstock.client.errors import ConnectionFailed, RequestTimedOut, check
 from penstock.controller.controller import Controller
 from penstock.controller.producer_ids import ProducerIds
 from penstock.controller.topics import NewTopic
@@ -80,7 +80,7 @@ class ControllerLink:
                         return response
                     await asyncio.sleep(RETRY_S)
         except TimeoutError:
-            raise NoAnswer(f"no controller has answered within {PATIENCE_MS} ms") from None
+            raise RequestTimedOut(f"no controller has answered within {PATIENCE_MS} ms") from None
 
     async def _asked(self, request: Message, answer: type[R], version: int | None) -> R | None:
         """None: whoever was asked is not the controller, or not yet."""
@@ -90,7 +90,7 @@ class ControllerLink:
             response = await self._connection.call(
                 request, answer, timeout_ms=PATIENCE_MS, version=version
             )
-        except (ConnectionFailed, NoAnswer) as error:
+        except (ConnectionFailed, RequestTimedOut) as error:
             logger.debug("the controller was not reached: %s", error)
             return None
         return None if says_not_controller(response) else response

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from penstock.broker.peers.outbox import Link, Outbox
-from penstock.client.refusal import BrokerRefused
+from penstock.client.errors import BrokerRefused
 from penstock.coordinator.storage import Producer
 from penstock.coordinator.transaction.shard import Refused
 from penstock.errors import ErrorCode

@@ -1,6 +1,6 @@
 """`lab epoch`: an old leader that comes back cuts what its epoch did not commit, and only that."""
 
-from penstock.client.refusal import NoAnswer
+from penstock.client.errors import RequestTimedOut
 from penstock.local.lab.stage import ALL, stage
 from penstock.local.lab.telling import Replica, Teller
 
@@ -29,11 +29,11 @@ def epoch(teller: Teller) -> None:
         )
         found = on.readable("t")
         if found != ["a", "b", "c", "d"]:
-            raise NoAnswer(f"a consumer read {found}")
+            raise RequestTimedOut(f"a consumer read {found}")
         on.kill(1)
         on.until("broker 0 to lead", lambda: led_by(0, on.replicas("t")))
         if (again := on.readable("t")) != found:
-            raise NoAnswer(f"a consumer of broker 0 read {again}, of broker 1 {found}")
+            raise RequestTimedOut(f"a consumer of broker 0 read {again}, of broker 1 {found}")
         teller.say("a consumer reads a b c d, from broker 1 and, after its death, from broker 0")
 
 

@@ -1,6 +1,6 @@
 """`lab hw`: a consumer sees what every in-sync replica has, and no more."""
 
-from penstock.client.refusal import BrokerRefused, NoAnswer
+from penstock.client.errors import BrokerRefused, RequestTimedOut
 from penstock.errors import ErrorCode
 from penstock.local.lab.stage import ALL, Stage, stage
 from penstock.local.lab.telling import Teller
@@ -80,7 +80,7 @@ def acknowledged_last(teller: Teller, on: Stage) -> None:
             raise
         teller.say("after 1 s without broker 2 the producer hears REQUEST_TIMED_OUT")
     else:
-        raise NoAnswer("acknowledged without broker 2")
+        raise RequestTimedOut("acknowledged without broker 2")
     teller.show("the record is there, and not committed", on.replicas("acked"))
     on.resume(2)
     on.copied("acked", 2)
@@ -92,7 +92,7 @@ def acknowledged_last(teller: Teller, on: Stage) -> None:
 def read(teller: Teller, on: Stage, topic: str, count: int) -> None:
     found = on.readable(topic)
     if found != numbered(count):
-        raise NoAnswer(f"a consumer of {topic} read {found}, and not {count} records")
+        raise RequestTimedOut(f"a consumer of {topic} read {found}, and not {count} records")
     teller.say(f"a consumer reads offsets 0 to {count - 1}")
 
 

@@ -1,6 +1,6 @@
 """`lab isr`: who falls out of the in-sync set, and what that changes."""
 
-from penstock.client.refusal import BrokerRefused, NoAnswer
+from penstock.client.errors import BrokerRefused, RequestTimedOut
 from penstock.errors import ErrorCode
 from penstock.local.lab.high_watermark import numbered, read
 from penstock.local.lab.stage import ALL, stage
@@ -36,7 +36,7 @@ def in_sync(teller: Teller) -> None:
                 raise
             teller.say("the producer hears NOT_ENOUGH_REPLICAS; nothing was appended")
         else:
-            raise NoAnswer("acknowledged by one replica alone")
+            raise RequestTimedOut("acknowledged by one replica alone")
         teller.show("the leader is alone", on.replicas("t"))
         on.resume(1)
         on.resume(2)

@@ -13,10 +13,10 @@ from penstock.broker.pages.replicas import Replica as Page
 from penstock.client.address import parse_addresses
 from penstock.client.admin import NewTopic, create_topic
 from penstock.client.cluster import Client
-from penstock.client.consume import Reader
+from penstock.client.consume import SimpleConsumer
+from penstock.client.errors import RequestTimedOut, check
 from penstock.client.listing import EARLIEST, LATEST
 from penstock.client.offsets import list_offsets
-from penstock.client.refusal import NoAnswer, check
 from penstock.client.route import ToLeader
 from penstock.local.cluster import LocalCluster
 from penstock.local.lab.telling import Replica
@@ -156,7 +156,9 @@ class Stage:
             ends = await list_offsets(client, {where: LATEST})
             found: list[str] = []
             positions = {where: starts[where].offset}
-            async with Reader(client, positions, ends={where: ends[where].offset}) as reader:
+            async with SimpleConsumer(
+                client, positions, ends={where: ends[where].offset}
+            ) as reader:
                 while reader.unfinished:
                     found += [(each.record.value or b"").decode() for each in await reader.poll()]
             return found
@@ -167,7 +169,7 @@ class Stage:
         for _ in turns(PATIENCE_S):
             if holds():
                 return
-        raise NoAnswer(f"waited {PATIENCE_S:g} s for {what}")
+        raise RequestTimedOut(f"waited {PATIENCE_S:g} s for {what}")
 
     def copied(self, topic: str, count: int) -> None:
         """Wait until every replica has so many records, all committed, and knows it."""
@@ -190,7 +192,7 @@ class Stage:
                 connection.request("GET", f"/replicas?topic={topic}")
                 found += msgspec.json.decode(connection.getresponse().read(), type=list[Page])
             except (OSError, HTTPException) as error:
-                raise NoAnswer(f"broker {broker}: {error}") from None
+                raise RequestTimedOut(f"broker {broker}: {error}") from None
             finally:
                 connection.close()
         return found

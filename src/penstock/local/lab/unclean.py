@@ -1,6 +1,6 @@
 """`lab unclean`: what epochs cannot protect from."""
 
-from penstock.client.refusal import NoAnswer
+from penstock.client.errors import RequestTimedOut
 from penstock.local.lab.epoch import led_by
 from penstock.local.lab.in_sync import LAG_MS, members
 from penstock.local.lab.stage import ALL, Stage, stage
@@ -47,5 +47,5 @@ def alone_with_it(teller: Teller, on: Stage, topic: str, allowed: str) -> None:
 
 def expect(teller: Teller, on: Stage, topic: str, values: list[str]) -> None:
     if (found := on.readable(topic)) != values:
-        raise NoAnswer(f"a consumer of {topic} read {found}, not {values}")
+        raise RequestTimedOut(f"a consumer of {topic} read {found}, not {values}")
     teller.say(f"a consumer reads: {' '.join(values)}")

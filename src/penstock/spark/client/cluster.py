@@ -13,9 +13,9 @@ from typing import Self, TypeVar
 
 from penstock.client.address import Address
 from penstock.client.backoff import backoff_ms
-from penstock.client.metadata import Cluster, Topic, cluster_of, topic_of
-from penstock.client.refusal import UNSETTLED, BrokerRefused, ConnectionFailed, check
-from penstock.client.route import ANY, Anyone, Route, ToBroker, ToCoordinator, ToLeader
+from penstock.client.errors import ALWAYS_RETRIABLE, BrokerRefused, ConnectionFailed, check
+from penstock.client.metadata import ClusterMetadata, TopicMetadata, cluster_of, topic_of
+from penstock.client.route import ANY, BrokerRole, Route, ToBroker, ToCoordinator, ToLeader
 from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.client.connection import Connection, connect
 from penstock.spark.client.settings import ClientSettings
@@ -40,8 +40,8 @@ class Client:
         self._seen: list[Address] = []
         """Brokers of the latest metadata, to have whom to ask when all of it is forgotten."""
         self._connections: dict[Address, Connection] = {}
-        self._cluster: Cluster | None = None
-        self._topics: dict[str, Topic] = {}
+        self._cluster: ClusterMetadata | None = None
+        self._topics: dict[str, TopicMetadata] = {}
         self._coordinators: dict[ToCoordinator, Address] = {}
         self._closed = False
 
@@ -52,7 +52,7 @@ class Client:
         *,
         to: Route = ANY,
         check: Callable[[R], None] = lambda _: None,
-        retry_on: frozenset[ErrorCode] = UNSETTLED,
+        retry_on: frozenset[ErrorCode] = ALWAYS_RETRIABLE,
         timeout_ms: int | None = None,
     ) -> R:
         """The answer to a request, from whoever can give it.
@@ -71,7 +71,7 @@ class Client:
         self,
         attempt: Callable[[], T],
         *,
-        retry_on: frozenset[ErrorCode] = UNSETTLED,
+        retry_on: frozenset[ErrorCode] = ALWAYS_RETRIABLE,
         timeout_ms: int | None = None,
     ) -> T:
         """What `attempt` gives at last. When time is up, the error that it failed with before.
@@ -102,9 +102,9 @@ class Client:
     def connection(self, to: Route) -> Connection:
         """A connection to whom the route means, as known now."""
         match to:
-            case Anyone.ANY:
+            case BrokerRole.ANY:
                 return self._any()
-            case Anyone.CONTROLLER:
+            case BrokerRole.CONTROLLER:
                 return self._controller()
             case ToBroker(broker):
                 return self._broker(broker)
@@ -113,20 +113,20 @@ class Client:
             case ToCoordinator():
                 return self._coordinator(to)
 
-    def topic(self, name: str, *, create: bool = False) -> Topic:
+    def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
         """A topic as it was when last asked; `create` lets the broker make it if missing."""
         if name not in self._topics:
             self.topics([name], create=create)
         return self._topics[name]
 
-    def topics(self, names: Iterable[str] | None, *, create: bool = False) -> list[Topic]:
+    def topics(self, names: Iterable[str] | None, *, create: bool = False) -> list[TopicMetadata]:
         """Topics as they are now, asked in one request; None means all."""
         response = self.metadata(names, create=create)
         found = [topic_of(each) for each in response.topics]
         self._topics |= {topic.name: topic for topic in found}
         return found
 
-    def existing(self, names: Iterable[str] | None) -> dict[str, Topic]:
+    def existing(self, names: Iterable[str] | None) -> dict[str, TopicMetadata]:
         """Those of the topics that exist, as they are now; None means all."""
         response = self.metadata(names)
         found = {}
@@ -137,7 +137,7 @@ class Client:
         self._topics |= found
         return found
 
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterMetadata:
         """The brokers and the controller as they are now."""
         return cluster_of(self.metadata([]))
 

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 from penstock import __version__
 from penstock.client import versions
 from penstock.client.address import Address
-from penstock.client.refusal import ConnectionFailed, NoAnswer, check
+from penstock.client.errors import ConnectionFailed, RequestTimedOut, check
 from penstock.client.sasl import AuthenticationFailed, Login, exchange
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.spark.client.settings import ClientSettings
@@ -114,7 +114,7 @@ class Connection:
             self._link.settimeout(self._settings.request_timeout_ms / 1000)
             self._link.sendall(frame)
         except TimeoutError:
-            raise self._break(NoAnswer(f"{self.address} does not take {api.name}")) from None
+            raise self._break(RequestTimedOut(f"{self.address} does not take {api.name}")) from None
         except OSError as error:
             raise self._break(self._lost(error)) from None
         if expected:
@@ -142,7 +142,7 @@ class Connection:
                 awaited.answer = _decoded(awaited, frame)
             except TimeoutError:
                 late = f"{self.address} did not answer {awaited.api.name} within {limit_ms} ms"
-                raise self._break(NoAnswer(late)) from None
+                raise self._break(RequestTimedOut(late)) from None
             except OSError as error:
                 raise self._break(self._lost(error)) from None
             except ProtocolError as error:

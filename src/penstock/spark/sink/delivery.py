@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from penstock.client.refusal import RETRIABLE, BrokerRefused
+from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.sink.batching import Sealed
 from penstock.types import TopicPartition

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from penstock.client.committed import answer_about, committed_request
-from penstock.client.refusal import RETRIABLE, Unanswered, check
+from penstock.client.errors import RETRIABLE, IncompleteResponse, check
 from penstock.client.route import KeyType, Route, ToCoordinator
 from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import Client
@@ -105,7 +105,7 @@ def write_markers(client: Client, decided: Commit) -> None:
         about = f"marker of transaction {transaction.id}"
         answers = [each for topic in response.topics for each in topic.partitions]
         if len(answers) < len(decided.marker_places):
-            raise Unanswered(f"{about}: the coordinator's answer does not name it")
+            raise IncompleteResponse(f"{about}: the coordinator's answer does not name it")
         for each in answers:
             if each.error_code in {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}:
                 raise EpochFailed(

@@ -7,8 +7,8 @@ from time import monotonic, sleep
 from typing import NamedTuple
 
 from penstock.client.backoff import backoff_ms
-from penstock.client.metadata import Topic
-from penstock.client.refusal import RETRIABLE, BrokerRefused
+from penstock.client.errors import RETRIABLE, BrokerRefused
+from penstock.client.metadata import TopicMetadata
 from penstock.client.route import ToBroker
 from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.client.cluster import Client
@@ -54,10 +54,10 @@ class Producer:
         self._sending = Sending(delivery_timeout_ms)
         self._line: deque[_Sent] = deque()
 
-    def topic(self, name: str) -> Topic:
+    def topic(self, name: str) -> TopicMetadata:
         """The topic as it is, made by the broker where it may."""
 
-        def attempt() -> Topic:
+        def attempt() -> TopicMetadata:
             return self._client.topic(name, create=True)
 
         try:

@@ -5,7 +5,7 @@ from typing import Final
 
 from crc32c import crc32c
 
-from penstock.client.refusal import RETRIABLE, NoAnswer, check
+from penstock.client.errors import RETRIABLE, RequestTimedOut, check
 from penstock.client.route import ToLeader
 from penstock.record.batch import BatchHeader, batches, crc_matches
 from penstock.record.record import Record, payload_view, records
@@ -34,7 +34,7 @@ def written_rows(
     """The transaction's records in the partition, oldest first: as many as its leader counted."""
     for header, batch in _own_batches(client, place, transaction, found):
         if not crc_matches(batch, header):
-            raise NoAnswer(f"{place} gave a damaged batch at offset {header.base_offset}")
+            raise RequestTimedOut(f"{place} gave a damaged batch at offset {header.base_offset}")
         yield from records(batch, header, _LIMIT_BYTES)
 
 
@@ -77,7 +77,7 @@ def _own_batches(
                 return
         empty = empty + 1 if position == before else 0
         if empty > _EMPTY_FETCHES:
-            raise NoAnswer(f"{place}: {left} rows of the transaction are not replicated")
+            raise RequestTimedOut(f"{place}: {left} rows of the transaction are not replicated")
 
 
 def _fetched(client: Client, place: TopicPartition, position: int, room: bytearray) -> Buffer:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
-from penstock.client.refusal import RETRIABLE, check
+from penstock.client.errors import RETRIABLE, check
 from penstock.clock import SystemClock
 from penstock.record.record import Record
 from penstock.spark.client.cluster import Client

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable
 from typing import Final
 
 from penstock import __version__
-from penstock.client.refusal import RETRIABLE, BrokerRefused, Unanswered, check
+from penstock.client.errors import RETRIABLE, BrokerRefused, IncompleteResponse, check
 from penstock.client.route import KeyType, ToBroker, ToCoordinator
 from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import Client
@@ -153,7 +153,7 @@ def participants(client: Client, transaction: Transaction) -> set[TopicPartition
         for state in response.transaction_states:
             check(state.error_code, f"transaction {transaction.id}")
         if not response.transaction_states:
-            raise Unanswered(f"transaction {transaction.id}: the answer does not name it")
+            raise IncompleteResponse(f"transaction {transaction.id}: the answer does not name it")
 
     response = client.call(
         DescribeTransactionsRequest(transactional_ids=[transaction.id]),
@@ -242,7 +242,7 @@ def _all_answered(
 ) -> None:
     left_out = [place for place in wanted if place not in answered]
     if left_out:
-        raise Unanswered(f"{about}: the answer leaves out {left_out[0]}")
+        raise IncompleteResponse(f"{about}: the answer leaves out {left_out[0]}")
 
 
 def _implicit(client: Client, coordinator: ToCoordinator) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from penstock.client.refusal import BrokerRefused
+from penstock.client.errors import BrokerRefused
 from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import Client
 from penstock.spark.source.bounds import NOT_FOUND

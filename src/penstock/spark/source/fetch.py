@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.client.listing import EARLIEST, LATEST, Isolation
-from penstock.client.refusal import RETRIABLE, BrokerRefused, ConnectionFailed, check
+from penstock.client.errors import RETRIABLE, BrokerRefused, ConnectionFailed, check
+from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.route import ToLeader
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import HEADER_BYTES, LENGTH_END, CorruptBatch
@@ -152,7 +152,7 @@ class RangeFetch:
         with self._changed:
             lease = self._read.answered(behind)
         self._empty_since = None
-        committed = self._settings.isolation is Isolation.READ_COMMITTED
+        committed = self._settings.isolation is IsolationLevel.READ_COMMITTED
         aborted = (answer.aborted_transactions or []) if committed else []
         return Fetched(lease.start, records, aborted, partial(self._returned, lease))
 

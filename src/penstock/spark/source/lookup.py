@@ -6,13 +6,13 @@ from penstock.client.commit import check_committed, commit_request
 from penstock.client.listing import (
     EARLIEST,
     LATEST,
-    Isolation,
+    IsolationLevel,
     ListedOffset,
     by_topic,
     list_offsets_request,
     listed_offsets,
 )
-from penstock.client.metadata import Topic
+from penstock.client.metadata import TopicMetadata
 from penstock.client.route import ToBroker, ToCoordinator
 from penstock.spark.client.cluster import Client
 from penstock.spark.source.bounds import NOT_FOUND, Bound, Times, asked, settled
@@ -22,7 +22,7 @@ from penstock.wire.messages.list_offsets import ListOffsetsResponse
 from penstock.wire.messages.offset_commit import OffsetCommitResponse
 
 
-def topics_of(client: Client, subscription: Subscription) -> dict[str, Topic]:
+def topics_of(client: Client, subscription: Subscription) -> dict[str, TopicMetadata]:
     """The topics that a subscription may mean and that exist."""
     return client.retrying(lambda: client.existing(wanted_names(subscription)))
 
@@ -35,7 +35,7 @@ def partitions_of(
 
 
 def list_offsets(
-    client: Client, wanted: Mapping[TopicPartition, int], isolation: Isolation
+    client: Client, wanted: Mapping[TopicPartition, int], isolation: IsolationLevel
 ) -> dict[TopicPartition, Offset]:
     """For each partition the first offset at or after a time in ms, or `LATEST` and the like."""
 
@@ -55,18 +55,18 @@ def list_offsets(
 
 def earliest(client: Client, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
     wanted = dict.fromkeys(partitions, EARLIEST)
-    return list_offsets(client, wanted, Isolation.READ_UNCOMMITTED)
+    return list_offsets(client, wanted, IsolationLevel.READ_UNCOMMITTED)
 
 
 def latest(
-    client: Client, partitions: Iterable[TopicPartition], isolation: Isolation
+    client: Client, partitions: Iterable[TopicPartition], isolation: IsolationLevel
 ) -> dict[TopicPartition, Offset]:
     """Where readers of this isolation find the end: open transactions are behind it for some."""
     return list_offsets(client, dict.fromkeys(partitions, LATEST), isolation)
 
 
 def resolve(
-    client: Client, bound: Bound, partitions: list[TopicPartition], isolation: Isolation
+    client: Client, bound: Bound, partitions: list[TopicPartition], isolation: IsolationLevel
 ) -> dict[TopicPartition, Offset]:
     """The offset that a bound means in each partition."""
     found = list_offsets(client, asked(bound, partitions), isolation)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from penstock.client.listing import Isolation
+from penstock.client.listing import IsolationLevel
 from penstock.errors import ConfigError
 from penstock.spark.client.settings import CLIENT, ClientSettings, read_client_settings
 from penstock.spark.options import KAFKA, MAX_INT32, TAKEN, NoEffect, Options, Refused, Use
@@ -97,7 +97,7 @@ _TIME_MS: Final = {
 class FetchSettings:
     """How a task asks for records."""
 
-    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     partition_bytes: int = 4 << 20
     """More than a consumer's default: a task reads one partition, and large answers cost least."""
     max_wait_ms: int = 500
@@ -151,7 +151,7 @@ def _read(options: Options, start: Bound) -> SourceSettings:
     return SourceSettings(
         client=read_client_settings(options),
         fetch=FetchSettings(
-            isolation=Isolation[isolation.upper()],
+            isolation=IsolationLevel[isolation.upper()],
             partition_bytes=options.integer(
                 "kafka.max.partition.fetch.bytes", 4 << 20, low=1, high=1 << 30
             ),

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from penstock.client.refusal import BrokerRefused
+from penstock.client.errors import BrokerRefused
 from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.client.cluster import Client
 from penstock.spark.source.admission import limited, waits

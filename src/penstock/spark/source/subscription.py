@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from penstock.client.metadata import Topic
+from penstock.client.metadata import TopicMetadata
 from penstock.errors import ConfigError
 from penstock.spark.options import Options
 from penstock.types import TopicPartition
@@ -70,7 +70,7 @@ def wanted_names(subscription: Subscription) -> list[str] | None:
 
 
 def subscribed(
-    subscription: Subscription, topics: Mapping[str, Topic]
+    subscription: Subscription, topics: Mapping[str, TopicMetadata]
 ) -> tuple[list[TopicPartition], list[str]]:
     """The partitions that there are, in order; and what was named and is missing."""
     match subscription:
@@ -91,7 +91,7 @@ def subscribed(
             return there, [f"partition {each}" for each in partitions if each not in there]
 
 
-def _all(names: list[str], topics: Mapping[str, Topic]) -> list[TopicPartition]:
+def _all(names: list[str], topics: Mapping[str, TopicMetadata]) -> list[TopicPartition]:
     return [TopicPartition(name, index) for name in names for index in topics[name].partitions]
 
 

@@ -27,13 +27,13 @@ class ConnectionRefused(ConnectionFailed):
     """Nobody listens at the address: the process that did is gone."""
 
 
-class NoAnswer(KafkaError):
+class RequestTimedOut(KafkaError):
     """No answer within the time that the caller gave."""
 
     code = ErrorCode.REQUEST_TIMED_OUT
 
 
-class Unanswered(KafkaError):
+class IncompleteResponse(KafkaError):
     """The answer leaves out what was asked for: it says nothing, and is asked for again.
 
     To take it for "there is none" could repeat what was done before.
@@ -42,7 +42,7 @@ class Unanswered(KafkaError):
     code = ErrorCode.NETWORK_EXCEPTION
 
 
-class VersionsApart(KafkaError):
+class UnsupportedVersion(KafkaError):
     """Client and broker have no version of the API in common."""
 
     code = ErrorCode.UNSUPPORTED_VERSION
@@ -54,7 +54,7 @@ def check(code: int, about: str, words: str | None = None) -> None:
         raise BrokerRefused(code, about, words)
 
 
-UNSETTLED: Final = frozenset(
+ALWAYS_RETRIABLE: Final = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -75,7 +75,7 @@ UNSETTLED: Final = frozenset(
 )
 """The one asked is not, or not yet, the one that can answer; none of these judges the request."""
 
-RETRIABLE: Final = UNSETTLED | {
+RETRIABLE: Final = ALWAYS_RETRIABLE | {
     ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.CORRUPT_MESSAGE,
     ErrorCode.ELECTION_NOT_NEEDED,
