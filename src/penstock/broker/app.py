@@ -32,6 +32,7 @@ from penstock.broker.pages.loop_lag import LoopLag
 from penstock.broker.pages.metrics import table as metrics_table
 from penstock.broker.pages.rebalances import rebalances
 from penstock.broker.pages.replicas import replicas
+from penstock.broker.peers.connections import PeerConnections
 from penstock.broker.peers.log_ends import LogEnds
 from penstock.broker.peers.place import Place
 from penstock.broker.replicas.environment import environment
@@ -42,10 +43,12 @@ from penstock.broker.startup.file_limit import shares
 from penstock.broker.startup.process_start import process_start
 from penstock.broker.startup.state_file import BrokerState
 from penstock.broker.supervision import supervised
+from penstock.broker.transaction.marker_outbox import marker_outbox
 from penstock.broker.transaction.markers import ClusterMarkers, MarkerLogs
-from penstock.broker.transaction.open_questions import OpenQuestions
 from penstock.broker.transaction.producer_ids import ProducerIdPool
-from penstock.broker.transaction.transactions import Participants
+from penstock.broker.transaction.verification import PendingVerifications
+from penstock.broker.transaction.verification_outbox import verification_outbox
+from penstock.broker.transaction.verifier import TransactionVerifier
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig, broker_settings
@@ -138,6 +141,7 @@ async def running(
         await possession.tie(logs, metadata, broker_id, cluster_id, chance, is_alone=is_alone)
         flusher = machine.flusher(loop)
         stack.callback(flusher.close)
+        tasks = await stack.enter_async_context(asyncio.TaskGroup())
         compactor = Compactor(files, logs.logs.values, clock, lambda: cluster.config.storage)
         logs.before_create = lambda log_dir, where: compactor.forget(log_dir, [where])
 
@@ -162,8 +166,11 @@ async def running(
             at_once=config.replication.num_replica_alter_log_dirs_threads,
         )
         groups = group_coordinator(config.group, cluster, loop, clock, waiters)
-        open_questions = OpenQuestions()
-        markers = MarkerLogs(partitions, groups, waiters, flusher, clock, open_questions)
+        peers = PeerConnections(broker_id, cluster)
+        markers_elsewhere = marker_outbox(tasks, peers.to)
+        verifications_elsewhere = verification_outbox(tasks, peers.to)
+        verifications = PendingVerifications()
+        markers = MarkerLogs(partitions, groups, waiters, flusher, clock, verifications)
         transactions = transaction_coordinator(
             config.transaction,
             cluster,
@@ -176,16 +183,17 @@ async def running(
                 partitions,
                 markers,
                 waiters,
-                lambda broker, marker: place.marker_posts.post(broker, marker),  # noqa: PLW0108
+                markers_elsewhere.post,
             ),
         )
-        participants = Participants(
+        verifier = TransactionVerifier(
             broker_id,
             cluster,
             partitions,
             transactions,
             waiters,
-            lambda broker, question: place.participation_posts.post(broker, question),  # noqa: PLW0108
+            verifications,
+            verifications_elsewhere.post,
         )
         codecs = {CONSUMER_OFFSETS: Codec(config.group.offsets_topic_compression_codec)}
         coordinators = Coordinators(
@@ -199,13 +207,13 @@ async def running(
             groups.partitions_deleted,
             (groups.partition_count, transactions.partition_count),
         )
-        tasks = await stack.enter_async_context(asyncio.TaskGroup())
         place = Place(
             broker_id,
             metadata,
             cluster,
             partitions,
             tasks,
+            peers,
             addresses=addresses,
             make_local=lambda copying, alive: LocalBroker(
                 broker_id,
@@ -218,6 +226,7 @@ async def running(
                 clock,
                 alive,
             ),
+            outboxes=(markers_elsewhere, verifications_elsewhere),
             before_cut=compactor.truncated,
             page_cache_lost=bool(lost) or any(each.may_lack_records for each in logs.online),
             clock=clock,
@@ -238,8 +247,7 @@ async def running(
                 producer_ids=ProducerIdPool(place.link.next_producer_id_block),
                 groups=groups,
                 transactions=transactions,
-                participants=participants,
-                open_questions=open_questions,
+                verifier=verifier,
                 markers=markers,
                 partitions=partitions,
                 log_dir_moves=moves,
@@ -279,7 +287,7 @@ async def running(
             http = None
             if config.metrics.penstock_http_listen:
                 host, port = config.metrics.http_address()
-                ends = LogEnds(tasks, place.connection_to, lambda: places_elsewhere(services))
+                ends = LogEnds(tasks, peers.to, lambda: places_elsewhere(services))
                 if services.clustered:
                     background.append(tasks.create_task(supervised("log ends", ends.run)))
                 lag = LoopLag(clock)

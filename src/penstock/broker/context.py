@@ -12,9 +12,8 @@ from penstock.broker.peers.orders import Orders
 from penstock.broker.replicas.throttles import LeaderThrottle
 from penstock.broker.startup.file_limit import FileShares
 from penstock.broker.transaction.markers import MarkerLogs
-from penstock.broker.transaction.open_questions import OpenQuestions
 from penstock.broker.transaction.producer_ids import ProducerIdPool
-from penstock.broker.transaction.transactions import Participants
+from penstock.broker.transaction.verifier import TransactionVerifier
 from penstock.broker.waiters import Waiters
 from penstock.config.broker import BrokerConfig
 from penstock.controller.controller import Controller
@@ -61,9 +60,7 @@ class Services(msgspec.Struct, frozen=True):
     producer_ids: ProducerIdPool
     groups: GroupCoordinator
     transactions: TransactionCoordinator
-    participants: Participants
-    """What writers ask the coordinators of transactions, here and elsewhere."""
-    open_questions: OpenQuestions
+    verifier: TransactionVerifier
     markers: MarkerLogs
     partitions: Partitions
     log_dir_moves: LogDirMoves

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from leading_broker import TOPIC, Leading, leading
-from penstock.broker.peers.marker_posts import RemoteMarker
+from penstock.broker.transaction.marker_outbox import RemoteMarker
 from penstock.broker.transaction.markers import RETRY_MS, ClusterMarkers
-from penstock.broker.transaction.transactions import as_producers_know_it, retriable_by_producers
+from penstock.broker.transaction.verifier import as_producers_know_it, retriable_by_producers
 from penstock.client.connection import Connection, connect
 from penstock.client.errors import BrokerRefused
 from penstock.coordinator.keys import partition_for
@@ -122,7 +122,7 @@ def test_a_write_waits_until_its_place_in_the_transaction_is_committed(tmp_path:
         assert b"first" in found.read()
         assert await code_of(after) == ErrorCode.NONE
         assert log.end_offset == 2
-        assert not len(leader.services.open_questions)
+        assert not len(leader.services.verifier.pending)
 
     run(tmp_path, test)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from penstock.broker.peers.log_ends import EndsQuestion, ends_request
 from penstock.broker.peers.log_ends import tell as tell_ends
-from penstock.broker.peers.marker_posts import RemoteMarker, markers_request
-from penstock.broker.peers.marker_posts import tell as tell_markers
 from penstock.broker.peers.outbox import Outbox
-from penstock.broker.peers.participation_posts import RemoteQuestion, participation_request
-from penstock.broker.peers.participation_posts import tell as tell_participation
+from penstock.broker.transaction.marker_outbox import RemoteMarker, markers_request
+from penstock.broker.transaction.marker_outbox import answer_all as answer_markers
+from penstock.broker.transaction.verification_outbox import RemoteVerification, verification_request
+from penstock.broker.transaction.verification_outbox import answer_all as answer_verifications
 from penstock.client.errors import ConnectionFailed
 from penstock.coordinator.storage import Producer
 from penstock.coordinator.transaction.completion import Verdict
@@ -179,7 +179,7 @@ def test_each_marker_hears_of_its_partitions() -> None:
     assert [each.transaction_version for each in request.markers] == [2, 0]
     assert [each.coordinator_epoch for each in request.markers] == [7, 7]
     assert request.markers[0].topics[0].partition_indexes == [0, 1]
-    tell_markers(markers, WriteTxnMarkersResponse(markers=[result(2, p0=6), result(1, p0=0)]))
+    answer_markers(markers, WriteTxnMarkersResponse(markers=[result(2, p0=6), result(1, p0=0)]))
     unknown = ErrorCode.UNKNOWN_SERVER_ERROR
     assert heard == [(1, FIRST, 0), (1, SECOND, unknown), (2, FIRST, 6)]
 
@@ -188,10 +188,10 @@ def test_each_question_hears_of_its_places() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         questions = [
-            RemoteQuestion("x", Producer(1, 0), places, adds, loop.create_future())
+            RemoteVerification("x", Producer(1, 0), places, adds, loop.create_future())
             for places, adds in (((FIRST, SECOND), True), ((FIRST,), False))
         ]
-        request = participation_request(questions)
+        request = verification_request(questions)
         assert [each.verify_only for each in request.transactions] == [False, True]
 
         def result(*codes: int) -> AddPartitionsToTxnResult:
@@ -203,7 +203,7 @@ def test_each_question_hears_of_its_places() -> None:
             return AddPartitionsToTxnResult(transactional_id="x", topic_results=[topic])
 
         fenced = ErrorCode.PRODUCER_FENCED
-        tell_participation(
+        answer_verifications(
             questions,
             AddPartitionsToTxnResponse(results_by_transaction=[result(0, fenced), result(16)]),
         )

@@ -10,9 +10,9 @@ import msgspec
 
 from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
-from penstock.broker.translate.topics import INTERNAL_TOPICS, InternalTopic
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic
 from penstock.replication.partition import Partition
 from penstock.wire.messages.delete_records import (
     DeleteRecordsPartition,

@@ -7,11 +7,11 @@ from collections import Counter
 from typing import NamedTuple
 
 from penstock.broker.context import Context
-from penstock.broker.translate.topics import UnknownTopicId
 from penstock.controller.controller import TopicDeletionDisabled
 from penstock.controller.topic_rules import InvalidRequest
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage, Topic
+from penstock.metadata.topic_names import UnknownTopicId
 from penstock.types import NO_UUID, Uuid
 from penstock.wire.messages.delete_topics import (
     DeletableTopicResult,

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from penstock.broker.context import Context
 from penstock.broker.translate.operations import NOT_ASKED, TOPIC_OPERATIONS
-from penstock.broker.translate.topics import INTERNAL_TOPICS
 from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode
 from penstock.metadata.image import Partition, Topic
+from penstock.metadata.topic_names import INTERNAL_TOPICS
 from penstock.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,

@@ -13,12 +13,12 @@ from penstock.broker.context import Context
 from penstock.broker.fetch_sessions import FetchSession, Wanted
 from penstock.broker.translate.leaders import endpoints, leader_of, partition_here
 from penstock.broker.translate.refusal import Refusal, code_of
-from penstock.broker.translate.topics import UnknownTopicId, topic_name
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.controller.topic_rules import InvalidRequest
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
+from penstock.metadata.topic_names import UnknownTopicId, topic_name
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import UnknownPartition

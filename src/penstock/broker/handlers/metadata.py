@@ -10,10 +10,10 @@ from penstock.broker.context import Context
 from penstock.broker.internal_topics import new_topic
 from penstock.broker.translate.brokers import reachable
 from penstock.broker.translate.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from penstock.broker.translate.topics import INTERNAL_TOPICS
 from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import Partition, Topic
+from penstock.metadata.topic_names import INTERNAL_TOPICS
 from penstock.types import NO_UUID
 from penstock.wire.codec import encode_struct
 from penstock.wire.messages.metadata import (

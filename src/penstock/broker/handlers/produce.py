@@ -13,13 +13,13 @@ from itertools import islice
 import msgspec
 
 from penstock.broker.context import Context
-from penstock.broker.participation import Participation
+from penstock.broker.transaction.produce_verification import ProduceVerification
 from penstock.broker.translate.leaders import endpoints, leader_of, partition_here
 from penstock.broker.translate.refusal import Refusal, code_of
-from penstock.broker.translate.topics import INTERNAL_TOPICS, InternalTopic, topic_name
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
+from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic, topic_name
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header, stamp_max_timestamp
 from penstock.record.compression import Codec
 from penstock.record.invalid import InvalidRecord
@@ -123,22 +123,25 @@ Answer = ProduceResponse | Parked[ProduceResponse] | None
 
 
 def produce(request: ProduceRequest, ctx: Context) -> Answer | Coroutine[None, None, Answer]:
-    participation = Participation(request, ctx)
-    if participation.waits:
-        return asked_first(kept(request), ctx, participation)
-    return append(request, ctx, participation)
+    services = ctx.services
+    verification = ProduceVerification(
+        request, ctx.version, services.verifier, services.cluster, services.partitions
+    )
+    if verification.is_pending:
+        return asked_first(kept(request), ctx, verification)
+    return append(request, ctx, verification)
 
 
 async def asked_first(
-    request: ProduceRequest, ctx: Context, participation: Participation
+    request: ProduceRequest, ctx: Context, verification: ProduceVerification
 ) -> Answer:
     """The transaction's coordinator is on another broker, or its record not committed yet."""
     try:
-        await participation.wait()
-        answer = append(request, ctx, participation)
+        await verification.wait()
+        answer = append(request, ctx, verification)
         return await answer if isinstance(answer, Coroutine) else answer
     finally:
-        participation.close()
+        verification.close()
 
 
 def kept(request: ProduceRequest) -> ProduceRequest:
@@ -161,9 +164,9 @@ def kept(request: ProduceRequest) -> ProduceRequest:
 
 
 def append(
-    request: ProduceRequest, ctx: Context, participation: Participation
+    request: ProduceRequest, ctx: Context, verification: ProduceVerification
 ) -> Answer | Coroutine[None, None, Answer]:
-    appending = Appending(request, ctx, participation)
+    appending = Appending(request, ctx, verification)
     is_done = appending.take_turn(request)
     if appending.is_turn_over:
         return by_turns(request if is_done else kept(request), ctx, appending)
@@ -194,9 +197,11 @@ def answered(request: ProduceRequest, ctx: Context, appending: "Appending") -> A
 class Appending:
     """One pass over the partitions of a request."""
 
-    def __init__(self, request: ProduceRequest, ctx: Context, participation: Participation) -> None:
+    def __init__(
+        self, request: ProduceRequest, ctx: Context, verification: ProduceVerification
+    ) -> None:
         self._acks, self._transactional_id = request.acks, request.transactional_id
-        self._ctx, self._participation = ctx, participation
+        self._ctx, self._verification = ctx, verification
         self._answers: list[PartitionProduceResponse] = []
         self._turn_bytes = 0
         self.pending: list[Pending] = []
@@ -280,7 +285,7 @@ class Appending:
         if header.is_transactional:
             if self._transactional_id is None:
                 raise TransactionalIdMissing("a transactional batch in a request without its id")
-            self._participation.check(header, partition)
+            self._verification.check(header, partition)
         if header.codec is Codec.ZSTD and self._ctx.version < 7:
             raise UnsupportedCodec("zstd needs Produce v7")
         self._turn_bytes += TURN_BYTES  # what is refused half way may have cost as much

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Coroutine
 
 from penstock.broker.context import Context
-from penstock.broker.transaction.transactions import Answers, as_producers_know_it
+from penstock.broker.transaction.verifier import Answers, as_producers_know_it
 from penstock.broker.translate.commits import Place, codes, places
 from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
@@ -67,7 +67,7 @@ def txn_offset_commit(
     if not offsets:
         return respond(named, ())
     index = ctx.services.groups.partition_of(request.group_id)
-    answers = ctx.services.participants.ask(
+    answers = ctx.services.verifier.verify(
         request.transactional_id,
         Producer(request.producer_id, request.producer_epoch),
         (TopicPartition(CONSUMER_OFFSETS, index),),
@@ -92,14 +92,14 @@ async def asked_first(
     if partition is None:
         refused = NotCoordinator(f"{CONSUMER_OFFSETS}-{index} is not here")
         return respond(named, (refused,) * len(offsets))
-    question = services.open_questions.begin(partition, request.producer_id)
+    verification = services.verifier.pending.begin(partition, request.producer_id)
     try:
         found = await answers
-        if not question.holds():
+        if not verification.holds():
             found = (CoordinatorNotAvailable("a marker has come, or the group has moved"),)
         return commit(request, named, offsets, found, ctx)
     finally:
-        services.open_questions.close(question)
+        services.verifier.pending.close(verification)
 
 
 def commit(

@@ -9,25 +9,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.peers.cluster_brokers import ClusterBrokers
 from penstock.broker.peers.config_watch import ConfigWatch
-from penstock.broker.peers.connection import PeerConnection
+from penstock.broker.peers.connections import PeerConnections
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.peers.controller_watch import ControllerWatch
 from penstock.broker.peers.departure import leave
 from penstock.broker.peers.feature_watch import FeatureWatch
 from penstock.broker.peers.isr_proposals import IsrProposals
-from penstock.broker.peers.marker_posts import marker_posts
 from penstock.broker.peers.membership import Membership
 from penstock.broker.peers.orders import Orders
-from penstock.broker.peers.participation_posts import participation_posts
+from penstock.broker.peers.outbox import Outbox
 from penstock.broker.peers.topic_watch import TopicWatch
-from penstock.broker.replicas.environment import fetchers, shrinking, source_of
+from penstock.broker.replicas.environment import fetchers, shrinking
 from penstock.broker.replicas.local import LocalBroker
 from penstock.broker.supervision import supervised
-from penstock.client.address import Address
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
 from penstock.controller.candidacy import Candidacy
@@ -85,9 +84,11 @@ class Place:
         cluster: Cluster,
         partitions: Partitions,
         tasks: asyncio.TaskGroup,
+        peers: PeerConnections,
         *,
         addresses: Sequence[Endpoint],
         make_local: Callable[[Fetchers, Alive], LocalBroker],
+        outboxes: Sequence[Outbox[Any, Any]],
         before_cut: Callable[[PartitionLog, int], object],
         page_cache_lost: bool,
         clock: Clock,
@@ -99,11 +100,7 @@ class Place:
         self._is_alone = config.zookeeper.zookeeper_connect is None
         self._is_closed = False
         self._may_lack_records = page_cache_lost
-        self._listener = config.listener.inter_broker()
-        self._source = source_of(config.listener)
-        self._heard: set[Address] = set()
-        self.marker_posts = marker_posts(tasks, self.connection_to)
-        self.participation_posts = participation_posts(tasks, self.connection_to)
+        self._peers, self._outboxes = peers, outboxes
 
         def epoch() -> int:
             return self.membership.epoch
@@ -141,9 +138,9 @@ class Place:
             broker_id,
             self.orders,
             tasks,
-            listener=self._listener,
-            source=self._source,
-            heard=self._heard,
+            listener=peers.listener,
+            source=peers.source,
+            heard=peers.heard,
             timeout_ms=config.controller.controller_socket_timeout_ms,
         )
         self.controller = Controller(
@@ -164,12 +161,7 @@ class Place:
         self._watch = ControllerWatch(
             broker_id,
             store,
-            lambda: PeerConnection(
-                self.link.address,
-                client_id=f"{broker_id}",
-                source=self._source,
-                heard=self._heard,
-            ),
+            lambda: peers.at(self.link.address),
             lambda: cluster.image,
         )
 
@@ -178,9 +170,9 @@ class Place:
             self._broker_id,
             self.controller,
             lambda: self._cluster.image,
-            listener=self._listener,
-            source=self._source,
-            heard=self._heard,
+            listener=self._peers.listener,
+            source=self._peers.source,
+            heard=self._peers.heard,
             broker_epoch=epoch,
         )
 
@@ -234,8 +226,8 @@ class Place:
         """Speak to nobody any more."""
         self._is_closed = True
         self._brokers.resign()
-        self.marker_posts.close()
-        self.participation_posts.close()
+        for outbox in self._outboxes:
+            outbox.close()
 
     def directory_failed(self, path: Path) -> None:
         """Tell the controller, which asks then which replicas are gone with it.
@@ -260,23 +252,9 @@ class Place:
         nodes = {paths.topic(name): name for name in names}
         return {nodes[path] for path in await self._store.get_many(nodes)}
 
-    def connection_to(self, broker: BrokerId) -> PeerConnection:
-        """To the broker, wherever it is at the time."""
-        return PeerConnection(
-            lambda: self._address_of(broker),
-            client_id=f"{self._broker_id}",
-            source=self._source,
-            heard=self._heard,
-        )
-
-    def _address_of(self, broker: BrokerId) -> Address | None:
-        known = self._cluster.image.brokers.get(broker)
-        endpoint = None if known is None else known.endpoint(self._listener)
-        return None if endpoint is None else Address(endpoint.host, endpoint.port)
-
     def _alive(self, brokers: Collection[BrokerId]) -> None:
-        self.marker_posts.only(brokers)
-        self.participation_posts.only(brokers)
+        for outbox in self._outboxes:
+            outbox.only(brokers)
 
     def _registered(self, epoch: int) -> None:
         self.orders.registered(epoch)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.peers.marker_posts import RemoteMarker
-from penstock.broker.transaction.open_questions import OpenQuestions
+from penstock.broker.transaction.marker_outbox import RemoteMarker
+from penstock.broker.transaction.verification import PendingVerifications
 from penstock.broker.waiters import Parked, Waiters
 from penstock.clock import Clock
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
@@ -40,7 +40,7 @@ def marker(verdict: Verdict, coordinator_epoch: int, now_ms: int) -> bytes:
 
 
 class Written:
-    """A marker in a log, which others may not have yet.
+    """A marker in a log, perhaps not replicated yet.
 
     With a `refusal`, the log refused this one because a newer epoch is there: what has ended the
     transaction lies before `end`, perhaps this very marker, sent before.
@@ -61,11 +61,11 @@ class Written:
 
     @property
     def is_lost(self) -> bool:
-        """Another broker leads, or has led meanwhile, and may not have it."""
+        """Leadership changed since; the new leader may not have it."""
         return not self._was_committed and not self._partition.is_in_tenure(self._tenure)
 
     def is_committed(self) -> bool:
-        """Nobody can lose it any more."""
+        """All in-sync replicas have it."""
         log = self._partition.log
         self._was_committed = self._was_committed or (
             not self.is_lost
@@ -76,7 +76,7 @@ class Written:
 
 
 class MarkerLogs:
-    """The logs of this broker as those see them who end transactions. Belongs to the event loop."""
+    """Appends markers to logs that this broker leads. Belongs to the event loop."""
 
     def __init__(
         self,
@@ -85,18 +85,18 @@ class MarkerLogs:
         waiters: Waiters,
         flusher: Flusher,
         clock: Clock,
-        questions: OpenQuestions,
+        verifications: PendingVerifications,
     ) -> None:
-        self._partitions, self._groups, self._questions = partitions, groups, questions
+        self._partitions, self._groups, self._verifications = partitions, groups, verifications
         self._waiters, self._flusher, self._clock = waiters, flusher, clock
 
-    def append(self, where: TopicPartition, verdict: Verdict, coordinator_epoch: int) -> Written:
+    def append(self, tp: TopicPartition, verdict: Verdict, coordinator_epoch: int) -> Written:
         """Refused as an append is, and if the coordinator has been replaced.
 
         A marker of an older epoch is not appended, but counts only once all that the log holds now
         is committed: a new leader may not have what ended the transaction.
         """
-        partition = self._partitions.get(*where)
+        partition = self._partitions.get(*tp)
         partition.check_leader()
         now_ms = self._clock.now_ms()
         batch = bytearray(marker(verdict, coordinator_epoch, now_ms))
@@ -107,20 +107,20 @@ class MarkerLogs:
             appended = partition.append(batch, read_header(batch), -1, now_ms, from_client=False)
         except InvalidProducerEpoch as error:
             return Written(partition, log.end_offset, needs_flush=log.flush_due, refusal=error.code)
-        self._questions.ended(where, verdict.producer_id)
-        if where.topic == CONSUMER_OFFSETS:
+        self._verifications.marker_appended(tp, verdict.producer_id)
+        if tp.topic == CONSUMER_OFFSETS:
             self._groups.runtime.end_transaction(
-                where.partition, verdict.producer_id, committed=verdict.committed
+                tp.partition, verdict.producer_id, committed=verdict.committed
             )
-        self._waiters.changed(where)
+        self._waiters.changed(tp)
         if appended.flush_due:
             flushed = self._flusher.request(partition.log)
-            flushed.add_done_callback(lambda _: self._waiters.changed(where))
+            flushed.add_done_callback(lambda _: self._waiters.changed(tp))
         return Written(partition, appended.last_offset + 1, needs_flush=appended.flush_due)
 
 
 class ClusterMarkers:
-    """Markers to wherever the participants are led. Belongs to the event loop."""
+    """Writes markers to the leaders of all participants. Belongs to the event loop."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class ClusterMarkers:
     ) -> None:
         state = self._partitions.find(TRANSACTION_STATE, coordinator)
         if state is None or not state.leads:
-            return  # whoever leads now will see to it
+            return  # the current leader writes them
         round_ = Round(self, verdict, participants, state)
         if round_.attempt():
             done()
@@ -163,21 +163,21 @@ class ClusterMarkers:
         keys = (*round_.participants, round_)
         self.waiters.park(Parked(keys, RETRY_MS, round_.attempt, expire), ended)
 
-    def exists(self, where: TopicPartition) -> bool:
+    def exists(self, tp: TopicPartition) -> bool:
         """Whether it is in the cluster, though perhaps not on this broker yet."""
-        return self._cluster.image.partition(where) is not None
+        return self._cluster.image.partition(tp) is not None
 
-    def leader_of(self, where: TopicPartition) -> BrokerId | None:
-        """Another broker to send it to; None: here, or nowhere now."""
-        here = self._partitions.find(*where)
-        known = self._cluster.image.partition(where)
+    def leader_of(self, tp: TopicPartition) -> BrokerId | None:
+        """The other broker to send it to; None if led here, or by nobody now."""
+        here = self._partitions.find(*tp)
+        known = self._cluster.image.partition(tp)
         if (here is not None and here.leads) or known is None:
             return None
         return None if known.leader in {NO_LEADER, self._broker_id} else known.leader
 
 
 class Round:
-    """One transaction's markers on their way to all of its participants."""
+    """The markers of one transaction, until all participants have them."""
 
     def __init__(
         self,
@@ -195,48 +195,49 @@ class Round:
         self._written: dict[TopicPartition, Written] = {}
 
     def is_over(self) -> bool:
-        """Another broker coordinates the transaction, or has done so since, and sends its own."""
+        """Another broker is the coordinator, or has been since, and sends its own markers."""
         return not self._state.is_in_tenure(self._tenure)
 
     def attempt(self) -> bool | None:
-        """True once all have it for good; None: not yet."""
+        """True once every participant has committed it; None before."""
         if self.is_over():
             return None
-        for where in [each for each, written in self._written.items() if written.is_lost]:
-            del self._written[where]
-            self._missing.add(where)
+        for tp in [each for each, written in self._written.items() if written.is_lost]:
+            del self._written[tp]
+            self._missing.add(tp)
         elsewhere: dict[BrokerId, list[TopicPartition]] = {}
-        for where in sorted(self._missing - self._under_way):
-            leader = self._markers.leader_of(where)
+        for tp in sorted(self._missing - self._under_way):
+            leader = self._markers.leader_of(tp)
             if leader is None:
-                self._write_here(where)
+                self._write_here(tp)
             else:
-                elsewhere.setdefault(leader, []).append(where)
-        for leader, wheres in elsewhere.items():
-            self._send(leader, tuple(wheres))
+                elsewhere.setdefault(leader, []).append(tp)
+        for leader, topic_partitions in elsewhere.items():
+            self._send(leader, tuple(topic_partitions))
         if self._missing or not all(each.is_committed() for each in self._written.values()):
             return None
         return True
 
-    def _write_here(self, where: TopicPartition) -> None:
+    def _write_here(self, tp: TopicPartition) -> None:
         try:
-            self._written[where] = self._markers.logs.append(
-                where, self._verdict, self._state.leader_epoch
+            self._written[tp] = self._markers.logs.append(
+                tp, self._verdict, self._state.leader_epoch
             )
         except (KafkaError, StorageError):
-            if self._markers.exists(where):
+            if self._markers.exists(tp):
                 return  # it has no leader, too few replicas or no disk now: try again
-        self._missing.discard(where)
+        self._missing.discard(tp)
 
-    def _send(self, leader: BrokerId, wheres: tuple[TopicPartition, ...]) -> None:
-        self._under_way.update(wheres)
+    def _send(self, leader: BrokerId, topic_partitions: tuple[TopicPartition, ...]) -> None:
+        self._under_way.update(topic_partitions)
         self._markers.post(
-            leader, RemoteMarker(self._verdict, self._state.leader_epoch, wheres, self._answered)
+            leader,
+            RemoteMarker(self._verdict, self._state.leader_epoch, topic_partitions, self._answered),
         )
 
-    def _answered(self, where: TopicPartition, code: int) -> None:
-        """Whoever refused it for now is asked again when the time comes: it may not lead."""
-        self._under_way.discard(where)
+    def _answered(self, tp: TopicPartition, code: int) -> None:
+        """A refused marker is sent again at the next attempt: that broker may not be the leader."""
+        self._under_way.discard(tp)
         if code in {ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH}:
-            self._missing.discard(where)
+            self._missing.discard(tp)
             self._markers.waiters.changed(self)

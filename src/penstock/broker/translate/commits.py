@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from penstock.broker.translate.tickets import code_for
-from penstock.broker.translate.topics import topic_name
 from penstock.coordinator.group.decision import Refused
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage
+from penstock.metadata.topic_names import topic_name
 from penstock.replication.partitions import UnknownPartition
 from penstock.types import TopicPartition, Uuid
 

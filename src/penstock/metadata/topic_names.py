@@ -1,4 +1,4 @@
-"""What several requests and responses say of topics."""
+"""The topic that a request means, by name or by id, and the topics that only brokers write."""
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage

@@ -1,4 +1,4 @@
-"""Markers for partitions that other brokers lead, on their way there (WriteTxnMarkers)."""
+"""Markers sent to the leaders of partitions on other brokers (WriteTxnMarkers)."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ TIMEOUT_MS = 35_000
 
 
 class RemoteMarker(msgspec.Struct, frozen=True):
-    """One transaction's markers for one broker; `answered` hears of each partition."""
+    """One transaction's markers for one broker; `answered` gets each partition's error code."""
 
     verdict: Verdict
     coordinator_epoch: int
@@ -30,17 +30,19 @@ class RemoteMarker(msgspec.Struct, frozen=True):
     answered: Callable[[TopicPartition, int], object]
 
     def failed(self, code: ErrorCode) -> None:
-        for where in self.partitions:
-            self.answered(where, code)
+        for tp in self.partitions:
+            self.answered(tp, code)
 
 
-MarkerPosts = Outbox[RemoteMarker, WriteTxnMarkersResponse]
+MarkerOutbox = Outbox[RemoteMarker, WriteTxnMarkersResponse]
 
 
-def marker_posts(
+def marker_outbox(
     tasks: asyncio.TaskGroup, connection_to: Callable[[BrokerId], Link]
-) -> MarkerPosts:
-    return Outbox(tasks, connection_to, markers_request, WriteTxnMarkersResponse, tell, TIMEOUT_MS)
+) -> MarkerOutbox:
+    return Outbox(
+        tasks, connection_to, markers_request, WriteTxnMarkersResponse, answer_all, TIMEOUT_MS
+    )
 
 
 def markers_request(markers: list[RemoteMarker]) -> WriteTxnMarkersRequest:
@@ -62,8 +64,8 @@ def _writable(marker: RemoteMarker) -> WritableTxnMarker:
     )
 
 
-def tell(markers: list[RemoteMarker], response: WriteTxnMarkersResponse) -> None:
-    """To each what became of it; a partition that the answer leaves out is asked again."""
+def answer_all(markers: list[RemoteMarker], response: WriteTxnMarkersResponse) -> None:
+    """A partition that the response leaves out is sent again."""
     codes = {
         (each.producer_id, TopicPartition(topic.name, result.partition_index)): result.error_code
         for each in response.markers
@@ -71,6 +73,6 @@ def tell(markers: list[RemoteMarker], response: WriteTxnMarkersResponse) -> None
         for result in topic.partitions
     }
     for marker in markers:
-        for where in marker.partitions:
-            key = (marker.verdict.producer_id, where)
-            marker.answered(where, codes.get(key, ErrorCode.UNKNOWN_SERVER_ERROR))
+        for tp in marker.partitions:
+            key = (marker.verdict.producer_id, tp)
+            marker.answered(tp, codes.get(key, ErrorCode.UNKNOWN_SERVER_ERROR))

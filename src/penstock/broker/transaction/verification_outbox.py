@@ -1,4 +1,4 @@
-"""Questions to coordinators on other brokers: what takes part in a transaction?"""
+"""Verifications sent to coordinators on other brokers (AddPartitionsToTxn)."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,16 +23,16 @@ TIMEOUT_MS = 10_000
 """Longer than a coordinator waits for its followers."""
 
 
-class RemoteQuestion(msgspec.Struct, frozen=True):
-    """Of one producer's transaction: whether these places take part, or are to (`adds`)."""
+class RemoteVerification(msgspec.Struct, frozen=True):
+    """Whether partitions are in one producer's transaction; `adds` puts them into it."""
 
     transactional_id: str
     producer: Producer
-    places: tuple[TopicPartition, ...]
+    topic_partitions: tuple[TopicPartition, ...]
     adds: bool
     answers: "asyncio.Future[tuple[Refused, ...]]"
 
-    def tell(self, codes: list[int]) -> None:
+    def answer(self, codes: list[int]) -> None:
         if not self.answers.done():
             about = f"the coordinator of {self.transactional_id}"
             self.answers.set_result(
@@ -42,63 +42,65 @@ class RemoteQuestion(msgspec.Struct, frozen=True):
             )
 
     def failed(self, code: ErrorCode) -> None:
-        self.tell([code] * len(self.places))
+        self.answer([code] * len(self.topic_partitions))
 
 
-ParticipationPosts = Outbox[RemoteQuestion, AddPartitionsToTxnResponse]
+VerificationOutbox = Outbox[RemoteVerification, AddPartitionsToTxnResponse]
 
 
-def participation_posts(
+def verification_outbox(
     tasks: asyncio.TaskGroup, connection_to: Callable[[BrokerId], Link]
-) -> ParticipationPosts:
+) -> VerificationOutbox:
     return Outbox(
         tasks,
         connection_to,
-        participation_request,
+        verification_request,
         AddPartitionsToTxnResponse,
-        tell,
+        answer_all,
         TIMEOUT_MS,
     )
 
 
-def participation_request(questions: list[RemoteQuestion]) -> AddPartitionsToTxnRequest:
-    return AddPartitionsToTxnRequest(transactions=[_transaction(each) for each in questions])
+def verification_request(verifications: list[RemoteVerification]) -> AddPartitionsToTxnRequest:
+    return AddPartitionsToTxnRequest(transactions=[_transaction(each) for each in verifications])
 
 
-def _transaction(question: RemoteQuestion) -> AddPartitionsToTxnTransaction:
+def _transaction(verification: RemoteVerification) -> AddPartitionsToTxnTransaction:
     return AddPartitionsToTxnTransaction(
-        transactional_id=question.transactional_id,
-        producer_id=question.producer.id,
-        producer_epoch=question.producer.epoch,
-        verify_only=not question.adds,
+        transactional_id=verification.transactional_id,
+        producer_id=verification.producer.id,
+        producer_epoch=verification.producer.epoch,
+        verify_only=not verification.adds,
         topics=[
             AddPartitionsToTxnTopic(name=name, partitions=partitions)
-            for name, partitions in indexes_by_topic(question.places).items()
+            for name, partitions in indexes_by_topic(verification.topic_partitions).items()
         ],
     )
 
 
-def tell(questions: list[RemoteQuestion], response: AddPartitionsToTxnResponse) -> None:
-    """Results come in the order of the questions, in which an id may be twice; Kafka keeps none."""
+def answer_all(
+    verifications: list[RemoteVerification], response: AddPartitionsToTxnResponse
+) -> None:
+    """Results are in the order of the request, which may name an id twice; Kafka's are in any."""
     if response.error_code:
-        for question in questions:
-            question.tell([response.error_code] * len(question.places))
+        for verification in verifications:
+            verification.answer([response.error_code] * len(verification.topic_partitions))
         return
-    for question, result in zip(questions, _in_order(questions, response), strict=True):
+    for verification, result in zip(verifications, _in_order(verifications, response), strict=True):
         codes = {
             TopicPartition(topic.name, each.partition_index): each.partition_error_code
             for topic in result.topic_results
             for each in topic.results_by_partition
         }
         unknown = ErrorCode.UNKNOWN_SERVER_ERROR
-        question.tell([codes.get(where, unknown) for where in question.places])
+        verification.answer([codes.get(tp, unknown) for tp in verification.topic_partitions])
 
 
 def _in_order(
-    questions: list[RemoteQuestion], response: AddPartitionsToTxnResponse
+    verifications: list[RemoteVerification], response: AddPartitionsToTxnResponse
 ) -> list[AddPartitionsToTxnResult]:
     results = response.results_by_transaction
-    asked = [each.transactional_id for each in questions]
+    asked = [each.transactional_id for each in verifications]
     if [each.transactional_id for each in results] == asked:
         return results
     by_id = {each.transactional_id: each for each in results}

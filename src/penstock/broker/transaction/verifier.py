@@ -1,11 +1,12 @@
-"""What produce and commits of offsets ask the transaction coordinator before they append."""
+"""What produce and offset commits ask the transaction coordinator before they append (KIP-890)."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.peers.participation_posts import RemoteQuestion
+from penstock.broker.transaction.verification import PendingVerifications
+from penstock.broker.transaction.verification_outbox import RemoteVerification
 from penstock.broker.waiters import Parked, Waiters
 from penstock.coordinator.outcome import Ticket
 from penstock.coordinator.refusal import CoordinatorNotAvailable
@@ -24,10 +25,10 @@ from penstock.types import BrokerId, TopicPartition
 WAIT_MS = 5_000
 
 Answers: TypeAlias = tuple[Refused, ...]
-"""For each place: why it does not take part in the producer's open transaction."""
+"""For each partition: why it is not in the producer's open transaction, or None."""
 
 
-class Participants:
+class TransactionVerifier:
     """Asks the coordinator of a transaction, wherever it is. Belongs to the event loop."""
 
     def __init__(
@@ -37,65 +38,78 @@ class Participants:
         partitions: Partitions,
         coordinator: TransactionCoordinator,
         waiters: Waiters,
-        post: Callable[[BrokerId, RemoteQuestion], object],
+        pending: PendingVerifications,
+        post: Callable[[BrokerId, RemoteVerification], object],
     ) -> None:
         self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
         self._coordinator, self._waiters, self._post = coordinator, waiters, post
+        self.pending = pending
 
-    def ask(
-        self, name: str, producer: Producer, places: tuple[TopicPartition, ...], *, adds: bool
+    def verify(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        topic_partitions: tuple[TopicPartition, ...],
+        *,
+        adds: bool,
     ) -> Answers | asyncio.Future[Answers]:
-        """Newer clients do not add partitions: their first write does (`adds`, KIP-890)."""
-        where = TopicPartition(TRANSACTION_STATE, self._coordinator.partition_of(name))
-        here = self._partitions.find(*where)
+        """`adds`: newer clients do not add partitions to a transaction; their first write does."""
+        shard = self._coordinator.partition_of(transactional_id)
+        state_partition = TopicPartition(TRANSACTION_STATE, shard)
+        here = self._partitions.find(*state_partition)
         if here is not None and here.leads:
-            return self._asked_here(name, producer, places, adds=adds)
-        known = self._cluster.image.partition(where)
+            return self._verify_here(transactional_id, producer, topic_partitions, adds=adds)
+        known = self._cluster.image.partition(state_partition)
         if known is None or known.leader in {NO_LEADER, self._broker_id}:
-            return (CoordinatorNotAvailable(f"{where} has no leader"),) * len(places)
-        return self._asked_there(known.leader, name, producer, places, adds=adds)
+            refusal = CoordinatorNotAvailable(f"{state_partition} has no leader")
+            return (refusal,) * len(topic_partitions)
+        answers: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
+        self._post(
+            known.leader,
+            RemoteVerification(transactional_id, producer, topic_partitions, adds, answers),
+        )
+        return answers
 
-    def _asked_here(
-        self, name: str, producer: Producer, places: tuple[TopicPartition, ...], *, adds: bool
+    def _verify_here(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        topic_partitions: tuple[TopicPartition, ...],
+        *,
+        adds: bool,
     ) -> Answers | asyncio.Future[Answers]:
-        ticket = self._ticket(name, producer, places, adds=adds)
+        ticket = self._ticket(transactional_id, producer, topic_partitions, adds=adds)
 
         def attempt() -> Answers | None:
             reply = self._coordinator.runtime.reply(ticket)
             if reply is None or isinstance(reply, tuple):
                 return reply
-            return (reply if isinstance(reply, KafkaError) else None,) * len(places)
+            return (reply if isinstance(reply, KafkaError) else None,) * len(topic_partitions)
 
-        def late() -> Answers:
-            return (CoordinatorNotAvailable(f"{name} is not known to have it yet"),) * len(places)
+        def expire() -> Answers:
+            refusal = CoordinatorNotAvailable(f"{transactional_id}: its record is not committed")
+            return (refusal,) * len(topic_partitions)
 
         answers = attempt()
         if answers is not None:
             return answers
         keys = [ticket, TopicPartition(TRANSACTION_STATE, ticket.partition)]
-        return self._waiters.future(Parked(keys, WAIT_MS, attempt, late))
+        return self._waiters.future(Parked(keys, WAIT_MS, attempt, expire))
 
     def _ticket(
-        self, name: str, producer: Producer, places: tuple[TopicPartition, ...], *, adds: bool
+        self,
+        transactional_id: str,
+        producer: Producer,
+        topic_partitions: tuple[TopicPartition, ...],
+        *,
+        adds: bool,
     ) -> Ticket[Any]:
         """Its reply is `Done`, or `Answers` where nothing is added."""
         if adds:
-            return self._coordinator.add(name, producer, frozenset(places), EPOCH_BUMPS)
-        return self._coordinator.verify(name, producer, places)
-
-    def _asked_there(
-        self,
-        coordinator: BrokerId,
-        name: str,
-        producer: Producer,
-        places: tuple[TopicPartition, ...],
-        *,
-        adds: bool,
-    ) -> asyncio.Future[Answers]:
-        answers: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
-        question = RemoteQuestion(name, producer, places, adds, answers)
-        self._post(coordinator, question)
-        return answers
+            return self._coordinator.add(
+                transactional_id, producer, frozenset(topic_partitions), EPOCH_BUMPS
+            )
+        return self._coordinator.verify(transactional_id, producer, topic_partitions)
 
 
 RETRIABLE = {
@@ -103,7 +117,7 @@ RETRIABLE = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
-    # The coordinator was not reached, or has not heard of a new topic yet.
+    # The coordinator was not reached, or does not know a new topic yet.
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -112,12 +126,12 @@ RETRIABLE = {
 
 
 def retriable_by_producers(error: KafkaError) -> bool:
-    """Whether a producer is to send its batch again, though it does not know these errors."""
+    """Whether a producer should send its batch again, though it does not know this error."""
     return error.code in RETRIABLE
 
 
 def as_producers_know_it(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
-    """The refusal as partition leaders, not coordinators, tell it."""
+    """The coordinator's error as a partition leader answers it."""
     if error.code is ErrorCode.PRODUCER_FENCED:
         return InvalidProducerEpoch(str(error))
     if error.code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:

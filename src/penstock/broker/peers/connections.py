@@ -1,0 +1,33 @@
+"""Connections from this broker to the others, by the listener that brokers use."""
+
+from collections.abc import Callable
+
+from penstock.broker.cluster import Cluster
+from penstock.broker.peers.connection import PeerConnection
+from penstock.broker.replicas.environment import source_of
+from penstock.client.address import Address
+from penstock.types import BrokerId
+
+
+class PeerConnections:
+    """What all of them share. `heard` are the addresses at which a broker has listened."""
+
+    def __init__(self, broker_id: BrokerId, cluster: Cluster) -> None:
+        self._broker_id, self._cluster = broker_id, cluster
+        config = cluster.config.listener
+        self.listener, self.source = config.inter_broker(), source_of(config)
+        self.heard: set[Address] = set()
+
+    def to(self, broker: BrokerId) -> PeerConnection:
+        """To the broker, wherever it is at the time."""
+        return self.at(lambda: self._address_of(broker))
+
+    def at(self, address: Callable[[], Address | None]) -> PeerConnection:
+        return PeerConnection(
+            address, client_id=f"{self._broker_id}", source=self.source, heard=self.heard
+        )
+
+    def _address_of(self, broker: BrokerId) -> Address | None:
+        known = self._cluster.image.brokers.get(broker)
+        endpoint = None if known is None else known.endpoint(self.listener)
+        return None if endpoint is None else Address(endpoint.host, endpoint.port)

@@ -1,0 +1,51 @@
+"""Transaction verifications in flight to a coordinator on another broker (KIP-890).
+
+An answer is about the moment at which the coordinator gave it. A marker that arrives before the
+write ends that transaction; the write would open a transaction that nobody ends.
+"""
+
+from penstock.replication.partition import Partition
+from penstock.types import TopicPartition
+
+
+class Verification:
+    """One producer's write to one partition, while the coordinator is asked about it."""
+
+    def __init__(self, partition: Partition, producer_id: int) -> None:
+        self.partition, self.producer_id = partition, producer_id
+        self._tenure = partition.tenure
+        self.is_void = False
+
+    def holds(self) -> bool:
+        """Whether the answer is still valid: no marker has arrived, here or at another leader."""
+        return not self.is_void and self.partition.is_in_tenure(self._tenure)
+
+
+class PendingVerifications:
+    """All of this broker's verifications. Belongs to the event loop."""
+
+    def __init__(self) -> None:
+        self._pending: dict[tuple[TopicPartition, int], list[Verification]] = {}
+
+    def begin(self, partition: Partition, producer_id: int) -> Verification:
+        verification = Verification(partition, producer_id)
+        key = (partition.topic_partition, producer_id)
+        self._pending.setdefault(key, []).append(verification)
+        return verification
+
+    def close(self, verification: Verification) -> None:
+        """The write is done, or will not be made."""
+        key = (verification.partition.topic_partition, verification.producer_id)
+        others = self._pending.get(key)
+        if others is not None and verification in others:
+            others.remove(verification)
+            if not others:
+                del self._pending[key]
+
+    def marker_appended(self, topic_partition: TopicPartition, producer_id: int) -> None:
+        """The producer's transaction has ended in this partition."""
+        for verification in self._pending.pop((topic_partition, producer_id), ()):
+            verification.is_void = True
+
+    def __len__(self) -> int:
+        return sum(map(len, self._pending.values()))
