@@ -10,12 +10,21 @@ and consumers ask for it by name: `group.protocol=consumer`, `group.remote.assig
 
 from collections.abc import Mapping
 
-from penstock.sdk.assignor import Share, Shares, Subscriber, TopicIdPartition, Uuid, in_order
+from penstock.sdk.assignor import (
+    Assignment,
+    GroupAssignment,
+    Subscriber,
+    TopicIdPartition,
+    Uuid,
+    in_order,
+)
 
 
-def active_standby(subscribers: Mapping[str, Subscriber], partitions: Mapping[Uuid, int]) -> Shares:
+def active_standby(
+    subscribers: Mapping[str, Subscriber], partitions: Mapping[Uuid, int]
+) -> GroupAssignment:
     """Whoever has a topic keeps it; else it goes to the member that has fewest topics."""
-    shares: dict[str, Share] = dict.fromkeys(subscribers, frozenset())
+    shares: dict[str, Assignment] = dict.fromkeys(subscribers, frozenset())
     for topic, count in partitions.items():
         readers = [each for each in in_order(subscribers) if topic in subscribers[each].topics]
         active = next((each for each in readers if has(subscribers[each], topic)), None)

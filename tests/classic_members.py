@@ -6,17 +6,23 @@ from itertools import count
 
 from consumer_members import Cluster
 from group_transcript import GROUP
-from penstock.coordinator.group.consumer.member import NOTHING, Share, TopicIdPartition
-from penstock.coordinator.group.embedded import (
+from penstock.coordinator.group.classic.embedded_protocol import (
     assignment_bytes,
     read_assignment,
     read_subscription,
 )
-from penstock.coordinator.group.join import Joining
-from penstock.coordinator.group.member import Joined, Member, ProtocolMetadata, Synced
-from penstock.coordinator.group.membership import Leaving, Syncing
-from penstock.coordinator.group.migration.share import names_of, owned, share_by_name
-from penstock.coordinator.outcome import Ticket
+from penstock.coordinator.group.classic.join import GroupJoin
+from penstock.coordinator.group.classic.leave import LeavingMember
+from penstock.coordinator.group.classic.member import (
+    ClassicGroupMember,
+    Joined,
+    ProtocolMetadata,
+    Synced,
+)
+from penstock.coordinator.group.classic.sync import GroupSync
+from penstock.coordinator.group.consumer.member import NO_PARTITIONS, Assignment, TopicIdPartition
+from penstock.coordinator.group.migration.assignment import assignment_by_name, names_of, owned
+from penstock.coordinator.result import PendingReply
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.codec import encode
 from penstock.wire.messages.consumer_protocol_subscription import (
@@ -37,13 +43,13 @@ class ClassicConsumer:
     topics: frozenset[str] = frozenset({"t"})
     id: str = ""
     generation: int = -1
-    has: Share = NOTHING
+    has: Assignment = NO_PARTITIONS
     must_join: bool = True
     must_sync: bool = False
-    joining: Ticket[Joined] | None = None
-    syncing: Ticket[Synced] | None = None
+    joining: PendingReply[Joined] | None = None
+    syncing: PendingReply[Synced] | None = None
     _serial: Iterator[int] = field(default_factory=count)
-    _leads: tuple[Member, ...] = ()
+    _leads: tuple[ClassicGroupMember, ...] = ()
 
     @property
     def protocol(self) -> str:
@@ -52,7 +58,7 @@ class ClassicConsumer:
     def join(self) -> None:
         """An eager member gives up all that it has; a cooperative one says what it has."""
         if not self.cooperative:
-            self.has = NOTHING
+            self.has = NO_PARTITIONS
         said = names_of(self.has, self.cluster.topics)
         told = ConsumerProtocolSubscription(
             topics=sorted(self.topics),
@@ -61,7 +67,7 @@ class ClassicConsumer:
         self.syncing = None
         self.joining = self.cluster.groups.join(
             GROUP,
-            Joining(
+            GroupJoin(
                 member_id=self.id,
                 new_member_id=f"{self.name}-{next(self._serial)}",
                 session_timeout_ms=SESSION_MS,
@@ -77,14 +83,14 @@ class ClassicConsumer:
             return
         self.syncing = self.cluster.groups.sync(
             GROUP,
-            Syncing(
+            GroupSync(
                 member_id=self.id,
                 generation=self.generation,
                 protocol_type="consumer",
                 protocol=self.protocol,
                 assignments={
-                    who: assignment_bytes(names_of(share, self.cluster.topics), b"\0\1")
-                    for who, share in self._shared_out().items()
+                    who: assignment_bytes(names_of(assignment, self.cluster.topics), b"\0\1")
+                    for who, assignment in self._shared_out().items()
                 },
             ),
         )
@@ -92,7 +98,7 @@ class ClassicConsumer:
 
     def beat(self) -> None:
         if self.generation >= 0 and self.joining is None and self.syncing is None:
-            reply = self.cluster.groups.heartbeat(GROUP, Leaving(self.id), self.generation).reply
+            reply = self.cluster.groups.heartbeat(GROUP, self.id, self.generation).reply
             if isinstance(reply, KafkaError):
                 self._refused(reply)
 
@@ -107,12 +113,12 @@ class ClassicConsumer:
 
     def leave(self) -> None:
         if self.id:
-            self.cluster.groups.leave(GROUP, (Leaving(self.id),))
+            self.cluster.groups.leave(GROUP, (LeavingMember(self.id),))
         self.forget()
 
     def forget(self) -> None:
         """It is nobody, and has nothing."""
-        self.id, self.generation, self.has, self._leads = "", -1, NOTHING, ()
+        self.id, self.generation, self.has, self._leads = "", -1, NO_PARTITIONS, ()
         self.must_join, self.must_sync, self.joining, self.syncing = True, False, None, None
 
     def lose_answers(self) -> None:
@@ -135,12 +141,12 @@ class ClassicConsumer:
             else:
                 self._take(synced.assignment)
 
-    def _take(self, assignment: bytes) -> None:
-        """What is not its own any more it gives up at once, and says so by joining again."""
-        told = read_assignment(assignment).assigned_partitions if assignment else []
-        share = share_by_name(told, self.cluster.topics)
-        self.must_join, self.must_sync = bool(self.has - share), False
-        self.has = share
+    def _take(self, encoded: bytes) -> None:
+        """Revoke what is no longer assigned at once, and confirm that by joining again."""
+        partitions = read_assignment(encoded).assigned_partitions if encoded else []
+        assignment = assignment_by_name(partitions, self.cluster.topics)
+        self.must_join, self.must_sync = bool(self.has - assignment), False
+        self.has = assignment
 
     def _refused(self, error: KafkaError) -> None:
         match error.code:
@@ -153,16 +159,18 @@ class ClassicConsumer:
             case _:
                 self.forget()
 
-    def _shared_out(self) -> dict[str, Share]:
+    def _shared_out(self) -> dict[str, Assignment]:
         """As the leader, in turns; what another has to give up first is nobody's this time."""
         told = {each.id: read_subscription(each.metadata(self.protocol)) for each in self._leads}
         has = {who: owned(each, self.cluster.topics) for who, each in told.items()}
-        shares: dict[str, set[TopicIdPartition]] = {who: set() for who in told}
+        assignments: dict[str, set[TopicIdPartition]] = {who: set() for who in told}
         for name, topic in sorted(self.cluster.topics.items()):
             readers = sorted(who for who, each in told.items() if name in each.topics)
             for index in range(len(topic.partitions)):
                 partition = TopicIdPartition(topic.id, index)
-                owner = next((who for who, share in has.items() if partition in share), None)
+                owner = next(
+                    (who for who, assignment in has.items() if partition in assignment), None
+                )
                 if readers and owner in {None, wanted := readers[index % len(readers)]}:
-                    shares[wanted].add(partition)
-        return {who: frozenset(share) for who, share in shares.items()}
+                    assignments[wanted].add(partition)
+        return {who: frozenset(assignment) for who, assignment in assignments.items()}

@@ -10,9 +10,9 @@ from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assignors
-from penstock.coordinator.group.consumer.group import ConsumerGroup, Topic
-from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
-from penstock.coordinator.group.consumer.member import NOTHING, Share
+from penstock.coordinator.group.consumer.group import ConsumerGroup, GroupTopic
+from penstock.coordinator.group.consumer.heartbeat import ConsumerHeartbeat, ConsumerHeartbeatReply
+from penstock.coordinator.group.consumer.member import NO_PARTITIONS, Assignment
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.shard import GroupShard
 from penstock.errors import KafkaError
@@ -39,7 +39,7 @@ def topic(name: str, partitions: int) -> KnownTopic:
 class Cluster:
     """A coordinator over a log in memory, with time by hand, and the topics that there are."""
 
-    topics: dict[str, Topic] = field(default_factory=lambda: {"t": topic("t", 4)})
+    topics: dict[str, GroupTopic] = field(default_factory=lambda: {"t": topic("t", 4)})
     config: GroupConfig = CONFIG
     assignors: Assignors = OFFERED
     settings: Callable[[str], ConsumerGroupConfig] | None = None
@@ -76,9 +76,9 @@ class Cluster:
     def set_topics(self, **counts: int) -> None:
         self.topics = {name: topic(name, count) for name, count in counts.items()}
 
-    def beat(self, **fields: Any) -> HeartbeatReply:
+    def beat(self, **fields: Any) -> ConsumerHeartbeatReply:
         """The reply to a heartbeat; a refusal rises."""
-        reply = self.groups.consumer_heartbeat(GROUP, Heartbeat(**fields)).reply
+        reply = self.groups.consumer_heartbeat(GROUP, ConsumerHeartbeat(**fields)).reply
         if isinstance(reply, KafkaError):
             raise reply
         assert reply is not None
@@ -94,10 +94,10 @@ class Consumer:
     instance_id: str | None = None
     topics: frozenset[str] = frozenset({"t"})
     epoch: int = 0
-    has: Share = NOTHING
+    has: Assignment = NO_PARTITIONS
 
-    def join(self, **fields: Any) -> HeartbeatReply:
-        self.epoch, self.has = 0, NOTHING
+    def join(self, **fields: Any) -> ConsumerHeartbeatReply:
+        self.epoch, self.has = 0, NO_PARTITIONS
         wanted = {"topics": self.topics} | fields
         return self._told(
             self.cluster.beat(
@@ -105,12 +105,12 @@ class Consumer:
                 instance_id=self.instance_id,
                 epoch=0,
                 rebalance_timeout_ms=5000,
-                owned=NOTHING,
+                owned=NO_PARTITIONS,
                 **wanted,
             )
         )
 
-    def beat(self, **fields: Any) -> HeartbeatReply:
+    def beat(self, **fields: Any) -> ConsumerHeartbeatReply:
         """Say what it has; take what it is given and drop the rest at once."""
         said = {"owned": self.has} | fields
         return self._told(
@@ -121,12 +121,12 @@ class Consumer:
 
     def leave(self, epoch: int = -1) -> None:
         self.cluster.beat(member_id=self.id, instance_id=self.instance_id, epoch=epoch)
-        self.epoch, self.has = 0, NOTHING
+        self.epoch, self.has = 0, NO_PARTITIONS
 
-    def _told(self, reply: HeartbeatReply) -> HeartbeatReply:
+    def _told(self, reply: ConsumerHeartbeatReply) -> ConsumerHeartbeatReply:
         self.epoch = reply.epoch
-        if reply.share is not None:
-            self.has = reply.share
+        if reply.assignment is not None:
+            self.has = reply.assignment
         return reply
 
 
@@ -143,8 +143,8 @@ def settle(*consumers: Consumer) -> None:
 def durable(group: ConsumerGroup) -> tuple[Any, ...]:
     """What records hold of a group."""
     members = {
-        name: msgspec.structs.replace(each, deadline_ms=0, act_by_ms=None)
+        name: msgspec.structs.replace(each, deadline_ms=0, rebalance_deadline_ms=None)
         for name, each in group.members.items()
     }
-    target: dict[str, Share] = dict(group.target)
+    target: dict[str, Assignment] = dict(group.target)
     return group.epoch, group.metadata_hash, group.target_epoch, members, target, group.regexes

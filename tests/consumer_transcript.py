@@ -17,9 +17,13 @@ from collections.abc import Iterable
 
 from consumer_members import topic
 from group_transcript import GROUP, Story
-from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
-from penstock.coordinator.group.consumer.member import LEFT_FOR_NOW, Share, TopicIdPartition
-from penstock.coordinator.group.embedded import assignment_bytes, read_assignment
+from penstock.coordinator.group.classic.embedded_protocol import assignment_bytes, read_assignment
+from penstock.coordinator.group.consumer.heartbeat import ConsumerHeartbeat, ConsumerHeartbeatReply
+from penstock.coordinator.group.consumer.member import (
+    LEAVE_STATIC_EPOCH,
+    Assignment,
+    TopicIdPartition,
+)
 from penstock.wire.codec import encode
 from penstock.wire.messages.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,
@@ -58,7 +62,7 @@ class ConsumerStory(Story):
         assignor: str | None = None,
         timeout: str = "60000",
     ) -> None:
-        asked = Heartbeat(
+        request = ConsumerHeartbeat(
             member_id=name,
             epoch=0,
             instance_id=static,
@@ -68,7 +72,7 @@ class ConsumerStory(Story):
             assignor=assignor,
             owned=frozenset(),
         )
-        self._heartbeat(f"enter {name}", asked)
+        self._heartbeat(f"enter {name}", request)
 
     def _live(
         self,
@@ -79,29 +83,31 @@ class ConsumerStory(Story):
         topics: str | None = None,
     ) -> None:
         for name in names:
-            asked = Heartbeat(
+            request = ConsumerHeartbeat(
                 member_id=name,
                 epoch=int(epoch or self.generations.get(name, 0)),
                 instance_id=static,
                 topics=None if topics is None else frozenset(topics.split(",")),
                 owned=None if has is None else self._share(has),
             )
-            self._heartbeat(f"live {name}", asked)
+            self._heartbeat(f"live {name}", request)
 
     def _exit(self, name: str, *, static: str | None = None, **how: str) -> None:
-        epoch = LEFT_FOR_NOW if how.get("for") == "now" else -1
-        asked = Heartbeat(member_id=name, epoch=epoch, instance_id=static)
-        self._heartbeat(f"exit {name}", asked)
+        epoch = LEAVE_STATIC_EPOCH if how.get("for") == "now" else -1
+        request = ConsumerHeartbeat(member_id=name, epoch=epoch, instance_id=static)
+        self._heartbeat(f"exit {name}", request)
 
-    def _heartbeat(self, name: str, asked: Heartbeat) -> None:
-        def told(reply: HeartbeatReply) -> str:
+    def _heartbeat(self, name: str, request: ConsumerHeartbeat) -> None:
+        def told(reply: ConsumerHeartbeatReply) -> str:
             self.generations[reply.member_id] = reply.epoch
             if reply.epoch < 0:
                 return "ok"
-            share = "" if reply.share is None else f" {self._named(reply.share) or 'nothing'}"
-            return f"epoch {reply.epoch}{share}"
+            assignment = (
+                "" if reply.assignment is None else f" {self._named(reply.assignment) or 'nothing'}"
+            )
+            return f"epoch {reply.epoch}{assignment}"
 
-        self._wait(name, self.groups.consumer_heartbeat(GROUP, asked), told)
+        self._wait(name, self.groups.consumer_heartbeat(GROUP, request), told)
 
     def _metadata(self, text: str, *, topics: str = "", has: str = "") -> bytes:
         if not topics:
@@ -115,8 +121,8 @@ class ConsumerStory(Story):
     def _share_bytes(self, text: str) -> bytes:
         return assignment_bytes(self._by_topic(text), b"\0\1")
 
-    def _share_text(self, share: bytes) -> str:
-        told = read_assignment(share).assigned_partitions if share else []
+    def _share_text(self, assignment: bytes) -> str:
+        told = read_assignment(assignment).assigned_partitions if assignment else []
         return ",".join(f"{each.topic}{index}" for each in told for index in each.partitions)
 
     def _by_topic(self, text: str) -> dict[str, list[int]]:
@@ -126,7 +132,7 @@ class ConsumerStory(Story):
             found.setdefault(word[0], []).append(int(word[1:]))
         return found
 
-    def _share(self, text: str) -> Share:
+    def _share(self, text: str) -> Assignment:
         by_topic = self._by_topic(text).items()
         return frozenset(
             TopicIdPartition(topic(name, 0).id, index)
@@ -134,5 +140,5 @@ class ConsumerStory(Story):
             for index in indexes
         )
 
-    def _named(self, share: Iterable[TopicIdPartition]) -> str:
-        return ",".join(f"{topic_id.decode()[-1]}{index}" for topic_id, index in sorted(share))
+    def _named(self, assignment: Iterable[TopicIdPartition]) -> str:
+        return ",".join(f"{topic_id.decode()[-1]}{index}" for topic_id, index in sorted(assignment))

@@ -17,19 +17,20 @@ from typing import Any
 from penstock.clock import Clock
 from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.group import GroupConfig
+from penstock.coordinator.errors import RecordTooLarge
+from penstock.coordinator.group.classic.join import GroupJoin
+from penstock.coordinator.group.classic.leave import LeavingMember
+from penstock.coordinator.group.classic.member import Joined, ProtocolMetadata, Synced
+from penstock.coordinator.group.classic.sync import GroupSync
 from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assignors
 from penstock.coordinator.group.consumer.group import Topics
 from penstock.coordinator.group.coordinator import GroupCoordinator
-from penstock.coordinator.group.join import Joining
-from penstock.coordinator.group.member import Joined, ProtocolMetadata, Synced
-from penstock.coordinator.group.membership import Leaving, Syncing
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.records import GroupFormat, StoredRecord
 from penstock.coordinator.group.shard import GroupShard
-from penstock.coordinator.outcome import Ticket
-from penstock.coordinator.refusal import RecordTooLarge
-from penstock.coordinator.runtime import Runtime
-from penstock.coordinator.storage import Producer, RawRecord
+from penstock.coordinator.result import PendingReply
+from penstock.coordinator.runtime import CoordinatorRuntime
+from penstock.coordinator.storage import ProducerIdAndEpoch, RawRecord
 from penstock.errors import KafkaError
 from penstock.record.build import build_batch, numbered
 from penstock.record.control import build_marker
@@ -57,7 +58,7 @@ class MemoryLog:
         return self.ends[-1] if self.ends else 0
 
     def append(
-        self, records: list[RawRecord], now_ms: int, producer: Producer | None = None
+        self, records: list[RawRecord], now_ms: int, producer: ProducerIdAndEpoch | None = None
     ) -> int:
         if self.refusal is not None:
             raise self.refusal
@@ -142,13 +143,13 @@ def coordinator(
     settings: Callable[[str], ConsumerGroupConfig] | None = None,
 ) -> GroupCoordinator:
     """One that has nothing but this partition, and has not read it yet."""
-    runtime: Runtime[GroupShard, StoredRecord] = Runtime(
+    runtime: CoordinatorRuntime[GroupShard, StoredRecord] = CoordinatorRuntime(
         "offsets",
         lambda pending: GroupShard(config, assignors, topics, settings, pending),
         GroupFormat(),
         loop=loop,
         clock=clock,
-        told=lambda _: None,
+        on_reply=lambda _: None,
     )
     groups = GroupCoordinator(runtime, lambda: 1)
     runtime.lead(0, log)
@@ -166,7 +167,7 @@ class Story:
         self.loop = ManualLoop()
         self.log = MemoryLog()
         self.clock = LoopClock(self.loop)
-        self._tickets: dict[str, tuple[Ticket[Any], Callable[[object], str]]] = {}
+        self._tickets: dict[str, tuple[PendingReply[Any], Callable[[object], str]]] = {}
         self.generations: dict[str, int] = {}
         self._state = ""
         self._rebalances = 0
@@ -192,8 +193,8 @@ class Story:
         return [*self._answers(), *self._changes()]
 
     def _answers(self) -> Iterator[str]:
-        for name, (ticket, told) in list(self._tickets.items()):
-            reply = self.groups.runtime.reply(ticket)
+        for name, (pending, told) in list(self._tickets.items()):
+            reply = self.groups.runtime.reply(pending)
             if reply is not None:
                 del self._tickets[name]
                 yield f"{name}: {reply.code.name if isinstance(reply, KafkaError) else told(reply)}"
@@ -209,11 +210,11 @@ class Story:
         self._rebalances = len(rebalances)
 
     def _told_state(self) -> str:
-        known = self.shard.groups.get(GROUP)
+        known = self.shard.classic_groups.get(GROUP)
         return "gone" if known is None else f"{known.state.value} {known.generation}"
 
-    def _wait(self, name: str, ticket: Ticket[Any], told: Callable[..., str]) -> None:
-        self._tickets[name] = (ticket, told)
+    def _wait(self, name: str, pending: PendingReply[Any], told: Callable[..., str]) -> None:
+        self._tickets[name] = (pending, told)
 
     def _join(
         self,
@@ -230,9 +231,9 @@ class Story:
         **said: str,
     ) -> None:
         is_known = self._is_known(name)
-        ticket = self.groups.join(
+        pending = self.groups.join(
             GROUP,
-            Joining(
+            GroupJoin(
                 member_id=(name if is_known else "") if known is None else known,
                 new_member_id=name,
                 instance_id=static,
@@ -248,11 +249,11 @@ class Story:
                 may_skip_assignment=bool(skip),
             ),
         )
-        self._wait(f"join {name}", ticket, lambda joined: self._joined(name, joined))
+        self._wait(f"join {name}", pending, lambda joined: self._joined(name, joined))
 
     def _is_known(self, name: str) -> bool:
-        group = self.shard.groups.get(GROUP)
-        return group is not None and (name in group.members or name in group.pending)
+        group = self.shard.classic_groups.get(GROUP)
+        return group is not None and (name in group.members or name in group.pending_join_members)
 
     def _metadata(self, text: str) -> bytes:
         return text.encode()
@@ -260,8 +261,8 @@ class Story:
     def _share_bytes(self, text: str) -> bytes:
         return text.encode()
 
-    def _share_text(self, share: bytes) -> str:
-        return share.decode()
+    def _share_text(self, assignment: bytes) -> str:
+        return assignment.decode()
 
     def _joined(self, name: str, joined: Joined) -> str:
         self.generations[name] = joined.generation
@@ -270,39 +271,41 @@ class Story:
             text += f" members={','.join(each.id for each in joined.members)}"
         return f"{text} skip" if joined.skip_assignment else text
 
-    def _sync(self, name: str, **shares: str) -> None:
-        generation = int(shares.pop("generation", self.generations.get(name, 0)))
-        static = shares.pop("static", None)
-        ticket = self.groups.sync(
+    def _sync(self, name: str, **assignments: str) -> None:
+        generation = int(assignments.pop("generation", self.generations.get(name, 0)))
+        static = assignments.pop("static", None)
+        pending = self.groups.sync(
             GROUP,
-            Syncing(
+            GroupSync(
                 member_id=name,
                 instance_id=static,
                 generation=generation,
-                assignments={who: self._share_bytes(share) for who, share in shares.items()},
+                assignments={
+                    who: self._share_bytes(assignment) for who, assignment in assignments.items()
+                },
             ),
         )
 
         def told(synced: Synced) -> str:
             return self._share_text(synced.assignment) or "nothing"
 
-        self._wait(f"sync {name}", ticket, told)
+        self._wait(f"sync {name}", pending, told)
 
     def _beat(self, *names: str, generation: str = "", static: str | None = None) -> None:
         for name in names:
             number = int(generation or self.generations.get(name, 0))
-            ticket = self.groups.heartbeat(GROUP, Leaving(name, static), number)
-            self._wait(f"beat {name}", ticket, lambda _: "ok")
+            pending = self.groups.heartbeat(GROUP, name, number, static)
+            self._wait(f"beat {name}", pending, lambda _: "ok")
 
     def _leave(self, *names: str, static: str | None = None, reason: str = "") -> None:
-        leaving = [Leaving(name, None, reason) for name in names]
-        leaving += [Leaving("", static)] if static is not None else []
-        ticket = self.groups.leave(GROUP, tuple(leaving))
+        leaving = [LeavingMember(name, None, reason) for name in names]
+        leaving += [LeavingMember("", static)] if static is not None else []
+        pending = self.groups.leave(GROUP, tuple(leaving))
 
         def told(refused: tuple[KafkaError | None, ...]) -> str:
             return ",".join("ok" if each is None else each.code.name for each in refused)
 
-        self._wait(f"leave {' '.join(names) or static}", ticket, told)
+        self._wait(f"leave {' '.join(names) or static}", pending, told)
 
     def _commit(
         self,
@@ -316,13 +319,13 @@ class Story:
         member = "" if name == "nobody" else name
         number = int(generation or self.generations.get(name, -1))
         committed = CommittedOffset(int(offset), commit_ms=self.clock.now_ms())
-        ticket = self.groups.commit(
+        pending = self.groups.commit(
             GROUP,
             Committer(generation=number, member_id=member, knows_epochs=self.KNOWS_EPOCHS),
             ((TopicPartition(topic, 0), committed),),
-            Producer(int(producer), 0) if producer else None,
+            ProducerIdAndEpoch(int(producer), 0) if producer else None,
         )
-        self._wait(f"commit {name}", ticket, lambda _: "ok")
+        self._wait(f"commit {name}", pending, lambda _: "ok")
 
     def _end(self, producer: str, outcome: str) -> None:
         """The transaction of a producer is committed or aborted: its marker is in the log."""
@@ -330,12 +333,12 @@ class Story:
         self.groups.runtime.end_transaction(0, int(producer), committed=outcome == "committed")
 
     def _fetch(self) -> None:
-        ticket = self.groups.fetch(GROUP, None)
+        pending = self.groups.fetch(GROUP, None)
 
         def told(offsets: dict[TopicPartition, CommittedOffset]) -> str:
             return " ".join(f"{k}={v.offset}" for k, v in sorted(offsets.items())) or "nothing"
 
-        self._wait("fetch", ticket, told)
+        self._wait("fetch", pending, told)
 
     def _delete(self) -> None:
         self._wait("delete", self.groups.delete_group(GROUP), lambda _: "ok")

@@ -22,13 +22,13 @@ from msgspec.structs import replace
 
 from group_transcript import LoopClock, MemoryLog
 from penstock.config.transaction import TransactionConfig
-from penstock.coordinator.outcome import Ticket
-from penstock.coordinator.runtime import Runtime
-from penstock.coordinator.storage import Producer
-from penstock.coordinator.transaction.completion import Completion, Verdict
+from penstock.coordinator.result import PendingReply
+from penstock.coordinator.runtime import CoordinatorRuntime
+from penstock.coordinator.storage import ProducerIdAndEpoch
+from penstock.coordinator.transaction.completion import TransactionCompletion, TransactionMarker
 from penstock.coordinator.transaction.coordinator import TransactionCoordinator
-from penstock.coordinator.transaction.ending import Ending
-from penstock.coordinator.transaction.initiation import Initiating
+from penstock.coordinator.transaction.ending import TransactionEnd
+from penstock.coordinator.transaction.initiation import TransactionInit
 from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
 from penstock.errors import KafkaError
@@ -45,11 +45,11 @@ class Participants:
     def __init__(self, loop: ManualLoop) -> None:
         self._loop = loop
         self.held: set[TopicPartition] = set()
-        self.told: list[tuple[TopicPartition, Verdict]] = []
+        self.told: list[tuple[TopicPartition, TransactionMarker]] = []
 
     def write(
         self,
-        verdict: Verdict,
+        verdict: TransactionMarker,
         participants: Collection[TopicPartition],
         coordinator: int,
         done: Callable[[], object],
@@ -67,15 +67,15 @@ def coordinator(
     log: MemoryLog, loop: ManualLoop, participants: Participants, config: TransactionConfig
 ) -> TransactionCoordinator:
     """One that has nothing but this partition, and has not read it yet."""
-    runtime: Runtime[TransactionShard, TransactionRecord] = Runtime(
+    runtime: CoordinatorRuntime[TransactionShard, TransactionRecord] = CoordinatorRuntime(
         "transactions",
         lambda _: TransactionShard(config),
         TransactionFormat(),
         loop=loop,
         clock=LoopClock(loop),
-        told=lambda _: None,
+        on_reply=lambda _: None,
     )
-    runtime.changed = Completion(runtime, participants, loop).changed
+    runtime.on_change = TransactionCompletion(runtime, participants, loop).on_change
     runtime.lead(0, log)
     return TransactionCoordinator(runtime, lambda: 1)
 
@@ -89,8 +89,8 @@ class Story:
         self.log = MemoryLog()
         self.participants = Participants(self.loop)
         self._ids = count(1000)
-        self.producers: dict[str, Producer] = {}
-        self._tickets: dict[str, tuple[Ticket[Any], Callable[[Any], str]]] = {}
+        self.producers: dict[str, ProducerIdAndEpoch] = {}
+        self._tickets: dict[str, tuple[PendingReply[Any], Callable[[Any], str]]] = {}
         self._state = ""
         self._start()
 
@@ -113,16 +113,16 @@ class Story:
         return [*self._answers(), *self._changes()]
 
     def _answers(self) -> Iterator[str]:
-        for name, (ticket, told) in list(self._tickets.items()):
-            reply = self.transactions.runtime.reply(ticket)
+        for name, (pending, told) in list(self._tickets.items()):
+            reply = self.transactions.runtime.reply(pending)
             if reply is not None:
                 del self._tickets[name]
                 yield f"{name}: {reply.code.name if isinstance(reply, KafkaError) else told(reply)}"
 
     def _changes(self) -> Iterator[str]:
-        for where, verdict in self.participants.told:
+        for topic_partition, verdict in self.participants.told:
             how = "commit" if verdict.committed else "abort"
-            yield f"{where}: {how} {verdict.producer_id}/{verdict.producer_epoch}"
+            yield f"{topic_partition}: {how} {verdict.producer_id}/{verdict.producer_epoch}"
         known = self.shard.transactions.get(NAME)
         if known is None:
             state = "gone"
@@ -136,25 +136,25 @@ class Story:
 
     def _init(self, name: str, *, as_: str | None = None, timeout_: str = "60000") -> None:
         known = None if as_ is None else self.producers[as_]
-        asked = Initiating(int(timeout_), known)
-        ticket = self.transactions.init(NAME, asked, next(self._ids))
-        self._tickets[f"init {name}"] = ticket, lambda given: self._given(name, given)
+        request = TransactionInit(int(timeout_), known)
+        pending = self.transactions.init(NAME, request, next(self._ids))
+        self._tickets[f"init {name}"] = pending, lambda given: self._given(name, given)
 
-    def _given(self, name: str, given: Producer) -> str:
+    def _given(self, name: str, given: ProducerIdAndEpoch) -> str:
         self.producers[name] = given
         return f"{given.id}/{given.epoch}"
 
     def _add(self, name: str, *partitions: str, v_: str = "0") -> None:
         wanted = frozenset(map(_partition, partitions))
-        ticket = self.transactions.add(NAME, self.producers[name], wanted, int(v_))
-        self._tickets[f"add {name}"] = ticket, lambda _: "ok"
+        pending = self.transactions.add(NAME, self.producers[name], wanted, int(v_))
+        self._tickets[f"add {name}"] = pending, lambda _: "ok"
 
     def _verify(self, name: str, *partitions: str) -> None:
-        ticket = self.transactions.verify(
+        pending = self.transactions.verify(
             NAME, self.producers[name], tuple(map(_partition, partitions))
         )
         self._tickets[f"verify {name}"] = (
-            ticket,
+            pending,
             lambda refused: " ".join("ok" if each is None else each.code.name for each in refused),
         )
 
@@ -165,13 +165,13 @@ class Story:
         self._end(name, int(v_), committed=False)
 
     def _end(self, name: str, version: int, *, committed: bool) -> None:
-        asked = Ending(self.producers[name], committed, version)
-        ticket = self.transactions.end(NAME, asked, next(self._ids))
+        request = TransactionEnd(self.producers[name], committed, version)
+        pending = self.transactions.end(NAME, request, next(self._ids))
 
-        def told(given: Producer) -> str:
+        def told(given: ProducerIdAndEpoch) -> str:
             return self._given(name, given) if version >= 2 else "ok"
 
-        self._tickets[f"{'commit' if committed else 'abort'} {name}"] = ticket, told
+        self._tickets[f"{'commit' if committed else 'abort'} {name}"] = pending, told
 
     def _copy(self, name: str, to: str) -> None:
         """Another that knows what this one knows, as before a lost answer."""
@@ -180,7 +180,7 @@ class Story:
     def _epoch(self, name: str, epoch: str) -> None:
         """Almost all epochs have been used."""
         runtime, known = self.transactions.runtime, self.shard.transactions[NAME]
-        self.producers[name] = Producer(known.producer_id, int(epoch))
+        self.producers[name] = ProducerIdAndEpoch(known.producer_id, int(epoch))
         aged = replace(known, producer_epoch=int(epoch))
         raw = TransactionFormat().encode(TransactionRecord(NAME, aged))
         self.log.append([raw], runtime.now().wall_ms)

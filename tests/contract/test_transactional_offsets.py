@@ -26,7 +26,7 @@ def committed(bootstrap: str) -> int:
 def held(broker: Broker) -> set[Place]:
     """The partitions whose offsets an open transaction of group g may move."""
     groups = broker.running.services.groups
-    return groups.runtime.shard(groups.partition_of("g")).held().get("g", set())
+    return groups.runtime.shard(groups.partition_of("g")).pending_offsets().get("g", set())
 
 
 def test_offsets_of_an_open_transaction_are_kept_over_a_restart_until_it_ends(

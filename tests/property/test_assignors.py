@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.coordinator.group.consumer.assignor.assignor import BUILT_IN, Assignor, named
 from penstock.coordinator.group.consumer.assignor.by_range import by_range
-from penstock.coordinator.group.consumer.assignor.subscriber import Shares, Subscriber
+from penstock.coordinator.group.consumer.assignor.subscriber import GroupAssignment, Subscriber
 from penstock.coordinator.group.consumer.assignor.uniform import uniform
 from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.errors import ConfigError
@@ -38,9 +38,9 @@ def subscribers(draw: st.DrawFn) -> dict[str, Subscriber]:
     }
 
 
-def again(members: Mapping[str, Subscriber], shares: Shares) -> dict[str, Subscriber]:
+def again(members: Mapping[str, Subscriber], assignments: GroupAssignment) -> dict[str, Subscriber]:
     return {
-        name: Subscriber(each.topics, shares[name], each.instance_id)
+        name: Subscriber(each.topics, assignments[name], each.instance_id)
         for name, each in members.items()
     }
 
@@ -50,11 +50,11 @@ def again(members: Mapping[str, Subscriber], shares: Shares) -> dict[str, Subscr
 def test_every_partition_that_is_wanted_has_one_owner_who_wants_it(
     assignor: Assignor, members: dict[str, Subscriber], partitions: dict[Uuid, int]
 ) -> None:
-    shares = assignor(members, partitions)
-    assert shares.keys() == members.keys()
-    for name, share in shares.items():
-        assert {each.topic_id for each in share} <= members[name].topics
-    owned = Counter(each for share in shares.values() for each in share)
+    assignments = assignor(members, partitions)
+    assert assignments.keys() == members.keys()
+    for name, assignment in assignments.items():
+        assert {each.topic_id for each in assignment} <= members[name].topics
+    owned = Counter(each for assignment in assignments.values() for each in assignment)
     wanted = frozenset[Uuid]().union(*(each.topics for each in members.values()))
     assert owned == Counter(
         TopicIdPartition(topic, index)
@@ -69,12 +69,12 @@ def test_every_partition_that_is_wanted_has_one_owner_who_wants_it(
 def test_uniform_shares_differ_by_one_where_subscriptions_allow(
     members: dict[str, Subscriber], partitions: dict[Uuid, int]
 ) -> None:
-    shares = uniform(members, partitions)
-    for share in shares.values():
-        for place in share:
+    assignments = uniform(members, partitions)
+    for assignment in assignments.values():
+        for place in assignment:
             for other, subscriber in members.items():
                 if place.topic_id in subscriber.topics:
-                    assert len(share) - len(shares[other]) <= 1
+                    assert len(assignment) - len(assignments[other]) <= 1
 
 
 @BOTH
@@ -82,8 +82,8 @@ def test_uniform_shares_differ_by_one_where_subscriptions_allow(
 def test_nothing_moves_when_nothing_changed(
     assignor: Assignor, members: dict[str, Subscriber], partitions: dict[Uuid, int]
 ) -> None:
-    shares = assignor(members, partitions)
-    assert assignor(again(members, shares), partitions) == shares
+    assignments = assignor(members, partitions)
+    assert assignor(again(members, assignments), partitions) == assignments
 
 
 @pytest.mark.row("A053")
@@ -113,8 +113,8 @@ def test_ranges_are_contiguous_and_topics_of_one_size_are_cut_alike(count: int, 
     partitions = dict.fromkeys(TOPICS[:2], count)
     members = {f"m{number}": Subscriber(frozenset(TOPICS[:2])) for number in range(size)}
     seen = []
-    for _, share in sorted(by_range(members, partitions).items()):
-        one, other = (sorted(i for t, i in share if t == topic) for topic in TOPICS[:2])
+    for _, assignment in sorted(by_range(members, partitions).items()):
+        one, other = (sorted(i for t, i in assignment if t == topic) for topic in TOPICS[:2])
         assert one == other
         seen += one
     assert seen == list(range(count))

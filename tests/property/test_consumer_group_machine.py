@@ -9,17 +9,17 @@ from msgspec.structs import replace
 
 from consumer_members import Cluster, Consumer, durable, settle
 from group_transcript import GROUP
+from penstock.coordinator.group.consumer.errors import FencedMemberEpoch, UnreleasedInstanceId
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.heartbeat import (
-    Heartbeat,
-    HeartbeatReply,
+    ConsumerHeartbeat,
+    ConsumerHeartbeatReply,
+    fast_heartbeat,
     heartbeat,
     interval_ms,
-    lives,
 )
-from penstock.coordinator.group.consumer.member import NOTHING
-from penstock.coordinator.group.consumer.refusal import FencedMemberEpoch, UnreleasedInstanceId
-from penstock.coordinator.group.refusal import (
+from penstock.coordinator.group.consumer.member import NO_PARTITIONS
+from penstock.coordinator.group.errors import (
     FencedInstanceId,
     GroupIdNotFound,
     UnknownMemberId,
@@ -62,7 +62,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         try:
             consumer.beat()
         except (UnknownMemberId, FencedMemberEpoch, FencedInstanceId, GroupIdNotFound):
-            consumer.epoch, consumer.has = 0, NOTHING
+            consumer.epoch, consumer.has = 0, NO_PARTITIONS
             return
         if deaf:
             consumer.epoch, consumer.has = epoch, had
@@ -76,7 +76,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             try:
                 consumer.leave()
             except (UnknownMemberId, FencedInstanceId, GroupIdNotFound):
-                consumer.epoch, consumer.has = 0, NOTHING
+                consumer.epoch, consumer.has = 0, NO_PARTITIONS
 
     @rule(number=st.integers(0, 1), waits=st.booleans())
     def restart_static(self, number: int, waits: bool) -> None:
@@ -94,10 +94,10 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             self.consumers[number] = consumer
         if consumer is not self.consumers[number]:
             return
-        consumer.epoch, consumer.has = 0, NOTHING
+        consumer.epoch, consumer.has = 0, NO_PARTITIONS
         self.cluster.pass_ms(45_001)
         for each in self.consumers:
-            each.epoch, each.has = 0, NOTHING  # none of them was heard of in this time
+            each.epoch, each.has = 0, NO_PARTITIONS  # none of them was heard of in this time
 
     @rule(milliseconds=st.sampled_from([10, 4999, 5001, 30_000]))
     def pass_time(self, milliseconds: int) -> None:
@@ -109,7 +109,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         known = self._group().members
         for each in self.consumers:
             if each.epoch and each.id not in known:
-                each.epoch, each.has = 0, NOTHING
+                each.epoch, each.has = 0, NO_PARTITIONS
 
     @rule(t=st.integers(1, 6), u=st.integers(0, 3))
     def change_topics(self, t: int, u: int) -> None:
@@ -127,9 +127,9 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
     @invariant()
     def nobody_has_what_another_has(self) -> None:
         owned = [each.has for each in self.consumers if each.epoch]
-        assert sum(map(len, owned)) == len(NOTHING.union(*owned))
+        assert sum(map(len, owned)) == len(NO_PARTITIONS.union(*owned))
         held = [each.holds for each in self._group().members.values()]
-        assert sum(map(len, held)) == len(NOTHING.union(*held))
+        assert sum(map(len, held)) == len(NO_PARTITIONS.union(*held))
 
     @invariant()
     def members_have_no_more_than_the_coordinator_knows(self) -> None:
@@ -143,15 +143,19 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         group, shard, now = self._group(), self.cluster.shard, self.cluster.groups.runtime.now()
         for member in group.members.values():
             for instance_id in {None, member.instance_id}:
-                asked = Heartbeat(member_id=member.id, epoch=member.epoch, instance_id=instance_id)
-                world = shard.world(GROUP, now)
-                after = lives(group, asked, world)
+                request = ConsumerHeartbeat(
+                    member_id=member.id, epoch=member.epoch, instance_id=instance_id
+                )
+                context = shard.context(GROUP, now)
+                after = fast_heartbeat(group, request, context)
                 if after is not None:
-                    turn = shard.consumer_turn(group, now)
-                    reply = heartbeat(turn, asked)
-                    assert turn.group == replace(group, members={**group.members, after.id: after})
-                    assert (turn.records, turn.finished) == ([], [])
-                    told = HeartbeatReply(after.id, after.epoch, interval_ms(group, world))
+                    draft = shard.consumer_draft(group, now)
+                    reply = heartbeat(draft, request)
+                    assert draft.group == replace(group, members={**group.members, after.id: after})
+                    assert (draft.records, draft.finished) == ([], [])
+                    told = ConsumerHeartbeatReply(
+                        after.id, after.epoch, interval_ms(group, context)
+                    )
                     assert reply == told
 
     def teardown(self) -> None:

@@ -8,14 +8,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 from penstock.config.group import GroupConfig
-from penstock.coordinator.group.join import Joining
-from penstock.coordinator.group.member import Joined, ProtocolMetadata, Synced
-from penstock.coordinator.group.membership import Leaving, Syncing
+from penstock.coordinator.errors import CoordinatorNotAvailable
+from penstock.coordinator.group.classic.join import GroupJoin
+from penstock.coordinator.group.classic.leave import LeavingMember
+from penstock.coordinator.group.classic.member import Joined, ProtocolMetadata, Synced
+from penstock.coordinator.group.classic.state import ClassicGroupState
+from penstock.coordinator.group.classic.sync import GroupSync
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.records import metadata_of
-from penstock.coordinator.group.state import State
-from penstock.coordinator.outcome import Ticket
-from penstock.coordinator.refusal import CoordinatorNotAvailable
+from penstock.coordinator.result import PendingReply
 from penstock.errors import ErrorCode, KafkaError
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
@@ -34,8 +35,8 @@ class Consumer:
     generation: int = -1
     leads: bool = False
     members: tuple[str, ...] = ()
-    join: Ticket[Joined] | None = None
-    sync: Ticket[Synced] | None = None
+    join: PendingReply[Joined] | None = None
+    sync: PendingReply[Synced] | None = None
     stale: list[tuple[str, int]] = field(default_factory=list)
     """Who it was in generations before."""
 
@@ -72,7 +73,7 @@ class GroupMachine(RuleBasedStateMachine):
         consumer.sync = None
         consumer.join = self.groups.join(
             GROUP,
-            Joining(
+            GroupJoin(
                 member_id=consumer.id,
                 new_member_id=f"c{number}-{self.serial}",
                 instance_id=consumer.instance,
@@ -91,18 +92,18 @@ class GroupMachine(RuleBasedStateMachine):
         consumer = self.consumers[number]
         if consumer.generation < 0 or consumer.join is not None:
             return
-        shares = dict.fromkeys(consumer.members, b"")
+        assignments = dict.fromkeys(consumer.members, b"")
         if consumer.leads:
             for partition in PARTITIONS:
                 owner = consumer.members[partition % len(consumer.members)]
-                shares[owner] += bytes([partition])
+                assignments[owner] += bytes([partition])
         consumer.sync = self.groups.sync(
             GROUP,
-            Syncing(
+            GroupSync(
                 member_id=consumer.id,
                 instance_id=consumer.instance,
                 generation=consumer.generation,
-                assignments=shares,
+                assignments=assignments,
             ),
         )
         self.hear()
@@ -110,15 +111,16 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(number=NAMES)
     def beat(self, number: int) -> None:
         consumer = self.consumers[number]
-        who = Leaving(consumer.id, consumer.instance)
-        reply = self.groups.heartbeat(GROUP, who, consumer.generation).reply
+        reply = self.groups.heartbeat(
+            GROUP, consumer.id, consumer.generation, consumer.instance
+        ).reply
         if isinstance(reply, KafkaError) and reply.code is not ErrorCode.REBALANCE_IN_PROGRESS:
             consumer.forget()
 
     @rule(number=NAMES)
     def leave(self, number: int) -> None:
         consumer = self.consumers[number]
-        self.groups.leave(GROUP, (Leaving(consumer.id, consumer.instance),))
+        self.groups.leave(GROUP, (LeavingMember(consumer.id, consumer.instance),))
         consumer.forget()
         self.hear()
 
@@ -138,7 +140,7 @@ class GroupMachine(RuleBasedStateMachine):
         if not stale:
             return
         member_id, generation = data.draw(st.sampled_from(stale))
-        group = self.groups.shards()[0].groups.get(GROUP)
+        group = self.groups.shards()[0].classic_groups.get(GROUP)
         is_present = (
             group is not None and generation == group.generation and member_id in group.members
         )
@@ -146,17 +148,17 @@ class GroupMachine(RuleBasedStateMachine):
         assert not accepted or is_present
 
     def _commit(self, member_id: str, generation: int, partition: int, offset: int) -> bool:
-        where = TopicPartition("t", partition)
-        ticket = self.groups.commit(
+        topic_partition = TopicPartition("t", partition)
+        pending = self.groups.commit(
             GROUP,
             Committer(generation=generation, member_id=member_id),
-            ((where, CommittedOffset(offset)),),
+            ((topic_partition, CommittedOffset(offset)),),
         )
-        accepted = ticket.reply == (None,)
+        accepted = pending.reply == (None,)
         if accepted:
-            group = self.groups.shards()[0].groups[GROUP]
+            group = self.groups.shards()[0].classic_groups[GROUP]
             assert generation == group.generation or (generation < 0 and not group.members)
-            self.committed[where] = offset
+            self.committed[topic_partition] = offset
         return accepted
 
     @rule(milliseconds=st.sampled_from([100, 1000, 4000, 11_000]))
@@ -215,17 +217,19 @@ class GroupMachine(RuleBasedStateMachine):
     @invariant()
     def offsets_are_those_that_were_committed(self) -> None:
         found = self.groups.shards()[0].offsets.get(GROUP, {})
-        assert {where: each.offset for where, each in found.items()} == self.committed
+        assert {
+            topic_partition: each.offset for topic_partition, each in found.items()
+        } == self.committed
 
     @invariant()
     def nobody_is_kept_waiting(self) -> None:
         """Whatever the group's state, some deadline ends it."""
-        group = self.groups.shards()[0].groups.get(GROUP)
+        group = self.groups.shards()[0].classic_groups.get(GROUP)
         if group is None:
             return
         # A static member that is away stays, and takes nobody's place meanwhile, as in Kafka.
         dynamic = sum(each.instance_id is None for each in group.members.values())
-        assert dynamic <= 4 or group.state is State.PREPARING_REBALANCE
+        assert dynamic <= 4 or group.state is ClassicGroupState.PREPARING_REBALANCE
         if group.members:
             assert group.next_deadline_ms() is not None
         if self.log.refusal is None:
@@ -241,9 +245,13 @@ class GroupMachine(RuleBasedStateMachine):
         loop.advance()
         other = there.shards()[0]
         assert other.offsets == here.offsets
-        group, copy = here.groups.get(GROUP), other.groups.get(GROUP)
+        group, copy = here.classic_groups.get(GROUP), other.classic_groups.get(GROUP)
         assert (group is None) == (copy is None)
-        if group is not None and copy is not None and group.state in {State.STABLE, State.EMPTY}:
+        if (
+            group is not None
+            and copy is not None
+            and group.state in {ClassicGroupState.STABLE, ClassicGroupState.EMPTY}
+        ):
             assert metadata_of(copy) == metadata_of(group)
 
 

@@ -10,12 +10,12 @@ from classic_members import ClassicConsumer
 from consumer_members import Cluster, Consumer, durable
 from group_transcript import GROUP
 from penstock.config.group import GroupConfig
-from penstock.coordinator.group.consumer.member import NOTHING
-from penstock.coordinator.group.consumer.refusal import FencedMemberEpoch
+from penstock.coordinator.group.classic.state import ClassicGroupState
+from penstock.coordinator.group.consumer.errors import FencedMemberEpoch
+from penstock.coordinator.group.consumer.member import NO_PARTITIONS
+from penstock.coordinator.group.errors import GroupIdNotFound, UnknownMemberId
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.records import metadata_of
-from penstock.coordinator.group.refusal import GroupIdNotFound, UnknownMemberId
-from penstock.coordinator.group.state import State
 from penstock.types import TopicPartition
 
 NUMBERS = st.integers(0, 2)
@@ -86,8 +86,10 @@ class MixedGroupMachine(RuleBasedStateMachine):
         try:
             consumer.join()
         except GroupIdNotFound:
-            assert GROUP in self.cluster.shard.groups, "a classic group that must stay as it is"
-            consumer.epoch, consumer.has = 0, NOTHING
+            assert GROUP in self.cluster.shard.classic_groups, (
+                "a classic group that must stay as it is"
+            )
+            consumer.epoch, consumer.has = 0, NO_PARTITIONS
         self._hear()
 
     @rule(number=NUMBERS, deaf=st.booleans(), slow=st.booleans())
@@ -105,7 +107,7 @@ class MixedGroupMachine(RuleBasedStateMachine):
         try:
             consumer.beat(**said)
         except (UnknownMemberId, FencedMemberEpoch, GroupIdNotFound):
-            consumer.epoch, consumer.has = 0, NOTHING
+            consumer.epoch, consumer.has = 0, NO_PARTITIONS
             return
         if deaf:
             consumer.epoch, consumer.has = epoch, had
@@ -120,7 +122,7 @@ class MixedGroupMachine(RuleBasedStateMachine):
             try:
                 consumer.leave()
             except (UnknownMemberId, GroupIdNotFound):
-                consumer.epoch, consumer.has = 0, NOTHING
+                consumer.epoch, consumer.has = 0, NO_PARTITIONS
             self._hear()
 
     @rule(number=st.integers(0, 5), offset=st.integers(0, 99))
@@ -128,11 +130,13 @@ class MixedGroupMachine(RuleBasedStateMachine):
         """Who is refused is not of the present epoch or generation, or waits for its share."""
         member = self.everybody[number]
         epoch = member.generation if isinstance(member, ClassicConsumer) else member.epoch
-        where = TopicPartition("t", 0)
+        topic_partition = TopicPartition("t", 0)
         committer = Committer(generation=epoch, member_id=member.id, knows_epochs=True)
-        ticket = self.cluster.groups.commit(GROUP, committer, ((where, CommittedOffset(offset)),))
-        if ticket.reply == (None,):
-            self.committed[where] = offset
+        pending = self.cluster.groups.commit(
+            GROUP, committer, ((topic_partition, CommittedOffset(offset)),)
+        )
+        if pending.reply == (None,):
+            self.committed[topic_partition] = offset
 
     @rule(milliseconds=st.sampled_from([10, 1000, 4999, 5001, 20_000]))
     def pass_time(self, milliseconds: int) -> None:
@@ -154,47 +158,49 @@ class MixedGroupMachine(RuleBasedStateMachine):
         if before is not None and after is not None:
             assert durable(before) == durable(after)
         if classic is not None:
-            assert metadata_of(self.cluster.shard.groups[GROUP]) == classic
+            assert metadata_of(self.cluster.shard.classic_groups[GROUP]) == classic
         for member in self.classic:
             member.lose_answers()
         self._hear()
 
     def _stable(self) -> object:
-        group = self.cluster.shard.groups.get(GROUP)
-        return metadata_of(group) if group and group.state is State.STABLE else None
+        group = self.cluster.shard.classic_groups.get(GROUP)
+        return metadata_of(group) if group and group.state is ClassicGroupState.STABLE else None
 
     def _hear(self) -> None:
         """Answers reach who waits; and whoever is out knows it by its clock, and has nothing."""
         for member in self.classic:
             member.hear()
         shard = self.cluster.shard
-        group = shard.consumer_groups.get(GROUP) or shard.groups.get(GROUP)
+        group = shard.consumer_groups.get(GROUP) or shard.classic_groups.get(GROUP)
         known = group.members if group is not None else {}
         for member in self.classic:
             if member.id and member.id not in known:
                 member.forget()
         for consumer in self.consumers:
             if consumer.epoch and consumer.id not in known:
-                consumer.epoch, consumer.has = 0, NOTHING
+                consumer.epoch, consumer.has = 0, NO_PARTITIONS
 
     @invariant()
     def nobody_has_what_another_has(self) -> None:
         owned = [member.has for member in self.everybody]
-        assert sum(map(len, owned)) == len(NOTHING.union(*owned))
+        assert sum(map(len, owned)) == len(NO_PARTITIONS.union(*owned))
         group = self.cluster.shard.consumer_groups.get(GROUP)
         if group is not None:
             held = [each.holds for each in group.members.values()]
-            assert sum(map(len, held)) == len(NOTHING.union(*held))
+            assert sum(map(len, held)) == len(NO_PARTITIONS.union(*held))
 
     @invariant()
     def a_group_is_of_one_kind(self) -> None:
         shard = self.cluster.shard
-        assert not (GROUP in shard.groups and GROUP in shard.consumer_groups)
+        assert not (GROUP in shard.classic_groups and GROUP in shard.consumer_groups)
 
     @invariant()
     def offsets_are_those_that_were_committed(self) -> None:
         found = self.cluster.shard.offsets.get(GROUP, {})
-        assert {where: each.offset for where, each in found.items()} == self.committed
+        assert {
+            topic_partition: each.offset for topic_partition, each in found.items()
+        } == self.committed
 
     def teardown(self) -> None:
         """Left alone, whoever is there shares everything."""

@@ -41,10 +41,10 @@ def test_what_counts_is_the_newest_whatever_the_order_of_ends(events: list[tuple
     for offset, event in enumerate(events):
         match event:
             case ("plain", key):
-                pending.passed(RawRecord(key, b"%d" % offset))
+                pending.supersede(RawRecord(key, b"%d" % offset))
                 counting[key] = model.counting[key] = offset
             case ("tombstone", key):
-                pending.passed(RawRecord(key, None))
+                pending.supersede(RawRecord(key, None))
                 counting.pop(key, None)
                 model.tombstone(key)
             case ("pended", producer, key):

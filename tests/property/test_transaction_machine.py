@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from group_transcript import MemoryLog
 from penstock.config.transaction import TransactionConfig
-from penstock.coordinator.outcome import Done, Outcome, answer
-from penstock.coordinator.storage import Producer, RawRecord
+from penstock.coordinator.result import CoordinatorResult, EmptyReply, answer
+from penstock.coordinator.storage import ProducerIdAndEpoch, RawRecord
 from penstock.coordinator.transaction.coordinator import TransactionCoordinator
-from penstock.coordinator.transaction.ending import Ending
-from penstock.coordinator.transaction.initiation import Initiating
+from penstock.coordinator.transaction.ending import TransactionEnd
+from penstock.coordinator.transaction.initiation import TransactionInit
 from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
-from penstock.coordinator.transaction.state import TRANSITIONS, State
-from penstock.coordinator.transaction.transaction import LAST_EPOCH, Transaction
+from penstock.coordinator.transaction.state import TRANSITIONS, TransactionState
+from penstock.coordinator.transaction.transaction_metadata import LAST_EPOCH, TransactionMetadata
 from penstock.record.batch import batches
 from penstock.record.record import records
 from penstock.testing.loop import ManualLoop
@@ -40,7 +40,7 @@ class TransactionMachine(RuleBasedStateMachine):
         super().__init__()
         self.loop, self.log, self.ids = ManualLoop(), MemoryLog(), count(1)
         self.participants = Participants(self.loop)
-        self.given: dict[str, list[tuple[int, Producer]]] = {name: [] for name in NAMES}
+        self.given: dict[str, list[tuple[int, ProducerIdAndEpoch]]] = {name: [] for name in NAMES}
         """Which instance of the application was given which identity."""
         self.instances = count()
         self.start()
@@ -51,7 +51,7 @@ class TransactionMachine(RuleBasedStateMachine):
         )
         self.loop.advance()
 
-    def holder(self, name: str, data: st.DataObject) -> tuple[int, Producer] | None:
+    def holder(self, name: str, data: st.DataObject) -> tuple[int, ProducerIdAndEpoch] | None:
         """Mostly the newest; sometimes one that should have gone, or that missed an answer."""
         given = self.given[name]
         if not given:
@@ -64,14 +64,14 @@ class TransactionMachine(RuleBasedStateMachine):
         holder = self.holder(name, data) if recovers else None
         instance, known = (next(self.instances), None) if holder is None else holder
         is_known = name in self.transactions.shards()[0].transactions
-        ticket = self.transactions.init(name, Initiating(30_000, known), next(self.ids))
-        reply = self.transactions.runtime.reply(ticket)
-        if isinstance(reply, Producer):
+        pending = self.transactions.init(name, TransactionInit(30_000, known), next(self.ids))
+        reply = self.transactions.runtime.reply(pending)
+        if isinstance(reply, ProducerIdAndEpoch):
             newest = max((each for each, _ in self.given[name]), default=instance)
             assert not is_known or instance >= newest, "a replaced instance is let back in"
             self.give(name, instance, reply)
 
-    def give(self, name: str, instance: int, producer: Producer) -> None:
+    def give(self, name: str, instance: int, producer: ProducerIdAndEpoch) -> None:
         others = {given for each, given in self.given[name] if each != instance}
         assert producer not in others, "two instances have the same identity"
         self.given[name].append((instance, producer))
@@ -86,23 +86,25 @@ class TransactionMachine(RuleBasedStateMachine):
         if not self.log.commits or (known.producer not in dict(self.given[name]).values()):
             return
         aged = replace(
-            known, state=State.EMPTY, producer_epoch=epoch, last_producer_epoch=epoch - 1
+            known, state=TransactionState.EMPTY, producer_epoch=epoch, last_producer_epoch=epoch - 1
         )
         self.transactions.runtime.run(
             0,
-            lambda _shard, _now, ticket: Outcome(
-                (TransactionRecord(name, aged),), (answer(ticket, Done()),)
+            lambda _shard, _now, pending: CoordinatorResult(
+                (TransactionRecord(name, aged),), (answer(pending, EmptyReply()),)
             ),
         )
         instance = next(each for each, given in self.given[name] if given == known.producer)
         self.given[name].append((instance, aged.producer))
 
-    @rule(name=names, where=st.sets(st.sampled_from(PARTITIONS), min_size=1), v=versions,
+    @rule(name=names, topic_partition=st.sets(st.sampled_from(PARTITIONS), min_size=1), v=versions,
           data=st.data())  # fmt: skip
-    def add(self, name: str, where: set[TopicPartition], v: int, data: st.DataObject) -> None:
+    def add(
+        self, name: str, topic_partition: set[TopicPartition], v: int, data: st.DataObject
+    ) -> None:
         holder = self.holder(name, data)
         if holder is not None:
-            self.transactions.add(name, holder[1], frozenset(where), v)
+            self.transactions.add(name, holder[1], frozenset(topic_partition), v)
 
     @rule(name=names, committed=st.booleans(), v=versions, data=st.data())
     def end(self, name: str, committed: bool, v: int, data: st.DataObject) -> None:
@@ -110,17 +112,21 @@ class TransactionMachine(RuleBasedStateMachine):
         if holder is None:
             return
         instance, producer = holder
-        ticket = self.transactions.end(name, Ending(producer, committed, v), next(self.ids))
-        reply = self.transactions.runtime.reply(ticket)
-        if isinstance(reply, Producer):
+        pending = self.transactions.end(
+            name, TransactionEnd(producer, committed, v), next(self.ids)
+        )
+        reply = self.transactions.runtime.reply(pending)
+        if isinstance(reply, ProducerIdAndEpoch):
             last = self.decisions(name)[-1]
-            assert last.state is (State.PREPARE_COMMIT if committed else State.PREPARE_ABORT)
+            assert last.state is (
+                TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT
+            )
             if v >= 2:
                 self.give(name, instance, reply)
 
-    @rule(where=st.sampled_from(PARTITIONS))
-    def hold_or_release(self, where: TopicPartition) -> None:
-        self.participants.held ^= {where}
+    @rule(topic_partition=st.sampled_from(PARTITIONS))
+    def hold_or_release(self, topic_partition: TopicPartition) -> None:
+        self.participants.held ^= {topic_partition}
 
     @rule(seconds=st.sampled_from([0.1, 1, 40, 200]))
     def wait(self, seconds: float) -> None:
@@ -148,7 +154,7 @@ class TransactionMachine(RuleBasedStateMachine):
         self.participants.told, self.participants.held = told, held
         self.start()
 
-    def history(self, name: str) -> list[Transaction | None]:
+    def history(self, name: str) -> list[TransactionMetadata | None]:
         """What the log tells of an id, record by record."""
         found = []
         for raw in self.log.batches:
@@ -160,7 +166,7 @@ class TransactionMachine(RuleBasedStateMachine):
                         found.append(record.transaction)
         return found
 
-    def decisions(self, name: str) -> list[Transaction]:
+    def decisions(self, name: str) -> list[TransactionMetadata]:
         return [each for each in self.history(name) if each is not None and each.state.is_decided]
 
     @invariant()
@@ -179,29 +185,34 @@ class TransactionMachine(RuleBasedStateMachine):
     @invariant()
     def only_what_was_decided_is_told(self) -> None:
         decided = {
-            (where, each.producer_id, each.producer_epoch, each.state is State.PREPARE_COMMIT)
+            (
+                topic_partition,
+                each.producer_id,
+                each.producer_epoch,
+                each.state is TransactionState.PREPARE_COMMIT,
+            )
             for name in NAMES
             for each in self.decisions(name)
-            for where in each.partitions
+            for topic_partition in each.partitions
         }
-        for where, verdict in self.participants.told:
-            told = (where, verdict.producer_id, verdict.producer_epoch, verdict.committed)
+        for topic_partition, verdict in self.participants.told:
+            told = (topic_partition, verdict.producer_id, verdict.producer_epoch, verdict.committed)
             assert told in decided
 
     @invariant()
     def what_is_complete_was_told_to_all(self) -> None:
         told = {
-            (where, verdict.producer_id, verdict.producer_epoch, verdict.committed)
-            for where, verdict in self.participants.told
+            (topic_partition, verdict.producer_id, verdict.producer_epoch, verdict.committed)
+            for topic_partition, verdict in self.participants.told
         }
         for name in NAMES:
             history = self.history(name)
             for each, after in pairwise(history):
                 if each is not None and after is not None and each.state.is_decided:
-                    committed = each.state is State.PREPARE_COMMIT
+                    committed = each.state is TransactionState.PREPARE_COMMIT
                     wanted = {
-                        (where, each.producer_id, each.producer_epoch, committed)
-                        for where in each.partitions
+                        (topic_partition, each.producer_id, each.producer_epoch, committed)
+                        for topic_partition in each.partitions
                     }
                     assert wanted <= told
 
@@ -213,7 +224,9 @@ class TransactionMachine(RuleBasedStateMachine):
         self.loop.advance(100)
         for shard in self.transactions.shards():
             assert not shard.decided
-            open_still = [t for t in shard.transactions.values() if t.state is State.ONGOING]
+            open_still = [
+                t for t in shard.transactions.values() if t.state is TransactionState.ONGOING
+            ]
             assert not open_still
 
 

@@ -2,8 +2,8 @@
 
 from penstock.broker.context import Services
 from penstock.controller.topics import NewTopic
+from penstock.coordinator.errors import CoordinatorNotAvailable
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
-from penstock.coordinator.refusal import CoordinatorNotAvailable
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode
 

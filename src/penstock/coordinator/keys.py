@@ -1,4 +1,4 @@
-"""Which partition of an internal topic a group or a transactional id belongs to."""
+"""Maps a group id or transactional id to a partition of its internal topic."""
 
 from functools import lru_cache
 from struct import iter_unpack
@@ -6,13 +6,16 @@ from struct import iter_unpack
 
 @lru_cache(maxsize=16384)
 def partition_for(key: str, count: int) -> int:
-    """As every Kafka broker and client computes it: Java's hash of the name, without its sign."""
+    """As every Kafka broker and client computes it: the absolute value of Java's string hash."""
     return abs(_java_hash(key)) % count
 
 
 @lru_cache(maxsize=4096)
 def _java_hash(text: str) -> int:
-    """`String.hashCode`: over UTF-16 units, in 32 bits; the least has no absolute value there."""
+    """`String.hashCode`: over UTF-16 units, in 32 bits.
+
+    The least integer becomes 0, because Java's `abs` cannot represent its absolute value.
+    """
     found = 0
     for (unit,) in iter_unpack(">H", text.encode("utf-16-be", "surrogatepass")):
         found = (31 * found + unit) & 0xFFFF_FFFF

@@ -1,4 +1,4 @@
-"""Reads a partition of an internal topic, slice by slice, so that others get their turns."""
+"""Replays a partition of an internal topic in slices, so that the loop serves others in between."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -12,49 +12,50 @@ from penstock.record.record import records
 RECORD_LIMIT_BYTES = 1 << 28
 
 
-class Reader(Protocol):
-    """Who hears of what the log holds, in its order."""
+class CoordinatorPlayback(Protocol):
+    """Receives what the log holds, in log order."""
 
     def replay(self, raw: RawRecord) -> None:
         """A record outside of transactions."""
 
-    def pend(self, producer_id: int, raw: RawRecord) -> None:
+    def replay_pending(self, producer_id: int, raw: RawRecord) -> None:
         """A record of the producer's open transaction."""
 
-    def end(self, producer_id: int, *, committed: bool) -> None:
-        """The producer's transaction is over."""
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """A marker: the producer's transaction has ended."""
 
-    def skipped(self, offset: int, why: ProtocolError) -> None:
-        """The record there cannot be read; those after it can."""
+    def skip(self, offset: int, error: ProtocolError) -> None:
+        """The record at `offset` cannot be read; later records can."""
 
 
-def loading(log: CoordinatorLog, reader: Reader) -> Iterator[None]:
-    """Read everything up to the log's end as it is now; pauses after each slice."""
+def loading(log: CoordinatorLog, playback: CoordinatorPlayback) -> Iterator[None]:
+    """Replay everything up to the present end of the log; yields after each slice."""
     offset, end = log.start_offset, log.end_offset
     while offset < end:
         view = memoryview(log.read(offset))
         before = offset
         for position, header in batches(view):
-            _read(view[position : position + header.size_bytes], header, reader)
+            _replay(view[position : position + header.size_bytes], header, playback)
             offset = header.next_offset
         if offset == before:
-            return  # compaction has left no batch up to the end
+            return  # compaction has removed every batch up to the end
         yield
 
 
-def _read(batch: memoryview, header: BatchHeader, reader: Reader) -> None:
+def _replay(batch: memoryview, header: BatchHeader, playback: CoordinatorPlayback) -> None:
     found = records(batch, header, RECORD_LIMIT_BYTES)
     if header.is_control:
         marker = next((read_marker(each) for each in found), None)
-        reader.end(header.producer_id, committed=marker is not None and marker.committed)
+        committed = marker is not None and marker.committed
+        playback.end_transaction(header.producer_id, committed=committed)
         return
     for each in found:
         raw = RawRecord(each.key or b"", each.value)
         try:
             if header.is_transactional:
-                reader.pend(header.producer_id, raw)
+                playback.replay_pending(header.producer_id, raw)
             else:
-                reader.replay(raw)
+                playback.replay(raw)
         except ProtocolError as error:
-            # One foreign record must not take all groups of its partition away for good.
-            reader.skipped(each.offset, error)
+            # One foreign record must not make all groups of its partition unavailable for good.
+            playback.skip(each.offset, error)

@@ -1,7 +1,8 @@
-"""Records of open transactions: they count once a marker commits them, unless newer ones do.
+"""Records of open transactions. They take effect when their transaction commits.
 
-A plain record under the same key is newer than all that wait: they are superseded, though their
-transaction may still move the key. A plain tombstone takes them back altogether.
+A plain record supersedes the pending records under its key: their transactions may end later, but
+they lie before it in the log, where compaction would keep the plain one. A plain tombstone, as of
+a deleted group, removes them for good.
 """
 
 from collections.abc import Iterator
@@ -9,8 +10,8 @@ from collections.abc import Iterator
 from penstock.coordinator.storage import RawRecord
 
 
-class _Waiting:
-    """A record, and whether a newer one under its key counts already."""
+class _PendingRecord:
+    """A record, and whether a newer record under its key has taken effect."""
 
     __slots__ = ("order", "raw", "superseded")
 
@@ -19,52 +20,52 @@ class _Waiting:
 
 
 class PendingRecords:
-    """Fed in the order of the log."""
+    """Fed in log order."""
 
     def __init__(self) -> None:
-        self._by_producer: dict[int, list[_Waiting]] = {}
-        self._by_key: dict[bytes, list[_Waiting]] = {}
+        self._by_producer: dict[int, list[_PendingRecord]] = {}
+        self._by_key: dict[bytes, list[_PendingRecord]] = {}
         self._count = 0
 
     def __iter__(self) -> Iterator[RawRecord]:
-        for waiting in self._by_producer.values():
-            for each in waiting:
+        for pending in self._by_producer.values():
+            for each in pending:
                 yield each.raw
 
     def add(self, producer_id: int, raw: RawRecord) -> None:
-        """A record of the producer's transaction."""
-        waiting = _Waiting(raw, self._count)
+        """Add a record of the producer's open transaction."""
+        pending = _PendingRecord(raw, self._count)
         self._count += 1
-        self._by_producer.setdefault(producer_id, []).append(waiting)
-        self._by_key.setdefault(raw.key, []).append(waiting)
+        self._by_producer.setdefault(producer_id, []).append(pending)
+        self._by_key.setdefault(raw.key, []).append(pending)
 
-    def passed(self, raw: RawRecord) -> None:
-        """A record outside of transactions is in the log."""
-        older = self._by_key.get(raw.key)
+    def supersede(self, plain: RawRecord) -> None:
+        """Note a record outside of transactions."""
+        older = self._by_key.get(plain.key)
         if older is None:
             return
-        if raw.value is not None:
+        if plain.value is not None:
             for each in older:
                 each.superseded = True
             return
-        for producer_id, waiting in list(self._by_producer.items()):
-            kept = [each for each in waiting if each.raw.key != raw.key]
-            if kept:
-                self._by_producer[producer_id] = kept
+        for producer_id, pending in list(self._by_producer.items()):
+            rest = [each for each in pending if each.raw.key != plain.key]
+            if rest:
+                self._by_producer[producer_id] = rest
             else:
                 del self._by_producer[producer_id]
-        del self._by_key[raw.key]
+        del self._by_key[plain.key]
 
     def end(self, producer_id: int, *, committed: bool) -> list[RawRecord]:
-        """Its transaction is over: the records that count from now on."""
-        counting = []
+        """End the producer's transaction: the records that take effect now."""
+        effective = []
         for ended in self._by_producer.pop(producer_id, []):
             others = self._by_key[ended.raw.key]
             others.remove(ended)
             if not others:
                 del self._by_key[ended.raw.key]
             if committed and not ended.superseded:
-                counting.append(ended.raw)
+                effective.append(ended.raw)
                 for each in others:
                     each.superseded = each.superseded or each.order < ended.order
-        return counting
+        return effective

@@ -1,12 +1,13 @@
-"""Names by regular expression, in RE2's syntax as Kafka's are.
+"""Matches names against regular expressions in RE2 syntax, as Kafka does.
 
-RE2 takes time in proportion to its input, whatever a client sends; Python's own engine does not,
-and stands still on some expressions. So without the package `google-re2` there are none.
+RE2 needs time proportional to its input, whatever a client sends. Python's own engine does not:
+some expressions would block the broker. So without the package `google-re2` every expression is
+refused.
 """
 
 from collections.abc import Iterable
 
-from penstock.coordinator.refusal import InvalidRegularExpression
+from penstock.coordinator.errors import InvalidRegularExpression
 
 try:
     import re2
@@ -15,7 +16,7 @@ except ImportError:
 
 
 def matching(expression: str, names: Iterable[str]) -> frozenset[str]:
-    """Those whose whole name the expression matches."""
+    """The names that the expression matches in full."""
     if re2 is None:
         raise InvalidRegularExpression("this broker lacks the package google-re2")
     options = re2.Options()

@@ -1,92 +1,40 @@
 """Runs a coordinator: one shard for each partition of its internal topic that this broker leads.
 
-An operation reads a shard's state and decides (`Outcome`). Its records are appended as one batch
-and replayed into the state; its answers leave when the batch is committed. Start-up, fail-over
-and live operation share `replay`. Groups and transactions are two instances of this.
+An operation reads a shard's state and decides (`CoordinatorResult`). The runtime appends its
+records as one batch, replays them into the state, and sends the answers when the batch is
+committed. Start-up, fail-over and live operation share `replay`. Groups and transactions are two
+instances of this.
 """
 
 import logging
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
-from weakref import WeakSet
 
 from penstock.clock import Clock
+from penstock.coordinator.errors import CoordinatorLoading, NotCoordinator, RecordTooLarge
+from penstock.coordinator.led_partition import LedPartition
 from penstock.coordinator.loading import loading
-from penstock.coordinator.outcome import Now, Outcome, Shard, Ticket
-from penstock.coordinator.pending import PendingRecords
-from penstock.coordinator.refusal import CoordinatorLoading, NotCoordinator, RecordTooLarge
+from penstock.coordinator.result import CoordinatorResult, CoordinatorShard, Now, PendingReply
 from penstock.coordinator.storage import CoordinatorLog, RawRecord, RecordFormat
-from penstock.errors import ErrorCode, KafkaError, ProtocolError
-from penstock.loop import Handle, Loop
+from penstock.errors import ErrorCode, KafkaError
+from penstock.loop import Loop
 
 logger = logging.getLogger(__name__)
 
 RETRY_MS = 500
 EXPIRIES_A_TURN = 64
-"""How much of what is due is decided before others get their turn of the loop."""
+"""At most this many expiries are decided in one loop turn, so that requests are not starved."""
 
 T = TypeVar("T")
 Rec = TypeVar("Rec")
-Soft = TypeVar("Soft")
-S = TypeVar("S", bound=Shard[Any, Any])
+S = TypeVar("S", bound=CoordinatorShard[Any, Any])
 
 
-class Led(Generic[S]):
-    """A partition that this broker leads: its log, its state, and who waits for an answer."""
+class CoordinatorRuntime(Generic[S, Rec]):
+    """Belongs to the event loop. `on_reply` is called with each pending reply once it has a value.
 
-    def __init__(
-        self,
-        topic: str,
-        partition: int,
-        log: CoordinatorLog,
-        shard: S,
-        record_format: RecordFormat[Any],
-    ) -> None:
-        self._topic, self.partition, self.log = topic, partition, log
-        self.shard, self._format = shard, record_format
-        self.is_loaded = False
-        self.unreadable_records = 0
-        """Records that were skipped when the log was read."""
-        self.pending = PendingRecords()
-        self.ended: list[tuple[int, bool]] = []
-        """Transactions that ended behind what is being loaded."""
-        self.tickets: WeakSet[Ticket[Any]] = WeakSet()
-        """Those that wait, or rest on what was appended, and that somebody holds: what was told,
-        and clients that went away, drop out by themselves."""
-        self.timer: Handle | None = None
-        self.timer_ms: int | None = None
-
-    def replay(self, raw: RawRecord) -> None:
-        record = self._format.decode(raw)
-        self.pending.passed(raw)
-        if record is not None:
-            self.shard.replay(record)
-
-    def pend(self, producer_id: int, raw: RawRecord) -> None:
-        record = self._format.decode(raw)
-        if record is not None:
-            self.shard.pended(record)
-        self.pending.add(producer_id, raw)
-
-    def skipped(self, offset: int, why: ProtocolError) -> None:
-        self.unreadable_records += 1
-        logger.error(
-            "%s-%d: skipping the record at offset %d, which cannot be read: %s",
-            self._topic,
-            self.partition,
-            offset,
-            why,
-        )
-
-    def end(self, producer_id: int, *, committed: bool) -> None:
-        for raw in self.pending.end(producer_id, committed=committed):
-            record = self._format.decode(raw)
-            if record is not None:
-                self.shard.replay(record)
-
-
-class Runtime(Generic[S, Rec]):
-    """Belongs to the event loop. `told` hears of each ticket once it has its reply."""
+    `name` is that of the internal topic.
+    """
 
     def __init__(
         self,
@@ -96,88 +44,95 @@ class Runtime(Generic[S, Rec]):
         *,
         loop: Loop,
         clock: Clock,
-        told: Callable[[Hashable], object],
+        on_reply: Callable[[Hashable], object],
     ) -> None:
         self.name, self._make_shard, self._format = name, make_shard, record_format
-        self._loop, self._clock, self._told = loop, clock, told
-        self._led: dict[int, Led[S]] = {}
-        self.changed: Callable[[int, S], object] = _nobody_cares
-        """Hears of each shard that is loaded, and of each change of its state."""
-        self.resigned: Callable[[int], object] = _nobody_minds
-        """Hears of each partition that is led no more."""
+        self._loop, self._clock, self._on_reply = loop, clock, on_reply
+        self._led: dict[int, LedPartition[S]] = {}
+        self.on_change: Callable[[int, S], object] = _ignore_change
+        """Called with each shard that has been loaded, and after each change of its state."""
+        self.on_resign: Callable[[int], object] = _ignore_resignation
+        """Called with each partition that this broker ceases to lead."""
 
     def lead(self, partition: int, log: CoordinatorLog) -> None:
-        """Become the coordinator of what belongs to this partition, once its log is read."""
+        """Become the coordinator for this partition; it serves requests once its log is loaded."""
         self.resign(partition)
-        shard = self._make_shard(lambda: self.pending(partition))
-        led = self._led[partition] = Led(self.name, partition, log, shard, self._format)
+        shard = self._make_shard(lambda: self.pending_records(partition))
+        led = self._led[partition] = LedPartition(self.name, partition, log, shard, self._format)
         self._load(partition, led, loading(log, led))
 
-    def _load(self, partition: int, led: Led[S], slices: Iterator[None]) -> None:
+    def _load(self, partition: int, led: LedPartition[S], slices: Iterator[None]) -> None:
         if self._led.get(partition) is not led:
             return  # resigned meanwhile
         try:
             next(slices)
         except StopIteration:
             led.is_loaded = True
-            for producer_id, committed in led.ended:
-                led.end(producer_id, committed=committed)
-            led.shard.loaded(self.now())
+            for producer_id, committed in led.ended_while_loading:
+                led.end_transaction(producer_id, committed=committed)
+            led.shard.on_loaded(self.now())
             self._arm(led)
-            self.changed(partition, led.shard)
+            self.on_change(partition, led.shard)
         except Exception:
-            # Without its state a shard may not answer: it stays in loading, for all to see.
-            logger.exception("%s-%d cannot be loaded", self.name, partition)
+            # A shard without its state must not answer. It stays in loading, where it is noticed.
+            logger.exception("%s-%d cannot be loaded; it stays unavailable", self.name, partition)
         else:
             self._loop.call_soon(lambda: self._load(partition, led, slices))
 
     def resign(self, partition: int) -> None:
-        """Another broker leads, or the partition is gone: its state goes, its clients hear."""
+        """Drop the state of a partition that has moved or is gone, and fail its pending replies.
+
+        Replies that rest on uncommitted records fail too: the next leader may not have these. A
+        leader that goes on in a new leader epoch does not resign (`Partition.tenure`).
+        """
         led = self._led.get(partition)
         if led is not None:
             if led.timer is not None:
                 led.timer.cancel()
-            # What was appended and not committed may be lost: another broker knows.
-            unanswered = [each for each in led.tickets if self.reply(each) is None]
+            unanswered = [each for each in led.pending_replies if self.reply(each) is None]
             del self._led[partition]
-            for ticket in unanswered:
-                self._fill(ticket, NotCoordinator(f"{self.name}-{partition} has moved"))
-            self.resigned(partition)
+            for pending in unanswered:
+                self._fill(pending, NotCoordinator(f"{self.name}-{partition} has moved"))
+            self.on_resign(partition)
 
     def now(self) -> Now:
         return Now(self._clock.now_ms(), self._clock.monotonic_ms())
 
     def run(
-        self, partition: int, operation: Callable[[S, Now, Ticket[T]], Outcome[Any, Any]]
-    ) -> Ticket[T]:
-        """Carry an operation out; the ticket that it was given says when and what it answers."""
-        ticket: Ticket[T] = Ticket(partition)
+        self,
+        partition: int,
+        operation: Callable[[S, Now, PendingReply[T]], CoordinatorResult[Any, Any]],
+    ) -> PendingReply[T]:
+        """Run an operation; it answers the pending reply that it is given, now or later."""
+        pending: PendingReply[T] = PendingReply(partition)
         try:
             led = self._loaded(partition)
-            self._carry_out(led, operation(led.shard, self.now(), ticket))
+            self._carry_out(led, operation(led.shard, self.now(), pending))
         except KafkaError as error:
-            ticket = Ticket(partition)
-            ticket.reply = error
-            return ticket
-        if ticket.reply is None or ticket.offset > 0:
-            led.tickets.add(ticket)
-        return ticket
+            pending = PendingReply(partition)
+            pending.reply = error
+            return pending
+        if pending.reply is None or pending.offset > 0:
+            led.pending_replies.add(pending)
+        return pending
 
     def run_everywhere(
-        self, what: str, operation: Callable[[S, Now, Ticket[Any]], Outcome[Any, Any]]
+        self,
+        what: str,
+        operation: Callable[[S, Now, PendingReply[Any]], CoordinatorResult[Any, Any]],
     ) -> None:
-        """Carry an operation out on every shard, for nobody who could ask again.
+        """Run an operation on every shard, for the broker itself: no client would retry it.
 
-        A shard that is being loaded, or whose log refuses, gets it later, while it is led here.
+        A shard that is loading, or whose log refuses the append, is retried while led here.
         """
         for led in list(self._led.values()):
             self._in_background(led, what, operation, None)
 
     def _in_background(
         self,
-        led: Led[S],
+        led: LedPartition[S],
         what: str,
-        operation: Callable[[S, Now, Ticket[Any]], Outcome[Any, Any]],
+        operation: Callable[[S, Now, PendingReply[Any]], CoordinatorResult[Any, Any]],
         refused_before: ErrorCode | None,
     ) -> None:
         if self._led.get(led.partition) is not led:
@@ -186,7 +141,9 @@ class Runtime(Generic[S, Rec]):
         if not isinstance(refused, KafkaError):
             return
         if refused.code is not refused_before:
-            logger.warning("%s-%d, %s: %s; trying again", self.name, led.partition, what, refused)
+            logger.warning(
+                "%s-%d: %s failed: %s; trying again", self.name, led.partition, what, refused
+            )
         self._loop.call_later(
             RETRY_MS / 1000, lambda: self._in_background(led, what, operation, refused.code)
         )
@@ -200,25 +157,25 @@ class Runtime(Generic[S, Rec]):
         return sum(led.unreadable_records for led in self._led.values())
 
     def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> None:
-        """A marker of this producer is in the log: its records count from now on, or never."""
+        """A marker of this producer was appended: its records take effect, or are dropped."""
         led = self._led.get(partition)
         if led is None:
             return
         if not led.is_loaded:
-            led.ended.append((producer_id, committed))
+            led.ended_while_loading.append((producer_id, committed))
             return
-        led.end(producer_id, committed=committed)
+        led.end_transaction(producer_id, committed=committed)
         self._arm(led)
 
-    def pending(self, partition: int) -> Iterator[Rec]:
-        """Records that wait for the end of their transaction."""
-        for raw in self._loaded(partition).pending:
+    def pending_records(self, partition: int) -> Iterator[Rec]:
+        """The records of open transactions."""
+        for raw in self._loaded(partition).pending_records:
             record = self._format.decode(raw)
             if record is not None:
                 yield record
 
     def when_committed(self, partition: int, then: Callable[[], object]) -> None:
-        """Call once all that is decided by now cannot be lost any more."""
+        """Call `then` once everything decided so far is committed."""
         led = self._loaded(partition)
         led.log.when_committed(led.log.end_offset, then)
 
@@ -229,15 +186,15 @@ class Runtime(Generic[S, Rec]):
         """Every shard that this broker leads; refused while one of them is loading."""
         return [self._loaded(partition).shard for partition in self._led]
 
-    def reply(self, ticket: Ticket[T]) -> T | KafkaError | None:
-        """The reply, once it is there and nothing that it rests on can be lost any more."""
-        reply = ticket.reply
+    def reply(self, pending: PendingReply[T]) -> T | KafkaError | None:
+        """The reply, once it has a value and all records that it rests on are committed."""
+        reply = pending.reply
         if reply is None or isinstance(reply, KafkaError):
             return reply
-        led = self._led.get(ticket.partition)
-        return reply if led is None or led.log.is_committed(ticket.offset) else None
+        led = self._led.get(pending.partition)
+        return reply if led is None or led.log.is_committed(pending.offset) else None
 
-    def _loaded(self, partition: int) -> Led[S]:
+    def _loaded(self, partition: int) -> LedPartition[S]:
         led = self._led.get(partition)
         if led is None:
             raise NotCoordinator(f"{self.name}-{partition} is not led here")
@@ -245,69 +202,69 @@ class Runtime(Generic[S, Rec]):
             raise CoordinatorLoading(f"{self.name}-{partition} is being loaded")
         return led
 
-    def _carry_out(self, led: Led[S], outcome: Outcome[Any, Any]) -> None:
-        offset = led.log.end_offset if outcome.reads else 0
-        if outcome.records:
-            raw = [self._format.encode(record) for record in outcome.records]
+    def _carry_out(self, led: LedPartition[S], result: CoordinatorResult[Any, Any]) -> None:
+        offset = led.log.end_offset if result.reads_state else 0
+        if result.records:
+            raw = [self._format.encode(record) for record in result.records]
             try:
-                offset = self._append(led, outcome, raw, outcome.records)
+                offset = self._append(led, result, raw, result.records)
             except KafkaError:
-                if outcome.may_split:  # some of it may be written
-                    self.changed(led.partition, led.shard)
+                if result.may_split:  # some of the records may be written
+                    self.on_change(led.partition, led.shard)
                 raise
-        if outcome.soft is not None:
-            led.shard.keep(outcome.soft)
-        for ticket, reply in outcome.answers:
-            ticket.offset = offset
-            self._fill(ticket, reply)
+        if result.soft_state is not None:
+            led.shard.apply_soft_state(result.soft_state)
+        for pending, reply in result.answers:
+            pending.offset = offset
+            self._fill(pending, reply)
         self._arm(led)
-        if outcome.records:
-            self.changed(led.partition, led.shard)
+        if result.records:
+            self.on_change(led.partition, led.shard)
 
     def _append(
         self,
-        led: Led[S],
-        outcome: Outcome[Any, Any],
+        led: LedPartition[S],
+        result: CoordinatorResult[Any, Any],
         raw: Sequence[RawRecord],
         records: Sequence[Any],
     ) -> int:
-        """Append and replay; the offset behind. Halves what is too large for one batch."""
-        producer = outcome.producer
+        """Append and replay; returns the next offset. Halves what is too large for one batch."""
+        producer = result.producer
         try:
             offset = led.log.append(list(raw), self._clock.now_ms(), producer)
         except RecordTooLarge:
-            if not outcome.may_split or len(raw) == 1:
+            if not result.may_split or len(raw) == 1:
                 raise
             half = len(raw) // 2
-            self._append(led, outcome, raw[:half], records[:half])
-            return self._append(led, outcome, raw[half:], records[half:])
+            self._append(led, result, raw[:half], records[:half])
+            return self._append(led, result, raw[half:], records[half:])
         for each, record in zip(raw, records, strict=True):
             if producer is not None:
-                led.pend(producer.id, each)
+                led.replay_pending(producer.id, each)
             else:
-                led.pending.passed(each)
+                led.pending_records.supersede(each)
                 led.shard.replay(record)
         return offset
 
-    def _fill(self, ticket: Ticket[Any], reply: object) -> None:
-        ticket.reply = reply
-        self._told(ticket)
+    def _fill(self, pending: PendingReply[Any], reply: object) -> None:
+        pending.reply = reply
+        self._on_reply(pending)
 
-    def _arm(self, led: Led[S]) -> None:
-        """Have the loop call when the shard's next deadline passes, unless it will already."""
+    def _arm(self, led: LedPartition[S]) -> None:
+        """Set the timer to the shard's next deadline, unless it fires by then anyway."""
         deadline_ms = led.shard.next_deadline_ms()
         if deadline_ms is None or (led.timer_ms is not None and led.timer_ms <= deadline_ms):
             return
         self._arm_at(led, deadline_ms)
 
-    def _arm_at(self, led: Led[S], deadline_ms: int) -> None:
+    def _arm_at(self, led: LedPartition[S], deadline_ms: int) -> None:
         if led.timer is not None:
             led.timer.cancel()
         delay_ms = max(deadline_ms - self._clock.monotonic_ms(), 0)
         led.timer_ms = deadline_ms
         led.timer = self._loop.call_later(delay_ms / 1000, lambda: self._expire(led))
 
-    def _expire(self, led: Led[S]) -> None:
+    def _expire(self, led: LedPartition[S]) -> None:
         led.timer = led.timer_ms = None
         try:
             for _ in range(EXPIRIES_A_TURN):
@@ -316,16 +273,21 @@ class Runtime(Generic[S, Rec]):
                     break
                 self._carry_out(led, led.shard.expire(now))
         except KafkaError as error:
-            # It cannot be written now. What is due stays due.
-            logger.warning("%s-%d: %s", self.name, led.partition, error)
+            # The records cannot be written now. What is due stays due.
+            logger.warning(
+                "%s-%d: an expiry cannot be written: %s; trying again",
+                self.name,
+                led.partition,
+                error,
+            )
             self._arm_at(led, self._clock.monotonic_ms() + RETRY_MS)
         else:
             self._arm(led)
 
 
-def _nobody_cares(partition: int, shard: object) -> None:
-    """What `changed` is until somebody wants to hear."""
+def _ignore_change(partition: int, shard: object) -> None:
+    """The default of `on_change`."""
 
 
-def _nobody_minds(partition: int) -> None:
-    """What `resigned` is until then."""
+def _ignore_resignation(partition: int) -> None:
+    """The default of `on_resign`."""

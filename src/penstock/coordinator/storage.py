@@ -1,4 +1,4 @@
-"""What a coordinator asks of the log of its partition, and how records lie in it."""
+"""What a coordinator needs from the log of its partition, and how records are encoded in it."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
@@ -11,14 +11,14 @@ Rec = TypeVar("Rec")
 
 
 class RawRecord(NamedTuple):
-    """Key and value as they are written; without a value it is a tombstone."""
+    """Encoded key and value; a record without a value is a tombstone."""
 
     key: bytes
     value: bytes | None
 
 
-class Producer(msgspec.Struct, frozen=True):
-    """A producer with a transactional id, as it names itself."""
+class ProducerIdAndEpoch(msgspec.Struct, frozen=True):
+    """The identity of a producer, as its requests state it."""
 
     id: int
     epoch: int
@@ -34,27 +34,28 @@ class CoordinatorLog(Protocol):
     def end_offset(self) -> int: ...
 
     def append(
-        self, records: list[RawRecord], now_ms: int, producer: Producer | None = None
+        self, records: list[RawRecord], now_ms: int, producer: ProducerIdAndEpoch | None = None
     ) -> int:
-        """Write them as one batch; the offset behind it. Refused as the client is to hear it.
+        """Append the records as one batch and return the next offset.
 
-        With a producer, they are part of its transaction.
+        A `KafkaError` is the one that the client gets. With a producer, the records are part of
+        its transaction.
         """
 
     def is_committed(self, offset: int) -> bool:
-        """Nobody can lose what lies before `offset` any more."""
+        """Whether everything before `offset` is replicated and cannot be lost."""
 
     def when_committed(self, offset: int, then: Callable[[], object]) -> None:
-        """Call once that is so, unless another broker leads by then."""
+        """Call `then` once everything before `offset` is committed, if this broker still leads."""
 
     def read(self, offset: int) -> Buffer:
-        """Some batches from there on; nothing at the end."""
+        """Some batches from `offset` on; empty at the end of the log."""
 
 
 class RecordFormat(Protocol[Rec]):
-    """How a coordinator's records are spelled."""
+    """How a coordinator's records are encoded."""
 
     def encode(self, record: Rec) -> RawRecord: ...
 
     def decode(self, raw: RawRecord) -> Rec | None:
-        """None for a kind of record that is not known here."""
+        """None for a record type that this broker does not know."""

@@ -15,7 +15,7 @@ from penstock.broker.transaction.verifier import as_producers_know_it, retriable
 from penstock.client.connection import Connection, connect
 from penstock.client.errors import BrokerRefused
 from penstock.coordinator.keys import partition_for
-from penstock.coordinator.transaction.completion import Verdict
+from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.errors import ErrorCode
 from penstock.record.build import build_batch, numbered
 from penstock.replication.isr import FollowerFetch
@@ -136,7 +136,7 @@ def test_a_marker_that_comes_while_the_coordinator_is_asked_keeps_the_write_out(
         before = state.log.end_offset
         sent = produce(leader, connection, producer, b"late")
         await until(lambda: state.log.end_offset > before)
-        verdict = Verdict(producer.producer_id, producer.producer_epoch, committed=False)
+        verdict = TransactionMarker(producer.producer_id, producer.producer_epoch, committed=False)
         leader.services.markers.append(partition.topic_partition, verdict, 0)
         state.fetched(FollowerFetch(1, state.log.end_offset))
         leader.services.waiters.changed(state.topic_partition)
@@ -162,7 +162,7 @@ def test_markers_follow_their_partition_from_leader_to_leader(tmp_path: Path) ->
         )
         done: list[bool] = []
         led_by(leader, OTHER)
-        verdict = Verdict(7, 0, committed=True)
+        verdict = TransactionMarker(7, 0, committed=True)
         markers.write(
             verdict, [where], state_of(leader).topic_partition.partition, lambda: done.append(True)
         )
@@ -200,7 +200,7 @@ def test_a_marker_that_a_newer_epoch_refuses_counts_once_all_before_it_is_replic
         services, partition = leader.services, leader.partition()
         leader.lead(0, partition.leader_epoch + 1)
         where = partition.topic_partition
-        services.markers.append(where, Verdict(7, 5, committed=True, bumps_epoch=True), 0)
+        services.markers.append(where, TransactionMarker(7, 5, committed=True, bumps_epoch=True), 0)
         markers = ClusterMarkers(
             services.broker_id,
             services.cluster,
@@ -211,7 +211,7 @@ def test_a_marker_that_a_newer_epoch_refuses_counts_once_all_before_it_is_replic
         )
         done: list[bool] = []
         markers.write(
-            Verdict(7, 4, committed=True),
+            TransactionMarker(7, 4, committed=True),
             [where],
             state_of(leader).topic_partition.partition,
             lambda: done.append(True),

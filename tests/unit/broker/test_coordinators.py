@@ -12,7 +12,7 @@ from penstock.broker.coordination.coordinators import Coordinators, partition_co
 from penstock.client.commit import commit_request
 from penstock.client.committed import committed_request
 from penstock.client.connection import Connection, connect
-from penstock.coordinator.refusal import NotCoordinator
+from penstock.coordinator.errors import NotCoordinator
 from penstock.errors import ErrorCode, StorageError
 from penstock.metadata.image import ClusterImage, ImageDelta, Topic
 from penstock.metadata.image import Partition as PartitionState

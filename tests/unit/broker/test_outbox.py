@@ -12,8 +12,8 @@ from penstock.broker.transaction.marker_outbox import answer_all as answer_marke
 from penstock.broker.transaction.verification_outbox import RemoteVerification, verification_request
 from penstock.broker.transaction.verification_outbox import answer_all as answer_verifications
 from penstock.client.errors import ConnectionFailed
-from penstock.coordinator.storage import Producer
-from penstock.coordinator.transaction.completion import Verdict
+from penstock.coordinator.storage import ProducerIdAndEpoch
+from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.errors import ErrorCode
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.add_partitions_to_txn import (
@@ -161,7 +161,7 @@ def test_each_marker_hears_of_its_partitions() -> None:
     heard: list[tuple[int, TopicPartition, int]] = []
 
     def remote(producer: int, *places: TopicPartition) -> RemoteMarker:
-        verdict = Verdict(producer, 3, committed=True, bumps_epoch=producer == 1)
+        verdict = TransactionMarker(producer, 3, committed=True, bumps_epoch=producer == 1)
         return RemoteMarker(
             verdict, 7, places, lambda where, code: heard.append((producer, where, code))
         )
@@ -188,7 +188,7 @@ def test_each_question_hears_of_its_places() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         questions = [
-            RemoteVerification("x", Producer(1, 0), places, adds, loop.create_future())
+            RemoteVerification("x", ProducerIdAndEpoch(1, 0), places, adds, loop.create_future())
             for places, adds in (((FIRST, SECOND), True), ((FIRST,), False))
         ]
         request = verification_request(questions)

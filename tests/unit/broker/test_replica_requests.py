@@ -17,7 +17,7 @@ from penstock.client.admin import delete_topic
 from penstock.client.connection import Connection, connect
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.coordinator.storage import RawRecord
-from penstock.coordinator.transaction.completion import Verdict
+from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode
 from penstock.metadata.image import Broker, Topic
@@ -333,7 +333,7 @@ def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path)
     async def test(leader: Leading, _: Connection) -> None:
         leader.lead(0, 3)
         partition = leader.partition()
-        verdict = Verdict(producer_id=1, producer_epoch=0, committed=True)
+        verdict = TransactionMarker(producer_id=1, producer_epoch=0, committed=True)
         services = leader.services
         state = services.partitions.create("state", 0, partition.topic_id, 0, is_new=True)
         state.lead(0, (0,))
@@ -362,7 +362,7 @@ def test_a_transaction_ends_although_a_topic_of_it_is_deleted(tmp_path: Path) ->
         state.lead(0, (0,))
         ended = asyncio.Event()
         markers_of(services).write(
-            Verdict(producer_id=1, producer_epoch=0, committed=True),
+            TransactionMarker(producer_id=1, producer_epoch=0, committed=True),
             [partition.topic_partition],
             0,
             ended.set,

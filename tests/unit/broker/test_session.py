@@ -11,7 +11,7 @@ from penstock.broker.net.dispatch import Dispatch, Routes
 from penstock.broker.net.session import READ_AHEAD_BYTES, REQUESTS_A_TURN, SEND_BYTES, Session
 from penstock.broker.waiters import Parked, Waiter, Waiters
 from penstock.clock import SystemClock
-from penstock.coordinator.refusal import NotCoordinator
+from penstock.coordinator.errors import NotCoordinator
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.apis import APIS
 from penstock.wire.codec import decode

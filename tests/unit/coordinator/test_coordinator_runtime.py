@@ -9,17 +9,18 @@ import pytest
 
 from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 from penstock.config.group import GroupConfig
+from penstock.coordinator.errors import CoordinatorNotAvailable, RecordTooLarge
+from penstock.coordinator.group.classic.join import GroupJoin
+from penstock.coordinator.group.classic.leave import LeavingMember
+from penstock.coordinator.group.classic.member import Joined, ProtocolMetadata
+from penstock.coordinator.group.classic.state import ClassicGroupState
+from penstock.coordinator.group.classic.sync import GroupSync
 from penstock.coordinator.group.coordinator import GroupCoordinator
-from penstock.coordinator.group.decision import Decision
-from penstock.coordinator.group.join import Joining
-from penstock.coordinator.group.member import Joined, ProtocolMetadata
-from penstock.coordinator.group.membership import Leaving, Syncing
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.records import GroupFormat
-from penstock.coordinator.group.state import State
-from penstock.coordinator.outcome import Done, Now, Outcome, Ticket
-from penstock.coordinator.refusal import CoordinatorNotAvailable, RecordTooLarge
-from penstock.coordinator.runtime import EXPIRIES_A_TURN, Runtime
+from penstock.coordinator.group.result import GroupResult
+from penstock.coordinator.result import CoordinatorResult, EmptyReply, Now, PendingReply
+from penstock.coordinator.runtime import EXPIRIES_A_TURN, CoordinatorRuntime
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch, numbered
@@ -27,7 +28,7 @@ from penstock.record.control import build_marker
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
 
-WHERE = TopicPartition("t", 0)
+TOPIC_PARTITION = TopicPartition("t", 0)
 CONFIG = GroupConfig()
 
 
@@ -41,14 +42,16 @@ class Stage:
     def started(self) -> GroupCoordinator:
         return coordinator(self.log, self.loop, LoopClock(self.loop), CONFIG)
 
-    def commit(self, offset: int, group: str = GROUP) -> Ticket[tuple[KafkaError | None, ...]]:
-        return self.groups.commit(group, Committer(), ((WHERE, CommittedOffset(offset)),))
+    def commit(
+        self, offset: int, group: str = GROUP
+    ) -> PendingReply[tuple[KafkaError | None, ...]]:
+        return self.groups.commit(group, Committer(), ((TOPIC_PARTITION, CommittedOffset(offset)),))
 
-    def is_ready(self, ticket: Ticket[Any]) -> bool:
-        return self.groups.runtime.reply(ticket) is not None
+    def is_ready(self, pending: PendingReply[Any]) -> bool:
+        return self.groups.runtime.reply(pending) is not None
 
-    def join(self) -> Ticket[Joined]:
-        joining = Joining(
+    def join(self) -> PendingReply[Joined]:
+        joining = GroupJoin(
             new_member_id="a",
             session_timeout_ms=10_000,
             rebalance_timeout_ms=10_000,
@@ -63,27 +66,27 @@ def stage() -> Stage:
     return Stage()
 
 
-def code(ticket: Ticket[Any]) -> ErrorCode:
-    assert isinstance(ticket.reply, KafkaError)
-    return ticket.reply.code
+def code(pending: PendingReply[Any]) -> ErrorCode:
+    assert isinstance(pending.reply, KafkaError)
+    return pending.reply.code
 
 
 def test_an_answer_waits_until_its_records_are_committed(stage: Stage) -> None:
     stage.log.commits = False
-    ticket = stage.commit(5)
-    assert not stage.is_ready(ticket)
+    pending = stage.commit(5)
+    assert not stage.is_ready(pending)
     stage.log.commit()
-    assert stage.is_ready(ticket)
-    assert ticket.reply == (None,)
+    assert stage.is_ready(pending)
+    assert pending.reply == (None,)
 
 
 def test_an_offset_is_not_told_before_it_is_committed(stage: Stage) -> None:
     stage.log.commits = False
     stage.commit(5)
-    ticket = stage.groups.fetch(GROUP, None)
-    assert not stage.is_ready(ticket)
+    pending = stage.groups.fetch(GROUP, None)
+    assert not stage.is_ready(pending)
     stage.log.commit()
-    assert stage.is_ready(ticket)
+    assert stage.is_ready(pending)
 
 
 def test_what_cannot_be_written_has_not_happened(stage: Stage) -> None:
@@ -91,30 +94,33 @@ def test_what_cannot_be_written_has_not_happened(stage: Stage) -> None:
     stage.log.refusal = CoordinatorNotAvailable("too few replicas")
     assert code(stage.commit(6)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     stage.log.refusal = None
-    assert stage.groups.fetch(GROUP, None).reply == {WHERE: CommittedOffset(5)}
+    assert stage.groups.fetch(GROUP, None).reply == {TOPIC_PARTITION: CommittedOffset(5)}
 
 
 def test_shares_that_cannot_be_written_are_nobodys(stage: Stage) -> None:
     stage.join()
     stage.loop.advance(1)
     stage.log.refusal = CoordinatorNotAvailable("too few replicas")
-    asked = Syncing(member_id="a", generation=1, assignments={"a": b"all"})
-    assert code(stage.groups.sync(GROUP, asked)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert stage.groups.shards()[0].groups[GROUP].state is State.COMPLETING_REBALANCE
+    request = GroupSync(member_id="a", generation=1, assignments={"a": b"all"})
+    assert code(stage.groups.sync(GROUP, request)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert (
+        stage.groups.shards()[0].classic_groups[GROUP].state
+        is ClassicGroupState.COMPLETING_REBALANCE
+    )
     stage.log.refusal = None
-    assert stage.groups.sync(GROUP, asked).reply is not None
+    assert stage.groups.sync(GROUP, request).reply is not None
 
 
 def test_what_is_due_is_tried_again_until_it_can_be_written(stage: Stage) -> None:
     stage.join()
     stage.loop.advance(1)
-    stage.groups.sync(GROUP, Syncing(member_id="a", generation=1, assignments={"a": b"all"}))
+    stage.groups.sync(GROUP, GroupSync(member_id="a", generation=1, assignments={"a": b"all"}))
     stage.log.refusal = CoordinatorNotAvailable("too few replicas")
     stage.loop.advance(11)
-    assert stage.groups.shards()[0].groups[GROUP].state is State.STABLE
+    assert stage.groups.shards()[0].classic_groups[GROUP].state is ClassicGroupState.STABLE
     stage.log.refusal = None
     stage.loop.advance(1)
-    assert stage.groups.shards()[0].groups[GROUP].state is State.EMPTY
+    assert stage.groups.shards()[0].classic_groups[GROUP].state is ClassicGroupState.EMPTY
 
 
 class AlwaysDue:
@@ -127,19 +133,24 @@ class AlwaysDue:
     def next_deadline_ms(self) -> int | None:
         return self._clock.monotonic_ms() if len(self.expired_at) < 3 * EXPIRIES_A_TURN else None
 
-    def expire(self, now: Now) -> Outcome[Any, Any]:
+    def expire(self, now: Now) -> CoordinatorResult[Any, Any]:
         self.expired_at.append(now.steady_ms)
-        return Outcome()
+        return CoordinatorResult()
 
-    def loaded(self, now: Now) -> None:
+    def on_loaded(self, now: Now) -> None:
         """Nothing was in the log."""
 
 
 def test_what_is_always_due_leaves_others_their_turns() -> None:
     loop = ManualLoop()
     shard = AlwaysDue(LoopClock(loop))
-    runtime: Runtime[Any, Any] = Runtime(
-        "due", lambda _: shard, GroupFormat(), loop=loop, clock=LoopClock(loop), told=lambda _: None
+    runtime: CoordinatorRuntime[Any, Any] = CoordinatorRuntime(
+        "due",
+        lambda _: shard,
+        GroupFormat(),
+        loop=loop,
+        clock=LoopClock(loop),
+        on_reply=lambda _: None,
     )
     runtime.lead(0, MemoryLog())
     turns: list[int] = []
@@ -163,32 +174,34 @@ def test_a_static_member_that_is_away_does_not_keep_the_coordinator_busy(
     for member, instance in (("a", "i1"), ("b", None)):
         stage.groups.join(GROUP, joining(member, instance, timeout_ms))
     stage.loop.advance(1)
-    shares = {"a": b"x", "b": b"y"}
+    assignments = {"a": b"x", "b": b"y"}
     for member, instance in (("a", "i1"), ("b", None)):
         stage.groups.sync(
             GROUP,
-            Syncing(member_id=member, instance_id=instance, generation=1, assignments=shares),
+            GroupSync(
+                member_id=member, instance_id=instance, generation=1, assignments=assignments
+            ),
         )
     shard = stage.groups.shards()[0]
-    assert shard.groups[GROUP].state is State.STABLE
-    stage.groups.leave(GROUP, (Leaving("b"),))
+    assert shard.classic_groups[GROUP].state is ClassicGroupState.STABLE
+    stage.groups.leave(GROUP, (LeavingMember("b"),))
     rounds, expire = list[Now](), shard.expire
 
-    def counted(now: Now) -> Decision:
+    def counted(now: Now) -> GroupResult:
         rounds.append(now)
         assert len(rounds) < 100, "the loop stands still"
         return expire(now)
 
     monkeypatch.setattr(shard, "expire", counted)
     stage.loop.advance(8)
-    assert shard.groups[GROUP].state is State.PREPARING_REBALANCE
+    assert shard.classic_groups[GROUP].state is ClassicGroupState.PREPARING_REBALANCE
     assert len(rounds) <= 9
     stage.loop.advance(2)
-    assert shard.groups[GROUP].state is State.EMPTY
+    assert shard.classic_groups[GROUP].state is ClassicGroupState.EMPTY
 
 
-def joining(member: str, instance: str | None, timeout_ms: int) -> Joining:
-    return Joining(
+def joining(member: str, instance: str | None, timeout_ms: int) -> GroupJoin:
+    return GroupJoin(
         new_member_id=member,
         instance_id=instance,
         session_timeout_ms=10_000,
@@ -199,20 +212,20 @@ def joining(member: str, instance: str | None, timeout_ms: int) -> Joining:
 
 
 def test_whoever_waits_hears_when_the_coordinator_moves(stage: Stage) -> None:
-    ticket = stage.join()
-    assert ticket.reply is None
+    pending = stage.join()
+    assert pending.reply is None
     stage.groups.runtime.resign(0)
-    assert stage.is_ready(ticket)
-    assert code(ticket) is ErrorCode.NOT_COORDINATOR
+    assert stage.is_ready(pending)
+    assert code(pending) is ErrorCode.NOT_COORDINATOR
     assert code(stage.commit(5)) is ErrorCode.NOT_COORDINATOR
     stage.loop.advance(100)  # no timer of the old shard strikes
     assert stage.loop.waiting == 0
 
 
 def test_a_client_that_went_away_is_not_kept(stage: Stage) -> None:
-    ticket = weakref.ref(stage.commit(5))
+    pending = weakref.ref(stage.commit(5))
     gc.collect()
-    assert ticket() is None
+    assert pending() is None
 
 
 def test_a_shard_answers_when_all_of_its_log_is_read(stage: Stage) -> None:
@@ -223,7 +236,7 @@ def test_a_shard_answers_when_all_of_its_log_is_read(stage: Stage) -> None:
     with pytest.raises(KafkaError, match="is being loaded"):
         stage.groups.shards()
     stage.loop.advance()
-    assert stage.groups.fetch(GROUP, None).reply == {WHERE: CommittedOffset(2)}
+    assert stage.groups.fetch(GROUP, None).reply == {TOPIC_PARTITION: CommittedOffset(2)}
 
 
 def test_a_log_that_cannot_be_read_is_not_taken_for_an_empty_one(
@@ -281,7 +294,7 @@ def test_a_record_that_cannot_be_read_is_skipped_and_told(
         stage.log.ends.append(3)
     stage.groups = stage.started()
     stage.loop.advance()
-    assert stage.groups.fetch(GROUP, None).reply == {WHERE: CommittedOffset(5)}
+    assert stage.groups.fetch(GROUP, None).reply == {TOPIC_PARTITION: CommittedOffset(5)}
     assert stage.groups.runtime.unreadable_records == 1
     (told,) = [each for each in caplog.records if each.levelname == "ERROR"]
     assert "offsets-0: skipping the record at offset 1" in told.message
@@ -326,7 +339,7 @@ def test_records_of_a_transaction_count_once_it_is_committed(
     stage.loop.advance()
     reply = stage.groups.fetch(GROUP, None).reply
     assert isinstance(reply, dict)
-    assert reply[WHERE].offset == found
+    assert reply[TOPIC_PARTITION].offset == found
 
 
 def _pairs(batch: bytearray) -> list[tuple[bytes | None, bytes | None]]:
@@ -337,7 +350,7 @@ def _pairs(batch: bytearray) -> list[tuple[bytes | None, bytes | None]]:
 
 def test_offsets_of_deleted_topics_are_forgotten(stage: Stage) -> None:
     stage.commit(5)
-    stage.groups.partitions_deleted([WHERE])
+    stage.groups.partitions_deleted([TOPIC_PARTITION])
     assert stage.groups.fetch(GROUP, None).reply == {}
     stage.groups = stage.started()
     stage.loop.advance()
@@ -358,11 +371,11 @@ def test_what_was_not_committed_when_leadership_went_is_refused(stage: Stage) ->
 
 def test_whoever_leads_again_does_not_confirm_what_was_refused(stage: Stage) -> None:
     stage.log.commits = False
-    ticket = stage.commit(5)
+    pending = stage.commit(5)
     stage.groups.runtime.resign(0)
     stage.groups.runtime.lead(0, stage.log)
     stage.log.commit()
-    assert code(ticket) is ErrorCode.NOT_COORDINATOR
+    assert code(pending) is ErrorCode.NOT_COORDINATOR
 
 
 def test_nothing_is_decided_while_the_log_is_read(stage: Stage) -> None:
@@ -377,7 +390,7 @@ MANY = [TopicPartition("t", number) for number in range(2000)]
 
 
 def with_many_offsets(stage: Stage) -> None:
-    offsets = tuple((where, CommittedOffset(1)) for where in MANY)
+    offsets = tuple((topic_partition, CommittedOffset(1)) for topic_partition in MANY)
     assert stage.groups.commit(GROUP, Committer(), offsets).reply == (None,) * len(MANY)
     stage.log.largest_bytes = 10_000
 
@@ -390,7 +403,7 @@ def test_more_tombstones_than_a_batch_can_hold_are_several_batches(stage: Stage,
         case "expire":
             stage.loop.advance(CONFIG.offsets_retention_minutes * 60 + 3600)
         case "delete group":
-            assert stage.groups.delete_group(GROUP).reply == Done()
+            assert stage.groups.delete_group(GROUP).reply == EmptyReply()
         case "delete offsets":
             assert stage.groups.delete_offsets(GROUP, tuple(MANY)).reply == (None,) * len(MANY)
         case _:
@@ -404,7 +417,7 @@ def test_more_tombstones_than_a_batch_can_hold_are_several_batches(stage: Stage,
 
 def test_a_commit_is_one_batch_or_none(stage: Stage) -> None:
     stage.log.largest_bytes = 10_000
-    offsets = tuple((where, CommittedOffset(1)) for where in MANY)
+    offsets = tuple((topic_partition, CommittedOffset(1)) for topic_partition in MANY)
     assert isinstance(stage.groups.commit(GROUP, Committer(), offsets).reply, RecordTooLarge)
     assert stage.log.batches == []
 
@@ -437,7 +450,7 @@ def test_offsets_of_deleted_topics_are_forgotten_once_that_can_be_written(
     stage.commit(5)
     stage.loop.advance(1)
     stage.log.refusal = CoordinatorNotAvailable("too few replicas")
-    stage.groups.partitions_deleted([WHERE])
+    stage.groups.partitions_deleted([TOPIC_PARTITION])
     stage.loop.advance(5)
     told = [each for each in caplog.messages if "forgetting the offsets of deleted topics" in each]
     assert len(told) == 1
@@ -454,10 +467,10 @@ def test_offsets_of_deleted_topics_are_forgotten_once_that_can_be_written(
 def test_a_deletion_that_comes_late_leaves_offsets_of_a_topic_made_anew(stage: Stage) -> None:
     stage.commit(5)
     stage.log.refusal = CoordinatorNotAvailable("too few replicas")
-    stage.groups.partitions_deleted([WHERE])
+    stage.groups.partitions_deleted([TOPIC_PARTITION])
     stage.log.refusal = None
     stage.loop.now_s += 0.1
-    anew = ((WHERE, CommittedOffset(1, commit_ms=stage.groups.runtime.now().wall_ms)),)
+    anew = ((TOPIC_PARTITION, CommittedOffset(1, commit_ms=stage.groups.runtime.now().wall_ms)),)
     stage.groups.commit(GROUP, Committer(), anew)
     stage.loop.advance(5)
     assert stage.groups.fetch(GROUP, None).reply == dict(anew)
@@ -466,6 +479,6 @@ def test_a_deletion_that_comes_late_leaves_offsets_of_a_topic_made_anew(stage: S
 def test_topics_that_are_deleted_while_a_shard_is_loaded_are_forgotten_too(stage: Stage) -> None:
     stage.commit(5)
     stage.groups = stage.started()
-    stage.groups.partitions_deleted([WHERE])
+    stage.groups.partitions_deleted([TOPIC_PARTITION])
     stage.loop.advance(1)
     assert stage.groups.fetch(GROUP, None).reply == {}

@@ -4,11 +4,15 @@ import pytest
 
 from group_transcript import Story
 from penstock.config.group import GroupConfig
-from penstock.coordinator.group.classic_group import ClassicGroup
-from penstock.coordinator.group.embedded import assignment_bytes, read_assignment, read_subscription
-from penstock.coordinator.group.offsets import CommittedOffset, expired, too_large
+from penstock.coordinator.group.classic.embedded_protocol import (
+    assignment_bytes,
+    read_assignment,
+    read_subscription,
+)
+from penstock.coordinator.group.classic.group import ClassicGroup
+from penstock.coordinator.group.classic.state import TRANSITIONS, ClassicGroupState
+from penstock.coordinator.group.offsets import CommittedOffset, expired_offsets, metadata_too_large
 from penstock.coordinator.group.records import GroupFormat, GroupRecord, OffsetRecord
-from penstock.coordinator.group.state import TRANSITIONS, State
 from penstock.coordinator.keys import partition_for
 from penstock.coordinator.storage import RawRecord
 from penstock.errors import ProtocolError
@@ -18,7 +22,7 @@ from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtoc
 from penstock.wire.messages.group_metadata_value import GroupMetadataValue
 from penstock.wire.messages.offset_commit_value import OffsetCommitValue
 
-WHERE = TopicPartition("t", 0)
+TOPIC_PARTITION = TopicPartition("t", 0)
 
 
 @pytest.mark.row("A038")
@@ -41,8 +45,8 @@ def test_a_group_belongs_to_the_partition_that_java_computes(
 
 @pytest.mark.row("A046")
 def test_every_state_has_its_transitions() -> None:
-    assert set(TRANSITIONS) == set(State)
-    assert TRANSITIONS[State.DEAD] == frozenset()
+    assert set(TRANSITIONS) == set(ClassicGroupState)
+    assert TRANSITIONS[ClassicGroupState.DEAD] == frozenset()
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -52,9 +56,13 @@ def test_a_subscription_of_any_version_is_understood(version: int) -> None:
         ConsumerProtocolSubscription(topics=["a", "b"]), min(version, 3)
     )
     assert read_subscription(metadata).topics == ["a", "b"]
-    share = assignment_bytes({"a": [0, 2]}, metadata)
-    (topic,) = read_assignment(share).assigned_partitions
-    assert (share[:2], topic.topic, topic.partitions) == (bytes([0, min(version, 3)]), "a", [0, 2])
+    assignment = assignment_bytes({"a": [0, 2]}, metadata)
+    (topic,) = read_assignment(assignment).assigned_partitions
+    assert (assignment[:2], topic.topic, topic.partitions) == (
+        bytes([0, min(version, 3)]),
+        "a",
+        [0, 2],
+    )
 
 
 @pytest.mark.parametrize("metadata", [b"", b"\0", b"\xff\xff\0\0\0\0", b"\0\0\0\0\0\7x"])
@@ -64,8 +72,8 @@ def test_what_is_no_subscription_is_not_guessed_at(metadata: bytes) -> None:
 
 
 def test_metadata_has_a_limit() -> None:
-    assert too_large("é" * 4096, 4096) is None
-    assert too_large("é" * 4097, 4096) is not None
+    assert metadata_too_large("é" * 4096, 4096) is None
+    assert metadata_too_large("é" * 4097, 4096) is not None
 
 
 EMPTY = ClassicGroup("g", protocol_type="consumer", state_since_ms=1000)
@@ -82,13 +90,15 @@ EMPTY = ClassicGroup("g", protocol_type="consumer", state_since_ms=1000)
         (ClassicGroup("g"), CommittedOffset(1, commit_ms=1500), 2499, False),
         (ClassicGroup("g"), CommittedOffset(1, commit_ms=1500), 2500, True),
         (
-            ClassicGroup("g", state=State.PREPARING_REBALANCE, protocol_type="consumer"),
+            ClassicGroup(
+                "g", state=ClassicGroupState.PREPARING_REBALANCE, protocol_type="consumer"
+            ),
             CommittedOffset(1, commit_ms=0),
             99_999,
             False,
         ),
         (
-            ClassicGroup("g", state=State.STABLE, protocol_type="connect"),
+            ClassicGroup("g", state=ClassicGroupState.STABLE, protocol_type="connect"),
             CommittedOffset(1, commit_ms=0),
             99_999,
             False,
@@ -98,7 +108,9 @@ EMPTY = ClassicGroup("g", protocol_type="consumer", state_since_ms=1000)
 def test_offsets_expire_by_kafkas_rules(
     group: ClassicGroup, committed: CommittedOffset, now_ms: int, gone: bool
 ) -> None:
-    assert expired(group, {WHERE: committed}, now_ms, 1000) == ([WHERE] if gone else [])
+    assert expired_offsets(group, {TOPIC_PARTITION: committed}, now_ms, 1000) == (
+        [TOPIC_PARTITION] if gone else []
+    )
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -2,14 +2,14 @@
 
 from group_transcript import MemoryLog
 from penstock.config.transaction import TransactionConfig
-from penstock.coordinator.transaction.ending import Ending
-from penstock.coordinator.transaction.initiation import Initiating
-from penstock.coordinator.transaction.state import State
+from penstock.coordinator.transaction.ending import TransactionEnd
+from penstock.coordinator.transaction.initiation import TransactionInit
+from penstock.coordinator.transaction.state import TransactionState
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
 from transaction_transcript import Participants, coordinator
 
-WHERE = TopicPartition("t", 0)
+TOPIC_PARTITION = TopicPartition("t", 0)
 
 
 def test_the_producer_hears_of_its_commit_before_the_markers_are_written() -> None:
@@ -17,14 +17,14 @@ def test_the_producer_hears_of_its_commit_before_the_markers_are_written() -> No
     participants = Participants(loop)
     transactions = coordinator(MemoryLog(), loop, participants, TransactionConfig())
     loop.advance()
-    producer = transactions.init("x", Initiating(60_000, None), 1000).reply
+    producer = transactions.init("x", TransactionInit(60_000, None), 1000).reply
     assert producer is not None
     assert not isinstance(producer, Exception)
-    transactions.add("x", producer, frozenset({WHERE}))
-    ticket = transactions.end("x", Ending(producer, True, 0), -1)
-    assert transactions.runtime.reply(ticket) is not None
+    transactions.add("x", producer, frozenset({TOPIC_PARTITION}))
+    pending = transactions.end("x", TransactionEnd(producer, True, 0), -1)
+    assert transactions.runtime.reply(pending) is not None
     assert participants.told == []
     loop.advance()
-    assert [where for where, _ in participants.told] == [WHERE]
+    assert [topic_partition for topic_partition, _ in participants.told] == [TOPIC_PARTITION]
     (shard,) = transactions.shards()
-    assert shard.transactions["x"].state is State.COMPLETE_COMMIT
+    assert shard.transactions["x"].state is TransactionState.COMPLETE_COMMIT

@@ -4,19 +4,19 @@ import pytest
 
 from group_transcript import MemoryLog
 from penstock.config.transaction import TransactionConfig
-from penstock.coordinator.storage import Producer
+from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
-from penstock.coordinator.transaction.state import State
-from penstock.coordinator.transaction.transaction import Transaction
+from penstock.coordinator.transaction.state import TransactionState
+from penstock.coordinator.transaction.transaction_metadata import TransactionMetadata
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
 from transaction_transcript import Participants, coordinator
 
-OPEN = Transaction(
+OPEN = TransactionMetadata(
     producer_id=7,
     producer_epoch=3,
     timeout_ms=60_000,
-    state=State.ONGOING,
+    state=TransactionState.ONGOING,
     partitions=frozenset({TopicPartition("t", 1)}),
     start_ms=5,
     updated_ms=6,
@@ -36,8 +36,10 @@ def test_a_value_has_the_version_that_brokers_at_the_level_read(level: int, vers
 def test_a_record_in_a_transaction_of_its_own_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     """Such as a client could once write."""
     loop, log = ManualLoop(), MemoryLog()
-    record = TransactionRecord("x", Transaction(producer_id=1, producer_epoch=0, timeout_ms=1))
-    log.append([TransactionFormat().encode(record)], 0, Producer(9, 0))
+    record = TransactionRecord(
+        "x", TransactionMetadata(producer_id=1, producer_epoch=0, timeout_ms=1)
+    )
+    log.append([TransactionFormat().encode(record)], 0, ProducerIdAndEpoch(9, 0))
     transactions = coordinator(log, loop, Participants(loop), TransactionConfig())
     loop.advance()
     (shard,) = transactions.shards()

@@ -3,11 +3,11 @@
 import pytest
 
 from penstock.config.transaction import TransactionConfig
-from penstock.coordinator.outcome import Now
+from penstock.coordinator.result import Now
 from penstock.coordinator.transaction.records import TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
-from penstock.coordinator.transaction.state import State
-from penstock.coordinator.transaction.transaction import Transaction
+from penstock.coordinator.transaction.state import TransactionState
+from penstock.coordinator.transaction.transaction_metadata import TransactionMetadata
 from penstock.types import TopicPartition
 
 STARTED_MS = 10_000_000
@@ -27,11 +27,11 @@ def test_a_transaction_ends_in_time_also_where_the_wall_clock_was_set_back(
     wall_ms: int, *, ends: bool
 ) -> None:
     shard = TransactionShard(TransactionConfig())
-    started = Transaction(
+    started = TransactionMetadata(
         producer_id=7,
         producer_epoch=3,
         timeout_ms=60_000,
-        state=State.ONGOING,
+        state=TransactionState.ONGOING,
         partitions=frozenset({TopicPartition("t", 1)}),
         start_ms=STARTED_MS,
         updated_ms=STARTED_MS,

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from penstock.broker.waiters import Parked, Waiters
-from penstock.coordinator.refusal import CoordinatorNotAvailable, NotCoordinator, RecordTooLarge
-from penstock.coordinator.storage import Producer, RawRecord
+from penstock.coordinator.errors import CoordinatorNotAvailable, NotCoordinator, RecordTooLarge
+from penstock.coordinator.storage import ProducerIdAndEpoch, RawRecord
 from penstock.errors import KafkaError, StorageError
 from penstock.log.flush import Flusher
 from penstock.log.producer_state import InvalidProducerEpoch
@@ -42,7 +42,7 @@ class PartitionCoordinatorLog:
         return self._partition.log.end_offset
 
     def append(
-        self, records: list[RawRecord], now_ms: int, producer: Producer | None = None
+        self, records: list[RawRecord], now_ms: int, producer: ProducerIdAndEpoch | None = None
     ) -> int:
         partition = self._partition
         batch = build_batch(

@@ -13,9 +13,9 @@ from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.records import GroupFormat, StoredRecord
 from penstock.coordinator.group.shard import GroupShard
-from penstock.coordinator.runtime import Runtime
+from penstock.coordinator.runtime import CoordinatorRuntime
 from penstock.coordinator.storage import CoordinatorLog
-from penstock.coordinator.transaction.completion import Completion, Markers
+from penstock.coordinator.transaction.completion import MarkerWriter, TransactionCompletion
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.coordinator.transaction.coordinator import TransactionCoordinator
 from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
@@ -71,7 +71,7 @@ def group_coordinator(
     config: GroupConfig, cluster: Cluster, loop: Loop, clock: Clock, waiters: Waiters
 ) -> GroupCoordinator:
     offered = assignors(config.group_consumer_assignors)
-    runtime: Runtime[GroupShard, StoredRecord] = Runtime(
+    runtime: CoordinatorRuntime[GroupShard, StoredRecord] = CoordinatorRuntime(
         CONSUMER_OFFSETS,
         lambda pending: GroupShard(
             config, offered, lambda: cluster.image.topics, cluster.group_config, pending
@@ -79,7 +79,7 @@ def group_coordinator(
         GroupFormat(),
         loop=loop,
         clock=clock,
-        told=waiters.changed,
+        on_reply=waiters.changed,
     )
     count = partition_count(cluster, CONSUMER_OFFSETS, config.offsets_topic_num_partitions)
     return GroupCoordinator(runtime, count, offered)
@@ -91,18 +91,18 @@ def transaction_coordinator(
     loop: Loop,
     clock: Clock,
     waiters: Waiters,
-    markers: Markers,
+    markers: MarkerWriter,
 ) -> TransactionCoordinator:
-    runtime: Runtime[TransactionShard, TransactionRecord] = Runtime(
+    runtime: CoordinatorRuntime[TransactionShard, TransactionRecord] = CoordinatorRuntime(
         TRANSACTION_STATE,
         lambda _: TransactionShard(config),
         TransactionFormat(lambda: cluster.image.features.level(TRANSACTION_VERSION)),
         loop=loop,
         clock=clock,
-        told=waiters.changed,
+        on_reply=waiters.changed,
     )
-    completion = Completion(runtime, markers, loop)
-    runtime.changed, runtime.resigned = completion.changed, completion.resigned
+    completion = TransactionCompletion(runtime, markers, loop)
+    runtime.on_change, runtime.on_resign = completion.on_change, completion.on_resign
     count = partition_count(cluster, TRANSACTION_STATE, config.transaction_state_log_num_partitions)
     return TransactionCoordinator(runtime, count)
 

@@ -1,12 +1,12 @@
 """AddOffsetsToTxn (key 25, v0-v4): a producer is about to commit offsets of this group."""
 
 from penstock.broker.context import Context
+from penstock.broker.translate.pending_replies import answered, code_for
 from penstock.broker.translate.producers import WAIT_MS, as_known
-from penstock.broker.translate.tickets import answered, code_for
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
-from penstock.coordinator.outcome import Done
-from penstock.coordinator.storage import Producer
+from penstock.coordinator.result import EmptyReply
+from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.errors import KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.add_offsets_to_txn import (
@@ -20,15 +20,15 @@ def add_offsets_to_txn(
 ) -> AddOffsetsToTxnResponse | Parked[AddOffsetsToTxnResponse]:
     services = ctx.services
     where = TopicPartition(CONSUMER_OFFSETS, services.groups.partition_of(request.group_id))
-    ticket = services.transactions.add(
+    pending = services.transactions.add(
         request.transactional_id,
-        Producer(request.producer_id, request.producer_epoch),
+        ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         frozenset({where}),
     )
 
-    def respond(replies: list[Done | KafkaError]) -> AddOffsetsToTxnResponse:
+    def respond(replies: list[EmptyReply | KafkaError]) -> AddOffsetsToTxnResponse:
         (reply,) = replies
         code = code_for(reply if isinstance(reply, KafkaError) else None)
         return AddOffsetsToTxnResponse(error_code=as_known(code, since=2, version=ctx.version))
 
-    return answered([ticket], respond, ctx, WAIT_MS, services.transactions.runtime)
+    return answered([pending], respond, ctx, WAIT_MS, services.transactions.runtime)

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from penstock.broker.context import Context
+from penstock.broker.translate.pending_replies import answered, code_for
 from penstock.broker.translate.producers import WAIT_MS, as_known
-from penstock.broker.translate.tickets import answered, code_for
 from penstock.broker.waiters import Parked
-from penstock.coordinator.outcome import Ticket
-from penstock.coordinator.storage import Producer
-from penstock.coordinator.transaction.transaction import EPOCH_BUMPS
+from penstock.coordinator.result import PendingReply
+from penstock.coordinator.storage import ProducerIdAndEpoch
+from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.add_partitions_to_txn import (
@@ -52,7 +52,7 @@ def add_partitions_to_txn(
 ) -> AddPartitionsToTxnResponse | Parked[AddPartitionsToTxnResponse]:
     alone = ctx.version < 4
     asked = [checked(each, ctx) for each in ([as_one(request)] if alone else request.transactions)]
-    tickets = [ticket(each, ctx) for each in asked if not each.unknown]
+    pending_replies = [pending(each, ctx) for each in asked if not each.unknown]
 
     def respond(replies: list[object]) -> AddPartitionsToTxnResponse:
         rest = iter(replies)
@@ -63,7 +63,7 @@ def add_partitions_to_txn(
             )
         return AddPartitionsToTxnResponse(results_by_transaction=results)
 
-    return answered(tickets, respond, ctx, WAIT_MS, ctx.services.transactions.runtime)
+    return answered(pending_replies, respond, ctx, WAIT_MS, ctx.services.transactions.runtime)
 
 
 def as_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
@@ -87,13 +87,13 @@ def checked(transaction: AddPartitionsToTxnTransaction, ctx: Context) -> Asked:
     return Asked(transaction, partitions, unknown)
 
 
-def ticket(asked: Asked, ctx: Context) -> Ticket[Any]:
+def pending(asked: Asked, ctx: Context) -> PendingReply[Any]:
     one, transactions = asked.transaction, ctx.services.transactions
-    producer = Producer(one.producer_id, one.producer_epoch)
+    producer = ProducerIdAndEpoch(one.producer_id, one.producer_epoch)
     if one.verify_only:
         return transactions.verify(one.transactional_id, producer, asked.partitions)
     # Brokers ask for clients that leave it to them, which are those of the newer generation.
-    client_version = EPOCH_BUMPS if ctx.version >= 4 else 0
+    client_version = EPOCH_BUMP_VERSION if ctx.version >= 4 else 0
     added = frozenset(asked.partitions)
     return transactions.add(one.transactional_id, producer, added, client_version)
 

@@ -8,10 +8,14 @@ been deleted are left out, as they have no name any more. Nothing is told where
 from penstock.broker.context import Context
 from penstock.broker.translate.consumer_protocol import not_served
 from penstock.broker.translate.operations import GROUP_OPERATIONS, NOT_ASKED
-from penstock.broker.translate.tickets import answered
+from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.consumer.group import ConsumerGroup
-from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember, Share
+from penstock.coordinator.group.consumer.member import (
+    NO_PARTITIONS,
+    ConsumerGroupMember,
+    TopicIdPartition,
+)
 from penstock.coordinator.group.consumer.records import by_topic
 from penstock.errors import KafkaError
 from penstock.wire.messages.consumer_group_describe import (
@@ -36,7 +40,7 @@ def consumer_group_describe(
             groups=[unknown(each, refused) for each in request.group_ids]
         )
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
-    tickets = [ctx.services.groups.describe_consumer(name) for name in request.group_ids]
+    pending_replies = [ctx.services.groups.describe_consumer(name) for name in request.group_ids]
 
     def respond(replies: list[ConsumerGroup | KafkaError]) -> ConsumerGroupDescribeResponse:
         return ConsumerGroupDescribeResponse(
@@ -48,7 +52,7 @@ def consumer_group_describe(
             ]
         )
 
-    return answered(tickets, respond, ctx)
+    return answered(pending_replies, respond, ctx)
 
 
 def unknown(name: str, error: KafkaError) -> DescribedGroup:
@@ -68,7 +72,7 @@ def described(group: ConsumerGroup, operations: int, ctx: Context) -> DescribedG
     )
 
 
-def member(each: ConsumerMember, group: ConsumerGroup, ctx: Context) -> Member:
+def member(each: ConsumerGroupMember, group: ConsumerGroup, ctx: Context) -> Member:
     return Member(
         member_id=each.id,
         instance_id=each.instance_id,
@@ -79,17 +83,17 @@ def member(each: ConsumerMember, group: ConsumerGroup, ctx: Context) -> Member:
         subscribed_topic_names=sorted(each.topics),
         subscribed_topic_regex=each.regex or "",
         assignment=assignment(each.holds, ctx),
-        target_assignment=assignment(group.target.get(each.id, NOTHING), ctx),
+        target_assignment=assignment(group.target.get(each.id, NO_PARTITIONS), ctx),
         member_type=CONSUMER_MEMBER if each.classic is None else CLASSIC_MEMBER,
     )
 
 
-def assignment(share: Share, ctx: Context) -> Assignment:
+def assignment(partitions: frozenset[TopicIdPartition], ctx: Context) -> Assignment:
     names = ctx.services.cluster.image.topic_names
     return Assignment(
         [
             TopicPartitions(topic, names[topic], indexes)
-            for topic, indexes in by_topic(share)
+            for topic, indexes in by_topic(partitions)
             if topic in names
         ]
     )

@@ -9,12 +9,16 @@ from uuid import uuid4
 
 from penstock.broker.context import Context
 from penstock.broker.translate.consumer_protocol import not_served
-from penstock.broker.translate.tickets import answered
+from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
-from penstock.coordinator.group.consumer.heartbeat import JOINS, Heartbeat, HeartbeatReply
-from penstock.coordinator.group.consumer.member import Share
-from penstock.coordinator.group.consumer.records import by_topic, share_of
-from penstock.coordinator.group.consumer.refusal import InvalidHeartbeat
+from penstock.coordinator.group.consumer.errors import InvalidHeartbeat
+from penstock.coordinator.group.consumer.heartbeat import (
+    JOIN_EPOCH,
+    ConsumerHeartbeat,
+    ConsumerHeartbeatReply,
+)
+from penstock.coordinator.group.consumer.member import TopicIdPartition
+from penstock.coordinator.group.consumer.records import assignment_of, by_topic
 from penstock.errors import KafkaError
 from penstock.types import Uuid, uuid_text
 from penstock.wire.messages.consumer_group_heartbeat import (
@@ -33,13 +37,13 @@ def consumer_group_heartbeat(
         return respond(refused)
     if not request.group_id:
         return respond(InvalidHeartbeat("GroupId can't be empty."))
-    ticket = ctx.services.groups.consumer_heartbeat(request.group_id, asked(request, ctx))
-    return answered([ticket], lambda replies: respond(*replies), ctx)
+    pending = ctx.services.groups.consumer_heartbeat(request.group_id, asked(request, ctx))
+    return answered([pending], lambda replies: respond(*replies), ctx)
 
 
-def asked(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> Heartbeat:
+def asked(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> ConsumerHeartbeat:
     owned, names = request.topic_partitions, request.subscribed_topic_names
-    return Heartbeat(
+    return ConsumerHeartbeat(
         member_id=request.member_id or new_member_id(request, ctx),
         epoch=request.member_epoch,
         instance_id=request.instance_id,
@@ -50,26 +54,26 @@ def asked(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> Heartbeat:
         topics=None if names is None else frozenset(names),
         regex=request.subscribed_topic_regex,
         assignor=request.server_assignor,
-        owned=None if owned is None else share_of(owned),
+        owned=None if owned is None else assignment_of(owned),
     )
 
 
 def new_member_id(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> str:
     """Members name themselves from v1 on."""
-    is_given = ctx.version == 0 and request.member_epoch == JOINS
+    is_given = ctx.version == 0 and request.member_epoch == JOIN_EPOCH
     return uuid_text(Uuid(uuid4().bytes)) if is_given else ""
 
 
-def respond(reply: HeartbeatReply | KafkaError) -> ConsumerGroupHeartbeatResponse:
+def respond(reply: ConsumerHeartbeatReply | KafkaError) -> ConsumerGroupHeartbeatResponse:
     if isinstance(reply, KafkaError):
         return ConsumerGroupHeartbeatResponse(error_code=reply.code, error_message=str(reply))
     return ConsumerGroupHeartbeatResponse(
         member_id=reply.member_id,
         member_epoch=reply.epoch,
         heartbeat_interval_ms=reply.interval_ms,
-        assignment=None if reply.share is None else assignment(reply.share),
+        assignment=None if reply.assignment is None else assignment(reply.assignment),
     )
 
 
-def assignment(share: Share) -> Assignment:
-    return Assignment([TopicPartitions(*each) for each in by_topic(share)])
+def assignment(partitions: frozenset[TopicIdPartition]) -> Assignment:
+    return Assignment([TopicPartitions(*each) for each in by_topic(partitions)])

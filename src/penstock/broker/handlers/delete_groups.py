@@ -4,9 +4,9 @@ Refused: groups that have members, or do not exist.
 """
 
 from penstock.broker.context import Context
-from penstock.broker.translate.tickets import answered
+from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
-from penstock.coordinator.outcome import Done
+from penstock.coordinator.result import EmptyReply
 from penstock.errors import KafkaError
 from penstock.wire.messages.delete_groups import (
     DeletableGroupResult,
@@ -19,17 +19,17 @@ def delete_groups(
     request: DeleteGroupsRequest, ctx: Context
 ) -> DeleteGroupsResponse | Parked[DeleteGroupsResponse]:
     names = list(dict.fromkeys(request.groups_names))
-    tickets = [ctx.services.groups.delete_group(name) for name in names]
+    pending_replies = [ctx.services.groups.delete_group(name) for name in names]
 
-    def respond(replies: list[Done | KafkaError]) -> DeleteGroupsResponse:
+    def respond(replies: list[EmptyReply | KafkaError]) -> DeleteGroupsResponse:
         return DeleteGroupsResponse(
             results=[result(name, reply) for name, reply in zip(names, replies, strict=True)]
         )
 
-    return answered(tickets, respond, ctx)
+    return answered(pending_replies, respond, ctx)
 
 
-def result(name: str, reply: Done | KafkaError) -> DeletableGroupResult:
+def result(name: str, reply: EmptyReply | KafkaError) -> DeletableGroupResult:
     if isinstance(reply, KafkaError):
         return DeletableGroupResult(group_id=name, error_code=reply.code, error_message=str(reply))
     return DeletableGroupResult(group_id=name)

@@ -5,11 +5,11 @@ A group that does not exist is told as Dead, and from v6 on as an error too.
 
 from penstock.broker.context import Context
 from penstock.broker.translate.operations import GROUP_OPERATIONS, NOT_ASKED
-from penstock.broker.translate.tickets import answered
+from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
-from penstock.coordinator.group.classic_group import ClassicGroup
-from penstock.coordinator.group.refusal import GroupIdNotFound
-from penstock.coordinator.group.state import State
+from penstock.coordinator.group.classic.group import ClassicGroup
+from penstock.coordinator.group.classic.state import ClassicGroupState
+from penstock.coordinator.group.errors import GroupIdNotFound
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.messages.describe_groups import (
     DescribedGroup,
@@ -23,7 +23,7 @@ def describe_groups(
     request: DescribeGroupsRequest, ctx: Context
 ) -> DescribeGroupsResponse | Parked[DescribeGroupsResponse]:
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
-    tickets = [ctx.services.groups.describe(name) for name in request.groups]
+    pending_replies = [ctx.services.groups.describe(name) for name in request.groups]
 
     def respond(replies: list[ClassicGroup | KafkaError]) -> DescribeGroupsResponse:
         return DescribeGroupsResponse(
@@ -35,7 +35,7 @@ def describe_groups(
             ]
         )
 
-    return answered(tickets, respond, ctx)
+    return answered(pending_replies, respond, ctx)
 
 
 def refused(name: str, error: KafkaError, ctx: Context) -> DescribedGroup:
@@ -43,7 +43,7 @@ def refused(name: str, error: KafkaError, ctx: Context) -> DescribedGroup:
         return DescribedGroup(group_id=name, error_code=error.code, error_message=str(error))
     return DescribedGroup(
         group_id=name,
-        group_state=State.DEAD.value,
+        group_state=ClassicGroupState.DEAD.value,
         error_code=error.code if ctx.version >= 6 else ErrorCode.NONE,
         error_message=str(error),
     )
@@ -51,7 +51,7 @@ def refused(name: str, error: KafkaError, ctx: Context) -> DescribedGroup:
 
 def described(group: ClassicGroup, operations: int) -> DescribedGroup:
     """What members told is shown once the generation is stable, what they have always."""
-    stable = group.state is State.STABLE
+    stable = group.state is ClassicGroupState.STABLE
     return DescribedGroup(
         group_id=group.id,
         group_state=group.state.value,

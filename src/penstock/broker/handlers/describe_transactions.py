@@ -1,10 +1,10 @@
 """DescribeTransactions (key 65, v0): the state of transactional ids, and who takes part."""
 
 from penstock.broker.context import Context
+from penstock.broker.translate.pending_replies import answered
 from penstock.broker.translate.producers import WAIT_MS
-from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
-from penstock.coordinator.transaction.transaction import Transaction
+from penstock.coordinator.transaction.transaction_metadata import TransactionMetadata
 from penstock.errors import KafkaError
 from penstock.types import indexes_by_topic
 from penstock.wire.messages.describe_transactions import (
@@ -19,9 +19,9 @@ def describe_transactions(
     request: DescribeTransactionsRequest, ctx: Context
 ) -> DescribeTransactionsResponse | Parked[DescribeTransactionsResponse]:
     transactions, names = ctx.services.transactions, request.transactional_ids
-    tickets = [transactions.describe(name) for name in names]
+    pending_replies = [transactions.describe(name) for name in names]
 
-    def respond(replies: list[Transaction | KafkaError]) -> DescribeTransactionsResponse:
+    def respond(replies: list[TransactionMetadata | KafkaError]) -> DescribeTransactionsResponse:
         return DescribeTransactionsResponse(
             transaction_states=[
                 TransactionState(transactional_id=name, error_code=reply.code)
@@ -31,10 +31,10 @@ def describe_transactions(
             ]
         )
 
-    return answered(tickets, respond, ctx, WAIT_MS, transactions.runtime)
+    return answered(pending_replies, respond, ctx, WAIT_MS, transactions.runtime)
 
 
-def described(name: str, known: Transaction) -> TransactionState:
+def described(name: str, known: TransactionMetadata) -> TransactionState:
     by_topic = indexes_by_topic(sorted(known.partitions))
     return TransactionState(
         transactional_id=name,

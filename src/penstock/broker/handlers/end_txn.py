@@ -7,12 +7,12 @@ of the next transaction (KIP-890).
 from collections.abc import Coroutine
 
 from penstock.broker.context import Context
+from penstock.broker.translate.pending_replies import answered
 from penstock.broker.translate.producers import WAIT_MS, as_known
-from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
-from penstock.coordinator.storage import Producer
-from penstock.coordinator.transaction.ending import Ending
-from penstock.coordinator.transaction.transaction import EPOCH_BUMPS
+from penstock.coordinator.storage import ProducerIdAndEpoch
+from penstock.coordinator.transaction.ending import TransactionEnd
+from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
 from penstock.errors import KafkaError
 from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
@@ -22,27 +22,27 @@ Answer = EndTxnResponse | Parked[EndTxnResponse]
 
 
 def end_txn(request: EndTxnRequest, ctx: Context) -> Answer | Coroutine[None, None, Answer]:
-    asked = Ending(
-        Producer(request.producer_id, request.producer_epoch),
+    asked = TransactionEnd(
+        ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         request.committed,
-        EPOCH_BUMPS if ctx.version >= 5 else 0,
+        EPOCH_BUMP_VERSION if ctx.version >= 5 else 0,
     )
     if ctx.services.transactions.needs_producer_id(request.transactional_id, asked):
         return with_new_id(request.transactional_id, asked, ctx)
     return end(request.transactional_id, asked, NONE, ctx)
 
 
-async def with_new_id(name: str, asked: Ending, ctx: Context) -> Answer:
+async def with_new_id(name: str, asked: TransactionEnd, ctx: Context) -> Answer:
     return end(name, asked, await ctx.services.producer_ids.take(), ctx)
 
 
-def end(name: str, asked: Ending, new_id: int, ctx: Context) -> Answer:
-    ticket = ctx.services.transactions.end(name, asked, new_id)
+def end(name: str, asked: TransactionEnd, new_id: int, ctx: Context) -> Answer:
+    pending = ctx.services.transactions.end(name, asked, new_id)
 
-    def respond(replies: list[Producer | KafkaError]) -> EndTxnResponse:
+    def respond(replies: list[ProducerIdAndEpoch | KafkaError]) -> EndTxnResponse:
         (reply,) = replies
         if isinstance(reply, KafkaError):
             return EndTxnResponse(error_code=as_known(reply.code, since=2, version=ctx.version))
         return EndTxnResponse(producer_id=reply.id, producer_epoch=reply.epoch)
 
-    return answered([ticket], respond, ctx, WAIT_MS, ctx.services.transactions.runtime)
+    return answered([pending], respond, ctx, WAIT_MS, ctx.services.transactions.runtime)

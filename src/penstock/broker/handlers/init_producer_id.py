@@ -7,11 +7,11 @@ commit (v6, KIP-939), which Kafka does not hold for stable either.
 """
 
 from penstock.broker.context import Context
+from penstock.broker.translate.pending_replies import answered
 from penstock.broker.translate.producers import WAIT_MS, as_known
-from penstock.broker.translate.tickets import answered
 from penstock.broker.waiters import Parked
-from penstock.coordinator.storage import Producer
-from penstock.coordinator.transaction.initiation import Initiating
+from penstock.coordinator.storage import ProducerIdAndEpoch
+from penstock.coordinator.transaction.initiation import TransactionInit
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -36,22 +36,22 @@ async def transactional(
 ) -> InitProducerIdResponse | Parked[InitProducerIdResponse]:
     services, known = ctx.services, None
     if request.producer_id != NONE:
-        known = Producer(request.producer_id, request.producer_epoch)
-    asked, new_id = Initiating(request.transaction_timeout_ms, known), NONE
+        known = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    asked, new_id = TransactionInit(request.transaction_timeout_ms, known), NONE
     try:
         if services.transactions.needs_producer_id(name, asked):
             new_id = await services.producer_ids.take()
     except KafkaError as error:
         return refused(error.code)
-    ticket = services.transactions.init(name, asked, new_id)
+    pending = services.transactions.init(name, asked, new_id)
 
-    def respond(replies: list[Producer | KafkaError]) -> InitProducerIdResponse:
+    def respond(replies: list[ProducerIdAndEpoch | KafkaError]) -> InitProducerIdResponse:
         (reply,) = replies
         if isinstance(reply, KafkaError):
             return refused(told(reply, ctx))
         return InitProducerIdResponse(producer_id=reply.id, producer_epoch=reply.epoch)
 
-    return answered([ticket], respond, ctx, WAIT_MS, services.transactions.runtime)
+    return answered([pending], respond, ctx, WAIT_MS, services.transactions.runtime)
 
 
 def told(error: KafkaError, ctx: Context) -> ErrorCode:

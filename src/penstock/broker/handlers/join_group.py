@@ -8,11 +8,11 @@ members speak the consumer protocol takes consumers in at once, and shares out b
 from uuid import uuid4
 
 from penstock.broker.context import Context
-from penstock.broker.translate.tickets import UNLIMITED_MS, answered
+from penstock.broker.translate.pending_replies import UNLIMITED_MS, answered
 from penstock.broker.waiters import Parked
-from penstock.coordinator.group.join import Joining
-from penstock.coordinator.group.member import Joined, ProtocolMetadata
-from penstock.coordinator.group.refusal import MemberIdRequired
+from penstock.coordinator.group.classic.join import GroupJoin
+from penstock.coordinator.group.classic.member import Joined, ProtocolMetadata
+from penstock.coordinator.group.errors import MemberIdRequired
 from penstock.errors import KafkaError
 from penstock.wire.messages.join_group import (
     JoinGroupRequest,
@@ -25,9 +25,9 @@ def join_group(
     request: JoinGroupRequest, ctx: Context
 ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
     client_id = ctx.header.client_id or ""
-    ticket = ctx.services.groups.join(
+    pending = ctx.services.groups.join(
         request.group_id,
-        Joining(
+        GroupJoin(
             member_id=request.member_id,
             new_member_id=(
                 "" if request.member_id else f"{request.group_instance_id or client_id}-{uuid4()}"
@@ -44,7 +44,7 @@ def join_group(
             may_skip_assignment=ctx.version >= 9,
         ),
     )
-    return answered([ticket], lambda replies: respond(request, ctx, *replies), ctx, UNLIMITED_MS)
+    return answered([pending], lambda replies: respond(request, ctx, *replies), ctx, UNLIMITED_MS)
 
 
 def respond(

@@ -4,11 +4,11 @@ An administrator removes a static member by its instance id alone.
 """
 
 from penstock.broker.context import Context
-from penstock.broker.translate.tickets import answered, code_for
+from penstock.broker.translate.pending_replies import answered, code_for
 from penstock.broker.waiters import Parked
-from penstock.coordinator.group.decision import Refused
-from penstock.coordinator.group.membership import Leaving
-from penstock.coordinator.group.refusal import UnknownMemberId
+from penstock.coordinator.group.classic.leave import LeavingMember
+from penstock.coordinator.group.errors import UnknownMemberId
+from penstock.coordinator.result import Refused
 from penstock.errors import KafkaError
 from penstock.wire.messages.leave_group import (
     LeaveGroupRequest,
@@ -25,9 +25,9 @@ def leave_group(
     if ctx.version < 3:
         members = [MemberIdentity(member_id=request.member_id)]
     leaving = tuple(
-        Leaving(each.member_id, each.group_instance_id, each.reason or "") for each in members
+        LeavingMember(each.member_id, each.group_instance_id, each.reason or "") for each in members
     )
-    ticket = ctx.services.groups.leave(request.group_id, leaving)
+    pending = ctx.services.groups.leave(request.group_id, leaving)
 
     def respond(replies: list[tuple[Refused, ...] | KafkaError]) -> LeaveGroupResponse:
         (reply,) = replies
@@ -48,4 +48,4 @@ def leave_group(
             ]
         )
 
-    return answered([ticket], respond, ctx)
+    return answered([pending], respond, ctx)

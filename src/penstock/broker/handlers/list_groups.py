@@ -25,7 +25,7 @@ def list_groups(request: ListGroupsRequest, ctx: Context) -> ListGroupsResponse:
 
 
 def listed(shard: GroupShard) -> Iterator[ListedGroup]:
-    for group in shard.groups.values():
+    for group in shard.classic_groups.values():
         yield ListedGroup(
             group_id=group.id,
             protocol_type=group.protocol_type or "",

@@ -5,17 +5,19 @@ Refused: a pattern of names that is no expression of RE2.
 
 from penstock.broker.context import Context
 from penstock.coordinator.regex import matching
-from penstock.coordinator.transaction.state import State
-from penstock.coordinator.transaction.transaction import Transaction
+from penstock.coordinator.transaction.state import TransactionState
+from penstock.coordinator.transaction.transaction_metadata import TransactionMetadata
 from penstock.wire.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
-    TransactionState,
+)
+from penstock.wire.messages.list_transactions import (
+    TransactionState as ListedTransaction,
 )
 
 
 def list_transactions(request: ListTransactionsRequest, ctx: Context) -> ListTransactionsResponse:
-    known_states = {state.value for state in State}
+    known_states = {state.value for state in TransactionState}
     states = set(request.state_filters)
     producers = set(request.producer_id_filters)
     pattern = request.transactional_id_pattern
@@ -23,7 +25,7 @@ def list_transactions(request: ListTransactionsRequest, ctx: Context) -> ListTra
     names = (name for shard in shards for name in shard.transactions)
     matched = matching(pattern, names) if pattern else None
 
-    def wanted(name: str, transaction: Transaction) -> bool:
+    def wanted(name: str, transaction: TransactionMetadata) -> bool:
         running_ms = ctx.now_ms - transaction.start_ms
         return (
             (not states or transaction.state.value in states)
@@ -35,7 +37,7 @@ def list_transactions(request: ListTransactionsRequest, ctx: Context) -> ListTra
     return ListTransactionsResponse(
         unknown_state_filters=sorted(states - known_states),
         transaction_states=[
-            TransactionState(
+            ListedTransaction(
                 transactional_id=name,
                 producer_id=transaction.producer_id,
                 transaction_state=transaction.state.value,

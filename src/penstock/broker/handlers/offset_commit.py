@@ -5,11 +5,11 @@ Refused: members of another generation; partitions that do not exist; metadata t
 
 from penstock.broker.context import Context
 from penstock.broker.translate.commits import Place, codes, places
-from penstock.broker.translate.tickets import answered
+from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
-from penstock.coordinator.group.decision import Refused
+from penstock.coordinator.errors import RecordTooLarge
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
-from penstock.coordinator.refusal import RecordTooLarge
+from penstock.coordinator.result import Refused
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.offset_commit import (
@@ -42,7 +42,7 @@ def offset_commit(
     )
     if not offsets:
         return respond(named, ())
-    ticket = ctx.services.groups.commit(
+    pending = ctx.services.groups.commit(
         request.group_id,
         Committer(
             generation=request.generation_id_or_member_epoch,
@@ -57,7 +57,7 @@ def offset_commit(
         (reply,) = replies
         return respond(named, (reply,) * len(offsets) if isinstance(reply, KafkaError) else reply)
 
-    return answered([ticket], finish, ctx)
+    return answered([pending], finish, ctx)
 
 
 def committed(

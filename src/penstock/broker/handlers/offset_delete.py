@@ -4,9 +4,9 @@ Refused: groups that do not exist; partitions that do not exist; topics that mem
 """
 
 from penstock.broker.context import Context
-from penstock.broker.translate.tickets import answered, code_for
+from penstock.broker.translate.pending_replies import answered, code_for
 from penstock.broker.waiters import Parked
-from penstock.coordinator.group.decision import Refused
+from penstock.coordinator.result import Refused
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.offset_delete import (
@@ -27,7 +27,7 @@ def offset_delete(
         for part in topic.partitions
         if image.partition(where := TopicPartition(topic.name, part.partition_index))
     )
-    ticket = ctx.services.groups.delete_offsets(request.group_id, wanted)
+    pending = ctx.services.groups.delete_offsets(request.group_id, wanted)
 
     def respond(replies: list[tuple[Refused, ...] | KafkaError]) -> OffsetDeleteResponse:
         (reply,) = replies
@@ -53,4 +53,4 @@ def offset_delete(
             ]
         )
 
-    return answered([ticket], respond, ctx)
+    return answered([pending], respond, ctx)

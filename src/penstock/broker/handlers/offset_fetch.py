@@ -7,11 +7,11 @@ an open transaction may move is refused, to be asked for again.
 from collections.abc import Iterable
 
 from penstock.broker.context import Context
-from penstock.broker.translate.tickets import answered
+from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
-from penstock.coordinator.group.consumer.offsets import Reader
+from penstock.coordinator.group.consumer.offsets import OffsetReader
+from penstock.coordinator.group.errors import UnstableOffsetCommit
 from penstock.coordinator.group.offsets import CommittedOffset, FetchedOffsets
-from penstock.coordinator.group.refusal import UnstableOffsetCommit
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import NO_UUID, TopicPartition, indexes_by_topic
 from penstock.wire.messages.offset_fetch import (
@@ -33,7 +33,7 @@ def offset_fetch(
     request: OffsetFetchRequest, ctx: Context
 ) -> OffsetFetchResponse | Parked[OffsetFetchResponse]:
     groups = request.groups if ctx.version >= 8 else [as_group(request)]
-    tickets = [
+    pending_replies = [
         ctx.services.groups.fetch(
             group.group_id,
             wanted(group.topics, ctx),
@@ -49,7 +49,7 @@ def offset_fetch(
         ]
         return OffsetFetchResponse(groups=found) if ctx.version >= 8 else single(found[0], ctx)
 
-    return answered(tickets, respond, ctx)
+    return answered(pending_replies, respond, ctx)
 
 
 def as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
@@ -63,8 +63,8 @@ def as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
     return OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
 
 
-def reader(group: OffsetFetchRequestGroup) -> Reader:
-    return Reader(member_id=group.member_id or "", epoch=group.member_epoch)
+def reader(group: OffsetFetchRequestGroup) -> OffsetReader:
+    return OffsetReader(member_id=group.member_id or "", epoch=group.member_epoch)
 
 
 def wanted(

@@ -4,11 +4,11 @@ Refused: members of another generation; strategies other than the one that was c
 """
 
 from penstock.broker.context import Context
-from penstock.broker.translate.tickets import UNLIMITED_MS, answered
+from penstock.broker.translate.pending_replies import UNLIMITED_MS, answered
 from penstock.broker.waiters import Parked
-from penstock.coordinator.group.member import Synced
-from penstock.coordinator.group.membership import Syncing
-from penstock.coordinator.group.refusal import InconsistentGroupProtocol
+from penstock.coordinator.group.classic.member import Synced
+from penstock.coordinator.group.classic.sync import GroupSync
+from penstock.coordinator.group.errors import InconsistentGroupProtocol
 from penstock.errors import KafkaError
 from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -18,9 +18,9 @@ def sync_group(
 ) -> SyncGroupResponse | Parked[SyncGroupResponse]:
     if ctx.version >= 5 and None in (request.protocol_type, request.protocol_name):
         return respond(InconsistentGroupProtocol("whoever syncs names the type and the strategy"))
-    ticket = ctx.services.groups.sync(
+    pending = ctx.services.groups.sync(
         request.group_id,
-        Syncing(
+        GroupSync(
             member_id=request.member_id,
             instance_id=request.group_instance_id,
             generation=request.generation_id,
@@ -29,7 +29,7 @@ def sync_group(
             assignments={each.member_id: each.assignment for each in request.assignments},
         ),
     )
-    return answered([ticket], lambda replies: respond(*replies), ctx, UNLIMITED_MS)
+    return answered([pending], lambda replies: respond(*replies), ctx, UNLIMITED_MS)
 
 
 def respond(reply: Synced | KafkaError) -> SyncGroupResponse:

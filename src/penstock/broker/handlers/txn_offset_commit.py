@@ -10,19 +10,19 @@ from collections.abc import Coroutine
 from penstock.broker.context import Context
 from penstock.broker.transaction.verifier import Answers, as_producers_know_it
 from penstock.broker.translate.commits import Place, codes, places
-from penstock.broker.translate.tickets import answered
+from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
-from penstock.coordinator.group.consumer.refusal import StaleMemberEpoch
-from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
-from penstock.coordinator.group.decision import Refused
-from penstock.coordinator.group.offsets import CommittedOffset, Committer
-from penstock.coordinator.group.refusal import GroupIdNotFound
-from penstock.coordinator.refusal import (
+from penstock.coordinator.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,
     NotCoordinator,
 )
-from penstock.coordinator.storage import Producer
+from penstock.coordinator.group.consumer.errors import StaleMemberEpoch
+from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
+from penstock.coordinator.group.errors import GroupIdNotFound
+from penstock.coordinator.group.offsets import CommittedOffset, Committer
+from penstock.coordinator.result import Refused
+from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.txn_offset_commit import (
@@ -69,7 +69,7 @@ def txn_offset_commit(
     index = ctx.services.groups.partition_of(request.group_id)
     answers = ctx.services.verifier.verify(
         request.transactional_id,
-        Producer(request.producer_id, request.producer_epoch),
+        ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         (TopicPartition(CONSUMER_OFFSETS, index),),
         adds=ctx.version >= 5,
     )
@@ -109,8 +109,8 @@ def commit(
     if refused is not None:
         told = as_committers_know_it(refused, ctx.version)
         return respond(named, (told,) * len(offsets))
-    producer = Producer(request.producer_id, request.producer_epoch)
-    ticket = ctx.services.groups.commit(
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    pending = ctx.services.groups.commit(
         request.group_id,
         Committer(
             generation=request.generation_id_or_member_epoch,
@@ -126,7 +126,7 @@ def commit(
         (reply,) = replies
         return respond(named, (reply,) * len(offsets) if isinstance(reply, KafkaError) else reply)
 
-    return answered([ticket], finish, ctx)
+    return answered([pending], finish, ctx)
 
 
 def as_committers_know_it(error: KafkaError, version: int) -> KafkaError:

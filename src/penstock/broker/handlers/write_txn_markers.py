@@ -10,8 +10,8 @@ from penstock.broker.context import Context
 from penstock.broker.transaction.markers import Written
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.waiters import Parked
-from penstock.coordinator.transaction.completion import Verdict
-from penstock.coordinator.transaction.transaction import EPOCH_BUMPS
+from penstock.coordinator.transaction.completion import TransactionMarker
+from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
 from penstock.errors import ErrorCode
 from penstock.types import TopicPartition
 from penstock.wire.messages.write_txn_markers import (
@@ -45,11 +45,11 @@ def write_txn_markers(
 
 
 def write(marker: WritableTxnMarker, ctx: Context) -> Results:
-    verdict = Verdict(
+    verdict = TransactionMarker(
         marker.producer_id,
         marker.producer_epoch,
         marker.transaction_result,
-        bumps_epoch=marker.transaction_version >= EPOCH_BUMPS,
+        bumps_epoch=marker.transaction_version >= EPOCH_BUMP_VERSION,
     )
     results: Results = {}
     for topic in marker.topics:

@@ -74,7 +74,7 @@ def group_metrics(
 
     def members() -> Iterator[Sample]:
         for shard in shards():
-            sizes = {group.id: len(group.members) for group in shard.groups.values()}
+            sizes = {group.id: len(group.members) for group in shard.classic_groups.values()}
             sizes |= {group.id: len(group.members) for group in shard.consumer_groups.values()}
             for name, size in sizes.items():
                 yield Sample(size, {"consumergroup": name})

@@ -13,7 +13,7 @@ from penstock.broker.context import Services
 from penstock.broker.net.dispatch import Route, Routes
 from penstock.broker.net.server import Server
 from penstock.broker.pages.loop_lag import LoopLag
-from penstock.coordinator.runtime import Runtime
+from penstock.coordinator.runtime import CoordinatorRuntime
 from penstock.http.prometheus import Metric, MetricKind, Sample
 from penstock.replication.partition import Partition
 from penstock.wire.apis import APIS
@@ -214,7 +214,7 @@ def _replicas(services: Services) -> dict[str, Metric]:
 
 
 def _coordinators(services: Services) -> dict[str, Metric]:
-    runtimes: tuple[Runtime[Any, Any], ...] = (
+    runtimes: tuple[CoordinatorRuntime[Any, Any], ...] = (
         services.groups.runtime,
         services.transactions.runtime,
     )

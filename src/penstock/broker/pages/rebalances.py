@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from penstock.coordinator.group.coordinator import GroupCoordinator
-from penstock.coordinator.group.refusal import GroupIdNotFound
+from penstock.coordinator.group.errors import GroupIdNotFound
 from penstock.errors import KafkaError
 from penstock.http.message import HttpRequest, HttpResponse, plain
 from penstock.http.server import Handler

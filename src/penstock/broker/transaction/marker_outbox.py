@@ -6,8 +6,8 @@ from collections.abc import Callable
 import msgspec
 
 from penstock.broker.peers.outbox import Link, Outbox
-from penstock.coordinator.transaction.completion import Verdict
-from penstock.coordinator.transaction.transaction import EPOCH_BUMPS
+from penstock.coordinator.transaction.completion import TransactionMarker
+from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
 from penstock.errors import ErrorCode
 from penstock.types import BrokerId, TopicPartition, indexes_by_topic
 from penstock.wire.messages.write_txn_markers import (
@@ -24,7 +24,7 @@ TIMEOUT_MS = 35_000
 class RemoteMarker(msgspec.Struct, frozen=True):
     """One transaction's markers for one broker; `answered` gets each partition's error code."""
 
-    verdict: Verdict
+    verdict: TransactionMarker
     coordinator_epoch: int
     partitions: tuple[TopicPartition, ...]
     answered: Callable[[TopicPartition, int], object]
@@ -60,7 +60,7 @@ def _writable(marker: RemoteMarker) -> WritableTxnMarker:
             for name, indexes in indexes_by_topic(marker.partitions).items()
         ],
         coordinator_epoch=marker.coordinator_epoch,
-        transaction_version=EPOCH_BUMPS if verdict.bumps_epoch else 0,
+        transaction_version=EPOCH_BUMP_VERSION if verdict.bumps_epoch else 0,
     )
 
 

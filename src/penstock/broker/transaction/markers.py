@@ -10,7 +10,7 @@ from penstock.broker.waiters import Parked, Waiters
 from penstock.clock import Clock
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.coordinator import GroupCoordinator
-from penstock.coordinator.transaction.completion import Verdict
+from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.log.flush import Flusher
@@ -27,7 +27,7 @@ RETRY_MS = 100
 
 
 @lru_cache(maxsize=1)
-def marker(verdict: Verdict, coordinator_epoch: int, now_ms: int) -> bytes:
+def marker(verdict: TransactionMarker, coordinator_epoch: int, now_ms: int) -> bytes:
     """The same for all participants, which take it one after the other."""
     batch = build_marker(
         producer_id=verdict.producer_id,
@@ -90,7 +90,9 @@ class MarkerLogs:
         self._partitions, self._groups, self._verifications = partitions, groups, verifications
         self._waiters, self._flusher, self._clock = waiters, flusher, clock
 
-    def append(self, tp: TopicPartition, verdict: Verdict, coordinator_epoch: int) -> Written:
+    def append(
+        self, tp: TopicPartition, verdict: TransactionMarker, coordinator_epoch: int
+    ) -> Written:
         """Refused as an append is, and if the coordinator has been replaced.
 
         A marker of an older epoch is not appended, but counts only once all that the log holds now
@@ -136,7 +138,7 @@ class ClusterMarkers:
 
     def write(
         self,
-        verdict: Verdict,
+        verdict: TransactionMarker,
         participants: Collection[TopicPartition],
         coordinator: int,
         done: Callable[[], object],
@@ -182,7 +184,7 @@ class Round:
     def __init__(
         self,
         markers: ClusterMarkers,
-        verdict: Verdict,
+        verdict: TransactionMarker,
         participants: Collection[TopicPartition],
         state: Partition,
     ) -> None:

@@ -11,8 +11,8 @@ from penstock.broker.transaction.verifier import (
     as_producers_know_it,
     retriable_by_producers,
 )
-from penstock.coordinator.storage import Producer
-from penstock.coordinator.transaction.shard import Refused
+from penstock.coordinator.result import Refused
+from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.topic_names import topic_name
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header
@@ -45,9 +45,11 @@ class ProduceVerification:
         self._is_needed = request.transactional_id is not None and (
             self._adds or cluster.config.transaction.transaction_partition_verification_enable
         )
-        self._answers: dict[tuple[Producer, TopicPartition], Refused] = {}
-        self._awaited: list[tuple[Producer, list[Verification], asyncio.Future[Answers]]] = []
-        self._verifications: dict[tuple[Producer, TopicPartition], Verification] = {}
+        self._answers: dict[tuple[ProducerIdAndEpoch, TopicPartition], Refused] = {}
+        self._awaited: list[
+            tuple[ProducerIdAndEpoch, list[Verification], asyncio.Future[Answers]]
+        ] = []
+        self._verifications: dict[tuple[ProducerIdAndEpoch, TopicPartition], Verification] = {}
         if self._is_needed and request.transactional_id is not None and request.acks in {-1, 0, 1}:
             self._begin(request, request.transactional_id)
 
@@ -72,7 +74,7 @@ class ProduceVerification:
 
     def check(self, header: BatchHeader, partition: Partition) -> None:
         """Refuse a write that opens a transaction its coordinator does not know: it never ends."""
-        producer = Producer(header.producer_id, header.producer_epoch)
+        producer = ProducerIdAndEpoch(header.producer_id, header.producer_epoch)
         if not self._is_needed or has_open(partition, producer):
             return
         key = (producer, partition.topic_partition)
@@ -86,7 +88,7 @@ class ProduceVerification:
             raise NotEnoughReplicas("a marker has come since the coordinator was asked")
 
     def _begin(self, request: ProduceRequest, transactional_id: str) -> None:
-        unverified: dict[Producer, dict[TopicPartition, Partition]] = {}
+        unverified: dict[ProducerIdAndEpoch, dict[TopicPartition, Partition]] = {}
         for producer, partition in self._writes(request):
             if not has_open(partition, producer):
                 unverified.setdefault(producer, {})[partition.topic_partition] = partition
@@ -102,7 +104,7 @@ class ProduceVerification:
                 verifications = [begin(each, producer.id) for each in written.values()]
                 self._awaited.append((producer, verifications, answers))
 
-    def _writes(self, request: ProduceRequest) -> Iterator[tuple[Producer, Partition]]:
+    def _writes(self, request: ProduceRequest) -> Iterator[tuple[ProducerIdAndEpoch, Partition]]:
         """The producers and partitions of transactional writes, as far as batch headers say.
 
         Anything else that is wrong with a partition is answered when it is appended.
@@ -129,7 +131,7 @@ class ProduceVerification:
         return as_producers_know_it(error, knows_abortable=self._version >= 11)
 
 
-def has_open(partition: Partition, producer: Producer) -> bool:
+def has_open(partition: Partition, producer: ProducerIdAndEpoch) -> bool:
     """Whether the producer has an open transaction in the partition."""
     entry = partition.log.producers.producers.get(producer.id)
     return (
@@ -139,7 +141,7 @@ def has_open(partition: Partition, producer: Producer) -> bool:
     )
 
 
-def transactional_producer(data: object) -> Producer | None:
+def transactional_producer(data: object) -> ProducerIdAndEpoch | None:
     """The producer of transactional records, as far as their header says."""
     if not isinstance(data, memoryview):
         return None
@@ -147,4 +149,8 @@ def transactional_producer(data: object) -> Producer | None:
         header = read_header(data)
     except CorruptBatch:
         return None
-    return Producer(header.producer_id, header.producer_epoch) if header.is_transactional else None
+    return (
+        ProducerIdAndEpoch(header.producer_id, header.producer_epoch)
+        if header.is_transactional
+        else None
+    )

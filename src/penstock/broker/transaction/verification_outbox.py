@@ -7,8 +7,8 @@ import msgspec
 
 from penstock.broker.peers.outbox import Link, Outbox
 from penstock.client.errors import BrokerRefused
-from penstock.coordinator.storage import Producer
-from penstock.coordinator.transaction.shard import Refused
+from penstock.coordinator.result import Refused
+from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.errors import ErrorCode
 from penstock.types import BrokerId, TopicPartition, indexes_by_topic
 from penstock.wire.messages.add_partitions_to_txn import (
@@ -27,7 +27,7 @@ class RemoteVerification(msgspec.Struct, frozen=True):
     """Whether partitions are in one producer's transaction; `adds` puts them into it."""
 
     transactional_id: str
-    producer: Producer
+    producer: ProducerIdAndEpoch
     topic_partitions: tuple[TopicPartition, ...]
     adds: bool
     answers: "asyncio.Future[tuple[Refused, ...]]"

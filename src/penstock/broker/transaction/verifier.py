@@ -8,14 +8,13 @@ from penstock.broker.cluster import Cluster
 from penstock.broker.transaction.verification import PendingVerifications
 from penstock.broker.transaction.verification_outbox import RemoteVerification
 from penstock.broker.waiters import Parked, Waiters
-from penstock.coordinator.outcome import Ticket
-from penstock.coordinator.refusal import CoordinatorNotAvailable
-from penstock.coordinator.storage import Producer
+from penstock.coordinator.errors import CoordinatorNotAvailable
+from penstock.coordinator.result import PendingReply, Refused
+from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.coordinator.transaction.coordinator import TransactionCoordinator
-from penstock.coordinator.transaction.refusal import InvalidTxnState
-from penstock.coordinator.transaction.shard import Refused
-from penstock.coordinator.transaction.transaction import EPOCH_BUMPS
+from penstock.coordinator.transaction.errors import InvalidTxnState
+from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.producer_state import InvalidProducerEpoch
 from penstock.metadata.records import NO_LEADER
@@ -48,7 +47,7 @@ class TransactionVerifier:
     def verify(
         self,
         transactional_id: str,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         topic_partitions: tuple[TopicPartition, ...],
         *,
         adds: bool,
@@ -73,15 +72,15 @@ class TransactionVerifier:
     def _verify_here(
         self,
         transactional_id: str,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         topic_partitions: tuple[TopicPartition, ...],
         *,
         adds: bool,
     ) -> Answers | asyncio.Future[Answers]:
-        ticket = self._ticket(transactional_id, producer, topic_partitions, adds=adds)
+        pending_reply = self._pending_reply(transactional_id, producer, topic_partitions, adds=adds)
 
         def attempt() -> Answers | None:
-            reply = self._coordinator.runtime.reply(ticket)
+            reply = self._coordinator.runtime.reply(pending_reply)
             if reply is None or isinstance(reply, tuple):
                 return reply
             return (reply if isinstance(reply, KafkaError) else None,) * len(topic_partitions)
@@ -93,21 +92,21 @@ class TransactionVerifier:
         answers = attempt()
         if answers is not None:
             return answers
-        keys = [ticket, TopicPartition(TRANSACTION_STATE, ticket.partition)]
+        keys = [pending_reply, TopicPartition(TRANSACTION_STATE, pending_reply.partition)]
         return self._waiters.future(Parked(keys, WAIT_MS, attempt, expire))
 
-    def _ticket(
+    def _pending_reply(
         self,
         transactional_id: str,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         topic_partitions: tuple[TopicPartition, ...],
         *,
         adds: bool,
-    ) -> Ticket[Any]:
-        """Its reply is `Done`, or `Answers` where nothing is added."""
+    ) -> PendingReply[Any]:
+        """Its value is an `EmptyReply`, or `Answers` where nothing is added."""
         if adds:
             return self._coordinator.add(
-                transactional_id, producer, frozenset(topic_partitions), EPOCH_BUMPS
+                transactional_id, producer, frozenset(topic_partitions), EPOCH_BUMP_VERSION
             )
         return self._coordinator.verify(transactional_id, producer, topic_partitions)
 

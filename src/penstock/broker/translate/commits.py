@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from penstock.broker.translate.tickets import code_for
-from penstock.coordinator.group.decision import Refused
+from penstock.broker.translate.pending_replies import code_for
+from penstock.coordinator.result import Refused
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage
 from penstock.metadata.topic_names import topic_name

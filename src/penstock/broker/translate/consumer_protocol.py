@@ -1,7 +1,7 @@
 """Whether groups may speak the consumer protocol here (KIP-848)."""
 
 from penstock.broker.context import Context
-from penstock.coordinator.group.consumer.refusal import NotServed
+from penstock.coordinator.group.consumer.errors import NotServed
 from penstock.metadata.features import GROUP_VERSION
 
 PROTOCOL = "consumer"

@@ -1,29 +1,30 @@
-"""The coordinator of groups: finds the shard of a group and has it decide."""
+"""The group coordinator: routes each operation to the shard of its group."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
-from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.classic.group import ClassicGroup
+from penstock.coordinator.group.classic.join import GroupJoin
+from penstock.coordinator.group.classic.leave import LeavingMember
+from penstock.coordinator.group.classic.member import Joined, Synced
+from penstock.coordinator.group.classic.sync import GroupSync
 from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assignors
 from penstock.coordinator.group.consumer.group import ConsumerGroup
-from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
-from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, Reader
-from penstock.coordinator.group.decision import Decision, Refused
-from penstock.coordinator.group.join import Joining
-from penstock.coordinator.group.member import Joined, Synced
-from penstock.coordinator.group.membership import Leaving, Syncing
+from penstock.coordinator.group.consumer.heartbeat import ConsumerHeartbeat, ConsumerHeartbeatReply
+from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, OffsetReader
+from penstock.coordinator.group.errors import GroupIdNotFound, InvalidGroupId
 from penstock.coordinator.group.offsets import CommittedOffset, Committer, FetchedOffsets
 from penstock.coordinator.group.operation import group as groups
 from penstock.coordinator.group.operation import member as members
 from penstock.coordinator.group.operation import offset as offset_operations
 from penstock.coordinator.group.rebalance_log import Rebalances, UnderWay
 from penstock.coordinator.group.records import StoredRecord
-from penstock.coordinator.group.refusal import GroupIdNotFound, InvalidGroupId
+from penstock.coordinator.group.result import GroupResult
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.keys import partition_for
-from penstock.coordinator.outcome import Done, Now, Ticket
-from penstock.coordinator.runtime import Runtime
-from penstock.coordinator.storage import Producer
+from penstock.coordinator.result import EmptyReply, Now, PendingReply, Refused
+from penstock.coordinator.runtime import CoordinatorRuntime
+from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.types import TopicPartition
 
 T = TypeVar("T")
@@ -32,14 +33,14 @@ TOPIC = "__consumer_offsets"
 
 
 class GroupCoordinator:
-    """Every call gives a ticket, whose reply is there at once or comes later.
+    """Every operation returns a pending reply, which has its value at once or gets it later.
 
     `partition_count` is that of `__consumer_offsets`, which never changes while a broker runs.
     """
 
     def __init__(
         self,
-        runtime: Runtime[GroupShard, StoredRecord],
+        runtime: CoordinatorRuntime[GroupShard, StoredRecord],
         partition_count: Callable[[], int],
         assignors: Assignors = OFFERED,
     ) -> None:
@@ -50,31 +51,37 @@ class GroupCoordinator:
         return partition_for(group, self.partition_count())
 
     def shards(self) -> list[GroupShard]:
-        """All that this broker coordinates; refused while some of it is being loaded."""
+        """Every shard that this broker leads; refused while one of them is loading."""
         return self.runtime.shards()
 
-    def join(self, group: str, asked: Joining) -> Ticket[Joined]:
-        return self._run(
-            group, lambda shard, now, ticket: members.join(shard, now, ticket, named(group), asked)
-        )
-
-    def sync(self, group: str, asked: Syncing) -> Ticket[Synced]:
-        return self._run(
-            group, lambda shard, now, ticket: members.sync(shard, now, ticket, named(group), asked)
-        )
-
-    def heartbeat(self, group: str, who: Leaving, generation: int) -> Ticket[Done]:
+    def join(self, group: str, request: GroupJoin) -> PendingReply[Joined]:
         return self._run(
             group,
-            lambda shard, now, ticket: members.heartbeat(
-                shard, now, ticket, named(group), who, generation
+            lambda shard, now, pending: members.join(shard, now, pending, named(group), request),
+        )
+
+    def sync(self, group: str, request: GroupSync) -> PendingReply[Synced]:
+        return self._run(
+            group,
+            lambda shard, now, pending: members.sync(shard, now, pending, named(group), request),
+        )
+
+    def heartbeat(
+        self, group: str, member_id: str, generation: int, instance_id: str | None = None
+    ) -> PendingReply[EmptyReply]:
+        return self._run(
+            group,
+            lambda shard, now, pending: members.heartbeat(
+                shard, now, pending, named(group), member_id, instance_id, generation
             ),
         )
 
-    def leave(self, group: str, leaving: tuple[Leaving, ...]) -> Ticket[tuple[Refused, ...]]:
+    def leave(
+        self, group: str, leaving: tuple[LeavingMember, ...]
+    ) -> PendingReply[tuple[Refused, ...]]:
         return self._run(
             group,
-            lambda shard, now, ticket: members.leave(shard, now, ticket, named(group), leaving),
+            lambda shard, now, pending: members.leave(shard, now, pending, named(group), leaving),
         )
 
     def commit(
@@ -82,12 +89,12 @@ class GroupCoordinator:
         group: str,
         committer: Committer,
         offsets: tuple[tuple[TopicPartition, CommittedOffset], ...],
-        producer: Producer | None = None,
-    ) -> Ticket[tuple[Refused, ...]]:
+        producer: ProducerIdAndEpoch | None = None,
+    ) -> PendingReply[tuple[Refused, ...]]:
         return self._run(
             group,
-            lambda shard, now, ticket: offset_operations.commit(
-                shard, now, ticket, group, committer, offsets, producer
+            lambda shard, now, pending: offset_operations.commit(
+                shard, now, pending, group, committer, offsets, producer
             ),
         )
 
@@ -95,55 +102,61 @@ class GroupCoordinator:
         self,
         group: str,
         wanted: Iterable[TopicPartition] | None,
-        reader: Reader = ADMINISTRATOR,
+        reader: OffsetReader = ADMINISTRATOR,
         *,
         require_stable: bool = False,
-    ) -> Ticket[FetchedOffsets]:
+    ) -> PendingReply[FetchedOffsets]:
         return self._run(
             group,
-            lambda shard, _, ticket: offset_operations.fetch(
-                shard, ticket, group, wanted, reader, require_stable=require_stable
+            lambda shard, _, pending: offset_operations.fetch(
+                shard, pending, group, wanted, reader, require_stable=require_stable
             ),
         )
 
     def delete_offsets(
         self, group: str, wanted: tuple[TopicPartition, ...]
-    ) -> Ticket[tuple[Refused, ...]]:
+    ) -> PendingReply[tuple[Refused, ...]]:
         return self._run(
             group,
-            lambda shard, _, ticket: offset_operations.delete_offsets(
-                shard, ticket, named(group), wanted
+            lambda shard, _, pending: offset_operations.delete_offsets(
+                shard, pending, named(group), wanted
             ),
         )
 
     def partitions_deleted(self, gone: Collection[TopicPartition]) -> None:
-        """Topics are no more: offsets in them mean nothing to a topic made anew."""
+        """Remove the offsets of deleted topics: they mean nothing to a new topic of that name."""
         deleted_ms = self.runtime.now().wall_ms
         self.runtime.run_everywhere(
             "forgetting the offsets of deleted topics",
-            lambda shard, _, ticket: offset_operations.forget(shard, ticket, gone, deleted_ms),
+            lambda shard, _, pending: offset_operations.remove_deleted(
+                shard, pending, gone, deleted_ms
+            ),
         )
 
-    def delete_group(self, group: str) -> Ticket[Done]:
-        return self._run(group, lambda shard, _, ticket: groups.delete(shard, ticket, group))
+    def delete_group(self, group: str) -> PendingReply[EmptyReply]:
+        return self._run(group, lambda shard, _, pending: groups.delete(shard, pending, group))
 
-    def describe(self, group: str) -> Ticket[ClassicGroup]:
-        return self._run(group, lambda shard, _, ticket: groups.describe(shard, ticket, group))
+    def describe(self, group: str) -> PendingReply[ClassicGroup]:
+        return self._run(group, lambda shard, _, pending: groups.describe(shard, pending, group))
 
-    def consumer_heartbeat(self, group: str, asked: Heartbeat) -> Ticket[HeartbeatReply]:
+    def consumer_heartbeat(
+        self, group: str, request: ConsumerHeartbeat
+    ) -> PendingReply[ConsumerHeartbeatReply]:
         return self._run(
             group,
-            lambda shard, now, ticket: members.consumer_heartbeat(shard, now, ticket, group, asked),
+            lambda shard, now, pending: members.consumer_heartbeat(
+                shard, now, pending, group, request
+            ),
         )
 
-    def describe_consumer(self, group: str) -> Ticket[ConsumerGroup]:
+    def describe_consumer(self, group: str) -> PendingReply[ConsumerGroup]:
         return self._run(
-            group, lambda shard, _, ticket: groups.describe_consumer(shard, ticket, named(group))
+            group, lambda shard, _, pending: groups.describe_consumer(shard, pending, named(group))
         )
 
     def rebalances(self, group: str) -> Rebalances:
         shard = self.runtime.shard(self.partition_of(group))
-        known = shard.consumer_groups.get(group) or shard.groups.get(group)
+        known = shard.consumer_groups.get(group) or shard.classic_groups.get(group)
         if known is None:
             raise GroupIdNotFound(f"Group {group} not found.")
         under_way = None
@@ -153,13 +166,13 @@ class GroupCoordinator:
         return Rebalances(group, shard.rebalances.of(group), under_way)
 
     def _run(
-        self, group: str, operation: Callable[[GroupShard, Now, Ticket[T]], Decision]
-    ) -> Ticket[T]:
+        self, group: str, operation: Callable[[GroupShard, Now, PendingReply[T]], GroupResult]
+    ) -> PendingReply[T]:
         return self.runtime.run(self.partition_of(group), operation)
 
 
 def named(group: str) -> str:
-    """Members need a group with a name; offsets were once committed without."""
+    """Refuse an empty group id. Old clients could commit and fetch offsets under one."""
     if not group:
-        raise InvalidGroupId("a group needs a name")
+        raise InvalidGroupId("the group id is empty")
     return group

@@ -1,11 +1,13 @@
-"""Which group has something due next."""
+"""The next deadline of each group, and the earliest of all."""
 
 from heapq import heappop, heappush
 
 
 class Deadlines:
-    """The next deadline of each group. One that moved later is found out when it comes up, so
-    that a heartbeat, which only moves deadlines later, costs nothing here.
+    """The next deadline of each group.
+
+    A heartbeat only moves deadlines later, and changes nothing here: the timer fires at the old
+    deadline, `expire` finds nothing due, and the new deadline is set then.
     """
 
     def __init__(self) -> None:
@@ -21,7 +23,7 @@ class Deadlines:
             heappush(self._queue, (due_ms, group))
 
     def first(self) -> tuple[int, str] | None:
-        """The earliest, and whose it is."""
+        """The earliest deadline and its group."""
         while self._queue:
             due_ms, group = self._queue[0]
             if self._due_ms.get(group) == due_ms:

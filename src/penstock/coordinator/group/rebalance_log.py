@@ -1,14 +1,14 @@
-"""The last rebalances of each group, for people who ask why their consumers paused."""
+"""The last rebalances of each group, which tell operators why their consumers paused."""
 
 from collections import deque
 
 import msgspec
 
-KEPT = 20
+HISTORY_LENGTH = 20
 
 
 class Rebalance(msgspec.Struct, frozen=True):
-    """A rebalance from its cause until the generation that it led to was stable, or empty."""
+    """A rebalance, from its cause until the new generation was stable or the group empty."""
 
     generation: int
     reason: str
@@ -19,14 +19,14 @@ class Rebalance(msgspec.Struct, frozen=True):
 
 
 class UnderWay(msgspec.Struct, frozen=True):
-    """A rebalance that is not through yet."""
+    """A rebalance that has not ended yet."""
 
     reason: str
     for_ms: int
 
 
 class Rebalances(msgspec.Struct, frozen=True):
-    """The last rebalances of a group, oldest first, as whoever asks is told of them."""
+    """The last rebalances of a group, oldest first, as the HTTP page shows them."""
 
     group: str
     rebalances: tuple[Rebalance, ...]
@@ -36,8 +36,8 @@ class Rebalances(msgspec.Struct, frozen=True):
 REASON_LENGTH = 300
 
 
-def also(reason: str, another: str) -> str:
-    """Both reasons; of very many the first ones, as these began it."""
+def with_reason(reason: str, another: str) -> str:
+    """Both reasons; if there are very many, the first ones, which caused the rebalance."""
     if not reason:
         return another[:REASON_LENGTH]
     if not another or reason.endswith("…"):
@@ -47,13 +47,13 @@ def also(reason: str, another: str) -> str:
 
 
 class RebalanceLog:
-    """The newest rebalances of every group. Kept in memory: a new coordinator starts anew."""
+    """The newest rebalances of every group. In memory only: a new coordinator starts empty."""
 
     def __init__(self) -> None:
         self._by_group: dict[str, deque[Rebalance]] = {}
 
     def add(self, group: str, rebalance: Rebalance) -> None:
-        self._by_group.setdefault(group, deque(maxlen=KEPT)).append(rebalance)
+        self._by_group.setdefault(group, deque(maxlen=HISTORY_LENGTH)).append(rebalance)
 
     def of(self, group: str) -> tuple[Rebalance, ...]:
         """Oldest first."""

@@ -1,15 +1,15 @@
-"""The records of `__consumer_offsets`, in Kafka's formats: all its versions are read."""
+"""The records of `__consumer_offsets`, in Kafka's formats; all versions are read."""
 
 from struct import Struct
 from typing import TypeAlias
 
 import msgspec
 
-from penstock.coordinator.group.classic_group import ClassicGroup
-from penstock.coordinator.group.consumer.records import KINDS, NUMBERS, ConsumerRecord, checked
-from penstock.coordinator.group.member import Member, ProtocolMetadata
+from penstock.coordinator.group.classic.group import ClassicGroup
+from penstock.coordinator.group.classic.member import ClassicGroupMember, ProtocolMetadata
+from penstock.coordinator.group.classic.state import ClassicGroupState
+from penstock.coordinator.group.consumer.records import KINDS, NUMBERS, ConsumerGroupRecord, checked
 from penstock.coordinator.group.offsets import CommittedOffset
-from penstock.coordinator.group.state import State
 from penstock.coordinator.storage import RawRecord
 from penstock.errors import ProtocolError
 from penstock.wire.apis import DATA_MESSAGES
@@ -25,12 +25,12 @@ _OLD_OFFSET_KEY, _OFFSET_KEY, _GROUP_KEY = range(3)
 
 OFFSET_VERSION = 4
 EXPIRING_OFFSET_VERSION = 1
-"""The only one that keeps a time of expiry, which clients before 2.1 could choose."""
+"""The only version with an expiry time, which clients before 2.1 could choose."""
 GROUP_VERSION = 3
 
 
 class OffsetRecord(msgspec.Struct, frozen=True):
-    """An offset was committed, or forgotten."""
+    """An offset was committed; None: it was removed."""
 
     group: str
     topic: str
@@ -39,17 +39,17 @@ class OffsetRecord(msgspec.Struct, frozen=True):
 
 
 class GroupRecord(msgspec.Struct, frozen=True):
-    """A generation became stable, or a group empty; without metadata, it has gone."""
+    """A classic generation became stable, or a group empty; None: the group is gone."""
 
     group: str
     metadata: GroupMetadataValue | None
 
 
-StoredRecord: TypeAlias = OffsetRecord | GroupRecord | ConsumerRecord
+StoredRecord: TypeAlias = OffsetRecord | GroupRecord | ConsumerGroupRecord
 
 
 class GroupFormat:
-    """Keys begin with the kind of record, values with the version of the message behind."""
+    """A key starts with the record type, a value with the version of its message."""
 
     def encode(self, record: StoredRecord) -> RawRecord:
         match record:
@@ -62,7 +62,7 @@ class GroupFormat:
                     key,
                     None if metadata is None else _numbered(GROUP_VERSION, metadata, GROUP_VERSION),
                 )
-            case ConsumerRecord(key, value):
+            case ConsumerGroupRecord(key, value):
                 return RawRecord(
                     _numbered(NUMBERS[type(key)], key, 0),
                     None if value is None else _numbered(0, value, 0),
@@ -71,12 +71,12 @@ class GroupFormat:
     def decode(self, raw: RawRecord) -> StoredRecord | None:
         match _number(raw.key):
             case 0 | 1:
-                where = decode(OffsetCommitKey, 0, raw.key[_NUMBER.size :])
+                offset_key = decode(OffsetCommitKey, 0, raw.key[_NUMBER.size :])
                 value = _value(OffsetCommitValue, raw.value)
                 return OffsetRecord(
-                    where.group,
-                    where.topic,
-                    where.partition,
+                    offset_key.group,
+                    offset_key.topic,
+                    offset_key.partition,
                     None if value is None else _committed(value),
                 )
             case 2:
@@ -85,7 +85,7 @@ class GroupFormat:
             case number if number in KINDS:
                 key_type, value_type = KINDS[number]
                 key = decode(key_type, 0, raw.key[_NUMBER.size :])
-                return checked(ConsumerRecord(key, _value(value_type, raw.value)))
+                return checked(ConsumerGroupRecord(key, _value(value_type, raw.value)))
             case _:
                 return None
 
@@ -96,7 +96,7 @@ def _numbered(number: int, message: Message, version: int) -> bytes:
 
 def _number(data: bytes) -> int:
     if len(data) < _NUMBER.size:
-        raise ProtocolError("a record of a group without its kind or version")
+        raise ProtocolError("a group record is too short for its type or version")
     number: int = _NUMBER.unpack_from(data)[0]
     return number
 
@@ -135,9 +135,9 @@ def _committed(value: OffsetCommitValue) -> CommittedOffset:
 
 
 def metadata_of(group: ClassicGroup) -> GroupMetadataValue:
-    """What is kept of a group. Until its members have shares they are not worth keeping."""
+    """What is stored of a group. Its members are stored only once they have assignments."""
     since_ms = -1 if group.state_since_ms is None else group.state_since_ms
-    if group.state not in {State.STABLE, State.EMPTY}:
+    if group.state not in {ClassicGroupState.STABLE, ClassicGroupState.EMPTY}:
         return GroupMetadataValue(
             protocol=None, leader=None, current_state_timestamp=since_ms, members=[]
         )
@@ -164,13 +164,14 @@ def metadata_of(group: ClassicGroup) -> GroupMetadataValue:
 
 
 def group_of(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
-    """The group as a new coordinator knows it: what members can do beside the protocol in use
-    is lost, until they join again.
+    """The group as a new coordinator loads it.
+
+    Strategies that members support beside the one in use are lost until they join again.
     """
     since_ms = value.current_state_timestamp
     return ClassicGroup(
         id=group_id,
-        state=State.STABLE if value.members else State.EMPTY,
+        state=ClassicGroupState.STABLE if value.members else ClassicGroupState.EMPTY,
         generation=value.generation,
         protocol_type=value.protocol_type or None,
         protocol=value.protocol,
@@ -180,9 +181,9 @@ def group_of(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
     )
 
 
-def _member(stored: MemberMetadata, protocol: str | None) -> Member:
+def _member(stored: MemberMetadata, protocol: str | None) -> ClassicGroupMember:
     timeout_ms = stored.rebalance_timeout
-    return Member(
+    return ClassicGroupMember(
         id=stored.member_id,
         instance_id=stored.group_instance_id,
         client_id=stored.client_id,

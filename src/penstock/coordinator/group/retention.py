@@ -1,43 +1,45 @@
-"""Which offsets, and which groups, nobody has needed for long enough."""
+"""Expiry of offsets, and of groups that are left without any."""
 
 from collections.abc import Iterator, Set
 
-from penstock.coordinator.group.classic_group import ClassicGroup
-from penstock.coordinator.group.consumer.group import ConsumerGroup, GroupState
-from penstock.coordinator.group.consumer.offsets import forgotten
-from penstock.coordinator.group.offsets import Offsets, expired
+from penstock.coordinator.group.classic.group import ClassicGroup
+from penstock.coordinator.group.classic.state import ClassicGroupState
+from penstock.coordinator.group.consumer.group import ConsumerGroup, ConsumerGroupState
+from penstock.coordinator.group.consumer.offsets import expired_consumer_offsets
+from penstock.coordinator.group.offsets import Offsets, expired_offsets
 from penstock.coordinator.group.records import GroupRecord, OffsetRecord, StoredRecord
-from penstock.coordinator.group.state import State
 from penstock.types import TopicPartition
 
 
-def lapsed(
+def expired_records(
     group: ClassicGroup,
     offsets: Offsets,
     held: Set[TopicPartition],
     now_ms: int,
     retention_ms: int,
 ) -> Iterator[StoredRecord]:
-    """Tombstones for offsets past their retention, and for a group that is left with nothing.
+    """Tombstones for expired offsets, and for an empty group that is left without offsets.
 
-    What an open transaction holds stays: its end would bring back what was forgotten.
+    Offsets that an open transaction holds do not expire: its commit would bring them back.
     """
-    gone = [each for each in expired(group, offsets, now_ms, retention_ms) if each not in held]
-    yield from (OffsetRecord(group.id, *where, None) for where in gone)
+    expired = expired_offsets(group, offsets, now_ms, retention_ms)
+    gone = [each for each in expired if each not in held]
+    yield from (OffsetRecord(group.id, *topic_partition, None) for topic_partition in gone)
     is_unused = len(gone) == len(offsets) and not held
-    if is_unused and group.state is State.EMPTY and not group.pending:
+    if is_unused and group.state is ClassicGroupState.EMPTY and not group.pending_join_members:
         yield GroupRecord(group.id, None)
 
 
-def lapsed_consumer(
+def expired_consumer_records(
     group: ConsumerGroup,
     offsets: Offsets,
     held: Set[TopicPartition],
     now_ms: int,
     retention_ms: int,
 ) -> Iterator[StoredRecord]:
-    gone = [each for each in forgotten(group, offsets, now_ms, retention_ms) if each not in held]
-    yield from (OffsetRecord(group.id, *where, None) for where in gone)
+    expired = expired_consumer_offsets(group, offsets, now_ms, retention_ms)
+    gone = [each for each in expired if each not in held]
+    yield from (OffsetRecord(group.id, *topic_partition, None) for topic_partition in gone)
     is_unused = len(gone) == len(offsets) and not held
-    if is_unused and group.state is GroupState.EMPTY:
+    if is_unused and group.state is ConsumerGroupState.EMPTY:
         yield from group.tombstones()

@@ -1,35 +1,41 @@
 """The groups of one partition of `__consumer_offsets`: their state, and how records change it.
 
-What can be asked of them is in `operation`.
+The operations on them are in `operation`.
 """
 
 from collections.abc import Callable, Iterable
 
 from penstock.config.consumer_group import ConsumerGroupConfig, group_defaults
 from penstock.config.group import GroupConfig
-from penstock.coordinator.group import membership
-from penstock.coordinator.group.classic_group import ClassicGroup
-from penstock.coordinator.group.consumer import heartbeat as beats
+from penstock.coordinator.group.classic import leave as leaves
+from penstock.coordinator.group.classic.draft import ClassicGroupDraft
+from penstock.coordinator.group.classic.group import ClassicGroup
+from penstock.coordinator.group.consumer import heartbeat as heartbeats
 from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assignors
+from penstock.coordinator.group.consumer.context import GroupContext
+from penstock.coordinator.group.consumer.draft import ConsumerGroupDraft
 from penstock.coordinator.group.consumer.group import ConsumerGroup, Topics, replayed
-from penstock.coordinator.group.consumer.records import ConsumerRecord
-from penstock.coordinator.group.consumer.turn import ConsumerTurn, World
+from penstock.coordinator.group.consumer.records import ConsumerGroupRecord
 from penstock.coordinator.group.deadlines import Deadlines
-from penstock.coordinator.group.decision import Decision, Kept, decided, decided_consumer
-from penstock.coordinator.group.migration.downgrade import without
+from penstock.coordinator.group.errors import GroupIdNotFound
+from penstock.coordinator.group.migration.downgrade import remove_members
 from penstock.coordinator.group.offsets import CommittedOffset
 from penstock.coordinator.group.rebalance_log import RebalanceLog
 from penstock.coordinator.group.records import GroupRecord, OffsetRecord, StoredRecord, group_of
-from penstock.coordinator.group.refusal import GroupIdNotFound
-from penstock.coordinator.group.retention import lapsed, lapsed_consumer
-from penstock.coordinator.group.turn import Turn
-from penstock.coordinator.outcome import Now, Outcome
+from penstock.coordinator.group.result import (
+    GroupResult,
+    SoftState,
+    classic_result,
+    consumer_result,
+)
+from penstock.coordinator.group.retention import expired_consumer_records, expired_records
+from penstock.coordinator.result import CoordinatorResult, Now
 from penstock.types import TopicPartition
 from penstock.wire.messages.group_metadata_value import GroupMetadataValue
 
 
 class GroupShard:
-    """Operations decide and change nothing; `replay` and `keep` change and decide nothing."""
+    """Operations only decide; `replay` and `apply_soft_state` only change the state."""
 
     def __init__(
         self,
@@ -37,57 +43,60 @@ class GroupShard:
         assignors: Assignors = OFFERED,
         topics: Callable[[], Topics] = dict,
         settings: Callable[[str], ConsumerGroupConfig] | None = None,
-        pending: Callable[[], Iterable[StoredRecord]] = tuple,
+        pending_records: Callable[[], Iterable[StoredRecord]] = tuple,
     ) -> None:
         self.config, self._assignors, self._topics = config, assignors, topics
         defaults = group_defaults(config)
         self._settings = settings or (lambda _: defaults)
-        """What each group of the consumer protocol has set for itself."""
-        self._pending = pending
-        """Records of transactions that are open."""
-        self.groups: dict[str, ClassicGroup] = {}
+        """The settings of each group of the consumer protocol."""
+        self._pending_records = pending_records
+        """The records of open transactions."""
+        self.classic_groups: dict[str, ClassicGroup] = {}
         self.consumer_groups: dict[str, ConsumerGroup] = {}
-        """No name is in both."""
+        """A group is in one of both at most."""
         self.offsets: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         self.rebalances = RebalanceLog()
         self._deadlines = Deadlines()
         self._next_check_ms = 0
 
-    # --- what operations read
+    # --- read by operations
 
     def classic(self, group: str) -> ClassicGroup:
-        """The group, if it is there and of the classic protocol."""
-        known = self.groups.get(group)
+        """The classic group of that name; refused if there is none."""
+        known = self.classic_groups.get(group)
         if known is None:
             why = "is not a classic group." if group in self.consumer_groups else "not found."
             raise GroupIdNotFound(f"Group {group} {why}")
         return known
 
-    def held(self, until_ms: int | None = None) -> dict[str, set[TopicPartition]]:
-        """By group, the partitions whose offsets open transactions may move; of those committed
-        until then, if a time is given.
+    def pending_offsets(self, until_ms: int | None = None) -> dict[str, set[TopicPartition]]:
+        """By group, the partitions whose offsets an open transaction may change.
+
+        With `until_ms`, only those that were committed up to then.
         """
-        held: dict[str, set[TopicPartition]] = {}
-        for record in self._pending():
+        found: dict[str, set[TopicPartition]] = {}
+        for record in self._pending_records():
             if isinstance(record, OffsetRecord) and _is_until(record, until_ms):
-                where = TopicPartition(record.topic, record.partition)
-                held.setdefault(record.group, set()).add(where)
-        return held
+                topic_partition = TopicPartition(record.topic, record.partition)
+                found.setdefault(record.group, set()).add(topic_partition)
+        return found
 
     def offsets_of(self, group: str) -> set[TopicPartition]:
-        """Where the group has an offset, or may get one from an open transaction."""
-        return self.offsets.get(group, {}).keys() | self.held().get(group, set())
+        """The partitions where the group has an offset, or may get one from an open transaction."""
+        return self.offsets.get(group, {}).keys() | self.pending_offsets().get(group, set())
 
-    def turn(self, group: ClassicGroup, now: Now) -> Turn:
-        return Turn(group, self.config, now)
+    def classic_draft(self, group: ClassicGroup, now: Now) -> ClassicGroupDraft:
+        return ClassicGroupDraft(group, self.config, now)
 
-    def world(self, group: str, now: Now) -> World:
-        return World(self.config, self._settings(group), self._assignors, self._topics(), now)
+    def context(self, group: str, now: Now) -> GroupContext:
+        return GroupContext(
+            self.config, self._settings(group), self._assignors, self._topics(), now
+        )
 
-    def consumer_turn(self, group: ConsumerGroup, now: Now) -> ConsumerTurn:
-        return ConsumerTurn(group, self.world(group.id, now), self.rebalances.of(group.id))
+    def consumer_draft(self, group: ConsumerGroup, now: Now) -> ConsumerGroupDraft:
+        return ConsumerGroupDraft(group, self.context(group.id, now), self.rebalances.of(group.id))
 
-    # --- what follows from decisions
+    # --- changes of the state
 
     def replay(self, record: StoredRecord) -> None:
         match record:
@@ -95,39 +104,39 @@ class GroupShard:
                 self._replay_offset(group, TopicPartition(topic, partition), committed)
             case GroupRecord(group, metadata):
                 self._replay_group(group, metadata)
-            case ConsumerRecord():
+            case ConsumerGroupRecord():
                 self._replay_consumer(record)
 
-    def pended(self, record: StoredRecord) -> None:
+    def replay_pending(self, record: StoredRecord) -> None:
         if isinstance(record, OffsetRecord):
-            self._exist(record.group)
+            self._ensure_exists(record.group)
 
-    def _exist(self, group: str) -> None:
-        """A consumer without membership has offsets only: a group that is always empty."""
-        if group not in self.groups and group not in self.consumer_groups:
-            self.groups[group] = ClassicGroup(group)
+    def _ensure_exists(self, group: str) -> None:
+        """A simple consumer only has offsets: its group is always empty."""
+        if group not in self.classic_groups and group not in self.consumer_groups:
+            self.classic_groups[group] = ClassicGroup(group)
 
     def _replay_offset(
-        self, group: str, where: TopicPartition, committed: CommittedOffset | None
+        self, group: str, topic_partition: TopicPartition, committed: CommittedOffset | None
     ) -> None:
         if committed is not None:
-            self._exist(group)
-            self.offsets.setdefault(group, {})[where] = committed
+            self._ensure_exists(group)
+            self.offsets.setdefault(group, {})[topic_partition] = committed
             return
         offsets = self.offsets.get(group, {})
-        offsets.pop(where, None)
+        offsets.pop(topic_partition, None)
         if not offsets:
             self.offsets.pop(group, None)
 
     def _replay_group(self, group: str, metadata: GroupMetadataValue | None) -> None:
         if metadata is not None:
-            self.groups[group] = group_of(group, metadata)
+            self.classic_groups[group] = group_of(group, metadata)
             return
-        self.groups.pop(group, None)
+        self.classic_groups.pop(group, None)
         self.rebalances.forget(group)
         self._deadlines.set(group, None, 0)
 
-    def _replay_consumer(self, record: ConsumerRecord) -> None:
+    def _replay_consumer(self, record: ConsumerGroupRecord) -> None:
         name = record.group
         known = self.consumer_groups.get(name)
         if known is None and record.value is None:
@@ -135,37 +144,37 @@ class GroupShard:
         after = replayed(known or ConsumerGroup(name), record)
         if after is not None:
             self.consumer_groups[name] = after
-            self.groups.pop(name, None)  # its offsets may have been read before
+            self.classic_groups.pop(name, None)  # replaying its offsets may have made one
             return
         del self.consumer_groups[name]
         self.rebalances.forget(name)
         self._deadlines.set(name, None, 0)
 
-    def keep(self, soft: Kept) -> None:
-        if soft.next_check_ms is not None:
-            self._next_check_ms = soft.next_check_ms
-        group = soft.group
+    def apply_soft_state(self, soft_state: SoftState) -> None:
+        if soft_state.next_check_ms is not None:
+            self._next_check_ms = soft_state.next_check_ms
+        group = soft_state.group
         if group is None:
             return
         if isinstance(group, ConsumerGroup):
             self.consumer_groups[group.id] = group
         else:
-            self.groups[group.id] = group
-        if not soft.only_heard:
-            self._deadlines.set(group.id, group.next_deadline_ms(), soft.now_ms)
-        for each in soft.finished:
+            self.classic_groups[group.id] = group
+        if not soft_state.only_renews_session:
+            self._deadlines.set(group.id, group.next_deadline_ms(), soft_state.now_ms)
+        for each in soft_state.finished:
             self.rebalances.add(group.id, each)
 
-    def loaded(self, now: Now) -> None:
-        """Members have their whole session to find their new coordinator."""
-        for group in list(self.groups.values()):
-            turn = self.turn(group, now)
+    def on_loaded(self, now: Now) -> None:
+        """Members get a whole new session to find their new coordinator."""
+        for group in list(self.classic_groups.values()):
+            draft = self.classic_draft(group, now)
             for member in group.members.values():
-                turn.heard(member)
-            self.keep(Kept(now.steady_ms, turn.group))
+                draft.renew_session(member)
+            self.apply_soft_state(SoftState(now.steady_ms, draft.group))
         for consumer in list(self.consumer_groups.values()):
-            beats.begin(consumer_turn := self.consumer_turn(consumer, now))
-            self.keep(Kept(now.steady_ms, consumer_turn.group))
+            heartbeats.renew_deadlines(consumer_draft := self.consumer_draft(consumer, now))
+            self.apply_soft_state(SoftState(now.steady_ms, consumer_draft.group))
         self._next_check_ms = now.steady_ms + self.config.offsets_retention_check_interval_ms
 
     # --- time
@@ -174,37 +183,41 @@ class GroupShard:
         first = self._deadlines.first()
         return self._next_check_ms if first is None else min(first[0], self._next_check_ms)
 
-    def expire(self, now: Now) -> Decision:
+    def expire(self, now: Now) -> GroupResult:
         first = self._deadlines.first()
         if first is not None and first[0] <= now.steady_ms:
             return self._expire_group(first[1], now)
-        return self._forget_offsets(now)
+        return self._expire_offsets(now)
 
-    def _expire_group(self, group: str, now: Now) -> Decision:
+    def _expire_group(self, group: str, now: Now) -> GroupResult:
         consumer = self.consumer_groups.get(group)
         if consumer is not None:
-            consumer_turn = self.consumer_turn(consumer, now)
-            late = beats.late(consumer, now.steady_ms)
+            consumer_draft = self.consumer_draft(consumer, now)
+            late = heartbeats.late_members(consumer, now.steady_ms)
             if late:
-                without(consumer_turn, [who for who, _ in late], ", ".join(why for _, why in late))
-            return decided_consumer(consumer_turn)
-        turn = self.turn(self.groups[group], now)
-        membership.expire(turn)
-        return decided(turn)
+                remove_members(
+                    consumer_draft,
+                    [member for member, _ in late],
+                    ", ".join(why for _, why in late),
+                )
+            return consumer_result(consumer_draft)
+        draft = self.classic_draft(self.classic_groups[group], now)
+        leaves.expire(draft)
+        return classic_result(draft)
 
-    def _forget_offsets(self, now: Now) -> Decision:
+    def _expire_offsets(self, now: Now) -> GroupResult:
         retention_ms = self.config.offsets_retention_minutes * 60_000
         records: list[StoredRecord] = []
-        held, none = self.held(), frozenset[TopicPartition]()
-        for name, group in self.groups.items():
-            offsets, kept = self.offsets.get(name, {}), held.get(name, none)
-            records += lapsed(group, offsets, kept, now.wall_ms, retention_ms)
+        pending, none = self.pending_offsets(), frozenset[TopicPartition]()
+        for name, group in self.classic_groups.items():
+            offsets, held = self.offsets.get(name, {}), pending.get(name, none)
+            records += expired_records(group, offsets, held, now.wall_ms, retention_ms)
         for name, consumer in self.consumer_groups.items():
-            offsets, kept = self.offsets.get(name, {}), held.get(name, none)
-            records += lapsed_consumer(consumer, offsets, kept, now.wall_ms, retention_ms)
+            offsets, held = self.offsets.get(name, {}), pending.get(name, none)
+            records += expired_consumer_records(consumer, offsets, held, now.wall_ms, retention_ms)
         next_ms = now.steady_ms + self.config.offsets_retention_check_interval_ms
-        soft = Kept(now.steady_ms, next_check_ms=next_ms)
-        return Outcome(tuple(records), soft=soft, may_split=True)
+        soft_state = SoftState(now.steady_ms, next_check_ms=next_ms)
+        return CoordinatorResult(tuple(records), soft_state=soft_state, may_split=True)
 
 
 def _is_until(record: OffsetRecord, until_ms: int | None) -> bool:

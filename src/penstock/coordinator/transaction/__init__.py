@@ -1,1 +1,1 @@
-"""Transactions: who writes in which, how each ends, and that every participant hears of it."""
+"""Transactions: which partitions each has, how it ends, and its markers."""

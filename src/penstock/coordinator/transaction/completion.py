@@ -1,4 +1,4 @@
-"""Sees every decided transaction through: markers to its participants, then the last record."""
+"""Completes every decided transaction: markers to its partitions, then the last record."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -6,13 +6,16 @@ from typing import Protocol
 
 import msgspec
 
-from penstock.coordinator.outcome import Done, Ticket
-from penstock.coordinator.refusal import NotCoordinator
-from penstock.coordinator.runtime import RETRY_MS, Runtime
+from penstock.coordinator.errors import NotCoordinator
+from penstock.coordinator.result import EmptyReply, PendingReply
+from penstock.coordinator.runtime import RETRY_MS, CoordinatorRuntime
 from penstock.coordinator.transaction.records import TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
-from penstock.coordinator.transaction.state import State
-from penstock.coordinator.transaction.transaction import EPOCH_BUMPS, Transaction
+from penstock.coordinator.transaction.state import TransactionState
+from penstock.coordinator.transaction.transaction_metadata import (
+    EPOCH_BUMP_VERSION,
+    TransactionMetadata,
+)
 from penstock.errors import ErrorCode, KafkaError
 from penstock.loop import Loop
 from penstock.types import TopicPartition
@@ -20,97 +23,106 @@ from penstock.types import TopicPartition
 logger = logging.getLogger(__name__)
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """How a producer's transaction ended."""
+class TransactionMarker(msgspec.Struct, frozen=True):
+    """The end of a producer's transaction, as its partitions are told."""
 
     producer_id: int
     producer_epoch: int
     committed: bool
     bumps_epoch: bool = False
-    """The epoch is the one after the transaction's (KIP-890)."""
+    """`producer_epoch` is the transaction's epoch plus one (KIP-890)."""
 
 
-class Markers(Protocol):
-    """Who can write markers, here or on other brokers."""
+class MarkerWriter(Protocol):
+    """Writes markers, here or through other brokers."""
 
     def write(
         self,
-        verdict: Verdict,
+        marker: TransactionMarker,
         participants: Collection[TopicPartition],
         coordinator: int,
         done: Callable[[], object],
     ) -> None:
-        """Try until every participant that still exists has it, then call `done`.
+        """Try until every participant that still exists has the marker, then call `done`.
 
-        `coordinator` is the partition of `__transaction_state` whose word it is.
+        `coordinator` is the partition of `__transaction_state` that decided.
         """
 
 
-class Completion:
-    """Belongs to the event loop. It hears of each change of a shard."""
+class TransactionCompletion:
+    """Belongs to the event loop. The runtime calls it after each change of a shard.
+
+    One record decides a transaction's outcome: PrepareCommit or PrepareAbort. Its markers are
+    written once that record is committed, and again by any coordinator that loads it after a
+    crash. A marker that arrives twice ends nothing twice.
+    """
 
     def __init__(
-        self, runtime: Runtime[TransactionShard, TransactionRecord], markers: Markers, loop: Loop
+        self,
+        runtime: CoordinatorRuntime[TransactionShard, TransactionRecord],
+        marker_writer: MarkerWriter,
+        loop: Loop,
     ) -> None:
-        self._runtime, self._markers, self._loop = runtime, markers, loop
-        self._started: dict[tuple[int, str], Transaction] = {}
+        self._runtime, self._marker_writer, self._loop = runtime, marker_writer, loop
+        self._started: dict[tuple[int, str], TransactionMetadata] = {}
 
-    def changed(self, partition: int, shard: TransactionShard) -> None:
+    def on_change(self, partition: int, shard: TransactionShard) -> None:
         if not shard.decided:
             return
         for name, decided in list(shard.decided.items()):
             if self._started.get((partition, name)) is not decided:
                 self._started[partition, name] = decided
-                self._tell(partition, name, decided)
+                self._write_markers(partition, name, decided)
 
-    def resigned(self, partition: int) -> None:
-        """Whoever leads it now sees to what it has decided."""
+    def on_resign(self, partition: int) -> None:
+        """The partition's new leader completes its decided transactions."""
         for key in [each for each in self._started if each[0] == partition]:
             del self._started[key]
 
-    def _tell(self, partition: int, name: str, decided: Transaction) -> None:
-        """A decision that could still be lost may not be told: it is looked at once committed.
+    def _write_markers(self, partition: int, name: str, decided: TransactionMetadata) -> None:
+        """Write the markers once the decision is committed and cannot be lost.
 
-        The producer hears of it first: markers go out in the loop's next turn, while it is
-        already busy with what it writes next, and before that can be read.
+        The producer gets its response first: the markers follow in the loop's next turn. On a
+        single node no request of that producer can come in between.
         """
-        verdict = Verdict(
+        marker = TransactionMarker(
             decided.producer_id,
             decided.producer_epoch,
-            committed=decided.state is State.PREPARE_COMMIT,
-            bumps_epoch=decided.client_version >= EPOCH_BUMPS,
+            committed=decided.state is TransactionState.PREPARE_COMMIT,
+            bumps_epoch=decided.client_version >= EPOCH_BUMP_VERSION,
         )
 
         def write() -> None:
-            self._markers.write(
-                verdict,
+            self._marker_writer.write(
+                marker,
                 decided.partitions,
                 partition,
-                lambda: self._told(partition, name, decided),
+                lambda: self._complete(partition, name, decided),
             )
 
         self._runtime.when_committed(partition, lambda: self._loop.call_soon(write))
 
-    def _told(
+    def _complete(
         self,
         partition: int,
         name: str,
-        decided: Transaction,
+        decided: TransactionMetadata,
         refused_before: ErrorCode | None = None,
     ) -> None:
-        ticket: Ticket[Done] = self._runtime.run(
-            partition, lambda shard, now, ticket: shard.completed(now, ticket, name, decided)
+        pending: PendingReply[EmptyReply] = self._runtime.run(
+            partition, lambda shard, now, pending: shard.completed(now, pending, name, decided)
         )
-        refused = ticket.reply
+        refused = pending.reply
         if isinstance(refused, KafkaError) and not isinstance(refused, NotCoordinator):
             if refused.code is not refused_before:
                 logger.warning(
-                    "%s: the end of its transaction is not written yet: %s; trying again",
+                    "transactional id %s: the completion of its transaction cannot be written: %s; "
+                    "trying again",
                     name,
                     refused,
                 )
             self._loop.call_later(
-                RETRY_MS / 1000, lambda: self._told(partition, name, decided, refused.code)
+                RETRY_MS / 1000, lambda: self._complete(partition, name, decided, refused.code)
             )
         elif self._started.get((partition, name)) is decided:
             del self._started[partition, name]

@@ -1,19 +1,19 @@
-"""The coordinator of transactions: finds the shard of a transactional id and has it decide."""
+"""The transaction coordinator: routes each operation to the shard of its transactional id."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 from penstock.coordinator.keys import partition_for
-from penstock.coordinator.outcome import Done, Now, Ticket
-from penstock.coordinator.runtime import Runtime
-from penstock.coordinator.storage import Producer
+from penstock.coordinator.result import EmptyReply, Now, PendingReply, Refused
+from penstock.coordinator.runtime import CoordinatorRuntime
+from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction import ending, initiation
-from penstock.coordinator.transaction.ending import Ending
-from penstock.coordinator.transaction.initiation import Initiating
+from penstock.coordinator.transaction.ending import TransactionEnd
+from penstock.coordinator.transaction.errors import InvalidTransactionRequest
+from penstock.coordinator.transaction.initiation import TransactionInit
 from penstock.coordinator.transaction.records import TransactionRecord
-from penstock.coordinator.transaction.refusal import InvalidTransactionRequest
-from penstock.coordinator.transaction.shard import Decision, Refused, TransactionShard
-from penstock.coordinator.transaction.transaction import Transaction
+from penstock.coordinator.transaction.shard import TransactionResult, TransactionShard
+from penstock.coordinator.transaction.transaction_metadata import TransactionMetadata
 from penstock.types import TopicPartition
 
 T = TypeVar("T")
@@ -22,14 +22,14 @@ TOPIC = "__transaction_state"
 
 
 class TransactionCoordinator:
-    """Every call gives a ticket, whose reply is there at once or comes later.
+    """Every operation returns a pending reply, which has its value at once or gets it later.
 
     `partition_count` is that of `__transaction_state`, which never changes while a broker runs.
     """
 
     def __init__(
         self,
-        runtime: Runtime[TransactionShard, TransactionRecord],
+        runtime: CoordinatorRuntime[TransactionShard, TransactionRecord],
         partition_count: Callable[[], int],
     ) -> None:
         self.runtime, self.partition_count = runtime, partition_count
@@ -38,56 +38,63 @@ class TransactionCoordinator:
         return partition_for(name, self.partition_count())
 
     def shards(self) -> list[TransactionShard]:
-        """All that this broker coordinates; refused while some of it is being loaded."""
+        """Every shard that this broker leads; refused while one of them is loading."""
         return self.runtime.shards()
 
-    def needs_producer_id(self, name: str, asked: Initiating | Ending) -> bool:
-        """Whether `asked` cannot be decided without a new producer id; refused as it would be."""
+    def needs_producer_id(self, name: str, request: TransactionInit | TransactionEnd) -> bool:
+        """Whether the request needs a new producer id; raises what the request itself would."""
         known = self.runtime.shard(self.partition_of(name)).transactions.get(name)
-        if isinstance(asked, Initiating):
+        if isinstance(request, TransactionInit):
             return initiation.needs_producer_id(known)
-        return ending.needs_producer_id(known, asked)
+        return ending.needs_producer_id(known, request)
 
-    def init(self, name: str, asked: Initiating, new_producer_id: int) -> Ticket[Producer]:
+    def init(
+        self, name: str, request: TransactionInit, new_producer_id: int
+    ) -> PendingReply[ProducerIdAndEpoch]:
         return self._run(
             name,
-            lambda shard, now, ticket: shard.init(now, ticket, name, asked, new_producer_id),
+            lambda shard, now, pending: shard.init(now, pending, name, request, new_producer_id),
         )
 
     def add(
         self,
         name: str,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         partitions: frozenset[TopicPartition],
         client_version: int = 0,
-    ) -> Ticket[Done]:
+    ) -> PendingReply[EmptyReply]:
         return self._run(
             name,
-            lambda shard, now, ticket: shard.add(
-                now, ticket, name, producer, partitions, client_version
+            lambda shard, now, pending: shard.add(
+                now, pending, name, producer, partitions, client_version
             ),
         )
 
     def verify(
-        self, name: str, producer: Producer, partitions: tuple[TopicPartition, ...]
-    ) -> Ticket[tuple[Refused, ...]]:
+        self, name: str, producer: ProducerIdAndEpoch, partitions: tuple[TopicPartition, ...]
+    ) -> PendingReply[tuple[Refused, ...]]:
         return self._run(
-            name, lambda shard, _, ticket: shard.verify(ticket, name, producer, partitions)
+            name, lambda shard, _, pending: shard.verify(pending, name, producer, partitions)
         )
 
-    def end(self, name: str, asked: Ending, new_producer_id: int) -> Ticket[Producer]:
+    def end(
+        self, name: str, request: TransactionEnd, new_producer_id: int
+    ) -> PendingReply[ProducerIdAndEpoch]:
         return self._run(
-            name, lambda shard, now, ticket: shard.end(now, ticket, name, asked, new_producer_id)
+            name,
+            lambda shard, now, pending: shard.end(now, pending, name, request, new_producer_id),
         )
 
-    def describe(self, name: str) -> Ticket[Transaction]:
-        return self._run(name, lambda shard, _, ticket: shard.describe(ticket, name))
+    def describe(self, name: str) -> PendingReply[TransactionMetadata]:
+        return self._run(name, lambda shard, _, pending: shard.describe(pending, name))
 
     def _run(
-        self, name: str, operation: Callable[[TransactionShard, Now, Ticket[T]], Decision]
-    ) -> Ticket[T]:
+        self,
+        name: str,
+        operation: Callable[[TransactionShard, Now, PendingReply[T]], TransactionResult],
+    ) -> PendingReply[T]:
         return self.runtime.run(self.partition_of(name), operation if name else _nameless)
 
 
-def _nameless(*_: object) -> Decision:
+def _nameless(*_: object) -> TransactionResult:
     raise InvalidTransactionRequest("a transaction needs an id")

@@ -1,79 +1,79 @@
-"""A producer ends its transaction, or asks again because it did not hear that it has ended."""
+"""EndTxn: a producer ends its transaction, or retries because the response was lost."""
 
 import msgspec
 
-from penstock.coordinator.storage import Producer
-from penstock.coordinator.transaction.refusal import (
+from penstock.coordinator.storage import ProducerIdAndEpoch
+from penstock.coordinator.transaction.errors import (
     ConcurrentTransactions,
     InvalidProducerIdMapping,
     InvalidTxnState,
     ProducerFenced,
 )
-from penstock.coordinator.transaction.state import State
-from penstock.coordinator.transaction.transaction import (
-    EPOCH_BUMPS,
+from penstock.coordinator.transaction.state import TransactionState
+from penstock.coordinator.transaction.transaction_metadata import (
+    EPOCH_BUMP_VERSION,
     LAST_EPOCH,
     NONE,
-    Transaction,
+    TransactionMetadata,
 )
 
-_END = {True: State.COMPLETE_COMMIT, False: State.COMPLETE_ABORT}
-_OPEN = {State.EMPTY, State.ONGOING}
-_DECISION = {True: State.PREPARE_COMMIT, False: State.PREPARE_ABORT}
+_END = {True: TransactionState.COMPLETE_COMMIT, False: TransactionState.COMPLETE_ABORT}
+_OPEN = {TransactionState.EMPTY, TransactionState.ONGOING}
+_DECISION = {True: TransactionState.PREPARE_COMMIT, False: TransactionState.PREPARE_ABORT}
 
 
-class Ending(msgspec.Struct, frozen=True):
-    """How a producer wants its transaction to end."""
+class TransactionEnd(msgspec.Struct, frozen=True):
+    """A producer's request to commit or abort its transaction."""
 
-    producer: Producer
+    producer: ProducerIdAndEpoch
     committed: bool
     client_version: int = 0
 
 
-def needs_producer_id(transaction: Transaction | None, asked: Ending) -> bool:
+def needs_producer_id(transaction: TransactionMetadata | None, request: TransactionEnd) -> bool:
     return (
         transaction is not None
-        and asked.client_version >= EPOCH_BUMPS
+        and request.client_version >= EPOCH_BUMP_VERSION
         and transaction.is_epoch_exhausted
     )
 
 
 def ended(
-    transaction: Transaction, asked: Ending, new_producer_id: int, now_ms: int
-) -> Transaction | None:
-    """The transaction, decided; None if it has ended so already."""
-    state, bumps = transaction.state, asked.client_version >= EPOCH_BUMPS
-    again = bumps and _is_repeated(transaction, asked.producer)
-    _check(transaction, asked.producer, again=again)
+    transaction: TransactionMetadata, request: TransactionEnd, new_producer_id: int, now_ms: int
+) -> TransactionMetadata | None:
+    """The transaction, decided; None if it has already ended in this way."""
+    state, bumps = transaction.state, request.client_version >= EPOCH_BUMP_VERSION
+    again = bumps and _is_repeated(transaction, request.producer)
+    _check(transaction, request.producer, again=again)
     if state.is_decided:
-        if state is _DECISION[asked.committed] or (bumps and not again):
-            raise ConcurrentTransactions("participants are being told")
+        if state is _DECISION[request.committed] or (bumps and not again):
+            raise ConcurrentTransactions("the transaction's markers are being written")
         raise InvalidTxnState(f"{state.value} is decided")
-    if state is State.ONGOING:
-        return _decided(transaction, asked, new_producer_id, now_ms)
-    if state is _END[asked.committed] and (again or not bumps):
+    if state is TransactionState.ONGOING:
+        return _decided(transaction, request, new_producer_id, now_ms)
+    if state is _END[request.committed] and (again or not bumps):
         return None
-    if bumps and not asked.committed and not again:
-        # Its partitions may have been refused: the abort raises the epoch all the same.
-        return _decided(transaction, asked, new_producer_id, now_ms)
+    if bumps and not request.committed and not again:
+        # All its partitions may have been refused. The abort bumps the epoch even so.
+        return _decided(transaction, request, new_producer_id, now_ms)
     raise InvalidTxnState(f"the transaction is {state.value}")
 
 
-def _is_repeated(transaction: Transaction, producer: Producer) -> bool:
-    """The producer has the epoch that its last transaction had before it ended.
+def _is_repeated(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
+    """The producer still has the epoch of its last transaction: it missed the response.
 
-    Once the next one is open it does not matter any more: a late request may not end that one.
+    Not once the next transaction is open: a late request must not end that one.
     """
-    if transaction.client_version < EPOCH_BUMPS or transaction.state in _OPEN:
+    if transaction.client_version < EPOCH_BUMP_VERSION or transaction.state in _OPEN:
         return False
     if producer.id == transaction.producer_id:
         return transaction.producer_epoch == producer.epoch + 1
-    return producer == Producer(transaction.previous_producer_id, LAST_EPOCH - 1) and (
+    return producer == ProducerIdAndEpoch(transaction.previous_producer_id, LAST_EPOCH - 1) and (
         transaction.producer_epoch == 0
     )
 
 
-def _check(transaction: Transaction, producer: Producer, *, again: bool) -> None:
+def _check(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, *, again: bool) -> None:
     if again:
         return
     if producer.id != transaction.producer_id:
@@ -85,15 +85,15 @@ def _check(transaction: Transaction, producer: Producer, *, again: bool) -> None
 
 
 def _decided(
-    transaction: Transaction, asked: Ending, new_producer_id: int, now_ms: int
-) -> Transaction:
-    changes: dict[str, object] = {"client_version": asked.client_version}
-    if transaction.state is not State.ONGOING:
+    transaction: TransactionMetadata, request: TransactionEnd, new_producer_id: int, now_ms: int
+) -> TransactionMetadata:
+    changes: dict[str, object] = {"client_version": request.client_version}
+    if transaction.state is not TransactionState.ONGOING:
         changes |= {"start_ms": now_ms, "partitions": frozenset()}
-    if asked.client_version >= EPOCH_BUMPS:
+    if request.client_version >= EPOCH_BUMP_VERSION:
         changes |= {
             "producer_epoch": transaction.producer_epoch + 1,
             "last_producer_epoch": transaction.producer_epoch,
             "next_producer_id": new_producer_id if transaction.is_epoch_exhausted else NONE,
         }
-    return transaction.moved(_DECISION[asked.committed], now_ms, **changes)
+    return transaction.transitioned(_DECISION[request.committed], now_ms, **changes)

@@ -1,60 +1,69 @@
-"""A producer takes a transactional id over: which producer id and epoch it gets (KIP-98, 360)."""
+"""InitProducerId: which producer id and epoch a transactional producer gets (KIP-98, KIP-360)."""
 
 import msgspec
 
-from penstock.coordinator.storage import Producer
-from penstock.coordinator.transaction.refusal import ConcurrentTransactions, ProducerFenced
-from penstock.coordinator.transaction.state import State
-from penstock.coordinator.transaction.transaction import LAST_EPOCH, NONE, Transaction
+from penstock.coordinator.storage import ProducerIdAndEpoch
+from penstock.coordinator.transaction.errors import ConcurrentTransactions, ProducerFenced
+from penstock.coordinator.transaction.state import TransactionState
+from penstock.coordinator.transaction.transaction_metadata import (
+    LAST_EPOCH,
+    NONE,
+    TransactionMetadata,
+)
 
 
-class Initiating(msgspec.Struct, frozen=True):
-    """What a producer asks for; one that goes on after an error says who it was."""
+class TransactionInit(msgspec.Struct, frozen=True):
+    """A producer's request. `known` is its identity so far, if it goes on after an error."""
 
     timeout_ms: int
-    known: Producer | None = None
+    known: ProducerIdAndEpoch | None = None
 
 
-def needs_producer_id(transaction: Transaction | None) -> bool:
+def needs_producer_id(transaction: TransactionMetadata | None) -> bool:
     return transaction is None or transaction.is_epoch_exhausted
 
 
 def initiated(
-    transaction: Transaction | None, asked: Initiating, new_producer_id: int, now_ms: int
-) -> Transaction:
-    """The id without a transaction, in an epoch that shuts out all earlier producers.
+    transaction: TransactionMetadata | None,
+    request: TransactionInit,
+    new_producer_id: int,
+    now_ms: int,
+) -> TransactionMetadata:
+    """The transactional id without a transaction, in an epoch that fences all earlier producers.
 
-    An open transaction is aborted first: then the producer has to ask again.
+    An open transaction is aborted first: the producer then has to retry.
     """
     if transaction is None:
-        transaction = Transaction(producer_id=new_producer_id, timeout_ms=asked.timeout_ms)
-    known = None if transaction.producer_epoch == NONE else asked.known
+        transaction = TransactionMetadata(
+            producer_id=new_producer_id, timeout_ms=request.timeout_ms
+        )
+    known = None if transaction.producer_epoch == NONE else request.known
     if known is not None:
         _check_id(transaction, known)
     if transaction.state.is_decided:
-        raise ConcurrentTransactions("participants are being told")
+        raise ConcurrentTransactions("the transaction's markers are being written")
     if known is not None:
         _check_epoch(transaction, known)
-    if transaction.state is State.ONGOING:
+    if transaction.state is TransactionState.ONGOING:
         return transaction.fenced(now_ms)
-    return transaction.moved(
-        State.EMPTY,
+    return transaction.transitioned(
+        TransactionState.EMPTY,
         now_ms,
-        timeout_ms=asked.timeout_ms,
+        timeout_ms=request.timeout_ms,
         partitions=frozenset(),
         start_ms=NONE,
-        **_next_producer(transaction, asked, new_producer_id),
+        **_next_producer(transaction, request, new_producer_id),
     )
 
 
 def _next_producer(
-    transaction: Transaction, asked: Initiating, new_producer_id: int
+    transaction: TransactionMetadata, request: TransactionInit, new_producer_id: int
 ) -> dict[str, object]:
-    """The producer id and epoch to give, and the epoch before if its owner may come back."""
+    """The new producer id and epoch, and the previous epoch if its owner may retry."""
     current = transaction.producer_epoch
-    if asked.known is not None and _is_repeated(transaction, asked.known):
-        return {}  # the answer was lost: it is given again
-    last_epoch = NONE if asked.known is None else current
+    if request.known is not None and _is_repeated(transaction, request.known):
+        return {}  # the response was lost: repeat it
+    last_epoch = NONE if request.known is None else current
     if not transaction.is_epoch_exhausted:
         return {"producer_epoch": current + 1, "last_producer_epoch": last_epoch}
     return {
@@ -65,10 +74,11 @@ def _next_producer(
     }
 
 
-def _check_id(transaction: Transaction, known: Producer) -> None:
-    """Refuse an id that is not the current one.
+def _check_id(transaction: TransactionMetadata, known: ProducerIdAndEpoch) -> None:
+    """Refuse a producer id that is not the current one.
 
-    The id before may have been given up because its epochs had run out, unheard by its owner.
+    The previous id is accepted in its last epoch: epochs ran out, and its owner may have missed
+    the response with the new id.
     """
     if known.id == transaction.producer_id:
         return
@@ -76,21 +86,21 @@ def _check_id(transaction: Transaction, known: Producer) -> None:
         raise ProducerFenced(f"producer {known.id}, and {transaction.producer_id} is current")
 
 
-def _check_epoch(transaction: Transaction, known: Producer) -> None:
+def _check_epoch(transaction: TransactionMetadata, known: ProducerIdAndEpoch) -> None:
     """Refuse a producer that another one has replaced.
 
-    Whoever has a transaction open has heard of the current epoch: nobody can ask for it again.
+    While a transaction is open its producer knows the current epoch, so no retry is accepted.
     """
-    if known == Producer(transaction.producer_id, transaction.producer_epoch):
+    if known == ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch):
         return
-    if transaction.state is State.ONGOING or not _is_repeated(transaction, known):
+    if transaction.state is TransactionState.ONGOING or not _is_repeated(transaction, known):
         raise ProducerFenced(f"{known}, and {transaction.producer} is current")
 
 
-def _is_repeated(transaction: Transaction, known: Producer) -> bool:
-    """The producer was given the current epoch, and may not have heard of it (KIP-360).
+def _is_repeated(transaction: TransactionMetadata, known: ProducerIdAndEpoch) -> bool:
+    """A retry of the producer that was given the current epoch and missed the response (KIP-360).
 
-    Only the last producer epoch can tell: when another producer took the id over, there is none.
+    The last producer epoch tells; it is unset after another producer took the id over.
     """
     last_epoch = transaction.last_producer_epoch
     if last_epoch == NONE or known.epoch != last_epoch:

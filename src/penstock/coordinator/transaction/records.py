@@ -1,4 +1,4 @@
-"""The records of `__transaction_state`, in Kafka's format: both its versions are read."""
+"""The records of `__transaction_state`, in Kafka's format; both versions are read."""
 
 from collections.abc import Callable
 from struct import Struct
@@ -6,8 +6,8 @@ from struct import Struct
 import msgspec
 
 from penstock.coordinator.storage import RawRecord
-from penstock.coordinator.transaction.state import BY_NUMBER, State
-from penstock.coordinator.transaction.transaction import Transaction
+from penstock.coordinator.transaction.state import BY_NUMBER, TransactionState
+from penstock.coordinator.transaction.transaction_metadata import TransactionMetadata
 from penstock.errors import ProtocolError
 from penstock.types import TopicPartition, indexes_by_topic
 from penstock.wire.apis import DATA_MESSAGES
@@ -22,16 +22,16 @@ FLEXIBLE = 1
 
 
 class TransactionRecord(msgspec.Struct, frozen=True):
-    """A transactional id as it now is; without a transaction, it is forgotten."""
+    """The new state of a transactional id; None: the id has expired."""
 
     transactional_id: str
-    transaction: Transaction | None
+    transaction: TransactionMetadata | None
 
 
 class TransactionFormat:
-    """Keys begin with the kind of record, values with the version of the message behind.
+    """A key starts with the record type, a value with the version of its message.
 
-    `level` is the cluster's `transaction.version`: at 0, brokers of old read the records as well.
+    `level` is the cluster's `transaction.version`: at 0, older brokers can read the records too.
     """
 
     def __init__(self, level: Callable[[], int] = lambda: FLEXIBLE) -> None:
@@ -60,12 +60,12 @@ class TransactionFormat:
 
 def _number(data: bytes) -> int:
     if len(data) < _NUMBER.size:
-        raise ProtocolError("a record of a transaction without its kind or version")
+        raise ProtocolError("a transaction record is too short for its type or version")
     number: int = _NUMBER.unpack_from(data)[0]
     return number
 
 
-def _value(known: Transaction) -> TransactionLogValue:
+def _value(known: TransactionMetadata) -> TransactionLogValue:
     by_topic = indexes_by_topic(sorted(known.partitions))
     partitions = [PartitionsSchema(topic, each) for topic, each in by_topic.items()]
     return TransactionLogValue(
@@ -75,18 +75,18 @@ def _value(known: Transaction) -> TransactionLogValue:
         producer_epoch=known.producer_epoch,
         transaction_timeout_ms=known.timeout_ms,
         transaction_status=known.state.number,
-        transaction_partitions=None if known.state is State.EMPTY else partitions,
+        transaction_partitions=None if known.state is TransactionState.EMPTY else partitions,
         transaction_last_update_timestamp_ms=known.updated_ms,
         transaction_start_timestamp_ms=known.start_ms,
         client_transaction_version=known.client_version,
     )
 
 
-def _transaction(value: TransactionLogValue) -> Transaction:
+def _transaction(value: TransactionLogValue) -> TransactionMetadata:
     state = BY_NUMBER.get(value.transaction_status)
     if state is None:
         raise ProtocolError(f"transaction status {value.transaction_status} is not known")
-    return Transaction(
+    return TransactionMetadata(
         producer_id=value.producer_id,
         previous_producer_id=value.previous_producer_id,
         next_producer_id=value.next_producer_id,

@@ -1,64 +1,80 @@
-"""The states of a transactional id, and the ways between them."""
+"""The states of a transactional id, and the transitions between them."""
 
 from collections.abc import Mapping
 from enum import Enum
 
 
-class State(Enum):
-    """By the names that clients see."""
+class TransactionState(Enum):
+    """Values are the names that clients see."""
 
     EMPTY = "Empty"
-    """A producer has come; it has written nothing yet."""
+    """A producer has initialised; no transaction is open."""
     ONGOING = "Ongoing"
-    """Partitions take part, and nothing is decided."""
+    """A transaction is open and has partitions."""
     PREPARE_COMMIT = "PrepareCommit"
-    """Decided; participants are being told."""
+    """Decided; markers are being written."""
     PREPARE_ABORT = "PrepareAbort"
-    """Decided; participants are being told."""
+    """Decided; markers are being written."""
     COMPLETE_COMMIT = "CompleteCommit"
-    """Every participant knows."""
+    """Every partition has its marker."""
     COMPLETE_ABORT = "CompleteAbort"
-    """Every participant knows."""
+    """Every partition has its marker."""
     DEAD = "Dead"
-    """The id has not been used for long and is forgotten."""
+    """The id has expired."""
     PREPARE_EPOCH_FENCE = "PrepareEpochFence"
-    """Kafka passes through it in memory when it shuts a producer out; it is in no record."""
+    """Kafka has it in memory while it fences a producer; it is in no record."""
 
     @property
     def number(self) -> int:
-        """As records spell it."""
+        """Its number in records."""
         return _NUMBERS[self]
 
     @property
     def is_decided(self) -> bool:
         """Markers have to be written."""
-        return self is State.PREPARE_COMMIT or self is State.PREPARE_ABORT
+        return self is TransactionState.PREPARE_COMMIT or self is TransactionState.PREPARE_ABORT
 
     @property
     def is_at_rest(self) -> bool:
         """No transaction is open."""
-        return self in {State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}
+        return self in {
+            TransactionState.EMPTY,
+            TransactionState.COMPLETE_COMMIT,
+            TransactionState.COMPLETE_ABORT,
+        }
 
 
-_NUMBERS = {state: number for number, state in enumerate(State)}
-BY_NUMBER: Mapping[int, State] = dict(enumerate(State))
+_NUMBERS = {state: number for number, state in enumerate(TransactionState)}
+BY_NUMBER: Mapping[int, TransactionState] = dict(enumerate(TransactionState))
 
-_AFTER_REST = frozenset({State.EMPTY, State.ONGOING, State.PREPARE_ABORT, State.DEAD})
+_AFTER_REST = frozenset(
+    {
+        TransactionState.EMPTY,
+        TransactionState.ONGOING,
+        TransactionState.PREPARE_ABORT,
+        TransactionState.DEAD,
+    }
+)
 
-TRANSITIONS: Mapping[State, frozenset[State]] = {
-    State.EMPTY: _AFTER_REST,
-    State.ONGOING: frozenset(
-        {State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT, State.PREPARE_EPOCH_FENCE}
+TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
+    TransactionState.EMPTY: _AFTER_REST,
+    TransactionState.ONGOING: frozenset(
+        {
+            TransactionState.ONGOING,
+            TransactionState.PREPARE_COMMIT,
+            TransactionState.PREPARE_ABORT,
+            TransactionState.PREPARE_EPOCH_FENCE,
+        }
     ),
-    State.PREPARE_COMMIT: frozenset({State.COMPLETE_COMMIT}),
-    State.PREPARE_ABORT: frozenset({State.COMPLETE_ABORT}),
-    State.COMPLETE_COMMIT: _AFTER_REST,
-    State.COMPLETE_ABORT: _AFTER_REST,
-    State.DEAD: frozenset(),
-    State.PREPARE_EPOCH_FENCE: frozenset({State.PREPARE_ABORT}),
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.COMPLETE_COMMIT}),
+    TransactionState.PREPARE_ABORT: frozenset({TransactionState.COMPLETE_ABORT}),
+    TransactionState.COMPLETE_COMMIT: _AFTER_REST,
+    TransactionState.COMPLETE_ABORT: _AFTER_REST,
+    TransactionState.DEAD: frozenset(),
+    TransactionState.PREPARE_EPOCH_FENCE: frozenset({TransactionState.PREPARE_ABORT}),
 }
-"""Where a transactional id may go from each state. Once decided, a transaction has one way only.
+"""The states that may follow each state. A decided transaction has one way only.
 
-At rest it may be aborted, since a producer may have begun without the coordinator's knowledge
-(KIP-890): the abort then only raises its epoch.
+An id at rest may be aborted, since a producer may have begun a transaction without the
+coordinator's knowledge (KIP-890): the abort then only bumps its epoch.
 """

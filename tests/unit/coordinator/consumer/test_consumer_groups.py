@@ -4,11 +4,8 @@ import pytest
 
 from consumer_members import Cluster, Consumer, settle
 from group_transcript import GROUP
-from penstock.coordinator.group.consumer.group import GroupState
-from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember, MemberState
-from penstock.coordinator.group.consumer.offsets import Reader
-from penstock.coordinator.group.consumer.records import member_record
-from penstock.coordinator.group.consumer.refusal import (
+from penstock.coordinator.errors import InvalidRegularExpression
+from penstock.coordinator.group.consumer.errors import (
     FencedMemberEpoch,
     InvalidHeartbeat,
     NotServed,
@@ -16,17 +13,24 @@ from penstock.coordinator.group.consumer.refusal import (
     UnreleasedInstanceId,
     UnsupportedAssignor,
 )
-from penstock.coordinator.group.offsets import CommittedOffset, Committer
-from penstock.coordinator.group.records import GroupFormat
-from penstock.coordinator.group.refusal import (
+from penstock.coordinator.group.consumer.group import ConsumerGroupState
+from penstock.coordinator.group.consumer.member import (
+    NO_PARTITIONS,
+    ConsumerGroupMember,
+    MemberState,
+)
+from penstock.coordinator.group.consumer.offsets import OffsetReader
+from penstock.coordinator.group.consumer.records import member_record
+from penstock.coordinator.group.errors import (
     FencedInstanceId,
     NonEmptyGroup,
     UnknownMemberId,
 )
-from penstock.coordinator.refusal import InvalidRegularExpression
+from penstock.coordinator.group.offsets import CommittedOffset, Committer
+from penstock.coordinator.group.records import GroupFormat
 from penstock.types import TopicPartition
 
-HERE = TopicPartition("t", 0)
+TOPIC_PARTITION = TopicPartition("t", 0)
 
 
 @pytest.fixture
@@ -46,14 +50,14 @@ def b(cluster: Cluster) -> Consumer:
 
 def commit(cluster: Cluster, epoch: int, member_id: str, *, knows_epochs: bool = True) -> object:
     committer = Committer(generation=epoch, member_id=member_id, knows_epochs=knows_epochs)
-    return cluster.groups.commit(GROUP, committer, ((HERE, CommittedOffset(7)),)).reply
+    return cluster.groups.commit(GROUP, committer, ((TOPIC_PARTITION, CommittedOffset(7)),)).reply
 
 
 def test_the_first_member_has_everything_at_once(cluster: Cluster, a: Consumer) -> None:
     reply = a.join()
-    assert len(reply.share or ()) == 4
+    assert len(reply.assignment or ()) == 4
     assert reply.epoch == 2
-    assert cluster.group.state is GroupState.STABLE
+    assert cluster.group.state is ConsumerGroupState.STABLE
 
 
 def test_a_partition_is_given_only_when_its_owner_has_released_it(
@@ -61,17 +65,17 @@ def test_a_partition_is_given_only_when_its_owner_has_released_it(
 ) -> None:
     a.join()
     all_of_it = a.has
-    assert b.join().share == NOTHING
+    assert b.join().assignment == NO_PARTITIONS
     assert cluster.group.members["b"].state is MemberState.UNRELEASED_PARTITIONS
 
     told = a.beat()
-    assert len(told.share or ()) == 2
+    assert len(told.assignment or ()) == 2
     assert told.epoch == 2, "the new epoch comes when it has given up what it must"
-    assert b.beat().share is None, "not given up yet"
+    assert b.beat().assignment is None, "not given up yet"
 
     assert a.beat().epoch == 3
-    assert b.beat().share == all_of_it - a.has
-    assert cluster.group.state is GroupState.STABLE
+    assert b.beat().assignment == all_of_it - a.has
+    assert cluster.group.state is ConsumerGroupState.STABLE
 
 
 def test_a_member_that_still_has_what_it_must_give_up_keeps_others_waiting(
@@ -83,7 +87,7 @@ def test_a_member_that_still_has_what_it_must_give_up_keeps_others_waiting(
     a.beat()
     a.beat(owned=everything)
     a.beat(owned=None)
-    assert b.beat().share is None
+    assert b.beat().assignment is None
     assert cluster.group.members["a"].state is MemberState.UNREVOKED_PARTITIONS
 
 
@@ -98,7 +102,7 @@ def test_a_member_that_does_not_give_up_in_time_is_out(
     assert "a" in cluster.group.members
     cluster.pass_ms(2)
     assert "a" not in cluster.group.members
-    assert len(b.beat().share or ()) == 4
+    assert len(b.beat().assignment or ()) == 4
     with pytest.raises(UnknownMemberId):
         a.beat()
 
@@ -122,16 +126,16 @@ def test_what_a_leaver_had_goes_to_the_others(cluster: Cluster, a: Consumer, b: 
     b.join()
     settle(a, b)
     b.leave()
-    assert len(a.beat().share or ()) == 4
+    assert len(a.beat().assignment or ()) == 4
     a.leave()
-    assert cluster.group.state is GroupState.EMPTY
+    assert cluster.group.state is ConsumerGroupState.EMPTY
 
 
 def test_a_stable_heartbeat_writes_nothing_and_tells_nothing(cluster: Cluster, a: Consumer) -> None:
     a.join()
     before = cluster.log.end_offset
     reply = a.beat(owned=None)
-    assert reply.share is None
+    assert reply.assignment is None
     assert reply.interval_ms == 5000
     assert cluster.log.end_offset == before
 
@@ -139,7 +143,7 @@ def test_a_stable_heartbeat_writes_nothing_and_tells_nothing(cluster: Cluster, a
 def test_who_asks_for_everything_hears_everything(a: Consumer) -> None:
     a.join()
     again = a.beat(rebalance_timeout_ms=5000, topics=frozenset({"t"}))
-    assert again.share == a.has
+    assert again.assignment == a.has
 
 
 def test_another_epoch_is_fenced_but_the_one_before_is_not(
@@ -159,7 +163,7 @@ def test_another_epoch_is_fenced_but_the_one_before_is_not(
 
 def test_a_fenced_member_joins_again_under_its_id(a: Consumer) -> None:
     a.join()
-    assert len(a.join().share or ()) == 4
+    assert len(a.join().assignment or ()) == 4
 
 
 def test_a_static_member_comes_back_to_its_share(cluster: Cluster, b: Consumer) -> None:
@@ -172,7 +176,7 @@ def test_a_static_member_comes_back_to_its_share(cluster: Cluster, b: Consumer) 
     b.beat()
     assert len(b.has) == 2, "nobody takes what it had while it is away"
     new = Consumer(cluster, "new", instance_id="i")
-    assert new.join().share == had
+    assert new.join().assignment == had
     assert cluster.group.epoch == epoch
     with pytest.raises(FencedInstanceId):
         cluster.beat(member_id="old", instance_id="i", epoch=epoch)
@@ -189,16 +193,16 @@ def test_a_static_member_that_stays_away_is_out(cluster: Cluster, b: Consumer) -
     old.join()
     old.leave(-2)
     cluster.pass_ms(45_001)
-    assert len(b.join().share or ()) == 4
+    assert len(b.join().assignment or ()) == 4
 
 
 def test_new_partitions_and_topics_reach_the_group(cluster: Cluster, a: Consumer) -> None:
     a.topics = frozenset({"t", "later"})
     a.join()
     cluster.set_topics(t=6)
-    assert len(a.beat().share or ()) == 6
+    assert len(a.beat().assignment or ()) == 6
     cluster.set_topics(t=6, later=2, other=9)
-    assert len(a.beat().share or ()) == 8
+    assert len(a.beat().assignment or ()) == 8
     cluster.set_topics(later=2)
     a.beat()
     assert len(a.has) == 2
@@ -206,12 +210,12 @@ def test_new_partitions_and_topics_reach_the_group(cluster: Cluster, a: Consumer
 
 def test_an_expression_finds_topics_that_come_later(cluster: Cluster, a: Consumer) -> None:
     cluster.set_topics(t1=1, x=5)
-    assert len(a.join(topics=None, regex="t[0-9]+").share or ()) == 1
+    assert len(a.join(topics=None, regex="t[0-9]+").assignment or ()) == 1
     cluster.set_topics(t1=1, t22=2, xt3=5)
-    assert len(a.beat().share or ()) == 3
+    assert len(a.beat().assignment or ()) == 3
     a.beat(regex="")
     a.beat()
-    assert a.has == NOTHING
+    assert a.has == NO_PARTITIONS
     assert cluster.group.regexes == {}
 
 
@@ -241,7 +245,7 @@ def test_a_heartbeat_that_makes_no_sense_is_refused(
         "member_id": "a",
         "epoch": 0,
         "rebalance_timeout_ms": 1,
-        "owned": NOTHING,
+        "owned": NO_PARTITIONS,
         "topics": frozenset({"t"}),
     }
     cluster.beat(**sound)
@@ -281,9 +285,9 @@ def test_offsets_are_read_by_members_of_the_present_epoch_and_administrators(
     commit(cluster, 2, "a")
 
     def fetched(**fields: object) -> object:
-        return cluster.groups.fetch(GROUP, [HERE], Reader(**fields)).reply  # type: ignore[arg-type]  # by name
+        return cluster.groups.fetch(GROUP, [TOPIC_PARTITION], OffsetReader(**fields)).reply  # type: ignore[arg-type]  # by name
 
-    assert fetched() == fetched(member_id="a", epoch=2) == {HERE: CommittedOffset(7)}
+    assert fetched() == fetched(member_id="a", epoch=2) == {TOPIC_PARTITION: CommittedOffset(7)}
     assert isinstance(fetched(member_id="a", epoch=3), StaleMemberEpoch)
     assert isinstance(fetched(member_id="b", epoch=2), UnknownMemberId)
 
@@ -292,12 +296,14 @@ def test_an_empty_classic_group_becomes_a_consumer_group_with_its_offsets(
     cluster: Cluster, a: Consumer
 ) -> None:
     commit(cluster, -1, "")
-    assert GROUP in cluster.shard.groups
+    assert GROUP in cluster.shard.classic_groups
     a.join()
-    assert GROUP not in cluster.shard.groups
+    assert GROUP not in cluster.shard.classic_groups
     cluster.start()
-    assert GROUP not in cluster.shard.groups
-    assert cluster.groups.fetch(GROUP, [HERE]).reply == {HERE: CommittedOffset(7)}
+    assert GROUP not in cluster.shard.classic_groups
+    assert cluster.groups.fetch(GROUP, [TOPIC_PARTITION]).reply == {
+        TOPIC_PARTITION: CommittedOffset(7)
+    }
 
 
 def test_a_group_with_members_is_not_deleted_and_an_empty_one_leaves_nothing(
@@ -310,7 +316,7 @@ def test_a_group_with_members_is_not_deleted_and_an_empty_one_leaves_nothing(
     cluster.groups.delete_group(GROUP)
     for _ in range(2):
         assert not cluster.shard.consumer_groups
-        assert not cluster.shard.groups
+        assert not cluster.shard.classic_groups
         assert not cluster.shard.offsets
         cluster.start()
 
@@ -340,6 +346,6 @@ def test_a_rebalance_is_logged_with_its_reason(cluster: Cluster, a: Consumer, b:
 
 def test_a_member_is_written_as_none_of_the_classic_protocol() -> None:
     """Absent, the field would be read as an empty one: Kafka would take it for a classic member."""
-    raw = GroupFormat().encode(member_record(GROUP, ConsumerMember(id="a")))
+    raw = GroupFormat().encode(member_record(GROUP, ConsumerGroupMember(id="a")))
     assert raw.value is not None
     assert raw.value.endswith(b"\x01\x00\x01\x00"), "one tag, its number, one byte: null"

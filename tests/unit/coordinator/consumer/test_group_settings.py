@@ -10,7 +10,7 @@ from penstock.config.consumer_group import (
     group_defaults,
 )
 from penstock.config.group import GroupConfig
-from penstock.coordinator.group.consumer.group import GroupState
+from penstock.coordinator.group.consumer.group import ConsumerGroupState
 from penstock.errors import ConfigError
 
 WIDE = GroupConfig(
@@ -79,15 +79,15 @@ def test_a_new_session_timeout_and_interval_hold_from_the_next_heartbeat_on() ->
 def test_those_who_join_within_the_assignment_interval_are_assigned_together() -> None:
     cluster = Cluster(config=GroupConfig(group_consumer_assignment_interval_ms=1000))
     a, b, c = (Consumer(cluster, name) for name in "abc")
-    assert len(a.join().share or ()) == 4, "the first waits for nobody"
+    assert len(a.join().assignment or ()) == 4, "the first waits for nobody"
     cluster.pass_ms(10)
     joined = b.join()
     c.join()
-    assert (joined.epoch, len(joined.share or ())) == (2, 0)
+    assert (joined.epoch, len(joined.assignment or ())) == (2, 0)
     assert joined.interval_ms == 500
     cluster.pass_ms(989)
     a.beat()
-    assert cluster.group.state is GroupState.ASSIGNING
+    assert cluster.group.state is ConsumerGroupState.ASSIGNING
     assert cluster.group.target_epoch == 2
     cluster.pass_ms(1)
     a.beat()

@@ -9,15 +9,22 @@ import pytest
 from consumer_members import Cluster, Consumer, settle
 from penstock.broker.coordination.assignors import assignors
 from penstock.coordinator.group.consumer.assignor.assignor import Assignor, Assignors
-from penstock.coordinator.group.consumer.refusal import AssignorFailed
+from penstock.coordinator.group.consumer.errors import AssignorFailed
 from penstock.errors import ConfigError, ErrorCode
-from penstock.sdk.assignor import Share, Shares, Subscriber, TopicIdPartition, Uuid, uniform
+from penstock.sdk.assignor import (
+    Assignment,
+    GroupAssignment,
+    Subscriber,
+    TopicIdPartition,
+    Uuid,
+    uniform,
+)
 
 Partitions = Mapping[Uuid, int]
 Subscribers = Mapping[str, Subscriber]
 
 
-def everything_to_the_first(subscribers: Subscribers, partitions: Partitions) -> Shares:
+def everything_to_the_first(subscribers: Subscribers, partitions: Partitions) -> GroupAssignment:
     first = min(subscribers)
     return {
         first: frozenset(
@@ -36,7 +43,7 @@ class Changing:
     def __init__(self) -> None:
         self.now = uniform
 
-    def __call__(self, subscribers: Subscribers, partitions: Partitions) -> Shares:
+    def __call__(self, subscribers: Subscribers, partitions: Partitions) -> GroupAssignment:
         return self.now(subscribers, partitions)
 
 
@@ -53,32 +60,32 @@ def test_a_user_s_assignor_shares_out_and_whom_it_does_not_name_gets_nothing() -
     assert (len(a.has), len(b.has)) == (4, 0)
 
 
-def raises(_: Subscribers, __: Partitions) -> Shares:
+def raises(_: Subscribers, __: Partitions) -> GroupAssignment:
     raise ZeroDivisionError("a bug")
 
 
-def gives_what_is_not_there(subscribers: Subscribers, partitions: Partitions) -> Shares:
+def gives_what_is_not_there(subscribers: Subscribers, partitions: Partitions) -> GroupAssignment:
     (topic,) = partitions
     return {min(subscribers): frozenset({TopicIdPartition(topic, 4)})}
 
 
-def gives_twice(subscribers: Subscribers, _: Partitions) -> Shares:
+def gives_twice(subscribers: Subscribers, _: Partitions) -> GroupAssignment:
     everything: set[TopicIdPartition] = set()
     for each in subscribers.values():
         everything |= {TopicIdPartition(topic, 0) for topic in each.topics}
     return dict.fromkeys([*subscribers, "b"], frozenset(everything))
 
 
-def gives_to_a_stranger(_: Subscribers, __: Partitions) -> Shares:
+def gives_to_a_stranger(_: Subscribers, __: Partitions) -> GroupAssignment:
     return {"stranger": frozenset[TopicIdPartition]()}
 
 
-def gives_what_nobody_reads(subscribers: Subscribers, _: Partitions) -> Shares:
-    other: Share = frozenset({TopicIdPartition(Uuid(b"another topic..."), 0)})
+def gives_what_nobody_reads(subscribers: Subscribers, _: Partitions) -> GroupAssignment:
+    other: Assignment = frozenset({TopicIdPartition(Uuid(b"another topic..."), 0)})
     return dict.fromkeys(subscribers, other)
 
 
-def gives_nonsense(_: Subscribers, __: Partitions) -> Shares:
+def gives_nonsense(_: Subscribers, __: Partitions) -> GroupAssignment:
     return None  # type: ignore[return-value]
 
 

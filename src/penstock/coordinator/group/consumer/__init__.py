@@ -1,1 +1,1 @@
-"""Groups of the consumer protocol, whose partitions the coordinator shares out (KIP-848)."""
+"""Groups of the consumer protocol, in which the coordinator assigns partitions (KIP-848)."""

@@ -1,4 +1,4 @@
-"""A group of the consumer protocol, as a value: each record makes another one."""
+"""A group of the consumer protocol, as a value: each record makes a new one."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sized
@@ -8,9 +8,16 @@ from typing import Any, Protocol
 
 import msgspec
 
-from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember, MemberState, Share
+from penstock.coordinator.group.classic.embedded_protocol import CONSUMER
+from penstock.coordinator.group.classic.member import ProtocolMetadata
+from penstock.coordinator.group.consumer.member import (
+    NO_PARTITIONS,
+    Assignment,
+    ConsumerGroupMember,
+    MemberState,
+)
 from penstock.coordinator.group.consumer.records import (
-    ConsumerRecord,
+    ConsumerGroupRecord,
     CurrentKey,
     CurrentValue,
     EpochKey,
@@ -23,37 +30,35 @@ from penstock.coordinator.group.consumer.records import (
     TargetEpochValue,
     TargetKey,
     TargetValue,
+    assignment_of,
     classic_terms,
     member_tombstones,
-    share_of,
 )
-from penstock.coordinator.group.embedded import CONSUMER
-from penstock.coordinator.group.member import ProtocolMetadata
 from penstock.types import Uuid
 
 FIRST_EPOCH = 1
-"""Of a group that nobody has joined yet, so that its first member comes to the second, as with
-Kafka: 0 is the epoch of members who join.
+"""The epoch of a new group, so that its first member gets epoch 2, as in Kafka. Epoch 0 is that of
+members that join.
 """
 
 NO_HASH = 0
-"""Of topics that nobody has looked at, and so none's."""
+"""The metadata hash before the group has looked at topics; no set of topics has it."""
 
 
-class GroupState(Enum):
-    """By the names that clients see."""
+class ConsumerGroupState(Enum):
+    """Values are the names that clients see."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
-    """The target is of an older epoch than the group."""
+    """The target assignment is older than the group's epoch."""
     RECONCILING = "Reconciling"
-    """Not every member has what the target gives it."""
+    """Not every member has reached its target assignment."""
     STABLE = "Stable"
     DEAD = "Dead"
 
 
-class Topic(Protocol):
-    """What a group needs to know of a topic."""
+class GroupTopic(Protocol):
+    """What a group needs to know about a topic."""
 
     @property
     def id(self) -> Uuid: ...
@@ -62,70 +67,71 @@ class Topic(Protocol):
     def partitions(self) -> Sized: ...
 
 
-Topics = Mapping[str, Topic]
-"""The topics of the cluster by name; never changed in place."""
+Topics = Mapping[str, GroupTopic]
+"""The topics of the cluster by name. Never changed in place: a change makes a new mapping."""
 
 
 class ConsumerGroup(msgspec.Struct, frozen=True):
-    """Epoch, members, and the target that members move towards.
+    """Epoch, members, and the target assignment that members move towards.
 
-    Each partition is held by one member at most: given out only when nobody has it.
+    At most one member holds a partition: it is assigned only once no other member has it.
     """
 
     id: str
     epoch: int = 0
     metadata_hash: int = NO_HASH
-    members: Mapping[str, ConsumerMember] = {}
+    members: Mapping[str, ConsumerGroupMember] = {}
     target_epoch: int = 0
-    target: Mapping[str, Share] = {}
+    target: Mapping[str, Assignment] = {}
     regexes: Mapping[str, frozenset[str]] = {}
-    """The topics that each expression in use matched when it was last looked at."""
+    """The topics that each regular expression in use matched when it was last resolved."""
 
-    # What no record holds:
-    seen: Topics | None = None
-    """The topics that all this rests on; others are noticed because it is not they."""
-    seen_ms: int = 0
-    """When that was, in steady time."""
+    # Soft state, in no record:
+    topics_seen: Topics | None = None
+    """The topics that the epoch rests on; compared by identity to notice a change."""
+    topics_seen_ms: int = 0
+    """When the group looked at them, in steady time."""
     assigned_ms: int | None = None
-    """When the target was last worked out, or could not be; None: not by this coordinator."""
+    """When the last assignment was computed, or failed; None: not by this coordinator."""
     rebalance_reason: str = ""
     rebalance_began_ms: int = 0
 
     @property
-    def state(self) -> GroupState:
+    def state(self) -> ConsumerGroupState:
         if not self.members:
-            return GroupState.EMPTY
+            return ConsumerGroupState.EMPTY
         if self.epoch > self.target_epoch:
-            return GroupState.ASSIGNING
+            return ConsumerGroupState.ASSIGNING
         target_epoch = self.target_epoch
-        for each in self.members.values():  # asked at every heartbeat: no call for each member
+        for each in self.members.values():  # runs at every heartbeat: no call per member
             if each.epoch != target_epoch or each.state is not MemberState.STABLE:
-                return GroupState.RECONCILING
-        return GroupState.STABLE
+                return ConsumerGroupState.RECONCILING
+        return ConsumerGroupState.STABLE
 
-    def static_member(self, instance_id: str) -> ConsumerMember | None:
+    def static_member(self, instance_id: str) -> ConsumerGroupMember | None:
         return next((m for m in self.members.values() if m.instance_id == instance_id), None)
 
     def supports(self, protocol_type: str, protocols: Iterable[ProtocolMetadata]) -> bool:
-        """A newcomer of the classic protocol must know a strategy that all of its kind know, lest
-        the group could not become classic again.
+        """Whether a joining classic member supports a strategy that all classic members support.
+
+        Otherwise the group could not become classic again.
         """
         names = {each.name for each in protocols}
         terms = [each.classic for each in self.members.values() if each.classic is not None]
         common = [{each.name for each in known.protocols} for known in terms]
         return protocol_type == CONSUMER and bool(names.intersection(*common))
 
-    def taken(self, member_id: str) -> Share:
-        """What others than this member have, or have not given up yet."""
+    def held_by_others(self, member_id: str) -> Assignment:
+        """The partitions that other members have, or have not revoked yet."""
         others = (each for each in self.members.values() if each.id != member_id)
-        return NOTHING.union(*(each.holds for each in others))
+        return NO_PARTITIONS.union(*(each.holds for each in others))
 
-    def waits(self, member: ConsumerMember) -> bool:
-        """What it still lacks is with others."""
-        lacks = self.target.get(member.id, NOTHING) - member.assigned
-        return not lacks.isdisjoint(self.taken(member.id))
+    def waits_for_others(self, member: ConsumerGroupMember) -> bool:
+        """Whether other members still hold partitions of its target assignment."""
+        lacks = self.target.get(member.id, NO_PARTITIONS) - member.assigned
+        return not lacks.isdisjoint(self.held_by_others(member.id))
 
-    def topics_of(self, member: ConsumerMember) -> frozenset[str]:
+    def topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
         return member.topics | self.regexes.get(member.regex or "", frozenset())
 
     @property
@@ -133,12 +139,12 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
         return frozenset[str]().union(*map(self.topics_of, self.members.values()))
 
     def assignor(self, default: str) -> str:
-        """What most members ask for."""
+        """The assignor that most members ask for."""
         votes = Counter(each.assignor for each in self.members.values() if each.assignor)
         return votes.most_common(1)[0][0] if votes else default
 
     def hash_of(self, topics: Topics) -> int:
-        """Another number whenever the topics that members read are others, or larger."""
+        """A hash that changes whenever the subscribed topics or their partition counts do."""
         digest = sha256()
         for name in sorted(self.subscribed_topics & topics.keys()):
             topic = topics[name]
@@ -148,28 +154,28 @@ class ConsumerGroup(msgspec.Struct, frozen=True):
     def next_deadline_ms(self) -> int | None:
         return min((each.next_deadline_ms() for each in self.members.values()), default=None)
 
-    def tombstones(self) -> Iterator[ConsumerRecord]:
-        """All that has to be written for the group to be gone."""
+    def tombstones(self) -> Iterator[ConsumerGroupRecord]:
+        """The tombstones that remove the group."""
         for member_id in self.members:
             yield from member_tombstones(self.id, member_id)
         for regex in self.regexes:
-            yield ConsumerRecord(RegexKey(self.id, regex), None)
-        yield ConsumerRecord(TargetEpochKey(self.id), None)
-        yield ConsumerRecord(EpochKey(self.id), None)
+            yield ConsumerGroupRecord(RegexKey(self.id, regex), None)
+        yield ConsumerGroupRecord(TargetEpochKey(self.id), None)
+        yield ConsumerGroupRecord(EpochKey(self.id), None)
 
 
 def new_group(name: str) -> ConsumerGroup:
     return ConsumerGroup(name, epoch=FIRST_EPOCH, target_epoch=FIRST_EPOCH)
 
 
-def replayed(group: ConsumerGroup, record: ConsumerRecord) -> ConsumerGroup | None:
-    """The group after a record; None: it has gone. Compaction may leave records in any order."""
+def replayed(group: ConsumerGroup, record: ConsumerGroupRecord) -> ConsumerGroup | None:
+    """The group after a record; None: it is gone. Compaction may leave records in any order."""
 
     def change(**fields: Any) -> ConsumerGroup:
         return msgspec.structs.replace(group, **fields)
 
     def put(member_id: str, **fields: Any) -> ConsumerGroup:
-        known = group.members.get(member_id) or ConsumerMember(id=member_id)
+        known = group.members.get(member_id) or ConsumerGroupMember(id=member_id)
         member = msgspec.structs.replace(known, **fields)
         return change(members={**group.members, member_id: member})
 
@@ -198,7 +204,7 @@ def replayed(group: ConsumerGroup, record: ConsumerRecord) -> ConsumerGroup | No
         case TargetEpochKey(), None:
             return change(target_epoch=0)
         case TargetKey(_, member_id), TargetValue(topics):
-            return change(target={**group.target, member_id: share_of(topics)})
+            return change(target={**group.target, member_id: assignment_of(topics)})
         case TargetKey(_, member_id), None:
             return change(target=_without(group.target, member_id))
         case CurrentKey(_, member_id), CurrentValue() as value:
@@ -207,11 +213,11 @@ def replayed(group: ConsumerGroup, record: ConsumerRecord) -> ConsumerGroup | No
                 epoch=value.member_epoch,
                 previous_epoch=value.previous_member_epoch,
                 state=MemberState(value.state),
-                assigned=share_of(value.assigned_partitions),
-                revoking=share_of(value.partitions_pending_revocation),
+                assigned=assignment_of(value.assigned_partitions),
+                revoking=assignment_of(value.partitions_pending_revocation),
             )
         case CurrentKey(_, member_id), None if member_id in group.members:
-            return put(member_id, assigned=NOTHING, revoking=NOTHING)
+            return put(member_id, assigned=NO_PARTITIONS, revoking=NO_PARTITIONS)
         case RegexKey(_, regex), RegexValue(topics):
             return change(regexes={**group.regexes, regex: frozenset(topics)})
         case RegexKey(_, regex), None:

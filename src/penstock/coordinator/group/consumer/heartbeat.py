@@ -1,38 +1,39 @@
-"""ConsumerGroupHeartbeat: a member joins, lives, hears of its share, or leaves."""
+"""ConsumerGroupHeartbeat: a member joins, stays, gets its assignment, or leaves."""
 
 import msgspec
 
-from penstock.coordinator.group.consumer.group import ConsumerGroup, GroupState
-from penstock.coordinator.group.consumer.member import (
-    LEFT_FOR_NOW,
-    NOTHING,
-    ConsumerMember,
-    MemberState,
-    Share,
-)
-from penstock.coordinator.group.consumer.refusal import (
+from penstock.coordinator.group.consumer.context import GroupContext
+from penstock.coordinator.group.consumer.draft import ConsumerGroupDraft
+from penstock.coordinator.group.consumer.errors import (
     AssignorFailed,
     FencedMemberEpoch,
     InvalidHeartbeat,
     UnreleasedInstanceId,
     UnsupportedAssignor,
 )
-from penstock.coordinator.group.consumer.turn import ConsumerTurn, World
-from penstock.coordinator.group.refusal import (
+from penstock.coordinator.group.consumer.group import ConsumerGroup, ConsumerGroupState
+from penstock.coordinator.group.consumer.member import (
+    LEAVE_STATIC_EPOCH,
+    NO_PARTITIONS,
+    Assignment,
+    ConsumerGroupMember,
+    MemberState,
+)
+from penstock.coordinator.group.errors import (
     FencedInstanceId,
     GroupMaxSizeReached,
     UnknownMemberId,
 )
 
-JOINS, LEAVES = 0, -1
-"""Epochs that mean something to the coordinator; `LEFT_FOR_NOW` is the third."""
+JOIN_EPOCH, LEAVE_EPOCH = 0, -1
+"""Epochs with a special meaning in heartbeats; `LEAVE_STATIC_EPOCH` is the third."""
 
 RECONCILING_INTERVAL_MS = 500
-"""While partitions are on their way, members are asked to come more often."""
+"""While partitions move between members, these are asked for more frequent heartbeats."""
 
 
-class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
-    """What a member says; None: the same as before."""
+class ConsumerHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
+    """A member's heartbeat; None, or -1: unchanged since the last one."""
 
     member_id: str
     epoch: int
@@ -44,11 +45,11 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     topics: frozenset[str] | None = None
     regex: str | None = None
     assignor: str | None = None
-    owned: Share | None = None
+    owned: Assignment | None = None
 
     @property
     def is_full(self) -> bool:
-        """After an error a member says everything again, and wants to hear everything again."""
+        """After an error a member sends every field, and expects its whole assignment back."""
         return (
             self.rebalance_timeout_ms >= 0
             and (self.topics is not None or self.regex is not None)
@@ -56,8 +57,8 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def is_bare(self) -> bool:
-        """The member lives and says nothing more, as mostly."""
+    def is_plain(self) -> bool:
+        """It changes nothing about the member, as most heartbeats."""
         return (
             self.rebalance_timeout_ms < 0
             and self.topics is None
@@ -67,161 +68,169 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class HeartbeatReply(msgspec.Struct, frozen=True):
-    """What a member is told; without a share, it has not changed."""
+class ConsumerHeartbeatReply(msgspec.Struct, frozen=True):
+    """The reply; `assignment` is None if it has not changed."""
 
     member_id: str
     epoch: int
     interval_ms: int
-    share: Share | None = None
+    assignment: Assignment | None = None
 
 
-def check(asked: Heartbeat, world: World) -> None:
-    """Refuse what no member may say, whatever its group."""
-    if not asked.member_id:
+def check(request: ConsumerHeartbeat, context: GroupContext) -> None:
+    """Refuse what is invalid whatever the group."""
+    if not request.member_id:
         raise InvalidHeartbeat("MemberId can't be empty.")
-    if asked.instance_id == "":
+    if request.instance_id == "":
         raise InvalidHeartbeat("InstanceId can't be empty.")
-    if asked.rack_id == "":
+    if request.rack_id == "":
         raise InvalidHeartbeat("RackId can't be empty.")
-    match asked.epoch:
+    match request.epoch:
         case 0:
-            if asked.rebalance_timeout_ms < 0:
+            if request.rebalance_timeout_ms < 0:
                 raise InvalidHeartbeat("RebalanceTimeoutMs must be provided in first request.")
-            if asked.owned is None or asked.owned:
+            if request.owned is None or request.owned:
                 raise InvalidHeartbeat("TopicPartitions must be empty when (re-)joining.")
-            if asked.topics is None and asked.regex is None:
+            if request.topics is None and request.regex is None:
                 raise InvalidHeartbeat(
                     "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
                     "(re-)joining."
                 )
-        case -2 if asked.instance_id is None:
+        case -2 if request.instance_id is None:
             raise InvalidHeartbeat("InstanceId can't be null.")
-        case epoch if epoch < LEFT_FOR_NOW:
+        case epoch if epoch < LEAVE_STATIC_EPOCH:
             raise InvalidHeartbeat("MemberEpoch is invalid.")
-    if asked.assignor is not None and asked.assignor not in world.assignors.by_name:
-        offered = ", ".join(world.assignors.by_name)
+    if request.assignor is not None and request.assignor not in context.assignors.by_name:
+        offered = ", ".join(context.assignors.by_name)
         raise UnsupportedAssignor(
-            f"ServerAssignor {asked.assignor} is not supported. Supported assignors: {offered}."
+            f"ServerAssignor {request.assignor} is not supported. Supported assignors: {offered}."
         )
 
 
-def lives(group: ConsumerGroup, asked: Heartbeat, world: World) -> ConsumerMember | None:
-    """The member as it is heard of, if it says no more and nothing is to be done for its group.
+def fast_heartbeat(
+    group: ConsumerGroup, request: ConsumerHeartbeat, context: GroupContext
+) -> ConsumerGroupMember | None:
+    """Fast path: the member with its session renewed, or None if this heartbeat changes more.
 
-    Most heartbeats are such, and `heartbeat` would come to the same.
+    Most heartbeats take it. It must come to the same result as `heartbeat`: the state machine in
+    tests/property/test_consumer_group_machine.py compares both for every member after every step.
     """
-    member = group.members.get(asked.member_id)
+    member = group.members.get(request.member_id)
     if (
         member is None
-        or not asked.is_bare
-        or not _is_from(member, asked)
-        or not JOINS < asked.epoch == member.epoch == group.target_epoch == group.epoch
+        or not request.is_plain
+        or not _is_same_client(member, request)
+        or not JOIN_EPOCH < request.epoch == member.epoch == group.target_epoch == group.epoch
         or member.state is not MemberState.STABLE
         or group.rebalance_reason
-        or not world.is_known_to(group)
+        or not context.is_seen_by(group)
     ):
         return None
-    deadline_ms = world.now.steady_ms + world.settings.consumer_session_timeout_ms
+    deadline_ms = context.now.steady_ms + context.settings.consumer_session_timeout_ms
     if deadline_ms < member.deadline_ms:
-        return None  # the timeout was set shorter
+        return None  # the session timeout was shortened: a deadline comes nearer
     return msgspec.structs.replace(member, deadline_ms=deadline_ms)
 
 
-def heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
-    """Join or go on; the reply has the member's share if it is news."""
-    known = _known(turn, asked)
-    if known is None and len(turn.group.members) >= turn.world.config.group_consumer_max_size:
-        raise GroupMaxSizeReached(f"{turn.world.config.group_consumer_max_size} members")
-    had = known.assigned if known is not None else NOTHING
-    epoch = turn.group.epoch
-    turn.subscribed(known, _updated(known or ConsumerMember(id=asked.member_id), asked))
-    bring_up_to_date(turn, is_news=turn.group.epoch > epoch)
-    turn.reconcile(asked.member_id, asked.owned)
-    turn.heard(asked.member_id)
-    turn.finish()
-    member = turn.group.members[asked.member_id]
-    tells = asked.epoch == JOINS or asked.is_full or member.assigned != had
-    return HeartbeatReply(
+def heartbeat(draft: ConsumerGroupDraft, request: ConsumerHeartbeat) -> ConsumerHeartbeatReply:
+    """Join or stay; the reply has the member's assignment if that has changed."""
+    known = _known(draft, request)
+    if known is None and len(draft.group.members) >= draft.context.config.group_consumer_max_size:
+        raise GroupMaxSizeReached(f"{draft.context.config.group_consumer_max_size} members")
+    had = known.assigned if known is not None else NO_PARTITIONS
+    epoch = draft.group.epoch
+    draft.subscribed(known, _updated(known or ConsumerGroupMember(id=request.member_id), request))
+    bring_up_to_date(draft, is_change=draft.group.epoch > epoch)
+    draft.reconcile(request.member_id, request.owned)
+    draft.renew_session(request.member_id)
+    draft.finish()
+    member = draft.group.members[request.member_id]
+    is_included = request.epoch == JOIN_EPOCH or request.is_full or member.assigned != had
+    return ConsumerHeartbeatReply(
         member.id,
         member.epoch,
-        interval_ms(turn.group, turn.world),
-        member.assigned if tells else None,
+        interval_ms(draft.group, draft.context),
+        member.assigned if is_included else None,
     )
 
 
-def bring_up_to_date(turn: ConsumerTurn, *, is_news: bool) -> None:
-    """Notice what changed, and work the target out if it is time."""
-    turn.look_at_topics()
+def bring_up_to_date(draft: ConsumerGroupDraft, *, is_change: bool) -> None:
+    """Notice changed topics, and compute the target assignment if it is time.
+
+    If the assignor fails, only a heartbeat that changes something (`is_change`) is refused.
+    """
+    draft.look_at_topics()
     try:
-        turn.assign()
+        draft.assign()
     except AssignorFailed:
-        if is_news:
+        if is_change:
             raise
-        # The member only lives: it keeps what it has until the assignor is up to its work.
-        turn.put_off()
+        # The member has changed nothing: it keeps its assignment until the assignor works.
+        draft.delay_next_assignment()
 
 
-def interval_ms(group: ConsumerGroup, world: World) -> int:
-    usual_ms = world.settings.consumer_heartbeat_interval_ms
-    if group.state is GroupState.STABLE:
+def interval_ms(group: ConsumerGroup, context: GroupContext) -> int:
+    usual_ms = context.settings.consumer_heartbeat_interval_ms
+    if group.state is ConsumerGroupState.STABLE:
         return usual_ms
     return min(usual_ms, RECONCILING_INTERVAL_MS)
 
 
-def _updated(member: ConsumerMember, asked: Heartbeat) -> ConsumerMember:
-    timeout_ms = asked.rebalance_timeout_ms
+def _updated(member: ConsumerGroupMember, request: ConsumerHeartbeat) -> ConsumerGroupMember:
+    timeout_ms = request.rebalance_timeout_ms
     return msgspec.structs.replace(
         member,
-        instance_id=asked.instance_id or member.instance_id,
-        rack_id=asked.rack_id or member.rack_id,
-        client_id=asked.client_id,
-        client_host=asked.client_host,
-        topics=member.topics if asked.topics is None else asked.topics,
-        regex=member.regex if asked.regex is None else asked.regex or None,
+        instance_id=request.instance_id or member.instance_id,
+        rack_id=request.rack_id or member.rack_id,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        topics=member.topics if request.topics is None else request.topics,
+        regex=member.regex if request.regex is None else request.regex or None,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms < 0 else timeout_ms,
-        assignor=asked.assignor or member.assignor,
+        assignor=request.assignor or member.assignor,
         classic=None,
     )
 
 
-def _is_from(member: ConsumerMember, asked: Heartbeat) -> bool:
-    """Whether it comes from the client that the member was last, in the protocol that it spoke."""
+def _is_same_client(member: ConsumerGroupMember, request: ConsumerHeartbeat) -> bool:
+    """Whether the heartbeat is from the member's last client, and of its last protocol."""
     return (
-        asked.client_id == member.client_id
-        and asked.client_host == member.client_host
-        and asked.instance_id in {None, member.instance_id}
+        request.client_id == member.client_id
+        and request.client_host == member.client_host
+        and request.instance_id in {None, member.instance_id}
         and member.classic is None
     )
 
 
-def _known(turn: ConsumerTurn, asked: Heartbeat) -> ConsumerMember | None:
-    """The member as it is, after a static one has taken its place again; None: it is new."""
-    group = turn.group
-    if asked.epoch != JOINS:
-        member = checked_member(group, asked.member_id, asked.instance_id)
-        _check_epoch(member, asked)
+def _known(draft: ConsumerGroupDraft, request: ConsumerHeartbeat) -> ConsumerGroupMember | None:
+    """The present member, after a static member has replaced its former self; None: it is new."""
+    group = draft.group
+    if request.epoch != JOIN_EPOCH:
+        member = checked_member(group, request.member_id, request.instance_id)
+        _check_epoch(member, request)
         return member
-    if asked.instance_id is None:
-        return group.members.get(asked.member_id)
-    static = group.static_member(asked.instance_id)
+    if request.instance_id is None:
+        return group.members.get(request.member_id)
+    static = group.static_member(request.instance_id)
     if static is None:
         return None
-    if static.id != asked.member_id:
-        # One of the classic protocol cannot say that it leaves for a while: it is just replaced.
+    if static.id != request.member_id:
+        # A classic member cannot announce that it leaves temporarily: it is just replaced.
         if not static.is_away and static.classic is None:
             raise UnreleasedInstanceId(
-                f"Static member {asked.member_id} with instance id {asked.instance_id} cannot join "
-                f"the group because the instance id is owned by {static.id} member."
+                f"Static member {request.member_id} with instance id {request.instance_id} cannot "
+                f"join the group because the instance id is owned by {static.id} member."
             )
-        turn.replace(static, asked.member_id)
+        draft.replace(static, request.member_id)
     elif static.is_away:
-        turn.put_current(msgspec.structs.replace(static, epoch=0, previous_epoch=0))
-    return turn.group.members[asked.member_id]
+        draft.put_current(msgspec.structs.replace(static, epoch=0, previous_epoch=0))
+    return draft.group.members[request.member_id]
 
 
-def checked_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-    """The member, if it is who it says."""
+def checked_member(
+    group: ConsumerGroup, member_id: str, instance_id: str | None
+) -> ConsumerGroupMember:
+    """The member that a request claims to be from, if the claim is right."""
     if instance_id is not None:
         static = group.static_member(instance_id)
         if static is None:
@@ -238,46 +247,49 @@ def checked_member(group: ConsumerGroup, member_id: str, instance_id: str | None
     return member
 
 
-def _check_epoch(member: ConsumerMember, asked: Heartbeat) -> None:
-    if asked.epoch == member.epoch:
+def _check_epoch(member: ConsumerGroupMember, request: ConsumerHeartbeat) -> None:
+    if request.epoch == member.epoch:
         return
-    # The answer with the newer epoch was lost, if the member has nothing that is not its own.
-    missed_one = asked.epoch == member.previous_epoch and asked.owned is not None
-    if not missed_one or not (asked.owned or NOTHING) <= member.assigned:
-        which = "greater" if asked.epoch > member.epoch else "smaller"
+    # The previous epoch is accepted if the response with the new one was lost: then the member
+    # owns nothing beyond its assignment.
+    missed_one = request.epoch == member.previous_epoch and request.owned is not None
+    if not missed_one or not (request.owned or NO_PARTITIONS) <= member.assigned:
+        which = "greater" if request.epoch > member.epoch else "smaller"
         raise FencedMemberEpoch(
-            f"The consumer group member has a {which} member epoch ({asked.epoch}) than the one "
+            f"The consumer group member has a {which} member epoch ({request.epoch}) than the one "
             f"known by the group coordinator ({member.epoch}). The member must abandon all its "
             "partitions and rejoin."
         )
 
 
-def leave_for_now(turn: ConsumerTurn, member: ConsumerMember) -> None:
-    """Its share waits for it until its session ends."""
-    turn.put_current(
+def leave_temporarily(draft: ConsumerGroupDraft, member: ConsumerGroupMember) -> None:
+    """A static member leaves; its assignment waits for it until its session ends."""
+    draft.put_current(
         msgspec.structs.replace(
-            member, epoch=LEFT_FOR_NOW, state=MemberState.STABLE, revoking=NOTHING
+            member, epoch=LEAVE_STATIC_EPOCH, state=MemberState.STABLE, revoking=NO_PARTITIONS
         )
     )
-    turn.keep(member.id, act_by_ms=None)
-    turn.finish()
+    draft.set_deadlines(member.id, rebalance_deadline_ms=None)
+    draft.finish()
 
 
-def late(group: ConsumerGroup, now_ms: int) -> list[tuple[ConsumerMember, str]]:
-    """Who was not heard of, or has not done what it must, in time; and what that was."""
+def late_members(group: ConsumerGroup, now_ms: int) -> list[tuple[ConsumerGroupMember, str]]:
+    """Members past a deadline, each with the reason for its removal."""
     found = []
     for member in group.members.values():
         if member.deadline_ms <= now_ms:
             found.append((member, f"{member.id} timed out"))
-        elif member.act_by_ms is not None and member.act_by_ms <= now_ms:
+        elif member.rebalance_deadline_ms is not None and member.rebalance_deadline_ms <= now_ms:
             due = "give up its partitions" if member.classic is None else "join or sync"
             found.append((member, f"{member.id} did not {due} in time"))
     return found
 
 
-def begin(turn: ConsumerTurn) -> None:
-    """A new coordinator: members have their whole times again to be heard of."""
-    for member in list(turn.group.members.values()):
-        turn.heard(member.id)
+def renew_deadlines(draft: ConsumerGroupDraft) -> None:
+    """On a new coordinator, every member gets its full timeouts again."""
+    for member in list(draft.group.members.values()):
+        draft.renew_session(member.id)
         if member.state is MemberState.UNREVOKED_PARTITIONS:
-            turn.keep(member.id, act_by_ms=turn.now_ms + member.rebalance_timeout_ms)
+            draft.set_deadlines(
+                member.id, rebalance_deadline_ms=draft.now_ms + member.rebalance_timeout_ms
+            )

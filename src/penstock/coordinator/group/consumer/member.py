@@ -5,49 +5,49 @@ from typing import NamedTuple
 
 import msgspec
 
-from penstock.coordinator.group.member import ProtocolMetadata
+from penstock.coordinator.group.classic.member import ProtocolMetadata
 from penstock.types import Uuid
 
-LEFT_FOR_NOW = -2
-"""The epoch of a static member that is away and is expected back; heartbeats say so with it."""
+LEAVE_STATIC_EPOCH = -2
+"""The epoch of a static member that has left and is expected back; also sent to leave so."""
 
 
 class TopicIdPartition(NamedTuple):
-    """A partition of a topic by its id, so that a topic made anew is another one."""
+    """A partition of a topic by id: a deleted topic differs from a new one of the same name."""
 
     topic_id: Uuid
     partition: int
 
 
-Share = frozenset[TopicIdPartition]
-NOTHING: Share = frozenset()
+Assignment = frozenset[TopicIdPartition]
+NO_PARTITIONS: Assignment = frozenset()
 
 
 class MemberState(IntEnum):
-    """By Kafka's numbers, as records have them."""
+    """Values are Kafka's numbers in records."""
 
     STABLE = 1
-    """It has what its epoch's target gives it."""
+    """It has the target assignment of its epoch."""
     UNREVOKED_PARTITIONS = 2
-    """It has been told to give partitions up and has not said yet that it did."""
+    """It has to revoke partitions and has not confirmed that yet."""
     UNRELEASED_PARTITIONS = 3
-    """It waits for partitions that others have not given up yet."""
+    """It waits for partitions that other members have not revoked yet."""
 
 
 class ClassicTerms(msgspec.Struct, frozen=True):
-    """What a member that speaks the classic protocol has told of itself when it joined."""
+    """What a member of the classic protocol stated when it joined."""
 
     session_timeout_ms: int
     protocols: tuple[ProtocolMetadata, ...]
-    """In the order of its preference; it is answered in the first."""
+    """In order of preference; its assignment is encoded for the first."""
 
     @property
     def protocol(self) -> ProtocolMetadata:
         return self.protocols[0]
 
 
-class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
-    """What it wants, and what it has. The times are steady and not in any record."""
+class ConsumerGroupMember(msgspec.Struct, frozen=True, kw_only=True):
+    """Its subscription and its assignment. Deadlines are steady times and in no record."""
 
     id: str
     instance_id: str | None = None
@@ -59,30 +59,34 @@ class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
     rebalance_timeout_ms: int = -1
     assignor: str | None = None
     classic: ClassicTerms | None = None
-    """None: it speaks the consumer protocol."""
+    """None: it uses the consumer protocol."""
 
     epoch: int = 0
     previous_epoch: int = 0
-    """What it may still send if the answer with its epoch was lost."""
+    """The epoch that it may still send if the response with its new epoch was lost."""
     state: MemberState = MemberState.STABLE
-    assigned: Share = NOTHING
-    revoking: Share = NOTHING
-    """No longer its own, but nobody else's until it says so."""
+    assigned: Assignment = NO_PARTITIONS
+    revoking: Assignment = NO_PARTITIONS
+    """Partitions that it has to revoke; no other member gets them before it confirms."""
 
     deadline_ms: int = 0
-    """It is taken for dead then, unless it is heard of before."""
-    act_by_ms: int | None = None
-    """It is taken out then, unless it has given up what it must; or joined again, or asked for
-    its share, if it speaks the classic protocol.
+    """The end of its session."""
+    rebalance_deadline_ms: int | None = None
+    """It is removed then, unless it has revoked what it must. A member of the classic protocol
+    must have joined again, or synced.
     """
 
     @property
-    def holds(self) -> Share:
+    def holds(self) -> Assignment:
         return self.assigned | self.revoking
 
     @property
     def is_away(self) -> bool:
-        return self.epoch == LEFT_FOR_NOW
+        return self.epoch == LEAVE_STATIC_EPOCH
 
     def next_deadline_ms(self) -> int:
-        return self.deadline_ms if self.act_by_ms is None else min(self.deadline_ms, self.act_by_ms)
+        return (
+            self.deadline_ms
+            if self.rebalance_deadline_ms is None
+            else min(self.deadline_ms, self.rebalance_deadline_ms)
+        )

@@ -1,19 +1,19 @@
-"""Who may commit and read the offsets of a group of the consumer protocol; when they go."""
+"""Offsets of a group of the consumer protocol: who may commit and fetch them; their expiry."""
 
 from typing import Self
 
 import msgspec
 
+from penstock.coordinator.group.consumer.errors import NotServed, StaleMemberEpoch
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.heartbeat import checked_member
-from penstock.coordinator.group.consumer.refusal import NotServed, StaleMemberEpoch
+from penstock.coordinator.group.errors import IllegalGeneration
 from penstock.coordinator.group.offsets import Committer, Offsets
-from penstock.coordinator.group.refusal import IllegalGeneration
 from penstock.types import TopicPartition
 
 
-class Reader(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks; an administrator is no member and has no epoch."""
+class OffsetReader(msgspec.Struct, frozen=True, kw_only=True):
+    """The sender of a fetch or commit; an administrator is no member and has no epoch."""
 
     member_id: str = ""
     instance_id: str | None = None
@@ -26,19 +26,23 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
             member_id=committer.member_id,
             instance_id=committer.instance_id,
             epoch=committer.generation,
-            # Whoever has no generation speaks of none: any version will do. A transaction's
-            # commits are a request of their own, whose versions tell nothing of it.
+            # A sender without a generation may use any version. TxnOffsetCommit is another
+            # request, whose versions do not show it.
             knows_epochs=committer.knows_epochs
             or committer.is_transactional
             or committer.generation < 0,
         )
 
 
-ADMINISTRATOR = Reader()
+ADMINISTRATOR = OffsetReader()
 
 
-def check_consumer(group: ConsumerGroup, reader: Reader, *, members_only: bool = False) -> None:
-    """Refuse members of another epoch; and on demand, while there are members, everybody else."""
+def check_consumer(
+    group: ConsumerGroup, reader: OffsetReader, *, members_only: bool = False
+) -> None:
+    """Refuse a member with another epoch; with `members_only`, also non-members while there are
+    members.
+    """
     is_member = reader.epoch >= 0 or reader.member_id or reader.instance_id is not None
     if not is_member and not (members_only and group.members):
         return
@@ -50,20 +54,20 @@ def check_consumer(group: ConsumerGroup, reader: Reader, *, members_only: bool =
             raise IllegalGeneration(f"{member.id} is at generation {member.epoch}")
         return
     if not reader.knows_epochs:
-        raise NotServed("members of the consumer protocol commit by version 9 or later")
+        raise NotServed("members of the consumer protocol commit with version 9 or later")
     if reader.epoch != member.epoch:
         raise StaleMemberEpoch(f"{member.id} is at epoch {member.epoch}, not {reader.epoch}")
 
 
-def forgotten(
+def expired_consumer_offsets(
     group: ConsumerGroup, offsets: Offsets, now_ms: int, retention_ms: int
 ) -> list[TopicPartition]:
-    """The partitions that nobody reads and nobody has committed for the retention time."""
+    """The partitions without a subscriber and without a commit for the retention time."""
     read = group.subscribed_topics
     return [
-        where
-        for where, committed in offsets.items()
-        if where.topic not in read
+        topic_partition
+        for topic_partition, committed in offsets.items()
+        if topic_partition.topic not in read
         and (
             now_ms >= committed.expire_ms
             if committed.expire_ms >= 0

@@ -1,48 +1,50 @@
-"""How a member gets from what it has to what the target gives it: revoke first, then assign."""
+"""Moves a member from its present to its target assignment: it revokes first, then gets more."""
 
 from collections.abc import Callable
 
 import msgspec
 
 from penstock.coordinator.group.consumer.member import (
-    NOTHING,
-    ConsumerMember,
+    NO_PARTITIONS,
+    Assignment,
+    ConsumerGroupMember,
     MemberState,
-    Share,
 )
 
 
 def reconciled(
-    member: ConsumerMember,
-    target: Share,
+    member: ConsumerGroupMember,
+    target: Assignment,
     target_epoch: int,
-    owned: Share | None,
-    taken: Callable[[], Share],
-) -> ConsumerMember:
-    """The member's next step. `owned` is what it says it still has, if it says so; `taken` is
-    what all others have or have not given up yet.
+    owned: Assignment | None,
+    held_by_others: Callable[[], Assignment],
+) -> ConsumerGroupMember:
+    """The member after its next step.
+
+    `owned` is what the member reports to have, None if it does not; `held_by_others` gives what
+    other members have or have not revoked yet.
     """
     match member.state:
         case MemberState.STABLE if member.epoch == target_epoch:
             return member
         case MemberState.UNREVOKED_PARTITIONS if owned is None or owned & member.revoking:
             return member
-    keeps = member.assigned & target
-    gives_up = member.assigned - target
-    if gives_up and (owned is None or owned & gives_up):
+    retained = member.assigned & target
+    revokes = member.assigned - target
+    if revokes and (owned is None or owned & revokes):
         return msgspec.structs.replace(
             member,
             state=MemberState.UNREVOKED_PARTITIONS,
-            assigned=keeps,
-            revoking=gives_up,
+            assigned=retained,
+            revoking=revokes,
         )
-    lacks = target - keeps
-    free = lacks - taken() if lacks else NOTHING
+    missing = target - retained
+    free = missing - held_by_others() if missing else NO_PARTITIONS
     return msgspec.structs.replace(
         member,
-        state=MemberState.STABLE if free == lacks else MemberState.UNRELEASED_PARTITIONS,
+        state=MemberState.STABLE if free == missing else MemberState.UNRELEASED_PARTITIONS,
         epoch=target_epoch,
         previous_epoch=member.epoch,
-        assigned=keeps | free,
-        revoking=NOTHING,
+        assigned=retained | free,
+        revoking=NO_PARTITIONS,
     )

@@ -1,18 +1,18 @@
-"""The records that keep a group of the consumer protocol, in Kafka's formats."""
+"""The records of groups of the consumer protocol, in Kafka's formats."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeAlias
 
 import msgspec
 
+from penstock.coordinator.group.classic.member import ProtocolMetadata
 from penstock.coordinator.group.consumer.member import (
+    Assignment,
     ClassicTerms,
-    ConsumerMember,
+    ConsumerGroupMember,
     MemberState,
-    Share,
     TopicIdPartition,
 )
-from penstock.coordinator.group.member import ProtocolMetadata
 from penstock.errors import ProtocolError
 from penstock.types import Uuid
 from penstock.wire.messages.consumer_group_current_member_assignment_key import (
@@ -61,7 +61,7 @@ from penstock.wire.messages.consumer_group_target_assignment_metadata_value impo
 )
 from penstock.wire.schema import Message
 
-# Kafka's names, shorter.
+# Short names for Kafka's records.
 CurrentKey: TypeAlias = ConsumerGroupCurrentMemberAssignmentKey
 CurrentValue: TypeAlias = ConsumerGroupCurrentMemberAssignmentValue
 MemberKey: TypeAlias = ConsumerGroupMemberMetadataKey
@@ -85,14 +85,14 @@ KINDS: Mapping[int, tuple[type[Key], type[Message]]] = {
     8: (CurrentKey, CurrentValue),
     16: (RegexKey, RegexValue),
 }
-"""Key and value by the number that begins a key. 4 held the topics' metadata before Kafka 4.1."""
+"""Key and value by record type. Type 4 had the metadata of topics before Kafka 4.1."""
 
 MEMBER_STATES = frozenset(MemberState)
 NUMBERS: Mapping[type[Key], int] = {key: number for number, (key, _) in KINDS.items()}
 
 
-class ConsumerRecord(msgspec.Struct, frozen=True):
-    """Something about a group is so from now on; without a value, it has gone."""
+class ConsumerGroupRecord(msgspec.Struct, frozen=True):
+    """A new value for one part of a group; None removes it."""
 
     key: Key
     value: Message | None
@@ -102,20 +102,20 @@ class ConsumerRecord(msgspec.Struct, frozen=True):
         return self.key.group_id
 
 
-def checked(record: ConsumerRecord) -> ConsumerRecord:
-    """Refuse a record whose values mean nothing here."""
+def checked(record: ConsumerGroupRecord) -> ConsumerGroupRecord:
+    """Refuse a record with an unknown member state."""
     value = record.value
     if isinstance(value, CurrentValue) and value.state not in MEMBER_STATES:
-        raise ProtocolError(f"state {value.state} of a member is not known")
+        raise ProtocolError(f"member state {value.state} is unknown")
     return record
 
 
-def epoch_record(group: str, epoch: int, metadata_hash: int) -> ConsumerRecord:
-    return ConsumerRecord(EpochKey(group), EpochValue(epoch, metadata_hash))
+def epoch_record(group: str, epoch: int, metadata_hash: int) -> ConsumerGroupRecord:
+    return ConsumerGroupRecord(EpochKey(group), EpochValue(epoch, metadata_hash))
 
 
-def member_record(group: str, member: ConsumerMember) -> ConsumerRecord:
-    return ConsumerRecord(
+def member_record(group: str, member: ConsumerGroupMember) -> ConsumerGroupRecord:
+    return ConsumerGroupRecord(
         MemberKey(group, member.id),
         MemberValue(
             instance_id=member.instance_id,
@@ -126,36 +126,39 @@ def member_record(group: str, member: ConsumerMember) -> ConsumerRecord:
             subscribed_topic_regex=member.regex,
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             server_assignor=member.assignor,
-            # Left out it would mean an empty one to Kafka, and a member of the classic protocol.
-            classic_member_metadata=None if member.classic is None else _told(member.classic),
+            # It must be an explicit null: Kafka reads a missing field as an empty struct, and so
+            # as a member of the classic protocol.
+            classic_member_metadata=None
+            if member.classic is None
+            else _classic_metadata(member.classic),
         ),
     )
 
 
-def _told(classic: ClassicTerms) -> ClassicMemberMetadata:
+def _classic_metadata(classic: ClassicTerms) -> ClassicMemberMetadata:
     protocols = [ClassicProtocol(each.name, each.metadata) for each in classic.protocols]
     return ClassicMemberMetadata(classic.session_timeout_ms, protocols)
 
 
-def classic_terms(told: ClassicMemberMetadata | None) -> ClassicTerms | None:
+def classic_terms(stored: ClassicMemberMetadata | None) -> ClassicTerms | None:
     """None for a member of the consumer protocol."""
-    if told is None:
+    if stored is None:
         return None
-    protocols = (ProtocolMetadata(each.name, each.metadata) for each in told.supported_protocols)
-    return ClassicTerms(told.session_timeout_ms, tuple(protocols))
+    protocols = (ProtocolMetadata(each.name, each.metadata) for each in stored.supported_protocols)
+    return ClassicTerms(stored.session_timeout_ms, tuple(protocols))
 
 
-def target_epoch_record(group: str, epoch: int, now_ms: int) -> ConsumerRecord:
-    return ConsumerRecord(TargetEpochKey(group), TargetEpochValue(epoch, now_ms))
+def target_epoch_record(group: str, epoch: int, now_ms: int) -> ConsumerGroupRecord:
+    return ConsumerGroupRecord(TargetEpochKey(group), TargetEpochValue(epoch, now_ms))
 
 
-def target_record(group: str, member_id: str, share: Share) -> ConsumerRecord:
-    topics = [TargetTopic(topic, indexes) for topic, indexes in by_topic(share)]
-    return ConsumerRecord(TargetKey(group, member_id), TargetValue(topics))
+def target_record(group: str, member_id: str, assignment: Assignment) -> ConsumerGroupRecord:
+    topics = [TargetTopic(topic, indexes) for topic, indexes in by_topic(assignment)]
+    return ConsumerGroupRecord(TargetKey(group, member_id), TargetValue(topics))
 
 
-def current_record(group: str, member: ConsumerMember) -> ConsumerRecord:
-    return ConsumerRecord(
+def current_record(group: str, member: ConsumerGroupMember) -> ConsumerGroupRecord:
+    return ConsumerGroupRecord(
         CurrentKey(group, member.id),
         CurrentValue(
             member_epoch=member.epoch,
@@ -169,30 +172,30 @@ def current_record(group: str, member: ConsumerMember) -> ConsumerRecord:
     )
 
 
-def regex_record(group: str, regex: str, topics: Iterable[str], now_ms: int) -> ConsumerRecord:
-    # The version is that of KRaft's metadata, which there is none of here.
-    return ConsumerRecord(RegexKey(group, regex), RegexValue(sorted(topics), 0, now_ms))
+def regex_record(group: str, regex: str, topics: Iterable[str], now_ms: int) -> ConsumerGroupRecord:
+    # The version is that of KRaft's metadata, which does not exist here.
+    return ConsumerGroupRecord(RegexKey(group, regex), RegexValue(sorted(topics), 0, now_ms))
 
 
-def member_tombstones(group: str, member_id: str) -> list[ConsumerRecord]:
-    """In Kafka's order: what it has, what it was to have, who it was."""
+def member_tombstones(group: str, member_id: str) -> list[ConsumerGroupRecord]:
+    """In Kafka's order: current assignment, target assignment, metadata."""
     return [
-        ConsumerRecord(CurrentKey(group, member_id), None),
-        ConsumerRecord(TargetKey(group, member_id), None),
-        ConsumerRecord(MemberKey(group, member_id), None),
+        ConsumerGroupRecord(CurrentKey(group, member_id), None),
+        ConsumerGroupRecord(TargetKey(group, member_id), None),
+        ConsumerGroupRecord(MemberKey(group, member_id), None),
     ]
 
 
-def by_topic(share: Share) -> list[tuple[Uuid, list[int]]]:
-    """Partitions as messages have them, in order."""
+def by_topic(assignment: Assignment) -> list[tuple[Uuid, list[int]]]:
+    """The partitions grouped by topic and sorted, as in messages."""
     found: dict[Uuid, list[int]] = {}
-    for topic, index in sorted(share):
+    for topic, index in sorted(assignment):
         found.setdefault(topic, []).append(index)
     return list(found.items())
 
 
 class TopicIndexes(Protocol):
-    """Partitions of a topic, in whatever message."""
+    """A topic's partitions in any message."""
 
     @property
     def topic_id(self) -> Uuid: ...
@@ -201,7 +204,7 @@ class TopicIndexes(Protocol):
     def partitions(self) -> list[int]: ...
 
 
-def share_of(topics: Iterable[TopicIndexes]) -> Share:
+def assignment_of(topics: Iterable[TopicIndexes]) -> Assignment:
     return frozenset(
         TopicIdPartition(each.topic_id, index) for each in topics for index in each.partitions
     )

@@ -1,73 +1,73 @@
-"""A group of the consumer protocol becomes classic when nobody in it speaks that protocol."""
+"""A group becomes classic when no member of the consumer protocol is left in it."""
 
 from collections.abc import Collection, Iterable
 
 import msgspec
 
-from penstock.coordinator.group.classic_group import ClassicGroup
-from penstock.coordinator.group.consumer.member import NOTHING, ConsumerMember
-from penstock.coordinator.group.consumer.turn import ConsumerTurn
-from penstock.coordinator.group.embedded import CONSUMER, assignment_bytes
-from penstock.coordinator.group.member import Member
-from penstock.coordinator.group.migration.share import names_of
-from penstock.coordinator.group.rebalance import rebalance
-from penstock.coordinator.group.state import State
-from penstock.coordinator.group.turn import Turn
+from penstock.coordinator.group.classic.draft import ClassicGroupDraft
+from penstock.coordinator.group.classic.embedded_protocol import CONSUMER, assignment_bytes
+from penstock.coordinator.group.classic.group import ClassicGroup
+from penstock.coordinator.group.classic.member import ClassicGroupMember
+from penstock.coordinator.group.classic.rebalance import rebalance
+from penstock.coordinator.group.classic.state import ClassicGroupState
+from penstock.coordinator.group.consumer.draft import ConsumerGroupDraft
+from penstock.coordinator.group.consumer.member import NO_PARTITIONS, ConsumerGroupMember
+from penstock.coordinator.group.migration.assignment import names_of
 
 ALLOWED = {"downgrade", "bidirectional"}
-"""The values of `group.consumer.migration.policy` with which groups are downgraded."""
+"""The values of `group.consumer.migration.policy` that allow a downgrade."""
 
 
-def without(turn: ConsumerTurn, gone: Collection[ConsumerMember], reason: str) -> None:
-    """Take members out. If only members of the classic protocol stay, they share among
-    themselves from now on.
-    """
-    names = {each.id for each in gone}
-    stay = [each for each in turn.group.members.values() if each.id not in names]
-    if may_downgrade(turn, stay):
-        downgrade(turn, stay)
-        assert turn.downgraded is not None
-        rebalance(turn.downgraded, reason)
+def remove_members(
+    draft: ConsumerGroupDraft, removed: Collection[ConsumerGroupMember], reason: str
+) -> None:
+    """Remove members. If only members of the classic protocol stay, the group becomes classic."""
+    names = {each.id for each in removed}
+    staying = [each for each in draft.group.members.values() if each.id not in names]
+    if may_downgrade(draft, staying):
+        downgrade(draft, staying)
+        assert draft.downgraded is not None
+        rebalance(draft.downgraded, reason)
     else:
-        turn.remove(gone, reason)
-        turn.finish()
+        draft.remove(removed, reason)
+        draft.finish()
 
 
-def may_downgrade(turn: ConsumerTurn, stay: Collection[ConsumerMember]) -> bool:
-    config = turn.world.config
+def may_downgrade(draft: ConsumerGroupDraft, staying: Collection[ConsumerGroupMember]) -> bool:
+    config = draft.context.config
     return (
-        0 < len(stay) <= config.group_max_size
-        and all(each.classic is not None for each in stay)
+        0 < len(staying) <= config.group_max_size
+        and all(each.classic is not None for each in staying)
         and config.group_consumer_migration_policy in ALLOWED
     )
 
 
-def downgrade(turn: ConsumerTurn, stay: Iterable[ConsumerMember]) -> None:
-    """What the target gives each member is its share; the epoch is the generation."""
-    group, world = turn.group, turn.world
-    members = [_member(each) for each in stay]
-    draft = ClassicGroup(
+def downgrade(draft: ConsumerGroupDraft, staying: Iterable[ConsumerGroupMember]) -> None:
+    """Each member gets its target assignment; the epoch becomes the generation."""
+    group, context = draft.group, draft.context
+    members = [_member(each) for each in staying]
+    classic = ClassicGroup(
         group.id,
-        State.STABLE,
+        ClassicGroupState.STABLE,
         group.epoch,
         CONSUMER,
         leader=members[0].id,
         members={each.id: each for each in members},
-        state_since_ms=world.now.wall_ms,
+        state_since_ms=context.now.wall_ms,
     )
-    protocol = draft.elected_protocol()
-    turn.downgraded = Turn(
-        msgspec.structs.replace(draft, protocol=protocol), world.config, world.now
+    protocol = classic.elected_protocol()
+    draft.downgraded = ClassicGroupDraft(
+        msgspec.structs.replace(classic, protocol=protocol), context.config, context.now
     )
     for member in members:
-        share = group.target.get(member.id, NOTHING)
-        told = assignment_bytes(names_of(share, world.topics), member.metadata(protocol))
-        turn.downgraded.heard(msgspec.structs.replace(member, assignment=told))
+        assignment = group.target.get(member.id, NO_PARTITIONS)
+        encoded = assignment_bytes(names_of(assignment, context.topics), member.metadata(protocol))
+        draft.downgraded.renew_session(msgspec.structs.replace(member, assignment=encoded))
 
 
-def _member(member: ConsumerMember) -> Member:
+def _member(member: ConsumerGroupMember) -> ClassicGroupMember:
     assert member.classic is not None, "a member of the consumer protocol cannot be downgraded"
-    return Member(
+    return ClassicGroupMember(
         id=member.id,
         instance_id=member.instance_id,
         client_id=member.client_id,

@@ -1,16 +1,24 @@
-"""A classic group becomes one of the consumer protocol, with its members and their shares."""
+"""A classic group becomes one of the consumer protocol and keeps its members' assignments."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from penstock.config.group import GroupConfig
-from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.classic.embedded_protocol import (
+    CONSUMER,
+    read_assignment,
+    read_subscription,
+)
+from penstock.coordinator.group.classic.group import ClassicGroup
+from penstock.coordinator.group.classic.member import ClassicGroupMember
+from penstock.coordinator.group.classic.state import ClassicGroupState
+from penstock.coordinator.group.consumer.draft import ConsumerGroupDraft
 from penstock.coordinator.group.consumer.group import NO_HASH, Topics
 from penstock.coordinator.group.consumer.member import (
-    NOTHING,
+    NO_PARTITIONS,
+    Assignment,
     ClassicTerms,
-    ConsumerMember,
-    Share,
+    ConsumerGroupMember,
 )
 from penstock.coordinator.group.consumer.records import (
     current_record,
@@ -19,32 +27,29 @@ from penstock.coordinator.group.consumer.records import (
     target_epoch_record,
     target_record,
 )
-from penstock.coordinator.group.consumer.turn import ConsumerTurn
-from penstock.coordinator.group.embedded import CONSUMER, read_assignment, read_subscription
-from penstock.coordinator.group.member import Member
-from penstock.coordinator.group.migration.share import owned, share_by_name
-from penstock.coordinator.group.refusal import GroupIdNotFound, RebalanceInProgress
-from penstock.coordinator.group.state import State
-from penstock.coordinator.outcome import Answer, answer
+from penstock.coordinator.group.errors import GroupIdNotFound, RebalanceInProgress
+from penstock.coordinator.group.migration.assignment import assignment_by_name, owned
+from penstock.coordinator.result import Answer, answer
 from penstock.errors import KafkaError, ProtocolError
 from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 
 ALLOWED = {"upgrade", "bidirectional"}
-"""The values of `group.consumer.migration.policy` with which groups are upgraded."""
+"""The values of `group.consumer.migration.policy` that allow an upgrade."""
 
 STICKY = {"sticky", "cooperative-sticky"}
-"""Strategies of the clients whose own data is what members had last, which the coordinator knows
-better. librdkafka sends it back with the shares; Kafka takes it for a custom assignor's.
+"""Client strategies whose user data is only the members' last assignment, which the coordinator
+knows. librdkafka sends it back with the assignments; Kafka takes it for a custom assignor's.
 """
 
 
 def check(group: ClassicGroup, config: GroupConfig) -> None:
-    """Refuse groups that must stay as they are. Clients know this error as `not a consumer group`,
-    whatever is the matter; the text is for people.
+    """Refuse to upgrade a group that must stay classic.
+
+    To clients the error means "not a consumer group" in every case; the text is for people.
     """
     if config.group_consumer_migration_policy not in ALLOWED:
         raise GroupIdNotFound(
-            f"the members of {group.id} speak the classic protocol, and "
+            f"the members of {group.id} use the classic protocol, and "
             "group.consumer.migration.policy does not allow an upgrade"
         )
     if group.protocol_type != CONSUMER:
@@ -56,94 +61,102 @@ def check(group: ClassicGroup, config: GroupConfig) -> None:
         raise GroupIdNotFound(f"{group.id} has more members than group.consumer.max.size")
 
 
-def upgrade(turn: ConsumerTurn, classic: ClassicGroup) -> tuple[Answer, ...]:
-    """Write the members, with what they have, into a group that is new; those who wait for the
-    old one's next generation are told to join again.
+def upgrade(draft: ConsumerGroupDraft, classic: ClassicGroup) -> tuple[Answer, ...]:
+    """Write the members and their assignments into a new group.
+
+    The answers tell members that await the classic group's next generation to join again.
     """
-    name, topics = turn.group.id, turn.world.topics
-    # A group that is still in its first rebalance has no generation yet.
-    epoch = max(classic.generation, turn.group.epoch)
-    members = [_member(each, epoch) for each in _with_shares(classic, topics)]
+    name, topics = draft.group.id, draft.context.topics
+    # A group in its first rebalance has no generation yet.
+    epoch = max(classic.generation, draft.group.epoch)
+    members = [_member(each, epoch) for each in _upgraded_members(classic, topics)]
     for member in members:
-        turn.write(member_record(name, member))
-    # What was shared out may not be all, if a rebalance was on: then no hash fits, and the target
-    # is worked out anew even if nothing else asks for it.
-    fits = classic.state is State.STABLE
-    turn.write(epoch_record(name, epoch, turn.group.hash_of(topics) if fits else NO_HASH))
+        draft.write(member_record(name, member))
+    # During a rebalance the assignments may be incomplete. Then the hash is left unset, so that the
+    # target assignment is computed again even if nothing else requires it.
+    is_complete = classic.state is ClassicGroupState.STABLE
+    draft.write(epoch_record(name, epoch, draft.group.hash_of(topics) if is_complete else NO_HASH))
     for member in members:
-        turn.write(target_record(name, member.id, member.assigned))
-    turn.write(target_epoch_record(name, epoch, turn.world.now.wall_ms))
+        draft.write(target_record(name, member.id, member.assigned))
+    draft.write(target_epoch_record(name, epoch, draft.context.now.wall_ms))
     for member in members:
-        turn.write(current_record(name, member))
-        turn.heard(member.id)
-    again = RebalanceInProgress(f"{name} becomes a group of the consumer protocol")
-    return tuple(_waiting(classic, again))
+        draft.write(current_record(name, member))
+        draft.renew_session(member.id)
+    rejoin = RebalanceInProgress(f"{name} becomes a group of the consumer protocol")
+    return tuple(_waiting(classic, rejoin))
 
 
-def _waiting(classic: ClassicGroup, told: KafkaError) -> Iterator[Answer]:
+def _waiting(classic: ClassicGroup, subscription: KafkaError) -> Iterator[Answer]:
     for each in classic.members.values():
-        if each.join is not None:
-            yield answer(each.join, told)
-        if each.sync is not None:
-            yield answer(each.sync, told)
+        if each.awaiting_join is not None:
+            yield answer(each.awaiting_join, subscription)
+        if each.awaiting_sync is not None:
+            yield answer(each.awaiting_sync, subscription)
 
 
-class Standing(NamedTuple):
-    """A member of the classic group, what it last told, and what it may have."""
+class UpgradedMember(NamedTuple):
+    """A member of the classic group, its last subscription, and what it may own."""
 
-    member: Member
-    told: ConsumerProtocolSubscription
-    share: Share
+    member: ClassicGroupMember
+    subscription: ConsumerProtocolSubscription
+    assignment: Assignment
 
 
-def _with_shares(group: ClassicGroup, topics: Topics) -> Iterator[Standing]:
-    """Every member with its share, and what else it holds: one that cooperates keeps what it has
-    until it hears of its new share, although that is not what the group's last word gives it.
+def _upgraded_members(group: ClassicGroup, topics: Topics) -> Iterator[UpgradedMember]:
+    """Every member with its assignment and what else it owns.
+
+    A cooperative member may own more than its assignment: between its join and its sync it keeps
+    what it had, and after a rebalance that failed the coordinator knows no assignment at all. So
+    what members claim to own counts too; otherwise another member would get it as well.
     """
-    told, shares = {}, {}
+    subscription, assignments = {}, {}
     for member in group.members.values():
         try:
-            told[member.id] = _subscription(member, group)
-            shares[member.id] = _share(member, group.protocol, topics)
+            subscription[member.id] = _subscription(member, group)
+            assignments[member.id] = _assignment(member, group.protocol, topics)
         except ProtocolError as error:
             raise GroupIdNotFound(f"{member.id} of {group.id}: {error}") from None
-    taken = NOTHING.union(*shares.values())
-    if sum(map(len, shares.values())) != len(taken):
+    assigned = NO_PARTITIONS.union(*assignments.values())
+    if sum(map(len, assignments.values())) != len(assigned):
         raise GroupIdNotFound(f"two members of {group.id} have the same partition")
     for member in group.members.values():
-        has_synced = group.state is State.STABLE and member.id not in group.unsynced
-        claim = NOTHING if has_synced else owned(told[member.id], topics) - taken
-        taken |= claim
-        yield Standing(member, told[member.id], shares[member.id] | claim)
+        has_synced = (
+            group.state is ClassicGroupState.STABLE and member.id not in group.pending_sync_members
+        )
+        owned_beside = (
+            NO_PARTITIONS if has_synced else owned(subscription[member.id], topics) - assigned
+        )
+        assigned |= owned_beside
+        yield UpgradedMember(member, subscription[member.id], assignments[member.id] | owned_beside)
 
 
-def _subscription(member: Member, group: ClassicGroup) -> ConsumerProtocolSubscription:
-    """Before the first generation is elected, and after a change of mind, of its first choice."""
+def _subscription(member: ClassicGroupMember, group: ClassicGroup) -> ConsumerProtocolSubscription:
+    """That of the elected strategy, or of the member's first one if there is none."""
     return read_subscription(member.metadata(group.protocol) or member.protocols[0].metadata)
 
 
-def _share(member: Member, protocol: str | None, topics: Topics) -> Share:
+def _assignment(member: ClassicGroupMember, protocol: str | None, topics: Topics) -> Assignment:
     if not member.assignment:
-        return NOTHING  # it has joined and never synced
-    share = read_assignment(member.assignment)
-    if share.user_data and protocol not in STICKY:
+        return NO_PARTITIONS  # it has joined but never synced
+    assignment = read_assignment(member.assignment)
+    if assignment.user_data and protocol not in STICKY:
         raise ProtocolError("its assignor keeps data of its own, which would be lost")
-    return share_by_name(share.assigned_partitions, topics)
+    return assignment_by_name(assignment.assigned_partitions, topics)
 
 
-def _member(standing: Standing, epoch: int) -> ConsumerMember:
-    """The member in the epoch that is the group's generation."""
-    member, told, share = standing
-    return ConsumerMember(
+def _member(upgraded: UpgradedMember, epoch: int) -> ConsumerGroupMember:
+    """The member, in the epoch that continues the group's generation."""
+    member, subscription, assignment = upgraded
+    return ConsumerGroupMember(
         id=member.id,
         instance_id=member.instance_id,
-        rack_id=told.rack_id,
+        rack_id=subscription.rack_id,
         client_id=member.client_id,
         client_host=member.client_host,
-        topics=frozenset(told.topics),
+        topics=frozenset(subscription.topics),
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         classic=ClassicTerms(member.session_timeout_ms, member.protocols),
         epoch=epoch,
         previous_epoch=epoch,
-        assigned=share,
+        assigned=assignment,
     )

@@ -1,1 +1,1 @@
-"""What is asked of groups: functions that read a shard and decide, and change nothing."""
+"""Operations on groups: functions that read a shard and return what they decide."""

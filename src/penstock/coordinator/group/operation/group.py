@@ -1,40 +1,42 @@
-"""What administrators ask of whole groups."""
+"""Operations of administrators: describe and delete groups."""
 
 from collections.abc import Iterable
 
-from penstock.coordinator.group.classic_group import ClassicGroup
+from penstock.coordinator.group.classic.group import ClassicGroup
+from penstock.coordinator.group.classic.state import ClassicGroupState
 from penstock.coordinator.group.consumer.group import ConsumerGroup
-from penstock.coordinator.group.decision import Decision
+from penstock.coordinator.group.errors import GroupIdNotFound, NonEmptyGroup
 from penstock.coordinator.group.records import GroupRecord, OffsetRecord, StoredRecord
-from penstock.coordinator.group.refusal import GroupIdNotFound, NonEmptyGroup
+from penstock.coordinator.group.result import GroupResult
 from penstock.coordinator.group.shard import GroupShard
-from penstock.coordinator.group.state import State
-from penstock.coordinator.outcome import Done, Outcome, Ticket, answer
+from penstock.coordinator.result import CoordinatorResult, EmptyReply, PendingReply, answer
 
 
-def describe(shard: GroupShard, ticket: Ticket[ClassicGroup], group: str) -> Decision:
-    return Outcome(answers=(answer(ticket, shard.classic(group)),), reads=True)
+def describe(shard: GroupShard, pending: PendingReply[ClassicGroup], group: str) -> GroupResult:
+    return CoordinatorResult(answers=(answer(pending, shard.classic(group)),), reads_state=True)
 
 
-def describe_consumer(shard: GroupShard, ticket: Ticket[ConsumerGroup], group: str) -> Decision:
+def describe_consumer(
+    shard: GroupShard, pending: PendingReply[ConsumerGroup], group: str
+) -> GroupResult:
     known = shard.consumer_groups.get(group)
     if known is None:
-        why = "is not a consumer group." if group in shard.groups else "not found."
+        why = "is not a consumer group." if group in shard.classic_groups else "not found."
         raise GroupIdNotFound(f"Group {group} {why}")
-    return Outcome(answers=(answer(ticket, known),), reads=True)
+    return CoordinatorResult(answers=(answer(pending, known),), reads_state=True)
 
 
-def delete(shard: GroupShard, ticket: Ticket[Done], group: str) -> Decision:
+def delete(shard: GroupShard, pending: PendingReply[EmptyReply], group: str) -> GroupResult:
     consumer = shard.consumer_groups.get(group)
-    if consumer.members if consumer else shard.classic(group).state is not State.EMPTY:
+    if consumer.members if consumer else shard.classic(group).state is not ClassicGroupState.EMPTY:
         raise NonEmptyGroup(f"{group} has members")
     records = tuple(_tombstones(shard, group))
-    return Outcome(records, (answer(ticket, Done()),), may_split=True)
+    return CoordinatorResult(records, (answer(pending, EmptyReply()),), may_split=True)
 
 
 def _tombstones(shard: GroupShard, group: str) -> Iterable[StoredRecord]:
-    """Offsets first: a group record that went alone would leave them to a simple group."""
-    for where in sorted(shard.offsets_of(group)):
-        yield OffsetRecord(group, *where, None)
+    """Offsets first: left behind by their group, they would make a simple group."""
+    for topic_partition in sorted(shard.offsets_of(group)):
+        yield OffsetRecord(group, *topic_partition, None)
     consumer = shard.consumer_groups.get(group)
     yield from [GroupRecord(group, None)] if consumer is None else consumer.tombstones()

@@ -1,146 +1,174 @@
-"""What members ask: to join, to live, to have their share, to leave."""
+"""Operations of members: join, sync, heartbeat and leave, in either protocol."""
 
-from penstock.coordinator.group import join as joins
-from penstock.coordinator.group import membership
-from penstock.coordinator.group.classic_group import ClassicGroup
-from penstock.coordinator.group.consumer import heartbeat as beats
+from penstock.coordinator.group.classic import join as joins
+from penstock.coordinator.group.classic import leave as leaves
+from penstock.coordinator.group.classic import sync as syncs
+from penstock.coordinator.group.classic.group import ClassicGroup
+from penstock.coordinator.group.classic.join import GroupJoin
+from penstock.coordinator.group.classic.leave import LeavingMember
+from penstock.coordinator.group.classic.member import Joined, Synced
+from penstock.coordinator.group.classic.rebalance import rebalance_in_progress
+from penstock.coordinator.group.classic.state import ClassicGroupState
+from penstock.coordinator.group.classic.sync import GroupSync
+from penstock.coordinator.group.consumer import heartbeat as heartbeats
+from penstock.coordinator.group.consumer.draft import ConsumerGroupDraft
 from penstock.coordinator.group.consumer.group import ConsumerGroup, new_group
-from penstock.coordinator.group.consumer.heartbeat import Heartbeat, HeartbeatReply
-from penstock.coordinator.group.consumer.member import LEFT_FOR_NOW
-from penstock.coordinator.group.consumer.turn import ConsumerTurn
-from penstock.coordinator.group.decision import (
-    Decision,
-    Refused,
-    decided,
-    decided_consumer,
-    heard,
-    heard_consumer,
-)
-from penstock.coordinator.group.join import Joining
-from penstock.coordinator.group.member import Joined, Synced
-from penstock.coordinator.group.membership import Leaving, Syncing
-from penstock.coordinator.group.migration import classic_member
+from penstock.coordinator.group.consumer.heartbeat import ConsumerHeartbeat, ConsumerHeartbeatReply
+from penstock.coordinator.group.consumer.member import LEAVE_STATIC_EPOCH
+from penstock.coordinator.group.errors import GroupIdNotFound, UnknownMemberId
+from penstock.coordinator.group.migration import classic_protocol
 from penstock.coordinator.group.migration import upgrade as upgrades
-from penstock.coordinator.group.migration.downgrade import without
+from penstock.coordinator.group.migration.downgrade import remove_members
 from penstock.coordinator.group.records import GroupRecord
-from penstock.coordinator.group.refusal import GroupIdNotFound, UnknownMemberId
+from penstock.coordinator.group.result import (
+    GroupResult,
+    classic_result,
+    consumer_result,
+    consumer_session_renewed,
+    session_renewed,
+)
 from penstock.coordinator.group.shard import GroupShard
-from penstock.coordinator.group.state import State
-from penstock.coordinator.outcome import Answer, Done, Now, Outcome, Ticket, answer
+from penstock.coordinator.result import (
+    Answer,
+    CoordinatorResult,
+    EmptyReply,
+    Now,
+    PendingReply,
+    Refused,
+    answer,
+)
 
 
 def join(
-    shard: GroupShard, now: Now, ticket: Ticket[Joined], group: str, asked: Joining
-) -> Decision:
-    asked = asked.bounded()
+    shard: GroupShard, now: Now, pending: PendingReply[Joined], group: str, request: GroupJoin
+) -> GroupResult:
+    request = request.bounded()
     other = shard.consumer_groups.get(group)
     if other is not None and other.members:
-        consumer_turn = shard.consumer_turn(other, now)
-        joined = classic_member.join(consumer_turn, asked)
-        return decided_consumer(consumer_turn, answers=(answer(ticket, joined),))
-    known = shard.groups.get(group)
-    if known is None and asked.member_id:
+        consumer_draft = shard.consumer_draft(other, now)
+        joined = classic_protocol.join(consumer_draft, request)
+        return consumer_result(consumer_draft, answers=(answer(pending, joined),))
+    known = shard.classic_groups.get(group)
+    if known is None and request.member_id:
         raise UnknownMemberId(f"there is no group {group}")
-    turn = shard.turn(known or ClassicGroup(group), now)
-    turn.stored = known is None
-    joins.join(turn, asked, ticket)
-    return decided(turn, tuple(other.tombstones()) if other is not None else ())
+    draft = shard.classic_draft(known or ClassicGroup(group), now)
+    draft.must_store = known is None
+    joins.join(draft, request, pending)
+    return classic_result(draft, tuple(other.tombstones()) if other is not None else ())
 
 
 def sync(
-    shard: GroupShard, now: Now, ticket: Ticket[Synced], group: str, asked: Syncing
-) -> Decision:
-    known = _members_of(shard, group)
+    shard: GroupShard, now: Now, pending: PendingReply[Synced], group: str, request: GroupSync
+) -> GroupResult:
+    known = _existing_group(shard, group)
     if isinstance(known, ConsumerGroup):
-        consumer_turn = shard.consumer_turn(known, now)
-        synced = classic_member.sync(consumer_turn, asked)
-        return decided_consumer(consumer_turn, answers=(answer(ticket, synced),))
-    turn = shard.turn(known, now)
-    membership.sync(turn, asked, ticket)
-    return decided(turn)
+        consumer_draft = shard.consumer_draft(known, now)
+        synced = classic_protocol.sync(consumer_draft, request)
+        return consumer_result(consumer_draft, answers=(answer(pending, synced),))
+    draft = shard.classic_draft(known, now)
+    syncs.sync(draft, request, pending)
+    return classic_result(draft)
 
 
 def heartbeat(
-    shard: GroupShard, now: Now, ticket: Ticket[Done], group: str, who: Leaving, generation: int
-) -> Decision:
-    known = _members_of(shard, group)
+    shard: GroupShard,
+    now: Now,
+    pending: PendingReply[EmptyReply],
+    group: str,
+    member_id: str,
+    instance_id: str | None,
+    generation: int,
+) -> GroupResult:
+    known = _existing_group(shard, group)
     if isinstance(known, ConsumerGroup):
-        consumer_turn = shard.consumer_turn(known, now)
-        refused = classic_member.heartbeat(consumer_turn, who, generation)
-        return decided_consumer(consumer_turn, answers=(answer(ticket, refused or Done()),))
-    member = known.checked_member(who.member_id, who.instance_id)
+        consumer_draft = shard.consumer_draft(known, now)
+        refused = classic_protocol.heartbeat(consumer_draft, member_id, instance_id, generation)
+        return consumer_result(consumer_draft, answers=(answer(pending, refused or EmptyReply()),))
+    member = known.checked_member(member_id, instance_id)
     known.check_generation(generation)
-    told = answer(ticket, membership.told_by_heartbeat(known) or Done())
-    return Outcome(answers=(told,), soft=heard(known, member, now.steady_ms))
+    reply = answer(pending, rebalance_in_progress(known) or EmptyReply())
+    soft_state = session_renewed(known, member, now.steady_ms)
+    return CoordinatorResult(answers=(reply,), soft_state=soft_state)
 
 
 def leave(
     shard: GroupShard,
     now: Now,
-    ticket: Ticket[tuple[Refused, ...]],
+    pending: PendingReply[tuple[Refused, ...]],
     group: str,
-    leaving: tuple[Leaving, ...],
-) -> Decision:
-    known = _members_of(shard, group)
+    leaving: tuple[LeavingMember, ...],
+) -> GroupResult:
+    known = _existing_group(shard, group)
     if isinstance(known, ConsumerGroup):
-        consumer_turn = shard.consumer_turn(known, now)
-        left = classic_member.leave(consumer_turn, leaving)
-        return decided_consumer(consumer_turn, answers=(answer(ticket, left),))
-    turn = shard.turn(known, now)
-    turn.answer(ticket, membership.leave(turn, leaving))
-    return decided(turn)
+        consumer_draft = shard.consumer_draft(known, now)
+        left = classic_protocol.leave(consumer_draft, leaving)
+        return consumer_result(consumer_draft, answers=(answer(pending, left),))
+    draft = shard.classic_draft(known, now)
+    draft.answer(pending, leaves.leave(draft, leaving))
+    return classic_result(draft)
 
 
-def _members_of(shard: GroupShard, group: str) -> ClassicGroup | ConsumerGroup:
-    known = shard.consumer_groups.get(group) or shard.groups.get(group)
+def _existing_group(shard: GroupShard, group: str) -> ClassicGroup | ConsumerGroup:
+    known = shard.consumer_groups.get(group) or shard.classic_groups.get(group)
     if known is None:
         raise UnknownMemberId(f"there is no group {group}")
     return known
 
 
-def _not_there(shard: GroupShard, group: str, asked: Heartbeat) -> str:
-    if group in shard.groups:
+def _not_found(shard: GroupShard, group: str, request: ConsumerHeartbeat) -> str:
+    if group in shard.classic_groups:
         return f"Group {group} is not a consumer group."
-    return f"Group {group} not found." if asked.epoch < 0 else f"Consumer group {group} not found."
+    return (
+        f"Group {group} not found." if request.epoch < 0 else f"Consumer group {group} not found."
+    )
 
 
 def consumer_heartbeat(
-    shard: GroupShard, now: Now, ticket: Ticket[HeartbeatReply], group: str, asked: Heartbeat
-) -> Decision:
+    shard: GroupShard,
+    now: Now,
+    pending: PendingReply[ConsumerHeartbeatReply],
+    group: str,
+    request: ConsumerHeartbeat,
+) -> GroupResult:
     known = shard.consumer_groups.get(group)
     if known is not None:
-        world = shard.world(group, now)
-        member = beats.lives(known, asked, world)
+        context = shard.context(group, now)
+        member = heartbeats.fast_heartbeat(known, request, context)
         if member is not None:
-            reply = HeartbeatReply(member.id, member.epoch, beats.interval_ms(known, world))
-            return Outcome(
-                answers=(answer(ticket, reply),), soft=heard_consumer(known, member, now)
+            interval_ms = heartbeats.interval_ms(known, context)
+            reply = ConsumerHeartbeatReply(member.id, member.epoch, interval_ms)
+            return CoordinatorResult(
+                answers=(answer(pending, reply),),
+                soft_state=consumer_session_renewed(known, member, now),
             )
-    turn = shard.consumer_turn(known or new_group(group), now)
-    beats.check(asked, turn.world)
-    if known is None and asked.epoch != beats.JOINS:
-        raise GroupIdNotFound(_not_there(shard, group, asked))
-    classic = shard.groups.get(group)
-    told = _taken_over(turn, classic) if classic is not None else ()
+    draft = shard.consumer_draft(known or new_group(group), now)
+    heartbeats.check(request, draft.context)
+    if known is None and request.epoch != heartbeats.JOIN_EPOCH:
+        raise GroupIdNotFound(_not_found(shard, group, request))
+    classic = shard.classic_groups.get(group)
+    rejoins = _upgraded(draft, classic) if classic is not None else ()
     replaced = () if classic is None else (GroupRecord(group, None),)
-    reply = _heartbeat(turn, asked)
-    return decided_consumer(turn, replaced, (*told, answer(ticket, reply)))
+    reply = _heartbeat(draft, request)
+    return consumer_result(draft, replaced, (*rejoins, answer(pending, reply)))
 
 
-def _taken_over(turn: ConsumerTurn, classic: ClassicGroup) -> tuple[Answer, ...]:
-    """A classic group gives way to one of the same name; its offsets stay."""
-    if classic.state is State.EMPTY:
+def _upgraded(draft: ConsumerGroupDraft, classic: ClassicGroup) -> tuple[Answer, ...]:
+    """Replace a classic group by one of the consumer protocol; its offsets stay.
+
+    Returns the answers to its waiting members, which have to join again.
+    """
+    if classic.state is ClassicGroupState.EMPTY:
         return ()
-    upgrades.check(classic, turn.world.config)
-    return upgrades.upgrade(turn, classic)
+    upgrades.check(classic, draft.context.config)
+    return upgrades.upgrade(draft, classic)
 
 
-def _heartbeat(turn: ConsumerTurn, asked: Heartbeat) -> HeartbeatReply:
-    if asked.epoch >= beats.JOINS:
-        return beats.heartbeat(turn, asked)
-    member = beats.checked_member(turn.group, asked.member_id, asked.instance_id)
-    if asked.epoch == LEFT_FOR_NOW:
-        beats.leave_for_now(turn, member)
+def _heartbeat(draft: ConsumerGroupDraft, request: ConsumerHeartbeat) -> ConsumerHeartbeatReply:
+    if request.epoch >= heartbeats.JOIN_EPOCH:
+        return heartbeats.heartbeat(draft, request)
+    member = heartbeats.checked_member(draft.group, request.member_id, request.instance_id)
+    if request.epoch == LEAVE_STATIC_EPOCH:
+        heartbeats.leave_temporarily(draft, member)
     else:
-        without(turn, [member], f"{member.id} left")
-    return HeartbeatReply(member.id, asked.epoch, 0)
+        remove_members(draft, [member], f"{member.id} left")
+    return ConsumerHeartbeatReply(member.id, request.epoch, 0)

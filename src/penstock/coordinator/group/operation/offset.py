@@ -1,139 +1,162 @@
-"""What is asked about offsets: to commit them, to tell them, to forget them."""
+"""Operations on offsets: commit, fetch and remove them."""
 
 from collections.abc import Collection, Iterable
 
-from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, Reader, check_consumer
-from penstock.coordinator.group.decision import Decision, Refused, heard
+from penstock.coordinator.group.classic.state import ClassicGroupState
+from penstock.coordinator.group.consumer.offsets import ADMINISTRATOR, OffsetReader, check_consumer
+from penstock.coordinator.group.errors import (
+    GroupSubscribedToTopic,
+    NonEmptyGroup,
+    UnstableOffsetCommit,
+)
 from penstock.coordinator.group.offsets import (
     CommittedOffset,
     Committer,
     FetchedOffsets,
     check_commit,
-    too_large,
+    metadata_too_large,
 )
 from penstock.coordinator.group.records import OffsetRecord
-from penstock.coordinator.group.refusal import (
-    GroupSubscribedToTopic,
-    NonEmptyGroup,
-    UnstableOffsetCommit,
-)
+from penstock.coordinator.group.result import GroupResult, session_renewed
 from penstock.coordinator.group.shard import GroupShard
-from penstock.coordinator.group.state import State
-from penstock.coordinator.outcome import Done, Now, Outcome, Ticket, answer
-from penstock.coordinator.storage import Producer
+from penstock.coordinator.result import (
+    CoordinatorResult,
+    EmptyReply,
+    Now,
+    PendingReply,
+    Refused,
+    answer,
+)
+from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.types import TopicPartition
 
 
 def commit(
     shard: GroupShard,
     now: Now,
-    ticket: Ticket[tuple[Refused, ...]],
+    pending: PendingReply[tuple[Refused, ...]],
     group: str,
     committer: Committer,
     offsets: tuple[tuple[TopicPartition, CommittedOffset], ...],
-    producer: Producer | None = None,
-) -> Decision:
-    """One answer for each offset; all that are accepted are one batch.
+    producer: ProducerIdAndEpoch | None = None,
+) -> GroupResult:
+    """One result for each offset; the accepted ones become one batch.
 
-    With a producer, they count once its transaction is committed.
+    With a producer, they take effect when its transaction commits.
     """
-    known = shard.groups.get(group)
+    known = shard.classic_groups.get(group)
     consumer = shard.consumer_groups.get(group)
     if consumer is None:
         check_commit(known, committer)
     else:
-        only = not committer.is_transactional  # a producer need not tell for whom it commits
-        check_consumer(consumer, Reader.of(committer), members_only=only)
+        only = not committer.is_transactional  # a producer need not name the member
+        check_consumer(consumer, OffsetReader.of(committer), members_only=only)
     limit = shard.config.offset_metadata_max_bytes
     refused: list[Refused] = []
     records: list[OffsetRecord] = []
-    for where, committed in offsets:
-        no = too_large(committed.metadata, limit)
+    for topic_partition, committed in offsets:
+        no = metadata_too_large(committed.metadata, limit)
         refused.append(no)
         if no is None:
-            records.append(OffsetRecord(group, where.topic, where.partition, committed))
-    kept = None
+            records.append(
+                OffsetRecord(group, topic_partition.topic, topic_partition.partition, committed)
+            )
+    soft_state = None
     member = known.members.get(committer.member_id) if known is not None else None
     if known is not None and member is not None:
-        kept = heard(known, member, now.steady_ms)  # whoever commits lives
-    return Outcome(tuple(records), (answer(ticket, tuple(refused)),), kept, producer=producer)
+        soft_state = session_renewed(known, member, now.steady_ms)  # a commit is a heartbeat too
+    return CoordinatorResult(
+        tuple(records), (answer(pending, tuple(refused)),), soft_state, producer=producer
+    )
 
 
 def fetch(
     shard: GroupShard,
-    ticket: Ticket[FetchedOffsets],
+    pending: PendingReply[FetchedOffsets],
     group: str,
     wanted: Iterable[TopicPartition] | None,
-    reader: Reader = ADMINISTRATOR,
+    reader: OffsetReader = ADMINISTRATOR,
     *,
     require_stable: bool = False,
-) -> Decision:
-    """The offsets that there are of those wanted, or all.
+) -> GroupResult:
+    """The committed offsets of the wanted partitions, or of all.
 
-    `require_stable`: an offset that an open transaction may move is not told. This is decided
-    here, with the offsets: whoever responds later may not coordinate the group any more.
+    `require_stable`: an error replaces an offset that an open transaction may change. This is
+    decided here, with the offsets: when the response is built, this broker may no longer
+    coordinate the group.
     """
     consumer = shard.consumer_groups.get(group)
     if consumer is not None:
         check_consumer(consumer, reader)
     known = shard.offsets.get(group, {})
-    places = None if wanted is None else list(wanted)
+    partitions = None if wanted is None else list(wanted)
     found: dict[TopicPartition, CommittedOffset | UnstableOffsetCommit] = (
         dict(known)
-        if places is None
-        else {where: known[where] for where in places if where in known}
+        if partitions is None
+        else {
+            topic_partition: known[topic_partition]
+            for topic_partition in partitions
+            if topic_partition in known
+        }
     )
     if require_stable:
-        held = shard.held().get(group, set())
-        for where in held.intersection(known if places is None else places):
-            found[where] = UnstableOffsetCommit(f"a transaction may move {group}'s {where}")
-    return Outcome(answers=(answer(ticket, found),), reads=True)
+        held = shard.pending_offsets().get(group, set())
+        for topic_partition in held.intersection(known if partitions is None else partitions):
+            found[topic_partition] = UnstableOffsetCommit(
+                f"a transaction may change the offset of {group} in {topic_partition}"
+            )
+    return CoordinatorResult(answers=(answer(pending, found),), reads_state=True)
 
 
 def delete_offsets(
     shard: GroupShard,
-    ticket: Ticket[tuple[Refused, ...]],
+    pending: PendingReply[tuple[Refused, ...]],
     group: str,
     wanted: tuple[TopicPartition, ...],
-) -> Decision:
-    """One answer for each partition; those of topics that members read stay."""
+) -> GroupResult:
+    """One result for each partition; offsets of topics that members subscribe to stay."""
     known = shard.consumer_groups.get(group) or shard.classic(group)
     read = known.subscribed_topics
-    if read is None and known.state is not State.EMPTY:
-        raise NonEmptyGroup(f"{group} has members, and nobody can tell what they read")
+    if read is None and known.state is not ClassicGroupState.EMPTY:
+        raise NonEmptyGroup(f"{group} has members whose subscriptions cannot be read")
     refused = tuple(
-        GroupSubscribedToTopic(f"{group} reads {where.topic}")
-        if where.topic in (read or ())
+        GroupSubscribedToTopic(f"{group} reads {topic_partition.topic}")
+        if topic_partition.topic in (read or ())
         else None
-        for where in wanted
+        for topic_partition in wanted
     )
     there = shard.offsets_of(group)
     records = tuple(
-        OffsetRecord(group, *where, None)
-        for where, no in zip(wanted, refused, strict=True)
-        if no is None and where in there
+        OffsetRecord(group, *topic_partition, None)
+        for topic_partition, no in zip(wanted, refused, strict=True)
+        if no is None and topic_partition in there
     )
-    return Outcome(records, (answer(ticket, refused),), may_split=True)
+    return CoordinatorResult(records, (answer(pending, refused),), may_split=True)
 
 
-def forget(
-    shard: GroupShard, ticket: Ticket[Done], gone: Collection[TopicPartition], deleted_ms: int
-) -> Decision:
-    """Drop the offsets of partitions that are no more, whatever group they are of.
+def remove_deleted(
+    shard: GroupShard,
+    pending: PendingReply[EmptyReply],
+    gone: Collection[TopicPartition],
+    deleted_ms: int,
+) -> GroupResult:
+    """Remove the offsets of deleted partitions, in every group.
 
-    This may come late: an offset committed after `deleted_ms` is of a topic made anew.
+    This may run late: an offset committed after `deleted_ms` belongs to a new topic of that name.
     """
     wanted = frozenset(gone)
     there = {
-        (group, where)
+        (group, topic_partition)
         for group, offsets in shard.offsets.items()
-        for where in wanted.intersection(offsets)
-        if offsets[where].commit_ms <= deleted_ms
+        for topic_partition in wanted.intersection(offsets)
+        if offsets[topic_partition].commit_ms <= deleted_ms
     }
     there |= {
-        (group, where)
-        for group, held in shard.held(until_ms=deleted_ms).items()
-        for where in wanted.intersection(held)
+        (group, topic_partition)
+        for group, held in shard.pending_offsets(until_ms=deleted_ms).items()
+        for topic_partition in wanted.intersection(held)
     }
-    records = tuple(OffsetRecord(group, *where, None) for group, where in sorted(there))
-    return Outcome(records, (answer(ticket, Done()),), may_split=True)
+    records = tuple(
+        OffsetRecord(group, *topic_partition, None) for group, topic_partition in sorted(there)
+    )
+    return CoordinatorResult(records, (answer(pending, EmptyReply()),), may_split=True)

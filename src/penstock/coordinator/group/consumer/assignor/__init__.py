@@ -1,1 +1,1 @@
-"""Assignors: pure functions from who wants what to who gets what."""
+"""Assignors: pure functions from subscriptions to assignments."""

@@ -1,4 +1,4 @@
-"""What an assignor is, and which ones there are by name."""
+"""The type of assignors, and the built-in ones by name."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
@@ -6,23 +6,23 @@ from typing import TypeAlias
 import msgspec
 
 from penstock.coordinator.group.consumer.assignor.by_range import by_range
-from penstock.coordinator.group.consumer.assignor.subscriber import Shares, Subscriber
+from penstock.coordinator.group.consumer.assignor.subscriber import GroupAssignment, Subscriber
 from penstock.coordinator.group.consumer.assignor.uniform import uniform
 from penstock.errors import ConfigError
 from penstock.types import Uuid
 
-Assignor: TypeAlias = Callable[[Mapping[str, Subscriber], Mapping[Uuid, int]], Shares]
-"""assignor(subscribers by member id, partition counts by topic id) -> shares by member id.
+Assignor: TypeAlias = Callable[[Mapping[str, Subscriber], Mapping[Uuid, int]], GroupAssignment]
+"""assignor(subscribers by member id, partition counts by topic id) -> assignments by member id.
 
-Pure: what it is given it must not change. A partition goes to one subscriber of its topic at most;
-which it leaves out nobody reads.
+Pure: it must not change its arguments. It assigns a partition to at most one subscriber of its
+topic; nobody reads a partition that it leaves out.
 """
 
 BUILT_IN: Mapping[str, Assignor] = {"uniform": uniform, "range": by_range}
 
 
 class Assignors(msgspec.Struct, frozen=True):
-    """Those that a broker offers; the first is for groups that name none."""
+    """The assignors that a broker offers; groups that name none use the first."""
 
     by_name: Mapping[str, Assignor]
 
@@ -44,4 +44,4 @@ def named(names: Iterable[str], known: Mapping[str, Assignor] = BUILT_IN) -> Ass
 
 
 OFFERED = named(BUILT_IN)
-"""What a broker offers unless it is told otherwise."""
+"""What a broker offers by default."""

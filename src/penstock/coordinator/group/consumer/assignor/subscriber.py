@@ -1,28 +1,28 @@
-"""What an assignor knows of a member, and what it answers."""
+"""What an assignor gets for each member, and what it returns."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
 
 import msgspec
 
-from penstock.coordinator.group.consumer.member import NOTHING, Share
+from penstock.coordinator.group.consumer.member import NO_PARTITIONS, Assignment
 from penstock.types import Uuid
 
 
 class Subscriber(msgspec.Struct, frozen=True):
-    """A member's wishes, and what it had by the last assignment."""
+    """A member's subscribed topics, and the partitions of its last target assignment."""
 
     topics: frozenset[Uuid]
-    held: Share = NOTHING
+    held: Assignment = NO_PARTITIONS
     instance_id: str | None = None
     rack_id: str | None = None
 
 
-Shares: TypeAlias = Mapping[str, Share]
+GroupAssignment: TypeAlias = Mapping[str, Assignment]
 
 
 def in_order(subscribers: Mapping[str, Subscriber]) -> list[str]:
-    """Static members first, by the name that they keep over restarts."""
+    """Member ids in a stable order: static members first, by instance id."""
 
     def rank(member_id: str) -> tuple[bool, str]:
         instance_id = subscribers[member_id].instance_id

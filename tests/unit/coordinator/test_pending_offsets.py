@@ -7,7 +7,7 @@ from penstock.coordinator.group.offsets import CommittedOffset
 from penstock.coordinator.group.operation.group import delete
 from penstock.coordinator.group.records import GroupRecord, OffsetRecord, StoredRecord
 from penstock.coordinator.group.shard import GroupShard
-from penstock.coordinator.outcome import Now, Ticket
+from penstock.coordinator.result import Now, PendingReply
 
 OLD = CommittedOffset(7, commit_ms=0)
 HELD = OffsetRecord("g", "t", 1, CommittedOffset(9))
@@ -16,11 +16,11 @@ LATE = Now(wall_ms=10**12, steady_ms=10**9)
 
 def shard(*held: StoredRecord) -> GroupShard:
     """A group without members that has old offsets in t-0 and t-1."""
-    made = GroupShard(GroupConfig(), pending=lambda: held)
+    made = GroupShard(GroupConfig(), pending_records=lambda: held)
     for partition in (0, 1):
         made.replay(OffsetRecord("g", "t", partition, OLD))
     for each in held:
-        made.pended(each)
+        made.replay_pending(each)
     return made
 
 
@@ -39,7 +39,7 @@ def test_what_a_transaction_holds_stays_and_so_does_its_group() -> None:
 def test_a_group_that_has_only_what_a_transaction_holds_stays() -> None:
     other = OffsetRecord("h", "t", 0, CommittedOffset(1))
     made = shard(other)
-    assert "h" in made.groups
+    assert "h" in made.classic_groups
     assert GroupRecord("h", None) not in made.expire(LATE).records
 
 
@@ -49,7 +49,7 @@ def test_a_deleted_group_leaves_a_tombstone_for_each_offset_held_or_not(
 ) -> None:
     made = shard(*held)
     partitions = {0, 1} | {each.partition for each in held if isinstance(each, OffsetRecord)}
-    assert delete(made, Ticket(0), "g").records == (
+    assert delete(made, PendingReply(0), "g").records == (
         *(OffsetRecord("g", "t", each, None) for each in sorted(partitions)),
         GroupRecord("g", None),
     )

@@ -1,22 +1,22 @@
-"""Why the transaction coordinator does not do what it is asked."""
+"""Errors that the transaction coordinator answers with."""
 
 from penstock.errors import ErrorCode, KafkaError
 
 
 class InvalidTransactionRequest(KafkaError):
-    """A transactional id is needed, and it may not be empty."""
+    """The transactional id is empty."""
 
     code = ErrorCode.INVALID_REQUEST
 
 
 class InvalidTransactionTimeout(KafkaError):
-    """Not positive, or longer than `transaction.max.timeout.ms`."""
+    """The timeout is not positive, or exceeds `transaction.max.timeout.ms`."""
 
     code = ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
 
 class InvalidProducerIdMapping(KafkaError):
-    """The transactional id is not known, or belongs to another producer id."""
+    """The transactional id is unknown, or belongs to another producer id."""
 
     code = ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
@@ -28,24 +28,24 @@ class ProducerFenced(KafkaError):
 
 
 class ConcurrentTransactions(KafkaError):
-    """The last transaction is not quite over: try again."""
+    """The previous transaction is not complete yet: retry."""
 
     code = ErrorCode.CONCURRENT_TRANSACTIONS
 
 
 class InvalidTxnState(KafkaError):
-    """There is no transaction that could end this way."""
+    """The transaction's state does not allow it to end this way."""
 
     code = ErrorCode.INVALID_TXN_STATE
 
 
 class TransactionAbortable(KafkaError):
-    """The partition does not take part in the transaction: the producer can only abort it."""
+    """The partition is not part of the transaction, which the producer can only abort."""
 
     code = ErrorCode.TRANSACTION_ABORTABLE
 
 
 class TransactionalIdNotFound(KafkaError):
-    """Nobody has used this transactional id, or not for long."""
+    """The transactional id has never been used, or has expired."""
 
     code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND

@@ -1,10 +1,10 @@
-"""Why a group's coordinator refuses a member, by Kafka's codes."""
+"""Errors that the group coordinator answers with."""
 
 from penstock.errors import ErrorCode, KafkaError
 
 
 class InvalidGroupId(KafkaError):
-    """A group needs a name."""
+    """The group id is empty."""
 
     code = ErrorCode.INVALID_GROUP_ID
 
@@ -22,55 +22,55 @@ class NonEmptyGroup(KafkaError):
 
 
 class GroupSubscribedToTopic(KafkaError):
-    """A member reads this topic: its offsets are in use."""
+    """A member subscribes to this topic: its offsets are in use."""
 
     code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
 
 
 class InvalidSessionTimeout(KafkaError):
-    """Outside of what `group.min.session.timeout.ms` and its maximum allow."""
+    """Outside `group.min.session.timeout.ms` and `group.max.session.timeout.ms`."""
 
     code = ErrorCode.INVALID_SESSION_TIMEOUT
 
 
 class InconsistentGroupProtocol(KafkaError):
-    """No assignment strategy that all members know, or another type of group."""
+    """No assignment strategy that all members support, or another protocol type."""
 
     code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 class GroupMaxSizeReached(KafkaError):
-    """`group.max.size` members are in the group."""
+    """The group already has `group.max.size` members."""
 
     code = ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
 class UnknownMemberId(KafkaError):
-    """The group has no such member, or not any more: it must join anew."""
+    """The group has no such member, or no longer: the client must join again."""
 
     code = ErrorCode.UNKNOWN_MEMBER_ID
 
 
 class FencedInstanceId(KafkaError):
-    """Another process has taken over the static member."""
+    """Another process has taken over the static member's instance id."""
 
     code = ErrorCode.FENCED_INSTANCE_ID
 
 
 class IllegalGeneration(KafkaError):
-    """The member is of another generation than the group."""
+    """The request is for another generation than the group's."""
 
     code = ErrorCode.ILLEGAL_GENERATION
 
 
 class RebalanceInProgress(KafkaError):
-    """The member must join again, so that partitions can be shared out anew."""
+    """The member must join again, so that partitions can be reassigned."""
 
     code = ErrorCode.REBALANCE_IN_PROGRESS
 
 
 class MemberIdRequired(KafkaError):
-    """A first join only gives the member its id, with which it joins again (KIP-394)."""
+    """The first join only gives the member its id; it joins again with that id (KIP-394)."""
 
     code = ErrorCode.MEMBER_ID_REQUIRED
 
@@ -80,12 +80,12 @@ class MemberIdRequired(KafkaError):
 
 
 class UnstableOffsetCommit(KafkaError):
-    """An open transaction may move the offset: ask again once it has ended (KIP-447)."""
+    """An open transaction may move the offset: retry once it has ended (KIP-447)."""
 
     code = ErrorCode.UNSTABLE_OFFSET_COMMIT
 
 
 class OffsetMetadataTooLarge(KafkaError):
-    """The text beside an offset is longer than `offset.metadata.max.bytes`."""
+    """The metadata of an offset is longer than `offset.metadata.max.bytes`."""
 
     code = ErrorCode.OFFSET_METADATA_TOO_LARGE

@@ -3,7 +3,7 @@
 from typing import Any
 
 from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
-from penstock.broker.translate.tickets import answered
+from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
@@ -25,8 +25,11 @@ def test_a_response_waits_until_every_reply_is_committed() -> None:
     loop, log = ManualLoop(), MemoryLog()
     groups = coordinator(log, loop, LoopClock(loop), GroupConfig())
     log.commits = False
-    tickets: list[Any] = [groups.commit(GROUP, Committer(), OFFSET), groups.fetch(GROUP, ())]
-    response = answered(tickets, told, NO_CONTEXT, 100, groups.runtime)
+    pending_replies: list[Any] = [
+        groups.commit(GROUP, Committer(), OFFSET),
+        groups.fetch(GROUP, ()),
+    ]
+    response = answered(pending_replies, told, NO_CONTEXT, 100, groups.runtime)
     assert isinstance(response, Parked)
     assert response.attempt() is None
     log.commit()
@@ -38,7 +41,7 @@ def test_when_time_is_up_an_empty_reply_is_still_a_reply() -> None:
     groups = coordinator(log, loop, LoopClock(loop), GroupConfig())
     empty = groups.fetch(GROUP, None)
     log.commits = False
-    tickets: list[Any] = [empty, groups.commit(GROUP, Committer(), OFFSET)]
-    response = answered(tickets, told, NO_CONTEXT, 100, groups.runtime)
+    pending_replies: list[Any] = [empty, groups.commit(GROUP, Committer(), OFFSET)]
+    response = answered(pending_replies, told, NO_CONTEXT, 100, groups.runtime)
     assert isinstance(response, Parked)
     assert response.expire() == [{}, ErrorCode.COORDINATOR_NOT_AVAILABLE]

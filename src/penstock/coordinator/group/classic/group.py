@@ -1,41 +1,41 @@
-"""A group of the classic protocol, as a value: each change makes another one."""
+"""A classic group, as a value: each change makes a new one."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from penstock.coordinator.group.embedded import CONSUMER, read_subscription
-from penstock.coordinator.group.member import Member, ProtocolMetadata
-from penstock.coordinator.group.refusal import (
+from penstock.coordinator.group.classic.embedded_protocol import CONSUMER, read_subscription
+from penstock.coordinator.group.classic.member import ClassicGroupMember, ProtocolMetadata
+from penstock.coordinator.group.classic.state import ClassicGroupState
+from penstock.coordinator.group.errors import (
     FencedInstanceId,
     IllegalGeneration,
     UnknownMemberId,
 )
-from penstock.coordinator.group.state import State
 from penstock.errors import ProtocolError
 
 
 class ClassicGroup(msgspec.Struct, frozen=True):
-    """Its state, generation and members. Times are steady, but for `state_since_ms`."""
+    """State, generation and members. Times are steady, except `state_since_ms`."""
 
     id: str
-    state: State = State.EMPTY
+    state: ClassicGroupState = ClassicGroupState.EMPTY
     generation: int = 0
     protocol_type: str | None = None
-    """None: nobody has joined yet; a simple consumer only keeps its offsets here."""
+    """None: no member has ever joined; a simple consumer only commits offsets here."""
     protocol: str | None = None
     """The assignment strategy of this generation."""
     leader: str | None = None
-    members: Mapping[str, Member] = {}
-    pending: Mapping[str, int] = {}
-    """Ids that were given out, and when they lapse unless somebody joins with them."""
-    unsynced: frozenset[str] = frozenset()
-    """Members of this generation that have not asked for their share yet."""
+    members: Mapping[str, ClassicGroupMember] = {}
+    pending_join_members: Mapping[str, int] = {}
+    """Member ids given out by MEMBER_ID_REQUIRED, and when each expires unless it joins."""
+    pending_sync_members: frozenset[str] = frozenset()
+    """Members of this generation that have not synced yet."""
     deadline_ms: int | None = None
-    """When the join phase, or the wait for everybody's sync, ends."""
+    """When the join phase, or the wait for all syncs, ends."""
     initial_until_ms: int | None = None
-    """The latest end of an empty group's first join phase; None: this is not one."""
+    """The latest end of an empty group's first join phase; None outside of that phase."""
     state_since_ms: int | None = None
     """Wall time of the last change of state."""
     rebalance_reason: str = ""
@@ -47,13 +47,16 @@ class ClassicGroup(msgspec.Struct, frozen=True):
 
     @property
     def has_all_joined(self) -> bool:
-        return not self.pending and all(each.join is not None for each in self.members.values())
+        members = self.members.values()
+        return not self.pending_join_members and all(
+            each.awaiting_join is not None for each in members
+        )
 
-    def static_member(self, instance_id: str) -> Member | None:
+    def static_member(self, instance_id: str) -> ClassicGroupMember | None:
         return next((m for m in self.members.values() if m.instance_id == instance_id), None)
 
-    def checked_member(self, member_id: str, instance_id: str | None) -> Member:
-        """The member, if it is who it says."""
+    def checked_member(self, member_id: str, instance_id: str | None) -> ClassicGroupMember:
+        """The member that a request claims to be from, if the claim is right."""
         if instance_id is not None:
             known = self.static_member(instance_id)
             if known is None:
@@ -65,11 +68,8 @@ class ClassicGroup(msgspec.Struct, frozen=True):
             raise UnknownMemberId(f"{self.id} has no member {member_id}")
         return member
 
-    def with_member(self, member: Member) -> "ClassicGroup":
+    def with_member(self, member: ClassicGroupMember) -> "ClassicGroup":
         return msgspec.structs.replace(self, members={**self.members, member.id: member})
-
-    def heard(self, member: Member, now_ms: int) -> "ClassicGroup":
-        return self.with_member(member.heard(now_ms))
 
     def check_generation(self, generation: int) -> None:
         if generation != self.generation:
@@ -78,7 +78,7 @@ class ClassicGroup(msgspec.Struct, frozen=True):
     def supports(
         self, protocol_type: str, protocols: Iterable[ProtocolMetadata], member_id: str
     ) -> bool:
-        """Whoever joins must know a strategy that everybody knows."""
+        """Whether a joining member supports a strategy that all members support."""
         names = {each.name for each in protocols}
         if not self.members:
             return bool(protocol_type) and bool(names)
@@ -86,16 +86,16 @@ class ClassicGroup(msgspec.Struct, frozen=True):
             return False
         known = self.members.get(member_id)
         if known is not None and names == {each.name for each in known.protocols}:
-            return True  # it was let in with these: a large group need not be asked again
+            return True  # it was accepted with these: do not compare with a large group again
         return not names.isdisjoint(self._common())
 
     def _common(self) -> set[str]:
-        """The strategies that every member knows."""
+        """The strategies that every member supports."""
         known = [{each.name for each in member.protocols} for member in self.members.values()]
         return set.intersection(*known) if known else set()
 
     def elected_protocol(self) -> str:
-        """Each member votes for the first of its own that all know; the leader breaks a tie."""
+        """Each member votes for its first strategy that all support; the leader breaks a tie."""
         common = self._common()
         leader_first = sorted(self.members.values(), key=lambda each: each.id != self.leader)
         votes = Counter(
@@ -106,7 +106,7 @@ class ClassicGroup(msgspec.Struct, frozen=True):
 
     @property
     def subscribed_topics(self) -> frozenset[str] | None:
-        """The topics that members read; None where nobody can tell."""
+        """The topics that members subscribe to; None if their subscriptions cannot be read."""
         if self.protocol_type != CONSUMER:
             return None
         try:
@@ -116,18 +116,19 @@ class ClassicGroup(msgspec.Struct, frozen=True):
         return frozenset(topic for each in read for topic in each.topics)
 
     def is_subscribed(self, topic: str) -> bool:
-        """If nobody can tell, a consumer group is taken to be."""
+        """A consumer group whose subscriptions cannot be read counts as subscribed to all."""
         topics = self.subscribed_topics
         return self.protocol_type == CONSUMER if topics is None else topic in topics
 
     def next_deadline_ms(self) -> int | None:
         """The earliest time at which `expire` could change something."""
-        times = [*self.pending.values()]
-        # Who will be late at its deadline, as `is_late` has it: spelled out, since each join asks.
+        times = [*self.pending_join_members.values()]
+        # The members that `is_late` would remove at their deadlines; inlined, since every join
+        # comes here.
         times += [
             m.deadline_ms
             for m in self.members.values()
-            if m.is_new or (m.join is None and m.sync is None)
+            if m.is_new or (m.awaiting_join is None and m.awaiting_sync is None)
         ]
         if self.deadline_ms is not None:
             times.append(self.deadline_ms)

@@ -1,7 +1,7 @@
-"""The consumer protocol inside the classic one: what members write into their opaque bytes.
+"""The embedded protocol of consumers: what they put into the opaque bytes of the classic protocol.
 
-A version stands before each message. A version from the future is read as the newest one known,
-since versions only add to the end.
+Each message starts with its version. A newer version than any known is read as the newest known
+one, since versions only append fields.
 """
 
 from collections.abc import Mapping
@@ -16,24 +16,24 @@ from penstock.wire.messages.consumer_protocol_assignment import (
 from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 
 CONSUMER = "consumer"
-"""The protocol type whose metadata the coordinator understands; all others are opaque."""
+"""The protocol type whose metadata the coordinator can read; all others are opaque."""
 
 
 def version_of(data: bytes) -> int:
-    """What stands first; `ProtocolError` if nothing does."""
+    """The leading version; `ProtocolError` if there is none."""
     version = int.from_bytes(data[:2], "big", signed=True)
     if len(data) < 2 or version < 0:
-        raise ProtocolError("no version before the consumer protocol's message")
+        raise ProtocolError("the consumer's embedded message has no version")
     return version
 
 
 def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
-    """What a member wants and has; `ProtocolError` if these bytes do not tell."""
+    """A member's topics and owned partitions; `ProtocolError` if the bytes are no subscription."""
     return _read(ConsumerProtocolSubscription, data)
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
-    """A member's share; `ProtocolError` if these bytes are none."""
+    """A member's assignment; `ProtocolError` if the bytes are none."""
     return _read(ConsumerProtocolAssignment, data)
 
 
@@ -43,8 +43,8 @@ def _read(message: type[M], data: bytes) -> M:
 
 
 def assignment_bytes(partitions: Mapping[str, list[int]], subscription: bytes) -> bytes:
-    """A share by topic, in the version in which the member wrote its subscription."""
+    """An assignment by topic, encoded in the version of the member's subscription."""
     highest = DATA_MESSAGES[ConsumerProtocolAssignment.__name__].high
     version = min(version_of(subscription), highest)
-    share = ConsumerProtocolAssignment([TopicPartition(*each) for each in partitions.items()])
-    return version.to_bytes(2, "big") + encode(share, version)
+    assignment = ConsumerProtocolAssignment([TopicPartition(*each) for each in partitions.items()])
+    return version.to_bytes(2, "big") + encode(assignment, version)

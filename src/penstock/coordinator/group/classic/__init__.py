@@ -1,0 +1,1 @@
+"""Groups of the classic protocol: JoinGroup and SyncGroup; one member assigns the partitions."""
