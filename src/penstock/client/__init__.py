@@ -1,1 +1,1 @@
-"""The small async client that brokers, command line and console use."""
+"""The small async client of brokers, command line and console."""

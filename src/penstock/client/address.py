@@ -1,4 +1,4 @@
-"""Where brokers listen, as people write it: `host:port,[::1]:port`."""
+"""Parses lists of broker addresses: `host:port,[::1]:port`."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ DEFAULT_PORT = 9092
 
 
 class Address(NamedTuple):
-    """Where a broker listens."""
+    """Host and port of a broker."""
 
     host: str
     port: int
@@ -19,7 +19,7 @@ class Address(NamedTuple):
 
 
 def parse_addresses(text: str) -> list[Address]:
-    """The addresses of a `bootstrap.servers` list; without a port, Kafka's own is meant."""
+    """The addresses of a `bootstrap.servers` list; the default port is 9092."""
     found = [_parse(each.strip()) for each in text.split(",") if each.strip()]
     if not found:
         raise ConfigError("bootstrap.servers names no broker")

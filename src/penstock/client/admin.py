@@ -1,4 +1,4 @@
-"""Topics and the cluster itself, as an administrator asks for them."""
+"""Describes the cluster; lists, creates, deletes and extends topics."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,12 +28,12 @@ from penstock.wire.messages.delete_topics import (
 )
 
 BROKER_DEFAULT = -1
-"""As number of partitions or replicas: whatever the broker's settings say (KIP-464)."""
+"""As a number of partitions or replicas: use the broker's default (KIP-464)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to be made; `assignments` (replicas by partition) replaces both numbers."""
+    """A topic to create; `assignments` (replicas by partition) replaces both numbers."""
 
     name: str
     partitions: int = BROKER_DEFAULT
@@ -44,7 +44,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """What the broker made of a new topic; numbers are -1 where it does not tell."""
+    """A topic as created; numbers are -1 if the broker does not return them."""
 
     name: str
     id: Uuid
@@ -57,13 +57,13 @@ async def describe_cluster(client: Client) -> ClusterMetadata:
 
 
 async def list_topics(client: Client) -> list[TopicMetadata]:
-    """Every topic that may be seen, by name."""
+    """Every visible topic, sorted by name."""
     found = await client.retrying(lambda: client.topics(None))
     return sorted(found, key=lambda topic: topic.name)
 
 
 async def describe_topics(client: Client, names: Iterable[str]) -> list[TopicMetadata]:
-    """These topics, in the order asked for; a refusal names the first that is missing."""
+    """These topics, in the given order; raises for the first that is missing."""
     wanted = list(names)
     found = await client.retrying(lambda: client.topics(wanted))
     by_name = {topic.name: topic for topic in found}
@@ -110,7 +110,7 @@ async def delete_topic(client: Client, name: str) -> None:
 
     request = DeleteTopicsRequest(
         topics=[DeleteTopicState(name=name)],
-        topic_names=[name],  # what it was called before version 6
+        topic_names=[name],  # the field before version 6
         timeout_ms=client.request_timeout_ms,
     )
     await client.call(request, DeleteTopicsResponse, to=CONTROLLER, check=raise_refusal)

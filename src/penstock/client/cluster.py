@@ -1,4 +1,4 @@
-"""A cluster seen from outside: finds the broker for each request, and asks again if it moved."""
+"""A client of a whole cluster: finds the broker for each request, and retries if it moved."""
 
 import asyncio
 import random
@@ -34,8 +34,8 @@ T = TypeVar("T")
 class Client:
     """`async with Client([Address("127.0.0.1", 9092)]) as client: await client.call(...)`.
 
-    One connection per broker, opened when first needed; no task of its own. What it learns of
-    leaders and coordinators it keeps until an answer shows that something has moved.
+    Opens one connection per broker, when first needed; has no task of its own. Caches leaders and
+    coordinators until a response shows that one of them has moved.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Client:
         self.timeout_ms, self.request_timeout_ms = timeout_ms, request_timeout_ms
         self._bootstrap = tuple(bootstrap)
         self._seen: list[Address] = []
-        """Brokers of the latest metadata, to have whom to ask when all of it is forgotten."""
+        """Brokers of the latest metadata, to connect to when the metadata is forgotten."""
         self._client_id, self._tls = client_id, tls
         self._connect_timeout_ms = connect_timeout_ms
         self._connections: dict[Address, Connection] = {}
@@ -63,21 +63,23 @@ class Client:
     async def call(
         self,
         request: Message,
-        answer: type[R],
+        response_type: type[R],
         *,
         to: Route = ANY,
         check: Callable[[R], None] = lambda _: None,
         retry_on: frozenset[ErrorCode] = ALWAYS_RETRIABLE,
         timeout_ms: int | None = None,
     ) -> R:
-        """The answer to a request, from whoever can give it.
+        """The response to a request, from the broker that `to` means.
 
-        `check` raises what the answer's error codes say; codes in `retry_on` are asked again.
+        `check` raises the response's errors; those with codes in `retry_on` are retried.
         """
 
         async def attempt() -> R:
             connection = await self.connection(to)
-            response = await connection.call(request, answer, timeout_ms=self.request_timeout_ms)
+            response = await connection.call(
+                request, response_type, timeout_ms=self.request_timeout_ms
+            )
             check(response)
             return response
 
@@ -90,7 +92,7 @@ class Client:
         retry_on: frozenset[ErrorCode] = ALWAYS_RETRIABLE,
         timeout_ms: int | None = None,
     ) -> T:
-        """What `attempt` gives at last. When time is up, the error that it failed with before."""
+        """Repeat `attempt` until it succeeds; after the timeout, raise its latest error."""
         limit_ms = self.timeout_ms if timeout_ms is None else timeout_ms
         latest: KafkaError | None = None
         try:
@@ -106,17 +108,17 @@ class Client:
                     wait_ms = backoff_ms(failures, random.random())  # noqa: S311  only spreads load
                     await asyncio.sleep(wait_ms / 1000)
         except TimeoutError:
-            raise latest or RequestTimedOut(f"no answer within {limit_ms} ms") from None
-        raise AssertionError("counting has no end")
+            raise latest or RequestTimedOut(f"no response within {limit_ms} ms") from None
+        raise AssertionError("`count` never ends")
 
     def forget(self) -> None:
-        """Drop what was learned of leaders, coordinators and controller: something has moved."""
+        """Drop cached leaders, coordinators and controller, since something has moved."""
         self._topics.clear()
         self._coordinators.clear()
         self._cluster = None
 
     async def connection(self, to: Route) -> Connection:
-        """A connection to whom the route means, as known now."""
+        """A connection to the broker that the route means, as far as is known now."""
         match to:
             case BrokerRole.ANY:
                 return await self._any()
@@ -131,7 +133,7 @@ class Client:
                 return await self._coordinator(to)
 
     async def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
-        """A topic as it was when last asked; `create` lets the broker make it if missing."""
+        """A topic from the cache, else from a broker; `create` lets the broker create it."""
         if name not in self._topics:
             await self.topics([name], create=create)
         return self._topics[name]
@@ -139,7 +141,7 @@ class Client:
     async def topics(
         self, names: Iterable[str] | None, *, create: bool = False
     ) -> list[TopicMetadata]:
-        """Topics as they are now, asked in one request; None means all."""
+        """The current state of topics, by one request; None means all."""
         wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         response = await self._metadata(
             MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
@@ -149,14 +151,14 @@ class Client:
         return found
 
     async def cluster(self) -> ClusterMetadata:
-        """The brokers and the controller as they are now."""
+        """The current brokers and controller."""
         response = await self._metadata(MetadataRequest(topics=[], allow_auto_topic_creation=False))
         return cluster_of(response)
 
     async def by_leader(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[BrokerId, list[TopicPartition]]:
-        """Who is to be asked about which of these."""
+        """The partitions grouped by their leader."""
         wanted = list(partitions)
         missing = {each.topic for each in wanted} - self._topics.keys()
         if missing:
@@ -194,7 +196,7 @@ class Client:
         return response
 
     async def _any(self) -> Connection:
-        """An open connection, or a new one to the first broker that takes it."""
+        """An open connection, or a new one to the first broker that accepts it."""
         for connection in self._connections.values():
             if connection.is_open:
                 return connection
@@ -207,7 +209,7 @@ class Client:
         raise ConnectionFailed("; ".join(failures) or "no bootstrap address was given")
 
     def _addresses(self) -> Iterable[Address]:
-        """Brokers seen, in any order; then where we came from, should all have moved."""
+        """Known brokers in random order; then the bootstrap servers, should all have moved."""
         seen = random.sample(self._seen, len(self._seen))
         return dict.fromkeys((*seen, *self._bootstrap))
 
@@ -235,7 +237,7 @@ class Client:
                 FindCoordinatorResponse,
                 timeout_ms=self.request_timeout_ms,
             )
-            # Up to version 3 the answer is about one key, and is in the response itself.
+            # Up to version 3 the response itself describes the one coordinator.
             found = response.coordinators[0] if response.coordinators else response
             check(found.error_code, f"coordinator of {to.key}", found.error_message)
             self._coordinators[to] = Address(found.host, found.port)
@@ -245,17 +247,17 @@ class Client:
         known = self._connections.get(address)
         if known is not None and known.is_open:
             return known
-        assert not self._closed, "a closed client is asked no more"
+        assert not self._closed, "the client is closed"
         opened = await connect(
             address,
             client_id=self._client_id,
             tls=self._tls,
             timeout_ms=self._connect_timeout_ms,
         )
-        return await self._kept(opened)
+        return await self._registered(opened)
 
-    async def _kept(self, opened: Connection) -> Connection:
-        """The connection to use: another task may have opened one meanwhile, or closed us."""
+    async def _registered(self, opened: Connection) -> Connection:
+        """The connection to use: another task may have opened one, or closed the client."""
         faster = self._connections.get(opened.address)
         if faster is not None and faster.is_open:
             await opened.close()

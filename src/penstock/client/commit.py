@@ -1,4 +1,4 @@
-"""OffsetCommit as a request and its answer, for whoever is no member of the group."""
+"""OffsetCommit request and response, for clients that are not members of the group."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ from penstock.wire.messages.offset_commit import (
 def commit_request(
     group: str, offsets: Mapping[TopicPartition, Offset], topic_ids: Mapping[str, Uuid]
 ) -> OffsetCommitRequest:
-    """A commit by nobody in particular, which a group without members takes."""
+    """A commit without a member id, which the coordinator accepts if the group is empty."""
     topics = [
         OffsetCommitRequestTopic(
             name=name,

@@ -1,6 +1,6 @@
-"""OffsetFetch as a request and its answer: all offsets that a group has committed.
+"""OffsetFetch request and response: all offsets that a group has committed.
 
-And whether an answer about groups is about the one that was asked for.
+Also checks that a response about groups contains the requested group.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from penstock.wire.messages.offset_fetch import (
 )
 
 MANY_GROUPS = 8
-"""The first version that asks for, and answers about, many groups."""
+"""The first version that covers several groups per request."""
 
 
-class GroupNotNamed(KafkaError):
-    """The answer is not about the group: the coordinator may be loading, or have moved."""
+class GroupNotInResponse(KafkaError):
+    """The response lacks the group: the coordinator may be loading, or have moved."""
 
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def committed_request(group: str) -> OffsetFetchRequest:
-    """Only offsets that no open transaction may move (KIP-447)."""
+    """Requests stable offsets only: none that an open transaction may still change (KIP-447)."""
     return OffsetFetchRequest(
         group_id=group,
         topics=None,
@@ -35,18 +35,18 @@ def committed_request(group: str) -> OffsetFetchRequest:
     )
 
 
-def answer_about(
+def group_offsets(
     group: str, response: OffsetFetchResponse, version: int
 ) -> OffsetFetchResponseGroup | OffsetFetchResponse:
-    """The part of the answer that is about the group; refused if there is none, or an error.
+    """The group's part of the response; raises if it is missing or has an error.
 
-    An answer without the group says nothing: it must not be taken for "no offsets".
+    A response without the group must not be taken for "no offsets".
     """
     found: OffsetFetchResponseGroup | OffsetFetchResponse | None = response
     if version >= MANY_GROUPS:
         found = next((each for each in response.groups if each.group_id == group), None)
     if found is None:
-        raise GroupNotNamed(f"the answer does not name group {group}")
+        raise GroupNotInResponse(f"the response does not contain group {group}")
     check(found.error_code, f"offsets of group {group}")
     for topic in found.topics:
         for each in topic.partitions:
@@ -54,8 +54,8 @@ def answer_about(
     return found
 
 
-class _AboutGroup(Protocol):
-    """One group in an answer about several."""
+class _GroupResult(Protocol):
+    """One group in a response about several."""
 
     @property
     def group_id(self) -> str: ...
@@ -67,8 +67,8 @@ class _AboutGroup(Protocol):
     def error_message(self) -> str | None: ...
 
 
-def check_groups(group: str, answers: Sequence[_AboutGroup]) -> None:
-    """Raise what the answer says of the group; that it says nothing is an error too."""
-    if [each.group_id for each in answers] != [group]:
-        raise GroupNotNamed(f"the answer does not name group {group}")
-    check(answers[0].error_code, f"group {group}", answers[0].error_message)
+def check_groups(group: str, results: Sequence[_GroupResult]) -> None:
+    """Raise the group's error, or `GroupNotInResponse` unless it is the only group in it."""
+    if [each.group_id for each in results] != [group]:
+        raise GroupNotInResponse(f"the response does not contain group {group}")
+    check(results[0].error_code, f"group {group}", results[0].error_message)

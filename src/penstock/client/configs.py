@@ -1,4 +1,4 @@
-"""Settings of topics and brokers: read with where they come from, changed one by one."""
+"""Describes and alters settings of topics, brokers and groups."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from penstock.wire.messages.incremental_alter_configs import (
 
 
 class ResourceType(IntEnum):
-    """What has settings, as the protocol numbers it."""
+    """Kinds of resources with settings, numbered as in the protocol."""
 
     TOPIC = 2
     BROKER = 4
@@ -31,7 +31,7 @@ class ResourceType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from, as DescribeConfigs numbers it."""
+    """The source of a value, numbered as in DescribeConfigs."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -45,7 +45,7 @@ class ConfigSource(IntEnum):
 
 
 class AlterConfigOp(IntEnum):
-    """How a setting changes; the last two are for lists."""
+    """How a setting is altered; APPEND and SUBTRACT are for lists."""
 
     SET = 0
     DELETE = 1
@@ -55,7 +55,7 @@ class AlterConfigOp(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A topic by name, or a broker by its number; the name "" means all brokers."""
+    """A topic or group by name, or a broker by its id; the name "" means all brokers."""
 
     type: ResourceType
     name: str
@@ -63,7 +63,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class ConfigSynonym:
-    """A setting that would count if the ones before it were not set."""
+    """A setting that would apply if the synonyms before it were not set."""
 
     name: str
     value: str | None
@@ -72,7 +72,7 @@ class ConfigSynonym:
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One setting as a broker tells it; the value of a sensitive one is None."""
+    """One setting as a broker returns it; the value of a sensitive one is None."""
 
     name: str
     value: str | None
@@ -116,7 +116,7 @@ async def alter_configs(
     *,
     validate_only: bool = False,
 ) -> None:
-    """Set each name to its value; None takes the setting away."""
+    """Set each name to its value; None deletes the setting."""
     operations = [
         AlterableConfig(
             name=name,
@@ -140,7 +140,7 @@ async def alter_configs(
 
 
 def _route(resource: Resource) -> Route:
-    """A broker's own settings are known to that broker alone."""
+    """Only a broker itself knows its own settings."""
     if resource.type is ResourceType.BROKER and resource.name:
         return ToBroker(BrokerId(int(resource.name)))
     return ANY

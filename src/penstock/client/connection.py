@@ -1,4 +1,4 @@
-"""One connection to a broker: requests go out in a row, answers come back in the same order."""
+"""One connection to a broker: requests are pipelined, responses come in the same order."""
 
 import asyncio
 import errno
@@ -30,12 +30,12 @@ API_VERSIONS_REQUEST = ApiVersionsRequest(
 
 
 class _InFlight(NamedTuple, Generic[R]):
-    """A request that was sent, and who waits for its answer."""
+    """A request in flight, and the future of its response."""
 
     api: Api
     version: int
     correlation_id: int
-    answer: type[R]
+    response_type: type[R]
     future: asyncio.Future[R]
     as_view: bool
 
@@ -48,9 +48,7 @@ async def connect(
     source: str | None = None,
     timeout_ms: int = 10_000,
 ) -> "Connection":
-    """An open connection that knows which versions the broker speaks. It comes from the address
-    `source`, if that is given.
-    """
+    """Connect, from the address `source` if given, and negotiate API versions."""
     loop = asyncio.get_running_loop()
     connection = Connection(address, client_id)
     try:
@@ -74,25 +72,25 @@ async def connect(
 
 
 def refused_everywhere(error: OSError) -> bool:
-    """Whether a host with several addresses, each of which was tried, refuses at all of them.
+    """Whether every address of a host with several addresses refused the connection.
 
-    asyncio says so in words alone before Python 3.12. One that cannot be tried from `source`, as
-    IPv6 from an IPv4 address, has no number there.
+    Before Python 3.12 asyncio says so only in the error's text. There an address that cannot be
+    tried from `source`, as IPv6 from an IPv4 address, has no error number.
     """
     numbers = re.findall(r"\[Errno (\d+)\]", str(error))
     return bool(numbers) and all(int(each) == errno.ECONNREFUSED for each in numbers)
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Made by `connect`. Any task of its loop may call; it has no task of its own.
+    """Created by `connect`. Any task of its loop may call it; it has no task of its own.
 
-    Whatever breaks it, fails every request that is on its way with the same error.
+    When it breaks, every request in flight fails with the same error.
     """
 
     def __init__(self, address: Address, client_id: str) -> None:
         self.address, self.client_id = address, client_id
-        self.versions = {API_VERSIONS: versions.FIRST_ASKED}
-        """The version that each API is called in, by its key."""
+        self.versions = {API_VERSIONS: versions.FIRST_VERSION}
+        """The version used for each API, by its key."""
         self._frames = FrameBuffer(MAX_RESPONSE_BYTES)
         self._in_flight: deque[_InFlight[Any]] = deque()
         self._correlation_id = 0
@@ -107,73 +105,78 @@ class Connection(asyncio.BufferedProtocol):
     def send(
         self,
         request: Message,
-        answer: type[R],
+        response_type: type[R],
         version: int | None = None,
         *,
         as_view: bool = False,
     ) -> asyncio.Future[R]:
-        """Send at once, in the highest version that both speak unless one is given; the future
-        brings the answer. Cancel it to throw the answer away.
+        """Send at once, in the highest common version unless one is given. The future holds the
+        response; cancel it to discard the response.
 
-        Records in an answer that is `as_view` may be views of what the next one is received into:
-        use them as soon as it comes, before anything else is sent.
+        With `as_view`, records in the response may be views of the receive buffer, valid only until
+        the next request is sent.
         """
         if self._broken is not None or self._transport is None:
             raise self._broken or ConnectionFailed(f"not connected to {self.address}")
         api = api_of(type(request))
-        assert answer.__name__ == f"{api.name}Response", f"{api.name} is not answered so"
+        assert response_type.__name__ == f"{api.name}Response", (
+            f"{response_type.__name__} does not answer {api.name}"
+        )
         if version is None:
             version = self.version_of(type(request))
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = request_frame(api, version, self._correlation_id, self.client_id, request)
         future: asyncio.Future[R] = self._lost.get_loop().create_future()
         self._in_flight.append(
-            _InFlight(api, version, self._correlation_id, answer, future, as_view)
+            _InFlight(api, version, self._correlation_id, response_type, future, as_view)
         )
         self._transport.write(frame)
         return future
 
     def version_of(self, request: type[Message]) -> int:
-        """The highest version of the request that both sides speak."""
+        """The highest common version of the request."""
         return versions.chosen(self.versions, api_of(request), str(self.address))
 
     async def call(
         self,
         request: Message,
-        answer: type[R],
+        response_type: type[R],
         *,
         timeout_ms: int,
         version: int | None = None,
         as_view: bool = False,
     ) -> R:
-        """Send and wait. A broker that is late is taken for lost: the connection closes."""
-        future = self.send(request, answer, version, as_view=as_view)
+        """Send and wait for the response; a timeout closes the connection."""
+        future = self.send(request, response_type, version, as_view=as_view)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await future
         except TimeoutError:
-            name = api_of(answer).name
+            name = api_of(response_type).name
             late = RequestTimedOut(f"{self.address} did not answer {name} within {timeout_ms} ms")
             self._break(late)
             raise late from None
 
     async def negotiate(self) -> None:
-        """Ask what the broker speaks: once, or twice if it is older than the first question."""
+        """Request the broker's API versions; again if it does not support the first version."""
         response = await self.send(API_VERSIONS_REQUEST, ApiVersionsResponse)
         if response.error_code != ErrorCode.NONE:
-            again = versions.asked_again(response, str(self.address))
+            again = versions.second_version(response, str(self.address))
             self.versions = {API_VERSIONS: again}
             response = await self.send(API_VERSIONS_REQUEST, ApiVersionsResponse)
             check(response.error_code, f"ApiVersions of {self.address}")
         self.versions = versions.common(response.api_keys)
 
     def interrupt_wait(self) -> None:
-        """Ask anything, if an answer is awaited: a request that gives way is then answered."""
+        """If a request is in flight, send another one: a fetch that waits is then answered.
+
+        See `Parked.gives_way` in the broker: a follower that has more to fetch does not wait.
+        """
         if self._in_flight:
             self.send(API_VERSIONS_REQUEST, ApiVersionsResponse).cancel()
 
     async def wait_closed(self) -> None:
-        """Until it is lost, or closed from here."""
+        """Wait until the connection is lost or closed."""
         await asyncio.shield(self._lost)
 
     async def close(self) -> None:
@@ -188,12 +191,12 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # What the loop calls.
+    # Callbacks of the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  the buffer knows better
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  FrameBuffer sizes itself
         return self._frames.space()
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -211,23 +214,21 @@ class Connection(asyncio.BufferedProtocol):
 
     def _receive(self, frame: memoryview) -> None:
         if not self._in_flight:
-            raise ProtocolError("a response that nobody asked for")
-        awaited = self._in_flight.popleft()
+            raise ProtocolError("a response without a request")
+        sent = self._in_flight.popleft()
         try:
-            correlation_id, body = read_response_header(frame, awaited.api, awaited.version)
-            if correlation_id != awaited.correlation_id:
-                raise ProtocolError(
-                    f"response {correlation_id} instead of {awaited.correlation_id}"
-                )
-            if awaited.future.cancelled():
+            correlation_id, body = read_response_header(frame, sent.api, sent.version)
+            if correlation_id != sent.correlation_id:
+                raise ProtocolError(f"response {correlation_id} instead of {sent.correlation_id}")
+            if sent.future.cancelled():
                 return
-            # Else a copy, since the buffer is used again, at once if another answer is on its way.
-            # Small answers decode faster from bytes.
-            is_view = awaited.as_view and not self._in_flight
+            # Copy unless the caller takes a view: the buffer is reused, at once if another response
+            # is in flight. Small responses also decode faster from bytes.
+            is_view = sent.as_view and not self._in_flight
             contents = frame[body:] if is_view else bytes(frame[body:])
-            awaited.future.set_result(_decoded(awaited, contents))
+            sent.future.set_result(_decoded(sent, contents))
         except ProtocolError:
-            self._in_flight.appendleft(awaited)
+            self._in_flight.appendleft(sent)
             raise
 
     def _break(self, error: KafkaError) -> None:
@@ -242,7 +243,7 @@ class Connection(asyncio.BufferedProtocol):
                 future.set_exception(error)
 
 
-def _decoded(awaited: _InFlight[R], body: Buffer) -> R:
-    if awaited.api is APIS[API_VERSIONS]:
-        return cast("R", versions.read_answer(body, awaited.version))
-    return decoder(awaited.answer, awaited.version)(body, 0)[0]
+def _decoded(sent: _InFlight[R], body: Buffer) -> R:
+    if sent.api is APIS[API_VERSIONS]:
+        return cast("R", versions.read_response(body, sent.version))
+    return decoder(sent.response_type, sent.version)(body, 0)[0]

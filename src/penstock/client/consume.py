@@ -1,4 +1,4 @@
-"""A simple reader of partitions: from offsets to ends, or on and on."""
+"""A simple consumer without a group: reads partitions from offsets to ends, or forever."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -26,25 +26,25 @@ from penstock.wire.messages.fetch import (
 PARTITION_BYTES = 1024 * 1024
 FETCH_BYTES = 50 * 1024 * 1024
 DECOMPRESSED_BYTES = 1 << 30
-"""More than a broker lets any batch grow to: against a broken one."""
+"""Above any limit of a broker; protects against a broken one."""
 
 RETRY_ON = RETRIABLE - {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-"""A reader that waits for a missing topic would look like one that waits for records."""
+"""A consumer that waits for a missing topic would look like one that waits for records."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumedRecord:
-    """A record and where it lies."""
+    """A record and its partition."""
 
     partition: TopicPartition
     record: Record
 
 
 class SimpleConsumer:
-    """`async with SimpleConsumer(client, {partition: offset}) as reader: await reader.poll()`.
+    """`async with SimpleConsumer(client, {partition: offset}) as consumer: await consumer.poll()`.
 
-    One fetch is under way for each leader, and a poll takes the first that is answered. In a
-    partition records come in the order of their offsets. One task reads at a time.
+    Keeps one fetch in flight per leader; a poll returns the first response. Records of a partition
+    come in offset order. Only one task may poll at a time.
     """
 
     def __init__(
@@ -57,23 +57,23 @@ class SimpleConsumer:
         max_wait_ms: int = 500,
     ) -> None:
         self.positions = dict(positions)
-        """The next offset to be read, by partition."""
+        """The next offset to read, by partition."""
         self._client, self._isolation, self._max_wait_ms = client, isolation, max_wait_ms
         self._ends = ends
-        self._under_way: dict[BrokerId, asyncio.Future[FetchResponse]] = {}
+        self._in_flight: dict[BrokerId, asyncio.Future[FetchResponse]] = {}
 
     @property
     def unfinished(self) -> list[TopicPartition]:
-        """Partitions whose end is not reached; all of them where no ends were given."""
+        """Partitions whose end is not reached; all of them if no ends were given."""
         ends = self._ends
         if ends is None:
             return list(self.positions)
         return [each for each, position in self.positions.items() if position < ends[each]]
 
     async def poll(self) -> list[ConsumedRecord]:
-        """Records of the first answer to come: none when a broker had none within `max_wait_ms`.
+        """Records of the first response; empty if that broker had none within `max_wait_ms`.
 
-        At the ends this is an empty list at once.
+        Returns an empty list at once if all ends are reached.
         """
         try:
             return await self._client.retrying(self._next, retry_on=RETRY_ON)
@@ -87,9 +87,9 @@ class SimpleConsumer:
                 yield each
 
     def close(self) -> None:
-        for future in self._under_way.values():
+        for future in self._in_flight.values():
             future.cancel()
-        self._under_way.clear()
+        self._in_flight.clear()
 
     async def __aenter__(self) -> Self:
         return self
@@ -107,23 +107,23 @@ class SimpleConsumer:
             return []
         await self._fetch_from_idle_leaders()
         done, _ = await asyncio.wait(
-            self._under_way.values(),
+            self._in_flight.values(),
             timeout=(self._max_wait_ms + self._client.request_timeout_ms) / 1000,
             return_when=asyncio.FIRST_COMPLETED,
         )
         if not done:
             self.close()
             raise RequestTimedOut("no broker answered a fetch in time")
-        leader = next(each for each, future in self._under_way.items() if future in done)
-        return await self._taken(self._under_way.pop(leader).result())
+        leader = next(each for each, future in self._in_flight.items() if future in done)
+        return await self._taken(self._in_flight.pop(leader).result())
 
     async def _fetch_from_idle_leaders(self) -> None:
         leaders = await self._client.by_leader(self.unfinished)
         for leader, partitions in leaders.items():
-            if leader not in self._under_way:
+            if leader not in self._in_flight:
                 connection = await self._client.connection(ToBroker(leader))
                 request = await self._request(partitions)
-                self._under_way[leader] = connection.send(request, FetchResponse)
+                self._in_flight[leader] = connection.send(request, FetchResponse)
 
     async def _request(self, partitions: list[TopicPartition]) -> FetchRequest:
         topics = []
@@ -148,7 +148,7 @@ class SimpleConsumer:
         )
 
     async def _taken(self, response: FetchResponse) -> list[ConsumedRecord]:
-        """All records of an answer, or none: positions move only when nothing in it is refused."""
+        """All records of a response, or an error: then no position moves."""
         check(response.error_code, "fetch")
         names = {(await self._client.topic(name)).id: name for name in by_topic(self.positions)}
         found: list[ConsumedRecord] = []
@@ -156,33 +156,37 @@ class SimpleConsumer:
         for topic in response.responses:
             for each in topic.partitions:
                 name = topic.topic or names.get(topic.topic_id, "")
-                place = TopicPartition(name, each.partition_index)
-                check(each.error_code, f"fetch of {place} from {self.positions.get(place)}")
-                if place in self.positions:  # not if the topic was made anew meanwhile
+                topic_partition = TopicPartition(name, each.partition_index)
+                check(
+                    each.error_code,
+                    f"fetch of {topic_partition} from {self.positions.get(topic_partition)}",
+                )
+                if topic_partition in self.positions:  # false if the topic was recreated meanwhile
                     try:
-                        records, moved[place] = self._read(place, each)
+                        records, moved[topic_partition] = self._read(topic_partition, each)
                     except CorruptBatch as error:
-                        where = f"{place.topic}-{place.partition}"
-                        raise CorruptBatch(f"{where}: {error}") from None
+                        raise CorruptBatch(f"{topic_partition}: {error}") from None
                     found += records
         self.positions |= moved
         return found
 
     def _read(
-        self, place: TopicPartition, fetched: PartitionData
+        self, topic_partition: TopicPartition, fetched: PartitionData
     ) -> tuple[list[ConsumedRecord], Offset]:
-        """The records to be handed out, and the position behind them."""
-        assert isinstance(fetched.records, Buffer | None), "a decoded answer holds its records"
+        """The records to return, and the next position."""
+        assert isinstance(fetched.records, Buffer | None), (
+            "a decoded response has its records in memory"
+        )
         committed = self._isolation is IsolationLevel.READ_COMMITTED
         aborted = fetched.aborted_transactions if committed else ()
-        position = self.positions[place]
-        end = None if self._ends is None else self._ends[place]
+        position = self.positions[topic_partition]
+        end = None if self._ends is None else self._ends[topic_partition]
         found = []
         for header, records in visible(fetched.records or b"", aborted, DECOMPRESSED_BYTES):
             found += [
-                ConsumedRecord(place, record)
+                ConsumedRecord(topic_partition, record)
                 for record in records
-                # A fetch gives whole batches: the first may begin earlier, the last end later.
+                # A fetch returns whole batches, which may extend past both ends of the range.
                 if record.offset >= position and (end is None or record.offset < end)
             ]
             position = max(position, header.next_offset)

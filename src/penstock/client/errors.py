@@ -1,4 +1,4 @@
-"""What a broker's error codes mean to a client: an exception, and whether to ask again."""
+"""A client's exceptions, and which error codes it retries."""
 
 from typing import Final
 
@@ -6,52 +6,52 @@ from penstock.errors import ErrorCode, KafkaError
 
 
 class BrokerRefused(KafkaError):
-    """A broker said no: its code, and its words where it gave any."""
+    """A broker answered with an error: its code, and its message if it sent one."""
 
-    def __init__(self, code: int, about: str, words: str | None = None) -> None:
+    def __init__(self, code: int, about: str, text: str | None = None) -> None:
         try:
             self.code = ErrorCode(code)
             name = self.code.name
-        except ValueError:  # a broker newer than our table
+        except ValueError:  # from a newer broker
             name = f"error code {code}"
-        super().__init__(f"{about}: {name}" + (f" ({words})" if words else ""))
+        super().__init__(f"{about}: {name}" + (f" ({text})" if text else ""))
 
 
 class ConnectionFailed(KafkaError):
-    """No connection, or one that broke before the answer came: nobody knows what was done."""
+    """No connection, or one that broke before the response: the outcome is unknown."""
 
     code = ErrorCode.NETWORK_EXCEPTION
 
 
 class ConnectionRefused(ConnectionFailed):
-    """Nobody listens at the address: the process that did is gone."""
+    """No process listens at the address."""
 
 
 class RequestTimedOut(KafkaError):
-    """No answer within the time that the caller gave."""
+    """No response within the caller's time limit."""
 
     code = ErrorCode.REQUEST_TIMED_OUT
 
 
 class IncompleteResponse(KafkaError):
-    """The answer leaves out what was asked for: it says nothing, and is asked for again.
+    """The response lacks what was requested, so the request is retried.
 
-    To take it for "there is none" could repeat what was done before.
+    Taking it for "there is none" could repeat work that was done before.
     """
 
     code = ErrorCode.NETWORK_EXCEPTION
 
 
 class UnsupportedVersion(KafkaError):
-    """Client and broker have no version of the API in common."""
+    """Client and broker support no common version of the API."""
 
     code = ErrorCode.UNSUPPORTED_VERSION
 
 
-def check(code: int, about: str, words: str | None = None) -> None:
-    """Raise what the code says, if it is an error."""
+def check(code: int, about: str, text: str | None = None) -> None:
+    """Raise `BrokerRefused` unless the code is NONE."""
     if code != ErrorCode.NONE:
-        raise BrokerRefused(code, about, words)
+        raise BrokerRefused(code, about, text)
 
 
 ALWAYS_RETRIABLE: Final = frozenset(
@@ -73,7 +73,7 @@ ALWAYS_RETRIABLE: Final = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-"""The one asked is not, or not yet, the one that can answer; none of these judges the request."""
+"""Codes that do not judge the request: the broker is not, or not yet, the one to ask."""
 
 RETRIABLE: Final = ALWAYS_RETRIABLE | {
     ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -94,4 +94,4 @@ RETRIABLE: Final = ALWAYS_RETRIABLE | {
     ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 }
-"""All codes that the Java client calls retriable; right for what may be repeated at no cost."""
+"""All codes that the Java client calls retriable; for requests that are safe to repeat."""

@@ -1,4 +1,4 @@
-"""Consumer groups seen from outside: which there are, and the offsets that they have committed."""
+"""Lists, describes and deletes groups; reads and alters their committed offsets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import partial
 from penstock.client.address import Address
 from penstock.client.cluster import Client
 from penstock.client.commit import check_committed, commit_request
-from penstock.client.committed import answer_about, check_groups, committed_request
+from penstock.client.committed import check_groups, committed_request, group_offsets
 from penstock.client.errors import BrokerRefused, UnsupportedVersion, check
 from penstock.client.listing import by_topic
 from penstock.client.metadata import BrokerNode
@@ -41,7 +41,7 @@ NOT_COMMITTED = -1
 
 @dataclass(frozen=True, slots=True)
 class GroupListing:
-    """A group as its coordinator lists it; state and type are "" where an old broker is asked."""
+    """A group as its coordinator lists it; an old broker leaves state and type empty."""
 
     id: str
     protocol_type: str
@@ -51,7 +51,7 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True)
 class OffsetAndMetadata:
-    """Where a group goes on in a partition, and what it wrote beside it."""
+    """A committed offset, its leader epoch and the metadata committed with it."""
 
     offset: Offset
     leader_epoch: LeaderEpoch
@@ -73,7 +73,7 @@ async def find_coordinator(client: Client, group: str) -> BrokerNode:
 
 
 async def list_groups(client: Client) -> list[GroupListing]:
-    """Every group by its id: each broker is asked for those that it coordinates."""
+    """Every group, sorted by id; each broker lists those that it coordinates."""
 
     async def attempt() -> list[GroupListing]:
         found = []
@@ -94,7 +94,7 @@ async def list_groups(client: Client) -> list[GroupListing]:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerProtocolMember:
-    """What the consumer protocol adds to a member: its epoch, and what it is to hold."""
+    """What the consumer protocol adds to a member: epoch, target assignment, subscription."""
 
     epoch: int
     target: tuple[TopicPartition, ...]
@@ -104,20 +104,20 @@ class ConsumerProtocolMember:
 
 @dataclass(frozen=True, slots=True)
 class MemberDescription:
-    """A member as its coordinator knows it, and the partitions that it holds."""
+    """A member as its coordinator describes it, and its assigned partitions."""
 
     id: str
     instance_id: str | None
     client_id: str
     host: str
     partitions: tuple[TopicPartition, ...]
-    place: ConsumerProtocolMember | None = None
+    consumer_protocol: ConsumerProtocolMember | None = None
     """None for a member of the classic protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """A group with its members; `strategy` is how they share partitions."""
+    """A group with its members; `strategy` is the name of its assignor."""
 
     id: str
     state: str
@@ -126,12 +126,12 @@ class GroupDescription:
     members: tuple[MemberDescription, ...]
     type: str = "classic"
     epoch: int | None = None
-    """Of the group, and of the assignment that its members move to; None for a classic one."""
+    """Group epoch; like `assignment_epoch` None for a classic group."""
     assignment_epoch: int | None = None
 
 
 async def describe_group(client: Client, group: str) -> GroupDescription:
-    """Whatever protocol it speaks: first asked is the newer one, as Kafka's own tools do."""
+    """Describe a group of either protocol; tries the newer one first, as Kafka's tools do."""
     try:
         return await _describe_consumer(client, group)
     except UnsupportedVersion:
@@ -212,7 +212,7 @@ async def _describe_classic(client: Client, group: str) -> GroupDescription:
 
 
 def _held(assignment: bytes) -> tuple[TopicPartition, ...]:
-    """The partitions in a consumer's assignment; what is none has none."""
+    """The partitions in a classic consumer's assignment; none if it cannot be decoded."""
     version = min(max(int.from_bytes(assignment[:2], "big", signed=True), 0), 3)
     try:
         shares = decode(ConsumerProtocolAssignment, version, assignment[2:]).assigned_partitions
@@ -230,13 +230,13 @@ async def committed_offsets(client: Client, group: str) -> dict[TopicPartition, 
         response = await connection.call(
             committed_request(group), OffsetFetchResponse, timeout_ms=client.request_timeout_ms
         )
-        return answer_about(group, response, version)
+        return group_offsets(group, response, version)
 
-    answer = await client.retrying(attempt)
+    offsets = await client.retrying(attempt)
     topics = await client.retrying(lambda: client.topics(None))
     names = {topic.id: topic.name for topic in topics}
     committed = {}
-    for topic in answer.topics:
+    for topic in offsets.topics:
         name = topic.name
         if not name and isinstance(topic, OffsetFetchResponseTopics):
             name = names.get(topic.topic_id, "")
@@ -253,7 +253,7 @@ async def committed_offsets(client: Client, group: str) -> dict[TopicPartition, 
 async def alter_committed(
     client: Client, group: str, offsets: Mapping[TopicPartition, Offset]
 ) -> None:
-    """Commit in the group's name; refused with UNKNOWN_MEMBER_ID while it has members."""
+    """Commit offsets for an empty group; one with members answers UNKNOWN_MEMBER_ID."""
     ids = {
         name: (await client.retrying(partial(client.topic, name))).id for name in by_topic(offsets)
     }

@@ -1,4 +1,4 @@
-"""Which batches of a fetched partition a reader may see."""
+"""Filters the batches of a fetched partition by isolation level."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,10 +12,10 @@ from penstock.wire.messages.fetch import AbortedTransaction
 def visible(
     fetched: Buffer, aborted: Iterable[AbortedTransaction] | None, limit_bytes: int
 ) -> Iterator[tuple[BatchHeader, Iterator[Record]]]:
-    """Each whole batch with the records in it that a reader may see.
+    """Each whole batch with its visible records.
 
-    A batch without any is in it too: it moves the reader's position. `aborted` is what the
-    broker answers to a reader of committed records; each is over at its producer's marker.
+    Batches without any are included, because they advance the consumer's position. `aborted` comes
+    from the fetch response under READ_COMMITTED; each entry ends at its producer's abort marker.
     """
     for header, batch in visible_batches(fetched, aborted, limit_bytes):
         yield header, iter(()) if batch is None else records(batch, header, limit_bytes)
@@ -28,21 +28,21 @@ def visible_batches(
     *,
     check_crcs: bool = True,
 ) -> Iterator[tuple[BatchHeader, memoryview | None]]:
-    """The same before its records are made: the batch's bytes, or None where all is hidden."""
-    ahead = sorted(aborted or (), key=lambda each: each.first_offset, reverse=True)
-    undone: set[int] = set()
+    """Like `visible`, without decoding records: the batch's bytes, or None if all is hidden."""
+    upcoming = sorted(aborted or (), key=lambda each: each.first_offset, reverse=True)
+    aborting: set[int] = set()
     whole = memoryview(fetched)
     for at, header in batches(whole):
         if check_crcs and not crc_matches(whole, header, at):
             raise CorruptBatch(f"the CRC of the batch at offset {header.base_offset} is wrong")
         batch = whole[at : at + header.size_bytes]
-        while ahead and ahead[-1].first_offset <= header.last_offset:
-            undone.add(ahead.pop().producer_id)
+        while upcoming and upcoming[-1].first_offset <= header.last_offset:
+            aborting.add(upcoming.pop().producer_id)
         if header.is_control:
-            if header.producer_id in undone and _is_abort(batch, header, limit_bytes):
-                undone.discard(header.producer_id)
+            if header.producer_id in aborting and _is_abort(batch, header, limit_bytes):
+                aborting.discard(header.producer_id)
             yield header, None
-        elif header.is_transactional and header.producer_id in undone:
+        elif header.is_transactional and header.producer_id in aborting:
             yield header, None
         else:
             yield header, batch

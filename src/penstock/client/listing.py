@@ -1,4 +1,4 @@
-"""ListOffsets as a question and its answer; who asks it is another matter."""
+"""ListOffsets request and response; sending them is up to the caller."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -18,12 +18,12 @@ from penstock.wire.messages.list_offsets import (
 LATEST: Final = -1
 EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
-"""What ListOffsets takes in place of a time."""
+"""ListOffsets takes these in place of a timestamp."""
 NOT_A_REPLICA: Final = -1
 
 
 class IsolationLevel(IntEnum):
-    """How much of open and aborted transactions a reader sees."""
+    """Whether a consumer sees records of open and aborted transactions."""
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
@@ -31,9 +31,9 @@ class IsolationLevel(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedOffset:
-    """An offset with the time and epoch of its record, -1 where there is none.
+    """An offset with timestamp and leader epoch of its record; -1 if unknown.
 
-    The offset is -1 where no record is as new as the time asked for.
+    The offset is -1 if no record is as new as the requested timestamp.
     """
 
     offset: Offset
@@ -44,7 +44,7 @@ class ListedOffset:
 def list_offsets_request(
     asked: Mapping[TopicPartition, int], isolation: IsolationLevel, timeout_ms: int
 ) -> ListOffsetsRequest:
-    """The question about partitions that one broker leads."""
+    """The request to one leader, for partitions that it leads."""
     return ListOffsetsRequest(
         replica_id=NOT_A_REPLICA,
         isolation_level=isolation,
@@ -63,7 +63,7 @@ def list_offsets_request(
 
 
 def listed_offsets(response: ListOffsetsResponse) -> dict[TopicPartition, ListedOffset]:
-    """Its answer; a refusal of one partition is raised."""
+    """The offsets in the response; raises the first error of a partition."""
     found = {}
     for topic in response.topics:
         for each in topic.partitions:

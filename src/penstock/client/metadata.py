@@ -1,4 +1,4 @@
-"""The cluster as its brokers describe it: where they listen, and who leads what."""
+"""The cluster as a Metadata response describes it: brokers, topics and leaders."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ NO_LEADER = BrokerId(-1)
 
 @dataclass(frozen=True, slots=True)
 class BrokerNode:
-    """One live broker."""
+    """A live broker."""
 
     id: BrokerId
     address: Address
@@ -27,7 +27,7 @@ class BrokerNode:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMetadata:
-    """Who holds a partition; `leader` is `NO_LEADER` where there is none."""
+    """Leader and replicas of a partition; `leader` may be `NO_LEADER`."""
 
     index: int
     leader: BrokerId
@@ -47,7 +47,7 @@ class TopicMetadata:
     partitions: Mapping[int, PartitionMetadata]
 
     def leader(self, index: int) -> BrokerId:
-        """Who leads the partition; a refusal where it does not exist or nobody does."""
+        """The leader of the partition; raises if the partition or its leader is missing."""
         partition = self.partitions.get(index)
         if partition is None:
             raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self.name}-{index}")
@@ -58,7 +58,7 @@ class TopicMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ClusterMetadata:
-    """What one Metadata answer says of the cluster itself."""
+    """Cluster id, controller and brokers."""
 
     id: str | None
     controller: BrokerId
@@ -90,7 +90,7 @@ def topic_of(answer: MetadataResponseTopic) -> TopicMetadata:
 
 
 def _partition(answer: MetadataResponsePartition) -> PartitionMetadata:
-    # A partition's own error says no more than its leader and its offline replicas do.
+    # Ignores the partition's error code: leader and offline replicas say the same.
     return PartitionMetadata(
         answer.partition_index,
         BrokerId(answer.leader_id),

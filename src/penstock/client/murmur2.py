@@ -1,4 +1,4 @@
-"""The hash by which Kafka's Java client chooses a keyed record's partition."""
+"""The hash with which Kafka's Java client chooses the partition of a key."""
 
 from struct import Struct
 
@@ -9,7 +9,7 @@ _WORD = Struct("<I")
 
 
 def murmur2(data: bytes) -> int:
-    """MurmurHash2 of 32 bits with Kafka's seed, unsigned."""
+    """MurmurHash2, 32 bits, with Kafka's seed; unsigned."""
     size = len(data)
     whole = size & ~3
     mixed = _SEED ^ size

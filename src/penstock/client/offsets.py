@@ -1,4 +1,4 @@
-"""Offsets of partitions: the first, the last, the one at a time; and records deleted up to one."""
+"""Looks up offsets of partitions, and deletes records up to an offset."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ async def list_offsets(
     *,
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[TopicPartition, ListedOffset]:
-    """For each partition the first offset at or after a time in ms, or `LATEST` and the like."""
+    """Each partition's first offset at or after a timestamp in ms, or at `LATEST` and the like."""
 
     async def attempt() -> dict[TopicPartition, ListedOffset]:
         found: dict[TopicPartition, ListedOffset] = {}
@@ -54,7 +54,7 @@ async def _listed(
 async def delete_records(
     client: Client, before: Mapping[TopicPartition, Offset]
 ) -> dict[TopicPartition, Offset]:
-    """Delete what lies before an offset (-1: all); gives where each partition now starts."""
+    """Delete the records before an offset (-1: all); returns the new log start offsets."""
 
     async def attempt() -> dict[TopicPartition, Offset]:
         starts: dict[TopicPartition, Offset] = {}

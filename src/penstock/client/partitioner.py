@@ -1,4 +1,4 @@
-"""Which partition a record goes to: by its key as in the Java client, else spread in batches."""
+"""Chooses a record's partition: by its key as in the Java client, else sticky (KIP-480)."""
 
 from collections.abc import Sequence
 
@@ -10,20 +10,20 @@ def keyed_partition(key: bytes, partitions: int) -> int:
 
 
 class StickyPartitioner:
-    """Records of one topic without keys: a batch for one partition, then on to the next."""
+    """Partitions records without keys: fills a batch for one partition, then takes the next."""
 
     def __init__(self, batch_bytes: int, turn: int) -> None:
         self._batch_bytes, self._turn = batch_bytes, turn
         self._filled_bytes = 0
 
     def next(self, partitions: Sequence[int], size_bytes: int) -> int:
-        """Where a record of this size goes, out of those that can take one."""
+        """The partition for a record of this size, out of those that have a leader."""
         if self._filled_bytes and self._filled_bytes + size_bytes > self._batch_bytes:
             self.turn()
         self._filled_bytes += size_bytes
         return partitions[self._turn % len(partitions)]
 
     def turn(self) -> None:
-        """What has been placed is on its way: go on to the next partition."""
+        """Take the next partition: the batch of this one was sent."""
         self._turn += 1
         self._filled_bytes = 0

@@ -1,4 +1,4 @@
-"""A simple producer: idempotent, acked by all in-sync replicas, one batch a partition at a time."""
+"""A simple idempotent producer: acks=all, one batch in flight per partition."""
 
 import random
 from collections import deque
@@ -32,13 +32,13 @@ ALL_IN_SYNC = -1
 BATCH_BYTES = 256 * 1024
 REQUEST_BYTES = 4 * 1024 * 1024
 RECORD_OVERHEAD_BYTES = 24
-"""Lengths and deltas of a record take at most this; each header less than half of it."""
+"""Upper bound for lengths and deltas of a record; a header takes less than half of it."""
 NO_TRANSACTION_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerRecord:
-    """A record to be written; partition and time are chosen where they are None."""
+    """A record to send; a partition or timestamp of None is chosen by the producer."""
 
     topic: str
     value: bytes | None
@@ -58,7 +58,7 @@ class ProducerRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordMetadata:
-    """Where a record was written."""
+    """Partition and offset of a written record."""
 
     partition: TopicPartition
     offset: Offset
@@ -66,9 +66,9 @@ class RecordMetadata:
 
 @dataclass(slots=True)
 class _Batch:
-    """Records on their way to one partition, each with its position in what was sent.
+    """Records for one partition, each with its index in the caller's list.
 
-    Once built, the bytes stay as they are: a repeated batch must be the same batch.
+    Once built, the bytes do not change: a retried batch must be the same batch.
     """
 
     records: list[tuple[int, ProducerRecord]] = field(default_factory=list)
@@ -80,14 +80,14 @@ class _Batch:
 Queues: TypeAlias = dict[TopicPartition, deque[_Batch]]
 """Batches by partition; none of the queues is empty."""
 Results: TypeAlias = dict[int, RecordMetadata | BrokerRefused]
-"""By the record's position in what was sent."""
+"""By the record's index in the caller's list."""
 
 
 class IdempotentProducer:
-    """One task sends at a time. After a failure the next `send` starts as a new producer.
+    """Only one task may send at a time. After a failure the next `send` gets a new producer id.
 
-    That is because nobody knows which batches were written: sequence numbers used again would
-    have the broker take new records for repeated ones.
+    After a failure it is unknown which batches were written. If their sequence numbers were used
+    again, the broker would take new records for duplicates.
     """
 
     def __init__(
@@ -103,16 +103,16 @@ class IdempotentProducer:
         self._client, self._codec, self._level = client, codec, level
         self._create_topics, self._batch_bytes = create_topics, batch_bytes
         self._clock = clock or SystemClock()
-        self._spreads: dict[str, StickyPartitioner] = {}
+        self._sticky: dict[str, StickyPartitioner] = {}
         self._identity: InitProducerIdResponse | None = None
         self._sequences: dict[TopicPartition, int] = {}
 
     async def send(self, records: Iterable[ProducerRecord]) -> list[RecordMetadata]:
-        """Write the records, in order within each partition; where each one is, once all are."""
+        """Write the records, in order within each partition; returns when all are written."""
         delivered = []
         for result in await self.deliver(records):
             if not isinstance(result, RecordMetadata):
-                assert result is not None, "a refusal comes before what was left out for it"
+                assert result is not None, "an error precedes the records skipped for it"
                 raise result
             delivered.append(result)
         return delivered
@@ -120,10 +120,10 @@ class IdempotentProducer:
     async def deliver(
         self, records: Iterable[ProducerRecord], *, past_refused: bool = False
     ) -> list[RecordMetadata | BrokerRefused | None]:
-        """What became of each record, where a broker may refuse some.
+        """The result of each record: written, rejected by a broker, or not sent (None).
 
-        Records behind the first refused one are left out (None), except for those which had been
-        written to other partitions by then; `past_refused` writes them too.
+        Records after the first rejected one are not sent, except those already written to other
+        partitions by then; `past_refused` sends them too.
         """
         sent = list(records)
         try:
@@ -147,7 +147,7 @@ class IdempotentProducer:
             return await self._client.topic(name, create=self._create_topics)
 
         if self._create_topics:
-            # The answer that starts the creation says UNKNOWN_TOPIC_OR_PARTITION.
+            # The response that starts the creation says UNKNOWN_TOPIC_OR_PARTITION.
             return await self._client.retrying(attempt, retry_on=RETRIABLE)
         return await self._client.retrying(attempt)
 
@@ -157,15 +157,17 @@ class IdempotentProducer:
         """The records in batches, by partition."""
         queues: Queues = {}
         for position, record in enumerate(records):
-            place = TopicPartition(record.topic, self._placed(record, topics[record.topic]))
-            queue = queues.setdefault(place, deque([_Batch()]))
+            topic_partition = TopicPartition(
+                record.topic, self._placed(record, topics[record.topic])
+            )
+            queue = queues.setdefault(topic_partition, deque([_Batch()]))
             size_bytes = record.size_bytes
             if queue[-1].records and queue[-1].size_bytes + size_bytes > self._batch_bytes:
                 queue.append(_Batch())
             queue[-1].records.append((position, record))
             queue[-1].size_bytes += size_bytes
-        for spread in self._spreads.values():
-            spread.turn()
+        for sticky in self._sticky.values():
+            sticky.turn()
         return queues
 
     def _placed(self, record: ProducerRecord, topic: TopicMetadata) -> int:
@@ -177,37 +179,41 @@ class IdempotentProducer:
         if record.key is not None:
             return keyed_partition(record.key, len(topic.partitions))
         led = [each.index for each in topic.partitions.values() if each.leader != NO_LEADER]
-        spread = self._spreads.get(topic.name)
-        if spread is None:
+        sticky = self._sticky.get(topic.name)
+        if sticky is None:
             first = random.randrange(len(topic.partitions))  # noqa: S311  only spreads load
-            spread = self._spreads[topic.name] = StickyPartitioner(self._batch_bytes, first)
-        return spread.next(led or list(topic.partitions), record.size_bytes)
+            sticky = self._sticky[topic.name] = StickyPartitioner(self._batch_bytes, first)
+        return sticky.next(led or list(topic.partitions), record.size_bytes)
 
     async def _round(self, queues: Queues, results: Results) -> None:
-        """Send the first batch of each partition; what was written or refused leaves its queue."""
+        """Send the first batch of each partition; written or rejected ones leave their queue."""
         await self._identified()
-        refusals: list[KafkaError] = []
+        errors: list[KafkaError] = []
         for leader, partitions in (await self._client.by_leader(queues)).items():
             try:
-                answers = await self._produced(leader, partitions, queues)
+                results_by_partition = await self._produced(leader, partitions, queues)
             except KafkaError as error:
-                refusals.append(error)
+                errors.append(error)
                 continue
-            for place, answer in answers.items():
-                # A repeated batch that the broker has, but no longer knows where.
+            for topic_partition, answer in results_by_partition.items():
+                # The broker has this retried batch, but no longer knows its offset.
                 if answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-                    self._written(place, queues, results, None)
+                    self._written(topic_partition, queues, results, None)
                 elif answer.error_code == ErrorCode.NONE:
-                    self._written(place, queues, results, answer.base_offset)
-                elif is_records_fault(answer.error_code, was_corrupt=queues[place][0].was_corrupt):
-                    _refused(place, queues, results, answer)
+                    self._written(topic_partition, queues, results, answer.base_offset)
+                elif is_records_fault(
+                    answer.error_code, was_corrupt=queues[topic_partition][0].was_corrupt
+                ):
+                    _refused(topic_partition, queues, results, answer)
                 else:
                     if answer.error_code == ErrorCode.CORRUPT_MESSAGE:
-                        queues[place][0].was_corrupt = True
-                    words = answer.error_message
-                    refusals.append(BrokerRefused(answer.error_code, f"records to {place}", words))
-        if refusals:
-            raise min(refusals, key=lambda refusal: refusal.code in RETRIABLE)
+                        queues[topic_partition][0].was_corrupt = True
+                    text = answer.error_message
+                    errors.append(
+                        BrokerRefused(answer.error_code, f"records to {topic_partition}", text)
+                    )
+        if errors:
+            raise min(errors, key=lambda refusal: refusal.code in RETRIABLE)
 
     async def _produced(
         self,
@@ -215,22 +221,24 @@ class IdempotentProducer:
         partitions: Iterable[TopicPartition],
         queues: Queues,
     ) -> dict[TopicPartition, PartitionProduceResponse]:
-        """What the leader says of as many first batches as one request may hold."""
+        """Send as many first batches as fit into one request; returns the leader's results."""
         topics: dict[str, TopicProduceData] = {}
         names = {}
         size_bytes = 0
-        for place in partitions:
+        for topic_partition in partitions:
             if size_bytes >= REQUEST_BYTES:
                 break
-            topic = await self._client.topic(place.topic)
+            topic = await self._client.topic(topic_partition.topic)
             names[topic.id] = topic.name
             asked = topics.setdefault(
                 topic.name,
                 TopicProduceData(name=topic.name, topic_id=topic.id, partition_data=[]),
             )
-            built = self._built(place, queues[place][0])
+            built = self._built(topic_partition, queues[topic_partition][0])
             size_bytes += len(built)
-            asked.partition_data.append(PartitionProduceData(index=place.partition, records=built))
+            asked.partition_data.append(
+                PartitionProduceData(index=topic_partition.partition, records=built)
+            )
         request = ProduceRequest(
             acks=ALL_IN_SYNC,
             timeout_ms=self._client.request_timeout_ms,
@@ -246,7 +254,7 @@ class IdempotentProducer:
             for each in answer.partition_responses
         }
 
-    def _built(self, place: TopicPartition, batch: _Batch) -> bytes:
+    def _built(self, topic_partition: TopicPartition, batch: _Batch) -> bytes:
         if not batch.built:
             assert self._identity is not None
             now_ms = self._clock.now_ms()
@@ -266,24 +274,24 @@ class IdempotentProducer:
                     level=self._level,
                     producer_id=self._identity.producer_id,
                     producer_epoch=self._identity.producer_epoch,
-                    base_sequence=self._sequences.get(place, 0),
+                    base_sequence=self._sequences.get(topic_partition, 0),
                 )
             )
         return batch.built
 
     def _written(
         self,
-        place: TopicPartition,
+        topic_partition: TopicPartition,
         queues: Queues,
         results: Results,
         base_offset: int | None,
     ) -> None:
-        batch = _taken(place, queues, [])
-        first = self._sequences.get(place, 0)
-        self._sequences[place] = (first + len(batch.records)) % SEQUENCES
+        batch = _taken(topic_partition, queues, [])
+        first = self._sequences.get(topic_partition, 0)
+        self._sequences[topic_partition] = (first + len(batch.records)) % SEQUENCES
         for index, (position, _) in enumerate(batch.records):
             offset = -1 if base_offset is None else base_offset + index
-            results[position] = RecordMetadata(place, Offset(offset))
+            results[position] = RecordMetadata(topic_partition, Offset(offset))
 
     async def _identified(self) -> None:
         if self._identity is None:
@@ -298,33 +306,40 @@ class IdempotentProducer:
 
 
 def _refused(
-    place: TopicPartition, queues: Queues, results: Results, answer: PartitionProduceResponse
+    topic_partition: TopicPartition,
+    queues: Queues,
+    results: Results,
+    answer: PartitionProduceResponse,
 ) -> None:
-    """Put those of the first batch that are not to blame back. None of it was written."""
-    records = queues[place][0].records
+    """Requeue the valid records of the first batch, none of which was written."""
+    records = queues[topic_partition][0].records
     found = blame(len(records), answer)
-    for index, words in found.refused.items():
-        about = f"record to {place}"
-        results[records[index][0]] = BrokerRefused(answer.error_code, about, words)
-    _taken(place, queues, [_Batch([records[index] for index in part]) for part in found.again])
+    for index, text in found.refused.items():
+        about = f"record to {topic_partition}"
+        results[records[index][0]] = BrokerRefused(answer.error_code, about, text)
+    _taken(
+        topic_partition,
+        queues,
+        [_Batch([records[index] for index in part]) for part in found.again],
+    )
 
 
-def _taken(place: TopicPartition, queues: Queues, instead: Sequence[_Batch]) -> _Batch:
-    """The first batch of a partition, replaced in its queue."""
-    batch = queues[place].popleft()
-    queues[place].extendleft(reversed(instead))
-    if not queues[place]:
-        del queues[place]
+def _taken(topic_partition: TopicPartition, queues: Queues, instead: Sequence[_Batch]) -> _Batch:
+    """Remove the first batch of a partition, replacing it in its queue by `instead`."""
+    batch = queues[topic_partition].popleft()
+    queues[topic_partition].extendleft(reversed(instead))
+    if not queues[topic_partition]:
+        del queues[topic_partition]
     return batch
 
 
 def _cut(queues: Queues, results: Results) -> None:
-    """Leave out what comes behind the first refused record. No batch is on its way now."""
+    """Drop the records after the first rejected one. No batch is in flight now."""
     refused = [at for at, result in results.items() if isinstance(result, BrokerRefused)]
     if not refused:
         return
-    for place, queue in list(queues.items()):
+    for topic_partition, queue in list(queues.items()):
         parts = ([each for each in batch.records if each[0] < min(refused)] for batch in queue)
-        queues[place] = deque(_Batch(part) for part in parts if part)
-        if not queues[place]:
-            del queues[place]
+        queues[topic_partition] = deque(_Batch(part) for part in parts if part)
+        if not queues[topic_partition]:
+            del queues[topic_partition]

@@ -1,4 +1,4 @@
-"""Other replicas for partitions, and leadership given back to the first of them."""
+"""Reassigns partitions, and elects preferred leaders."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -28,7 +28,7 @@ PREFERRED = 0
 
 
 class PartitionReassignment(NamedTuple):
-    """A partition that is being moved."""
+    """A partition's ongoing reassignment."""
 
     replicas: tuple[BrokerId, ...]
     adding: tuple[BrokerId, ...]
@@ -38,7 +38,7 @@ class PartitionReassignment(NamedTuple):
 async def reassign(
     client: Client, targets: Mapping[TopicPartition, Sequence[BrokerId] | None]
 ) -> list[KafkaError]:
-    """Begin to move these partitions; None cancels a move. What was refused is returned."""
+    """Start reassignments; None cancels one. Returns the errors of single partitions."""
     topics: dict[str, list[ReassignablePartition]] = {}
     for (topic, index), replicas in targets.items():
         wanted: list[int] | None = None if replicas is None else [*replicas]
@@ -86,7 +86,7 @@ async def ongoing_reassignments(client: Client) -> dict[TopicPartition, Partitio
 
 
 async def elect_preferred(client: Client, partitions: Iterable[TopicPartition]) -> list[KafkaError]:
-    """Have the first replica of each lead; who leads already is fine. Refusals are returned."""
+    """Elect the preferred leader of each partition; returns the errors of single partitions."""
     request = ElectLeadersRequest(
         election_type=PREFERRED,
         topic_partitions=[

@@ -1,7 +1,7 @@
-"""Which records of a batch that a broker refused are to blame, and what to send instead.
+"""Finds the invalid records of a rejected batch, and what to send instead.
 
-A broker refuses a batch as a whole. Where it names records (KIP-467), the others are sent again;
-where it does not, the batch is cut in two, until the record to blame is alone.
+A broker rejects a batch as a whole. If it names records (KIP-467), the others are sent again; if
+not, the batch is halved until the invalid record is alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,26 +18,26 @@ RECORD_FAULTS: Final = frozenset(
         ErrorCode.RECORD_LIST_TOO_LARGE,
     }
 )
-"""What a broker says of records. Other codes are about the partition, the broker or who asks."""
+"""Codes about records. Others are about the partition, the broker or the client."""
 
 
 def is_records_fault(code: int, *, was_corrupt: bool) -> bool:
-    """Whether records are to blame; for damage they are if it was found before as well.
+    """Whether the records are at fault; corruption counts only when it was reported twice.
 
-    The first time it may have happened on the way.
+    The first time the batch may have been damaged in transit.
     """
     return code in RECORD_FAULTS or (code == ErrorCode.CORRUPT_MESSAGE and was_corrupt)
 
 
 class Blame(NamedTuple):
-    """Records to blame by their index in the batch, with the broker's words; ranges to send."""
+    """Invalid records by index in the batch, with the broker's messages; what to send again."""
 
     refused: Mapping[int, str | None]
     again: Sequence[Sequence[int]]
 
 
 def blame(count: int, answer: PartitionProduceResponse) -> Blame:
-    """What becomes of the `count` records of a refused batch."""
+    """What to do with the `count` records of a rejected batch."""
     refused = {
         each.batch_index: each.batch_index_error_message
         for each in answer.record_errors

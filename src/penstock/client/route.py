@@ -1,4 +1,4 @@
-"""To whom a request goes."""
+"""The broker to which a request goes."""
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
@@ -8,7 +8,7 @@ from penstock.types import BrokerId, TopicPartition
 
 
 class BrokerRole(Enum):
-    """Roles that need no further word."""
+    """Brokers that need no further parameter."""
 
     ANY = "any broker"
     CONTROLLER = "the controller"
@@ -19,20 +19,20 @@ ANY, CONTROLLER = BrokerRole.ANY, BrokerRole.CONTROLLER
 
 @dataclass(frozen=True, slots=True)
 class ToBroker:
-    """The broker of this number."""
+    """The broker with this id."""
 
     id: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class ToLeader:
-    """Whoever leads the partition."""
+    """The leader of the partition."""
 
     partition: TopicPartition
 
 
 class KeyType(IntEnum):
-    """What a coordinator coordinates, as FindCoordinator numbers it."""
+    """Kind of coordinator, numbered as in FindCoordinator."""
 
     GROUP = 0
     TRANSACTION = 1

@@ -1,7 +1,7 @@
 """The client's half of SASL exchanges: PLAIN (RFC 4616) and SCRAM (RFC 5802), without I/O.
 
-An exchange is a generator: it yields what to send and is sent what the server answered. It ends
-when the server is done, and raises `AuthenticationFailed` when the server is not who it must be.
+An exchange is a generator: it yields what to send, and receives what the server answered. It ends
+when authentication succeeded, and raises `AuthenticationFailed` if the server cannot prove itself.
 """
 
 import hashlib
@@ -18,18 +18,18 @@ Exchange: TypeAlias = Generator[bytes, bytes, None]
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MECHANISMS: Final = ("PLAIN", *_HASHES)
 MAX_ITERATIONS: Final = 1 << 20
-"""The server names how often to hash; more than this only costs time."""
+"""The server chooses the iteration count; more than this would only cost time."""
 
 
 class AuthenticationFailed(KafkaError):
-    """The server refused us, or could not show that it knows our secret."""
+    """The server rejected us, or could not prove that it knows the password."""
 
     code = ErrorCode.SASL_AUTHENTICATION_FAILED
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who we say we are, and by which mechanism we show it."""
+    """User, password and mechanism."""
 
     mechanism: str
     username: str
@@ -37,7 +37,7 @@ class Login:
 
 
 def exchange(login: Login, nonce: str) -> Exchange:
-    """What to say to the server; `nonce` is fresh, printable and without a comma."""
+    """The client's messages; `nonce` must be fresh, printable and without a comma."""
     if login.mechanism == "PLAIN":
         return _plain(login)
     return _scram(login, nonce, _HASHES[login.mechanism])
@@ -56,9 +56,9 @@ def _scram(login: Login, nonce: str, digest: str) -> Exchange:
     if not combined.startswith(nonce) or combined == nonce:
         raise AuthenticationFailed("SCRAM: the server's nonce does not continue ours")
     if not iterations.isascii() or not iterations.isdigit():
-        raise AuthenticationFailed(f"SCRAM: {iterations!r} is no number of iterations")
+        raise AuthenticationFailed(f"SCRAM: {iterations!r} is not an iteration count")
     if not 0 < int(iterations) <= MAX_ITERATIONS:
-        raise AuthenticationFailed(f"SCRAM: the server asks for {iterations} iterations")
+        raise AuthenticationFailed(f"SCRAM: the server demands {iterations} iterations")
     salted = hashlib.pbkdf2_hmac(
         digest, login.password.encode(), _decoded("salt", salt), int(iterations)
     )
@@ -84,4 +84,4 @@ def _decoded(what: str, text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
     except ValueError:
-        raise AuthenticationFailed(f"SCRAM: the server's {what} is no base64") from None
+        raise AuthenticationFailed(f"SCRAM: the server's {what} is not base64") from None

@@ -1,4 +1,4 @@
-"""Which version of each API client and broker speak (KIP-511)."""
+"""Negotiates the version of each API with a broker (KIP-511)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,12 +10,12 @@ from penstock.wire.codec import decode
 from penstock.wire.header import API_VERSIONS
 from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 
-FIRST_ASKED = 4
-"""Asked at first; a broker that does not know it answers with what it knows instead."""
+FIRST_VERSION = 4
+"""Version of the first ApiVersions request; an older broker answers with the ones it supports."""
 
 
 def common(offered: Iterable[ApiVersion]) -> dict[int, int]:
-    """The highest version that both sides speak, by API key."""
+    """The highest version that both sides support, by API key."""
     highest = {}
     for theirs in offered:
         api = APIS.get(theirs.api_key)
@@ -26,14 +26,17 @@ def common(offered: Iterable[ApiVersion]) -> dict[int, int]:
     return highest
 
 
-def read_answer(body: Buffer, version: int) -> ApiVersionsResponse:
-    """A broker that does not know `version` answers in version 0; its error code comes first."""
+def read_response(body: Buffer, version: int) -> ApiVersionsResponse:
+    """Decode a response; a broker that does not support `version` answers in version 0.
+
+    The error code, which is the first field at any version, tells the two apart.
+    """
     refused = int.from_bytes(body[:2], "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION
     return decode(ApiVersionsResponse, 0 if refused else version, body)
 
 
-def asked_again(refusal: ApiVersionsResponse, peer: str) -> int:
-    """The version of ApiVersions to ask with next; 0 where the broker does not say."""
+def second_version(refusal: ApiVersionsResponse, peer: str) -> int:
+    """The version of the second ApiVersions request; 0 if the broker does not say."""
     if refusal.error_code != ErrorCode.UNSUPPORTED_VERSION:
         check(refusal.error_code, f"ApiVersions of {peer}")
     return chosen(common(refusal.api_keys) or {API_VERSIONS: 0}, APIS[API_VERSIONS], peer)
@@ -43,6 +46,6 @@ def chosen(versions: Mapping[int, int], api: Api, peer: str) -> int:
     version = versions.get(api.key)
     if version is None:
         raise UnsupportedVersion(
-            f"{peer} speaks no version of {api.name} from {api.low} to {api.high}"
+            f"{peer} supports no version of {api.name} from {api.low} to {api.high}"
         )
     return version

@@ -88,7 +88,7 @@ def test_a_topic_takes_assignments_and_configs(kafka: KafkaCluster) -> None:
     assert run(kafka, scenario) == "1000"
 
 
-def test_refusals_carry_the_brokers_code_and_words(kafka: KafkaCluster, topic: str) -> None:
+def test_errors_carry_the_brokers_code_and_message(kafka: KafkaCluster, topic: str) -> None:
     exists = refusal(kafka, lambda client: create_topic(client, NewTopic(name=topic)))
     assert exists.code is ErrorCode.TOPIC_ALREADY_EXISTS
     assert topic in str(exists)
@@ -101,7 +101,7 @@ def test_refusals_carry_the_brokers_code_and_words(kafka: KafkaCluster, topic: s
     assert unknown.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_a_validated_topic_is_not_made(kafka: KafkaCluster) -> None:
+def test_a_validated_topic_is_not_created(kafka: KafkaCluster) -> None:
     async def scenario(client: Client) -> list[str]:
         await create_topic(client, NewTopic(name="only-validated"), validate_only=True)
         return [each.name for each in await list_topics(client)]
@@ -109,7 +109,7 @@ def test_a_validated_topic_is_not_made(kafka: KafkaCluster) -> None:
     assert "only-validated" not in run(kafka, scenario)
 
 
-def test_a_setting_is_changed_and_taken_back(kafka: KafkaCluster, topic: str) -> None:
+def test_a_setting_is_altered_and_deleted(kafka: KafkaCluster, topic: str) -> None:
     resource = Resource(ResourceType.TOPIC, topic)
 
     async def scenario(client: Client) -> None:
@@ -135,7 +135,7 @@ def test_a_setting_is_changed_and_taken_back(kafka: KafkaCluster, topic: str) ->
     assert wrong.code is ErrorCode.INVALID_CONFIG
 
 
-def test_offsets_are_found_by_place_and_by_time(kafka: KafkaCluster, topic: str) -> None:
+def test_offsets_are_found_by_position_and_by_timestamp(kafka: KafkaCluster, topic: str) -> None:
     place = TopicPartition(topic, 0)
 
     async def scenario(client: Client) -> None:

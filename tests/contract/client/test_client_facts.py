@@ -26,7 +26,7 @@ def test_keys_hash_and_choose_partitions_as_in_java() -> None:
     ]
 
 
-def test_the_java_client_tries_the_same_errors_again() -> None:
+def test_the_java_client_retries_the_same_errors() -> None:
     java_names = set(java.run("ClientFacts", "retriable", jars=JARS).split())
     assert {code.name for code in RETRIABLE} == java_names
     assert ALWAYS_RETRIABLE < RETRIABLE

@@ -123,7 +123,7 @@ def test_records_without_keys_reach_every_partition(kafka: KafkaCluster, topic: 
     assert run(kafka, scenario) == {0, 1, 2}
 
 
-def test_a_record_of_900_kb_goes_there_and_back(kafka: KafkaCluster, topic: str) -> None:
+def test_a_record_of_900_kb_survives_a_round_trip(kafka: KafkaCluster, topic: str) -> None:
     large = bytes(range(256)) * 3_600
 
     async def scenario(client: Client) -> list[ConsumedRecord]:
@@ -135,7 +135,7 @@ def test_a_record_of_900_kb_goes_there_and_back(kafka: KafkaCluster, topic: str)
     assert sorted(len(each.record.value or b"") for each in run(kafka, scenario)) == [5, len(large)]
 
 
-def test_a_record_that_is_too_large_is_refused_and_the_next_one_is_not(
+def test_a_too_large_record_is_rejected_and_the_next_one_is_not(
     kafka: KafkaCluster, topic: str
 ) -> None:
     async def scenario(client: Client) -> list[RecordMetadata]:
@@ -149,7 +149,7 @@ def test_a_record_that_is_too_large_is_refused_and_the_next_one_is_not(
     assert run(kafka, scenario) == [RecordMetadata(TopicPartition(topic, 0), Offset(1))]
 
 
-def test_a_missing_topic_is_made_only_on_request(kafka: KafkaCluster) -> None:
+def test_a_missing_topic_is_created_only_on_request(kafka: KafkaCluster) -> None:
     name = f"auto-{uuid4().hex[:8]}"
     missing = refusal(
         kafka, lambda client: IdempotentProducer(client).send([ProducerRecord(name, b"")])
@@ -164,9 +164,7 @@ def test_a_missing_topic_is_made_only_on_request(kafka: KafkaCluster) -> None:
     assert run(kafka, scenario) == [RecordMetadata(TopicPartition(name, 0), START)]
 
 
-def test_a_reader_of_committed_records_sees_no_aborted_ones(
-    kafka: KafkaCluster, topic: str
-) -> None:
+def test_read_committed_hides_aborted_records(kafka: KafkaCluster, topic: str) -> None:
     producer = RdProducer(
         {"bootstrap.servers": kafka.bootstrap, "transactional.id": f"{topic}-writer"}
     )
@@ -188,7 +186,7 @@ def test_a_reader_of_committed_records_sees_no_aborted_ones(
     assert len(every) == 18
 
 
-def test_a_reader_waits_for_records_to_come(kafka: KafkaCluster, topic: str) -> None:
+def test_a_consumer_waits_for_records(kafka: KafkaCluster, topic: str) -> None:
     place = TopicPartition(topic, 1)
 
     async def scenario(client: Client) -> list[bytes | None]:
@@ -196,7 +194,7 @@ def test_a_reader_waits_for_records_to_come(kafka: KafkaCluster, topic: str) -> 
             async with asyncio.TaskGroup() as group:
                 polled = group.create_task(reader.poll())
                 async with asyncio.timeout(20):
-                    while not reader._under_way:
+                    while not reader._in_flight:
                         await asyncio.sleep(0)
                 async with Client(parse_addresses(kafka.bootstrap)) as other:
                     await IdempotentProducer(other).send(

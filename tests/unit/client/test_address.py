@@ -1,4 +1,4 @@
-"""Lists of brokers' addresses as users write them."""
+"""Lists of broker addresses as users write them."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from penstock.errors import ConfigError
         ("[::1]", [Address("::1", 9092)]),
     ],
 )
-def test_a_list_of_brokers_is_read(text: str, addresses: list[Address]) -> None:
+def test_a_list_of_brokers_is_parsed(text: str, addresses: list[Address]) -> None:
     assert parse_addresses(text) == addresses
     assert parse_addresses(",".join(map(str, addresses))) == addresses
 
@@ -24,6 +24,6 @@ def test_a_list_of_brokers_is_read(text: str, addresses: list[Address]) -> None:
 @pytest.mark.parametrize(
     "text", ["", ",", ":9092", "a:", "a:b", "a:0", "a:65536", "::1:9092", "a:²"]
 )
-def test_what_is_no_address_is_a_wrong_setting(text: str) -> None:
+def test_a_malformed_address_is_a_config_error(text: str) -> None:
     with pytest.raises(ConfigError, match=r"bootstrap\.servers"):
         parse_addresses(text)

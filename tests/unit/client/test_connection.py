@@ -1,4 +1,4 @@
-"""A connection against brokers that answer by a script: old, slow, mad or gone."""
+"""A connection to scripted brokers: old, slow, malicious or gone."""
 
 import asyncio
 import socket
@@ -36,7 +36,7 @@ from penstock.wire.schema import Message
 
 T = TypeVar("T")
 Broker: TypeAlias = Callable[[RequestHeader], bytes | None]
-"""What goes back for a request; None hangs up."""
+"""The response to a request; None closes the connection."""
 SPOKEN = [
     ApiVersion(api_key=18, min_version=0, max_version=4),
     ApiVersion(api_key=3, min_version=2, max_version=99),
@@ -118,7 +118,7 @@ def fetched(header: RequestHeader) -> bytes:
     return answer(header, FetchResponse(responses=[topic]))
 
 
-def test_lent_records_are_views_and_others_are_kept() -> None:
+def test_records_are_copies_unless_views_are_asked_for() -> None:
     async def scenario(connection: Connection) -> Buffer:
         async def records(*, as_view: bool) -> Buffer:
             response = await connection.call(
@@ -131,20 +131,20 @@ def test_lent_records_are_views_and_others_are_kept() -> None:
         kept, as_view = await records(as_view=False), await records(as_view=True)
         assert (kept, bytes(as_view)) == (b"2" * 100, b"3" * 100)
         again = await records(as_view=True)
-        assert bytes(as_view) == bytes(again) == b"4" * 100  # received into the same place
+        assert bytes(as_view) == bytes(again) == b"4" * 100  # received into the same buffer
         return kept
 
     kept, _ = run(fetched, scenario)
     assert kept == b"2" * 100
 
 
-def test_what_is_lent_is_kept_if_another_answer_is_on_its_way() -> None:
+def test_views_are_copied_if_another_response_is_in_flight() -> None:
     async def scenario(connection: Connection) -> Buffer:
-        connection.interrupt_wait()  # nothing is awaited, so nobody is asked
+        connection.interrupt_wait()  # nothing is in flight, so nothing is sent
         fetching = connection.send(FetchRequest(), FetchResponse, as_view=True)
         connection.interrupt_wait()
         (part,) = (await fetching).responses[0].partitions
-        # Its answer is received behind this one's, or where that was.
+        # Its response is received after this one's, or over it.
         await connection.call(FetchRequest(), FetchResponse, timeout_ms=10_000)
         assert isinstance(part.records, bytes)
         return part.records
@@ -154,7 +154,7 @@ def test_what_is_lent_is_kept_if_another_answer_is_on_its_way() -> None:
     assert [each.api.key for each in asked] == [API_VERSIONS, 1, API_VERSIONS, 1]
 
 
-def test_a_broker_older_than_the_first_question_is_asked_in_its_own_version() -> None:
+def test_an_older_broker_is_asked_for_its_versions_in_a_version_it_supports() -> None:
     def older(header: RequestHeader) -> bytes:
         if header.api.key == API_VERSIONS and header.version > 2:
             refusal = ApiVersionsResponse(
@@ -168,7 +168,7 @@ def test_a_broker_older_than_the_first_question_is_asked_in_its_own_version() ->
     assert [each.version for each in asked[:2]] == [4, 2]
 
 
-def test_a_broker_that_only_refuses_is_asked_in_version_0() -> None:
+def test_a_broker_that_only_answers_unsupported_version_is_asked_in_version_0() -> None:
     def oldest(header: RequestHeader) -> bytes:
         if header.api.key == API_VERSIONS and header.version > 0:
             refusal = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
@@ -179,7 +179,7 @@ def test_a_broker_that_only_refuses_is_asked_in_version_0() -> None:
     assert [each.version for each in asked[:2]] == [4, 0]
 
 
-def test_our_own_brokers_refusal_is_understood() -> None:
+def test_the_unsupported_version_response_of_our_own_broker_is_understood() -> None:
     def ours(header: RequestHeader) -> bytes:
         if len(seen) == 0:
             seen.append(header)
@@ -191,7 +191,7 @@ def test_our_own_brokers_refusal_is_understood() -> None:
     assert [each.version for each in asked[:2]] == [4, APIS[API_VERSIONS].high]
 
 
-def test_another_refusal_of_the_first_question_is_raised() -> None:
+def test_another_error_of_api_versions_is_raised() -> None:
     def refusing(header: RequestHeader) -> bytes:
         return answer(
             header, ApiVersionsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -211,7 +211,7 @@ def test_an_api_without_a_common_version_is_not_sent() -> None:
     assert len(asked) == 2
 
 
-def test_requests_are_sent_without_waiting_for_answers() -> None:
+def test_requests_are_pipelined() -> None:
     held: list[bytes] = []
 
     def lazy(header: RequestHeader) -> bytes:
@@ -246,7 +246,7 @@ def mad(data: bytes) -> Broker:
         (b"HTTP/1.1 400 Bad Request\r\n", "frame of"),
     ],
 )
-def test_a_broker_that_breaks_the_protocol_is_left(data: bytes, why: str) -> None:
+def test_a_broker_that_breaks_the_protocol_is_disconnected(data: bytes, why: str) -> None:
     async def scenario(connection: Connection) -> None:
         futures = [connection.send(MetadataRequest(), MetadataResponse) for _ in range(2)]
         for future in futures:
@@ -259,19 +259,19 @@ def test_a_broker_that_breaks_the_protocol_is_left(data: bytes, why: str) -> Non
     run(mad(data), scenario)
 
 
-def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
+def test_a_response_without_a_request_closes_the_connection() -> None:
     def eager(header: RequestHeader) -> bytes:
         return modern(header) * 2 if header.api.key == 3 else modern(header)
 
     async def scenario(connection: Connection) -> None:
         assert await metadata(connection)
-        with pytest.raises(ConnectionFailed, match="nobody asked"):
+        with pytest.raises(ConnectionFailed, match="without a request"):
             await metadata(connection)
 
     run(eager, scenario)
 
 
-def test_a_late_broker_is_left() -> None:
+def test_a_late_broker_is_disconnected() -> None:
     async def scenario(connection: Connection) -> None:
         with pytest.raises(RequestTimedOut, match="did not answer Metadata within 50 ms") as caught:
             await connection.call(MetadataRequest(), MetadataResponse, timeout_ms=50)
@@ -281,7 +281,7 @@ def test_a_late_broker_is_left() -> None:
     run(mad(b""), scenario)
 
 
-def test_a_broker_that_hangs_up_fails_what_is_on_its_way() -> None:
+def test_a_lost_connection_fails_the_requests_in_flight() -> None:
     def leaving(header: RequestHeader) -> bytes | None:
         return modern(header) if header.api.key == API_VERSIONS else None
 
@@ -293,7 +293,7 @@ def test_a_broker_that_hangs_up_fails_what_is_on_its_way() -> None:
     run(leaving, scenario)
 
 
-def test_nobody_at_home_and_nobody_who_answers_are_told_apart() -> None:
+def test_a_refused_connection_and_a_silent_broker_are_different_errors() -> None:
     async def main() -> None:
         async with broker(lambda _: b"") as (address, _):
             with pytest.raises(ConnectionFailed, match="did not answer within 50 ms"):
@@ -305,7 +305,7 @@ def test_nobody_at_home_and_nobody_who_answers_are_told_apart() -> None:
 
 
 class TwoAddresses(asyncio.SelectorEventLoop):
-    """Where every host has an address of each family, as `localhost` often has."""
+    """A loop in which every host has an IPv4 and an IPv6 address, as `localhost` often has."""
 
     async def getaddrinfo(self, _host: Any, port: Any, **_: Any) -> Any:  # type: ignore[override]
         return [
@@ -315,8 +315,8 @@ class TwoAddresses(asyncio.SelectorEventLoop):
 
 
 @pytest.mark.parametrize("source", [None, "127.0.0.1"])
-def test_a_host_with_several_addresses_refuses_where_all_of_them_do(source: str | None) -> None:
-    """By that brokers notice that another one's process is gone."""
+def test_a_host_refuses_if_all_of_its_addresses_do(source: str | None) -> None:
+    """This is how brokers notice that another broker's process is gone."""
 
     async def main() -> None:
         with socket.socket() as taken:
@@ -329,11 +329,11 @@ def test_a_host_with_several_addresses_refuses_where_all_of_them_do(source: str 
         runner.run(main())
 
 
-def test_another_failure_at_one_of_several_addresses_is_no_refusal() -> None:
+def test_another_failure_at_one_of_several_addresses_is_not_a_refusal() -> None:
     assert refused_everywhere(OSError("Multiple exceptions: [Errno 111] a, [Errno 111] b"))
     assert not refused_everywhere(OSError("Multiple exceptions: [Errno 111] a, [Errno 113] b"))
     assert not refused_everywhere(OSError("no address"))
 
 
-def test_an_api_is_known_by_both_of_its_messages() -> None:
+def test_an_api_is_found_by_its_request_and_its_response() -> None:
     assert api_of(MetadataRequest) is api_of(MetadataResponse) is APIS[3]

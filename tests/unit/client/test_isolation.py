@@ -1,4 +1,4 @@
-"""Batches of several producers, with transactions that end and others that do not."""
+"""Visible records among batches of several producers, with and without transactions."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def values(log: list[bytes], aborted: list[AbortedTransaction] | None) -> list[b
     return [record.value for _, records in found for record in records]
 
 
-def test_records_of_aborted_transactions_are_left_out() -> None:
+def test_records_of_aborted_transactions_are_hidden() -> None:
     assert values(LOG, ABORTED) == [
         b"plain",
         b"2 committed",
@@ -71,7 +71,7 @@ def test_records_of_aborted_transactions_are_left_out() -> None:
     ]
 
 
-def test_without_a_list_every_record_but_the_markers_is_seen() -> None:
+def test_read_uncommitted_sees_every_record_but_the_markers() -> None:
     assert len(values(LOG, None)) == 8
 
 
@@ -79,16 +79,16 @@ def test_a_fetch_may_begin_in_the_middle_of_an_aborted_transaction() -> None:
     assert values(LOG[3:6], ABORTED[1:]) == [b"1 committed"]
 
 
-def test_batches_that_show_nothing_still_move_the_reader() -> None:
+def test_batches_without_visible_records_still_advance_the_position() -> None:
     headers = [header for header, _ in visible(b"".join(LOG), ABORTED, LIMIT)]
     assert [header.next_offset for header in headers] == list(range(1, 13))
 
 
-def test_a_cut_last_batch_waits_for_the_next_fetch() -> None:
+def test_a_truncated_last_batch_is_left_for_the_next_fetch() -> None:
     assert values([LOG[0], LOG[1][:-1]], None) == [b"plain"]
 
 
-def test_a_changed_byte_is_noticed() -> None:
+def test_a_corrupt_byte_is_detected() -> None:
     changed = bytearray(LOG[0])
     changed[-2] ^= 1
     with pytest.raises(CorruptBatch, match="offset 0"):

@@ -1,4 +1,4 @@
-"""Which records of a batch that the broker refused are to blame, and what is sent again."""
+"""The invalid records of a rejected batch, and what is sent again."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ from penstock.wire.messages.produce import BatchIndexAndErrorMessage, PartitionP
         (3, (2, 9), Blame({2: "r2"}, [[0, 1]])),
     ],
 )
-def test_records_that_the_broker_names_are_to_blame_else_the_batch_is_cut_in_two(
+def test_named_records_are_rejected_and_a_batch_without_names_is_halved(
     count: int, named: Sequence[int], expected: Blame
 ) -> None:
     answer = PartitionProduceResponse(
@@ -37,7 +37,7 @@ def test_records_that_the_broker_names_are_to_blame_else_the_batch_is_cut_in_two
     assert (refused, [list(part) for part in again]) == expected
 
 
-def test_damage_found_once_may_have_happened_on_the_way() -> None:
+def test_corruption_counts_only_when_reported_twice() -> None:
     assert not is_records_fault(ErrorCode.CORRUPT_MESSAGE, was_corrupt=False)
     assert is_records_fault(ErrorCode.CORRUPT_MESSAGE, was_corrupt=True)
     assert is_records_fault(ErrorCode.MESSAGE_TOO_LARGE, was_corrupt=False)

@@ -18,7 +18,7 @@ def test_plain_is_one_message() -> None:
         words.send(b"")
 
 
-def test_scram_speaks_as_in_the_rfc() -> None:
+def test_scram_exchanges_the_messages_of_the_rfc() -> None:
     words = exchange(LOGIN, NONCE)
     assert next(words) == b"n,,n=user,r=" + NONCE.encode()
     assert words.send(SERVER_FIRST) == (
@@ -40,13 +40,13 @@ def test_a_name_with_commas_is_escaped() -> None:
         (b"r=" + NONCE.encode() + b",s=W22Z,i=4096", "nonce"),
         (SERVER_FIRST.replace(b"4096", b"0"), "0 iterations"),
         (SERVER_FIRST.replace(b"4096", b"999999999"), "999999999 iterations"),
-        (SERVER_FIRST.replace(b"4096", b"-5"), "no number"),
-        (SERVER_FIRST.replace(b"W22Z", b"!!!!"), "salt is no base64"),
+        (SERVER_FIRST.replace(b"4096", b"-5"), "is not an iteration count"),
+        (SERVER_FIRST.replace(b"W22Z", b"!!!!"), "salt is not base64"),
         (b"", "nonce"),
         (b"\xff\xfe", "nonce"),
     ],
 )
-def test_a_server_that_speaks_nonsense_is_refused(first: bytes, words: str) -> None:
+def test_a_malformed_server_message_fails_authentication(first: bytes, words: str) -> None:
     said = exchange(LOGIN, NONCE)
     next(said)
     with pytest.raises(AuthenticationFailed, match=words):
@@ -61,7 +61,9 @@ def test_a_server_that_speaks_nonsense_is_refused(first: bytes, words: str) -> N
         (b"", "does not know the password"),
     ],
 )
-def test_a_server_that_does_not_know_the_password_is_refused(final: bytes, words: str) -> None:
+def test_a_server_that_does_not_know_the_password_fails_authentication(
+    final: bytes, words: str
+) -> None:
     said = exchange(LOGIN, NONCE)
     next(said)
     said.send(SERVER_FIRST)

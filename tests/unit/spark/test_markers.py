@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.client.committed import GroupNotNamed
+from penstock.client.committed import GroupNotInResponse
 from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.errors import ErrorCode
 from penstock.spark.sink.epoch import Marker
@@ -51,7 +51,7 @@ def test_a_group_without_offsets_has_no_marker() -> None:
 def test_an_answer_that_does_not_name_the_group_is_asked_for_again(
     response: OffsetFetchResponse, version: int
 ) -> None:
-    with pytest.raises(GroupNotNamed, match="does not name group sink") as caught:
+    with pytest.raises(GroupNotInResponse, match="does not contain group sink") as caught:
         markers_of(response, "sink", version)
     assert caught.value.code in RETRIABLE
 

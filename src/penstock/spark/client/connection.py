@@ -84,7 +84,7 @@ class Connection:
 
     def __init__(self, address: Address, link: socket.socket, settings: ClientSettings) -> None:
         self.address = address
-        self.versions = {API_VERSIONS: versions.FIRST_ASKED}
+        self.versions = {API_VERSIONS: versions.FIRST_VERSION}
         """The version that each API is called in, by its key."""
         self._link, self._settings = link, settings
         self._awaited: deque[Ticket[Any]] = deque()
@@ -163,7 +163,7 @@ class Connection:
         limit_ms = self._settings.connect_timeout_ms
         response = self.call(request, ApiVersionsResponse, timeout_ms=limit_ms)
         if response.error_code != ErrorCode.NONE:
-            again = versions.asked_again(response, str(self.address))
+            again = versions.second_version(response, str(self.address))
             self.versions = {API_VERSIONS: again}
             response = self.call(request, ApiVersionsResponse, timeout_ms=limit_ms)
             check(response.error_code, f"ApiVersions of {self.address}")
@@ -262,5 +262,5 @@ def _decoded(ticket: Ticket[R], frame: memoryview) -> R:
     if correlation_id != ticket.correlation_id:
         raise ProtocolError(f"answer {correlation_id} instead of {ticket.correlation_id}")
     if ticket.api is APIS[API_VERSIONS]:
-        return cast("R", versions.read_answer(frame[at:], ticket.version))
+        return cast("R", versions.read_response(frame[at:], ticket.version))
     return decoder(ticket.answer_type, ticket.version)(frame[at:], 0)[0]

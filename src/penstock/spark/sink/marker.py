@@ -6,7 +6,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from penstock.client.committed import answer_about, committed_request
+from penstock.client.committed import committed_request, group_offsets
 from penstock.client.errors import RETRIABLE, IncompleteResponse, check
 from penstock.client.route import KeyType, Route, ToCoordinator
 from penstock.errors import ErrorCode
@@ -48,7 +48,7 @@ def markers_of(
     """
     told = [
         read_marker(each.committed_offset, each.metadata)
-        for topic in answer_about(transactional_id, response, version).topics
+        for topic in group_offsets(transactional_id, response, version).topics
         for each in topic.partitions
     ]
     return tuple(marker for marker in told if marker is not None)
