@@ -495,10 +495,10 @@ class Nemesis:
             IncrementalAlterConfigsRequest(resources=[resource]), IncrementalAlterConfigsResponse
         )
 
-    async def trim(self) -> None:
+    async def trim(self, where: TopicPartition | None = None) -> None:
         """Records are deleted up to somewhere, often into the middle of a batch."""
         world, chance = self._world, self._chance
-        where = chance.choice(world.partitions)
+        where = where or chance.choice(world.partitions)
         try:
             found = await self._link.leader(where)
         except (KafkaError, ProtocolError, OSError):

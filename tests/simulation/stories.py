@@ -165,6 +165,23 @@ async def a_replica_is_moved_while_its_broker_stands_still(world: World) -> None
     await asyncio.sleep(4)
 
 
+async def only_one_replica_remembers_that_records_were_deleted(world: World) -> None:
+    """It stops in good order; the others are killed before they have written down where they
+    begin, and have again what was deleted.
+    """
+    where = world.partitions[0]
+    leader = leader_of(world, where)
+    stopped = next(each for each in world.assignment(where)[0] if each != leader)
+    await asyncio.sleep(2)
+    await asked(world, Nemesis(world).trim(where))
+    await asyncio.sleep(0.5)
+    await asyncio.wait([world.tasks.create_task(world.brokers[stopped].stop())])
+    for broker in world.brokers:
+        if broker.is_up:
+            broker.kill()
+    await asyncio.sleep(1)
+
+
 async def the_store_is_lost_as_a_leader_is_written(world: World) -> None:
     """The store has it, and the controller never hears so."""
     where, controller = led_elsewhere(world), world.brokers[controller_of(world)]
@@ -337,6 +354,7 @@ STORIES: tuple[Story, ...] = (
     deleted_while_a_broker_stands_still,
     a_replica_is_moved_and_its_topic_made_anew_while_its_broker_is_down,
     a_replica_is_moved_while_its_broker_stands_still,
+    only_one_replica_remembers_that_records_were_deleted,
     the_store_is_lost_as_a_leader_is_written,
     all_are_killed_and_one_comes_first_with_an_empty_disk,
     a_state_is_written_by_hand,

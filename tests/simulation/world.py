@@ -357,20 +357,23 @@ class World:
         for where in self.everything:
             self._compare(where)
 
-    def _replicas(self, where: TopicPartition) -> Iterator[Partition | None]:
-        for number in self.assignment(where)[0]:
-            yield self.partition(number, where)
+    def _replicas(self, where: TopicPartition) -> list[Partition]:
+        found = [self.partition(number, where) for number in self.assignment(where)[0]]
+        return [each for each in found if each is not None]
 
     def _is_settled(self) -> bool:
         for where in self.everything:
-            ends, starts = set(), set()
-            for each in self._replicas(where):
-                if each is None:
-                    return False
-                ends |= {each.log.end_offset, each.log.high_watermark}
-                starts.add(each.log.log_start_offset)
-            is_fleeting = each is not None and each.topic_id in self.history.fleeting
-            if len(ends) != 1 or (len(starts) != 1 and not is_fleeting):
+            replicas = self._replicas(where)
+            leader = next((each for each in replicas if each.leads), None)
+            if leader is None or len(replicas) < len(self.assignment(where)[0]):
+                return False
+            logs = [each.log for each in replicas]
+            if len({offset for log in logs for offset in (log.end_offset, log.high_watermark)}) > 1:
+                return False
+            # A killed leader may have forgotten how far records were deleted, and others not.
+            first = leader.log.log_start_offset
+            lags = any(log.log_start_offset < first for log in logs)
+            if lags and leader.topic_id not in self.history.fleeting:
                 return False
         return next(self._strange_images(), None) is None
 
@@ -406,9 +409,10 @@ class World:
 
     def _compare(self, where: TopicPartition) -> None:
         first: list[tuple[int, bytes]] | None = None
-        for each in self._replicas(where):
-            assert each is not None
-            found = list(values(each, committed=True))
+        replicas = self._replicas(where)
+        start = max(each.log.log_start_offset for each in replicas)
+        for each in replicas:
+            found = [row for row in values(each, committed=True) if row[0] >= start]
             self.history.check_log(Shard(each.topic_id, where), each, "a replica, in the end,")
             if first is None:
                 first = found
