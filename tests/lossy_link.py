@@ -52,7 +52,11 @@ class LossyLink:
         with suppress(OSError):  # closed
             while True:
                 client, _ = self._listener.accept()
-                broker = socket.create_connection(("127.0.0.1", self.broker_port))
+                try:
+                    broker = socket.create_connection(("127.0.0.1", self.broker_port))
+                except OSError:  # a client that outlives the broker
+                    cut(client)
+                    continue
                 produces: set[int] = set()
                 for forward in (self._requests, self._answers):
                     thread = threading.Thread(

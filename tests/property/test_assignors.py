@@ -120,6 +120,17 @@ def test_ranges_are_contiguous_and_topics_of_one_size_are_cut_alike(count: int, 
     assert seen == list(range(count))
 
 
+@pytest.mark.row("A052")
+def test_by_range_the_first_members_get_the_partitions_that_are_left_over() -> None:
+    members = {name: Subscriber(frozenset(TOPICS[:1])) for name in ("a", "b", "c")}
+    shares = by_range(members, {TOPICS[0]: 8})
+    assert {name: sorted(index for _, index in share) for name, share in shares.items()} == {
+        "a": [0, 1, 2],
+        "b": [3, 4, 5],
+        "c": [6, 7],
+    }
+
+
 def test_an_assignor_that_is_not_known_stops_the_broker() -> None:
     assert named(["range"]).default == "range"
     for names in (["uniform", "best"], []):

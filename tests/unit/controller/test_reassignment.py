@@ -101,6 +101,22 @@ def test_a_move_ends_once_the_new_replica_is_in_sync(tree: Tree) -> None:
     with_topic(tree, (0, 1), work)
 
 
+@pytest.mark.row("A139")
+def test_a_reassignment_adds_a_replica_and_takes_none_away(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        controller = running.controller
+        await controller.reassign(FIRST, [0, 1, 2])
+        await controller.alter_isrs(BrokerId(0), -1, [in_sync(running, FIRST, (0, 1, 2))])
+        partition = controller.image.partition(FIRST)
+        assert partition is not None
+        assert (partition.replicas, partition.isr, partition.leader) == ((0, 1, 2), (0, 1, 2), 0)
+        assert running.last_change.stopped == ()
+        stored = decode(TopicAssignment, await running.store.get("/brokers/topics/t"))
+        assert (stored.partitions[0], stored.adding_replicas) == ((0, 1, 2), {})
+
+    with_topic(tree, (0, 1), work)
+
+
 def test_a_cancelled_move_stops_the_replicas_that_it_added(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         controller = running.controller

@@ -1,0 +1,181 @@
+"""When a consumer commits, and what its successor reads again: by librdkafka, on one partition."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupState,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+
+from peers.process import wait_until
+from penstock.testing.broker import Broker
+
+WAIT_S = 30
+RECORDS = 10
+SETTINGS = {"group.min.session.timeout.ms": "1000", "group.initial.rebalance.delay.ms": "0"}
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker(settings=SETTINGS) as running:
+        yield running
+
+
+def fill(broker: Broker, topic: str) -> None:
+    """The value of a record is its offset."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    for number in range(RECORDS):
+        producer.produce(topic, f"{number}", partition=0)
+    assert producer.flush(WAIT_S) == 0
+
+
+@pytest.fixture
+def filled(broker: Broker, topic: str) -> str:
+    broker.create_topic(topic, 1)
+    fill(broker, topic)
+    return topic
+
+
+@contextmanager
+def member(bootstrap: str, group: str, **more: object) -> Iterator[Consumer]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "log_level": 0,
+            **more,
+        }
+    )
+    with closing(consumer):
+        yield consumer
+
+
+def read(consumer: Consumer, count: int) -> list[int]:
+    found: list[int] = []
+    deadline_s = time.monotonic() + WAIT_S
+    while len(found) < count:
+        assert time.monotonic() < deadline_s, found
+        message = consumer.poll(0.1)
+        if message is not None and message.error() is None:
+            found.append(int(message.value() or b""))
+    return found
+
+
+def committed(consumer: Consumer, topic: str) -> int:
+    (found,) = consumer.committed([TopicPartition(topic, 0)], WAIT_S)
+    return int(found.offset)
+
+
+@contextmanager
+def reader(bootstrap: str, topic: str, **more: object) -> Iterator[Consumer]:
+    """Reads on from what its group has committed, without taking part in it as a member: so one
+    that does not close is, to its successor, one that has crashed.
+    """
+    with member(bootstrap, topic, **more) as consumer:
+        consumer.assign([TopicPartition(topic, 0)])
+        yield consumer
+
+
+@pytest.mark.row("A040")
+def test_automatic_commits_lose_nothing_and_repeat_what_was_read_since_the_last_one(
+    broker: Broker, filled: str
+) -> None:
+    often = {"enable.auto.commit": True, "auto.commit.interval.ms": 50}
+    rarely = {"enable.auto.commit": True, "auto.commit.interval.ms": 600_000}
+    with reader(broker.bootstrap, filled, **often) as first:
+        assert read(first, 6) == [0, 1, 2, 3, 4, 5]
+        wait_until(lambda: committed(first, filled) == 6, WAIT_S, "a commit by itself")
+    with (
+        reader(broker.bootstrap, filled, **rarely) as crashed,
+        reader(broker.bootstrap, filled) as successor,
+    ):
+        assert read(crashed, 3) == [6, 7, 8]
+        assert read(successor, 4) == [6, 7, 8, 9]
+
+
+@pytest.mark.row("A041", "A183")
+def test_commits_without_waiting_and_now_and_then_one_that_waits(
+    broker: Broker, filled: str
+) -> None:
+    answers: list[KafkaError | None] = []
+    settings = {"on_commit": lambda error, _partitions: answers.append(error)}
+    with reader(broker.bootstrap, filled, **settings) as consumer:
+        for number in range(RECORDS - 1):
+            assert read(consumer, 1) == [number]
+            consumer.commit(asynchronous=True)
+            if number == 4:
+                consumer.commit(asynchronous=False)
+                assert committed(consumer, filled) == 5
+        consumer.commit(asynchronous=False)  # in a program: in its `finally`
+        assert committed(consumer, filled) == RECORDS - 1
+        deadline_s = time.monotonic() + WAIT_S
+        while len(answers) < RECORDS - 1 and time.monotonic() < deadline_s:
+            consumer.poll(0.05)
+    assert set(answers) == {None}
+    with reader(broker.bootstrap, filled) as successor:
+        assert read(successor, 1) == [RECORDS - 1]
+
+
+@contextmanager
+def slow_and_idle(
+    broker: Broker, topic: str, max_poll_interval_ms: int
+) -> Iterator[tuple[Consumer, Consumer, list[int]]]:
+    """A member that has read some records and polls no more, one without a partition, and what
+    was read.
+    """
+    broker.create_topic(topic, 1)
+    limits = {
+        "max.poll.interval.ms": max_poll_interval_ms,
+        "session.timeout.ms": 2500,
+        "heartbeat.interval.ms": 300,
+    }
+    with (
+        member(broker.bootstrap, topic, **limits) as one,
+        member(broker.bootstrap, topic, **limits) as other,
+    ):
+        for each in (one, other):
+            each.subscribe([topic])
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+
+        def both_are_in() -> bool:
+            for each in (one, other):
+                assert each.poll(0.02) is None
+            asked = admin.describe_consumer_groups([topic])[topic].result(WAIT_S)
+            is_stable = asked.state == ConsumerGroupState.STABLE and len(asked.members) == 2
+            return is_stable and len(one.assignment()) + len(other.assignment()) == 1
+
+        wait_until(both_are_in, WAIT_S, "two members, one of them with the partition")
+        fill(broker, topic)
+        slow, idle = (one, other) if one.assignment() else (other, one)
+        yield slow, idle, read(slow, 3)
+
+
+@pytest.mark.row("A154")
+def test_a_member_that_times_out_before_its_commit_has_its_records_read_again(
+    broker: Broker, topic: str
+) -> None:
+    with slow_and_idle(broker, topic, max_poll_interval_ms=2500) as (slow, successor, found):
+        assert read(successor, 3) == found
+        with pytest.raises(KafkaException) as refused:
+            slow.commit(asynchronous=False)
+        assert refused.value.args[0].code() == KafkaError._ASSIGNMENT_LOST
+
+
+@pytest.mark.row("A153", "A154")
+def test_a_longer_poll_interval_gives_a_slow_member_time_to_commit(
+    broker: Broker, topic: str
+) -> None:
+    with slow_and_idle(broker, topic, max_poll_interval_ms=60_000) as (slow, idle, found):
+        assert idle.poll(3) is None, "longer than a session lasts: heartbeats go on"
+        slow.commit(asynchronous=False)
+        assert committed(slow, topic) == found[-1] + 1

@@ -1,0 +1,86 @@
+"""A consumer asks for records, may wait for them, and gets them straight from the file."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from leading_broker import TOPIC, Leading, leading
+from penstock.client.connection import Connection, connect
+from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+
+Test = Callable[[Leading, Connection], Awaitable[None]]
+
+
+def run(folder: Path, test: Test) -> None:
+    async def main() -> None:
+        async with leading(folder) as leader, asyncio.timeout(20):
+            connection = await connect(leader.address, client_id="test")
+            try:
+                await test(leader, connection)
+            finally:
+                await connection.close()
+
+    asyncio.run(main())
+
+
+def ask(
+    leader: Leading, connection: Connection, *, min_bytes: int = 1, max_wait_ms: int = 60_000
+) -> asyncio.Future[FetchResponse]:
+    part = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    topic = FetchTopic(topic=TOPIC, topic_id=leader.partition().topic_id, partitions=[part])
+    request = FetchRequest(topics=[topic], min_bytes=min_bytes, max_wait_ms=max_wait_ms)
+    return connection.send(request, FetchResponse)
+
+
+def size_of(response: FetchResponse) -> int:
+    return sum(len(p.records or b"") for each in response.responses for p in each.partitions)
+
+
+@pytest.mark.row("A011", "A119")
+def test_a_fetch_waits_until_there_are_enough_bytes(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        leader.append(b"a")
+        log = leader.partition().log
+        asked = ask(leader, connection, min_bytes=2 * log.size_bytes)
+        while not len(leader.services.waiters):
+            await asyncio.sleep(0)
+        assert not asked.done()
+        leader.append(b"b")
+        assert size_of(await asked) == log.size_bytes
+
+    run(tmp_path, test)
+
+
+@pytest.mark.row("A119")
+def test_a_fetch_is_answered_with_what_there_is_when_its_time_is_up(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        assert size_of(await ask(leader, connection, max_wait_ms=20)) == 0
+        leader.append(b"a")
+        found = size_of(await ask(leader, connection, min_bytes=1 << 20, max_wait_ms=20))
+        assert found == leader.partition().log.size_bytes
+
+    run(tmp_path, test)
+
+
+@pytest.mark.row("A105")
+def test_records_go_from_file_to_socket_by_sendfile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    sendfile = os.sendfile
+
+    def counting(out: int, file: int, offset: int, count: int) -> int:
+        sent.append(sendfile(out, file, offset, count))
+        return sent[-1]
+
+    monkeypatch.setattr(os, "sendfile", counting)
+
+    async def test(leader: Leading, connection: Connection) -> None:
+        leader.append(b"x" * 100_000)
+        size = size_of(await ask(leader, connection))
+        assert sum(sent) == size == leader.partition().log.size_bytes
+
+    run(tmp_path, test)
