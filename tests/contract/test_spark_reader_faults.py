@@ -24,7 +24,7 @@ from penstock.spark.decode.decoder import NATIVE
 from penstock.spark.options import Options
 from penstock.spark.source.batch_reader import FilteringReader
 from penstock.spark.source.settings import batch_settings
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 from penstock.types import Buffer
 from penstock.wire.apis import APIS
 from penstock.wire.codec import decode, encode
@@ -141,7 +141,7 @@ def link() -> Iterator[SpoilingLink]:
         "listeners": f"PLAINTEXT://127.0.0.1:{made.broker_port}",
         "advertised.listeners": f"PLAINTEXT://{made.address}",
     }
-    with Broker(settings=settings):
+    with EmbeddedBroker(settings=settings):
         yield made
         made.close()
 

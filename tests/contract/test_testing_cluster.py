@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from peers.process import wait_until
 from penstock.errors import ConfigError
-from penstock.testing.cluster import Cluster
+from penstock.testing.cluster import TemporaryCluster
 
 pytestmark = pytest.mark.peer
 
@@ -22,7 +22,7 @@ def broker_settings() -> dict[str, str]:
     return {"replica.lag.time.max.ms": "1500", "auto.leader.rebalance.enable": "false"}
 
 
-def metrics(cluster: Cluster, broker: int) -> dict[str, float]:
+def metrics(cluster: TemporaryCluster, broker: int) -> dict[str, float]:
     with urlopen(f"http://{cluster.http(broker)}/metrics", timeout=10) as answer:
         text = answer.read().decode()
     return {
@@ -30,7 +30,7 @@ def metrics(cluster: Cluster, broker: int) -> dict[str, float]:
     }
 
 
-def write(cluster: Cluster, topic: str, *values: str) -> None:
+def write(cluster: TemporaryCluster, topic: str, *values: str) -> None:
     failed: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
     for value in values:
@@ -39,7 +39,7 @@ def write(cluster: Cluster, topic: str, *values: str) -> None:
     assert failed == [None] * len(values)
 
 
-def test_what_is_acknowledged_survives_the_leader(cluster: Cluster) -> None:
+def test_what_is_acknowledged_survives_the_leader(cluster: TemporaryCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     admin.create_topics([NewTopic("kept", 1, 3)])["kept"].result()
     write(cluster, "kept", "a", "b")
@@ -65,7 +65,7 @@ def test_what_is_acknowledged_survives_the_leader(cluster: Cluster) -> None:
 
 
 @pytest.mark.row("A082", "A160")
-def test_metrics_tell_how_a_cluster_is(cluster: Cluster) -> None:
+def test_metrics_tell_how_a_cluster_is(cluster: TemporaryCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     new = NewTopic("m", 1, replica_assignment=[[0, 1, 2]], config={"min.insync.replicas": "2"})
     admin.create_topics([new])["m"].result()
@@ -96,7 +96,7 @@ def test_metrics_tell_how_a_cluster_is(cluster: Cluster) -> None:
 
 
 @pytest.mark.row("A082")
-def test_a_follower_that_hangs_shrinks_the_in_sync_set(cluster: Cluster) -> None:
+def test_a_follower_that_hangs_shrinks_the_in_sync_set(cluster: TemporaryCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     controller = next(
         b for b in range(3) if metrics(cluster, b)[f"{CONTROLLER}_activecontrollercount"]

@@ -5,7 +5,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 from penstock.types import TopicPartition as Place
 
 WAIT_S = 20
@@ -23,7 +23,7 @@ def committed(bootstrap: str) -> int:
     return int(found.offset)
 
 
-def held(broker: Broker) -> set[Place]:
+def held(broker: EmbeddedBroker) -> set[Place]:
     """The partitions whose offsets an open transaction of group g may move."""
     groups = broker.running.services.groups
     return groups.runtime.shard(groups.partition_of("g")).pending_offsets().get("g", set())
@@ -32,7 +32,7 @@ def held(broker: Broker) -> set[Place]:
 def test_offsets_of_an_open_transaction_are_kept_over_a_restart_until_it_ends(
     tmp_path: Path,
 ) -> None:
-    with Broker(directory=tmp_path) as broker:
+    with EmbeddedBroker(directory=tmp_path) as broker:
         address = broker.bootstrap
         writer = Producer(
             {"bootstrap.servers": address, "transactional.id": "x", "retry.backoff.ms": 20, **QUIET}
@@ -46,17 +46,17 @@ def test_offsets_of_an_open_transaction_are_kept_over_a_restart_until_it_ends(
         writer.flush(WAIT_S)
         reader.close()
     port = int(address.rpartition(":")[2])
-    with Broker(directory=tmp_path, settings=settings(port)) as broker:
+    with EmbeddedBroker(directory=tmp_path, settings=settings(port)) as broker:
         assert held(broker) == {Place("t", 0)}
         writer.commit_transaction(WAIT_S)
         assert committed(broker.bootstrap) == 5
-    with Broker(directory=tmp_path, settings=settings(port)) as broker:
+    with EmbeddedBroker(directory=tmp_path, settings=settings(port)) as broker:
         assert committed(broker.bootstrap) == 5
         del writer
 
 
 def test_offsets_that_were_deleted_do_not_come_back_with_their_transaction(tmp_path: Path) -> None:
-    with Broker(directory=tmp_path) as broker:
+    with EmbeddedBroker(directory=tmp_path) as broker:
         address = broker.bootstrap
         writer = Producer(
             {"bootstrap.servers": address, "transactional.id": "x", "retry.backoff.ms": 20, **QUIET}
@@ -74,10 +74,10 @@ def test_offsets_that_were_deleted_do_not_come_back_with_their_transaction(tmp_p
         del admin
         assert held(broker) == set()
     port = int(address.rpartition(":")[2])
-    with Broker(directory=tmp_path, settings=settings(port)) as broker:
+    with EmbeddedBroker(directory=tmp_path, settings=settings(port)) as broker:
         assert held(broker) == set(), "the log says so too"
         writer.commit_transaction(WAIT_S)
         assert committed(broker.bootstrap) == -1001
-    with Broker(directory=tmp_path, settings=settings(port)) as broker:
+    with EmbeddedBroker(directory=tmp_path, settings=settings(port)) as broker:
         assert committed(broker.bootstrap) == -1001
         del writer

@@ -39,7 +39,7 @@ from penstock.metadata.zookeeper.opening import open_store
 from penstock.metadata.zookeeper.session_file import FILE_NAME
 from penstock.metadata.zookeeper.store import ZooKeeperStore
 from penstock.metadata.zookeeper.translation import MAX_DATA_BYTES
-from penstock.testing.metadata_store import Inbox, refusal
+from penstock.testing.store_ensemble import Inbox, raised
 from zookeeper_faults import run_unblocked, stopped
 
 pytestmark = pytest.mark.peer
@@ -137,10 +137,10 @@ def test_without_a_server_everything_fails_at_once(
             assert store.session_state is SUSPENDED
             # More than kazoo's thread could be woken for without blocking the loop.
             for number in range(2000):
-                error = await refusal(NotConnected, store.create(f"/{number}"))
+                error = await raised(NotConnected, store.create(f"/{number}"))
                 assert isinstance(error, StoreUnavailable)
-            await refusal(NotConnected, store.multi_many([[Check("/", 0)]]))
-            await refusal(NotConnected, store.watch(print, data=["/a"]))
+            await raised(NotConnected, store.multi_many([[Check("/", 0)]]))
+            await raised(NotConnected, store.watch(print, data=["/a"]))
             come_back(zookeeper)
             await states.until(CONNECTED)
             # Nothing was kept to be sent later.
@@ -326,7 +326,7 @@ def test_a_stale_version_fails_the_whole_multi(connect: str) -> None:
         async with opened(connect) as store, opened(connect) as other:
             await store.create("/epoch", b"1")
             await other.set("/epoch", b"2", 0)
-            error = await refusal(
+            error = await raised(
                 BadVersion,
                 store.multi([Create("/decided"), Check("/epoch", 0), Set("/epoch", b"")]),
             )
@@ -344,7 +344,7 @@ def test_what_zookeeper_would_hang_up_on_is_not_sent(connect: str) -> None:
             states = states_of(store)
             await store.create("/a", most)
             assert (await store.get("/a")).data == most
-            await refusal(DataTooLarge, store.set("/a", more))
+            await raised(DataTooLarge, store.set("/a", more))
             half = bytes(MAX_DATA_BYTES // 2 + 1)
             answers = await store.multi_many(
                 [[Create("/b")], [Set("/b", half), Set("/b", half)], [], [Create("/c", most)]]
@@ -568,6 +568,6 @@ def test_a_closed_store_says_so(connect: str) -> None:
     async def scenario() -> None:
         async with opened(connect) as store:
             await store.create("/a")
-        await refusal(SessionExpired, store.get("/a"))
+        await raised(SessionExpired, store.get("/a"))
 
     run_unblocked(scenario)

@@ -13,7 +13,8 @@ from penstock.config.zookeeper import ZookeeperConfig
 from penstock.metadata.store import MetadataStore
 from penstock.metadata.zookeeper.opening import open_store
 from penstock.metadata.zookeeper.store import ZooKeeperStore
-from penstock.testing.metadata_store import Ensemble, check_metadata_store
+from penstock.testing.metadata_store import check_metadata_store
+from penstock.testing.store_ensemble import Ensemble
 
 pytestmark = pytest.mark.peer
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from penstock.cli.main import COMMANDS, main
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{each.name}" for each in (ROOT / "docs").glob("*.md"))]
@@ -107,7 +107,7 @@ def test_a_command_that_is_run_elsewhere_is_run_there(name: str) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
     """A broker with the topics and the groups that the pages speak of."""
     folder = tmp_path_factory.mktemp("documented")
-    with Broker(directory=folder) as broker:
+    with EmbeddedBroker(directory=folder) as broker:
         for topic in ("events", "deleted"):
             broker.create_topic(topic)
         given = ["-b", broker.bootstrap]

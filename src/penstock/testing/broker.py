@@ -1,6 +1,6 @@
-"""A broker inside a test: in a thread of its own, in a temporary directory, on a free port.
+"""A broker inside a test: in its own thread, in a temporary directory, on a free port.
 
-    with Broker() as broker:
+    with EmbeddedBroker() as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap})
 
 With pytest, ask for the fixture `broker`; see `penstock.testing.plugin`.
@@ -22,10 +22,10 @@ from penstock.testing.topics import make_topic
 START_S = 30.0
 
 
-class Broker:
-    """Starts on entry and stops cleanly at the end; `settings` are a broker's, by Kafka's names.
+class EmbeddedBroker:
+    """Starts on entry and stops cleanly at the end; `settings` are broker settings by name.
 
-    With a `directory` of the caller's, data outlives it: another Broker goes on from there.
+    Data stay in the caller's `directory`, if given, for the next EmbeddedBroker that uses it.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Broker:
 
     @property
     def bootstrap(self) -> str:
-        """What a client takes as `bootstrap.servers`."""
+        """The broker's address, for `bootstrap.servers`."""
         return self.running.state.bootstrap
 
     @property
@@ -57,7 +57,7 @@ class Broker:
         *,
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Make a topic; returns when it can be written. Settings that are left out: defaults."""
+        """Create a topic; returns when it can be written. Defaults apply to what is not given."""
         make_topic(self.bootstrap, name, partitions, None, configs)
 
     @property

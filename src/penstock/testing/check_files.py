@@ -9,14 +9,14 @@ from penstock.log.files import DirectoryLocked, Files, remove_flat_dir, replace
 
 
 def check_files(make: Callable[[], tuple[Files, Path]]) -> None:
-    """`make` gives a file system and an empty directory in it, anew at each call."""
+    """Run every check; each call of `make` returns a file system and an empty directory."""
     for check in CHECKS:
         files, root = make()
         check(files, root)
 
 
-def refusal(family: type[Exception], attempt: Callable[[], object]) -> str:
-    """What the error says that `attempt` must raise."""
+def error_text(family: type[Exception], attempt: Callable[[], object]) -> str:
+    """The text of the error that `attempt` must raise."""
     try:
         attempt()
     except family as error:
@@ -58,7 +58,7 @@ def _truncates_and_extends(files: Files, root: Path) -> None:
     assert file.size == 8
 
 
-def _maps_what_is_there_now(files: Files, root: Path) -> None:
+def _maps_the_current_contents(files: Files, root: Path) -> None:
     file = files.open(root / "a", create=True)
     assert len(files.mapped(root / "a")) == 0
     file.append(b"abc")
@@ -101,7 +101,7 @@ def _directories(files: Files, root: Path) -> None:
     assert not files.is_dir(root / "d" / "t-0" / "a")
     files.rename(root / "d" / "t-0", root / "d" / "t-0-delete")
     assert files.names(root / "d") == ["t-0-delete"]
-    full = refusal(StorageError, lambda: files.remove_dir(root / "d" / "t-0-delete"))
+    full = error_text(StorageError, lambda: files.remove_dir(root / "d" / "t-0-delete"))
     assert errno.errorcode[errno.ENOTEMPTY] in full
     remove_flat_dir(files, root / "d" / "t-0-delete")
     assert files.names(root / "d") == []
@@ -116,12 +116,12 @@ def _missing_files_are_storage_errors(files: Files, root: Path) -> None:
         lambda: files.rename(root / "none", root / "other"),
         lambda: files.names(root / "none"),
     ):
-        assert str(root / "none") in refusal(StorageError, attempt)
+        assert str(root / "none") in error_text(StorageError, attempt)
 
 
 def _one_process_holds_a_lock(files: Files, root: Path) -> None:
     release = files.lock(root / ".lock")
-    assert str(root) in refusal(DirectoryLocked, lambda: files.lock(root / ".lock"))
+    assert str(root) in error_text(DirectoryLocked, lambda: files.lock(root / ".lock"))
     release()
     files.lock(root / ".lock")()
 
@@ -130,7 +130,7 @@ CHECKS = (
     _appends_and_reads,
     _writes_in_place,
     _truncates_and_extends,
-    _maps_what_is_there_now,
+    _maps_the_current_contents,
     _open_files_outlive_their_names,
     _renames_replace,
     _replaces_atomically,

@@ -1,6 +1,6 @@
-"""A cluster inside a test: ZooKeeper and some brokers, each a process of its own.
+"""A cluster for a test: ZooKeeper and some brokers, each in its own process.
 
-    with Cluster(brokers=3) as cluster:
+    with TemporaryCluster(brokers=3) as cluster:
         producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
         cluster.kill(0)
         ...
@@ -20,10 +20,10 @@ from penstock.local.temporary import temporary_cluster
 from penstock.testing.topics import make_topic
 
 
-class Cluster:
-    """Starts on entry; `settings` are those of all brokers, which are numbered from 0.
+class TemporaryCluster:
+    """Starts on entry; `settings` apply to all brokers, whose ids count from 0.
 
-    With a `directory` of the caller's, data stay there; else nothing does.
+    Data stay in the caller's `directory`, if given; otherwise they are deleted at the end.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """What a client takes as `bootstrap.servers`."""
+        """The brokers' addresses, for `bootstrap.servers`."""
         return self.local.plan.bootstrap
 
     @property
@@ -61,7 +61,7 @@ class Cluster:
         *,
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Make a topic. Settings that are left out: the brokers' defaults."""
+        """Create a topic; the brokers' defaults apply to what is not given."""
         make_topic(self.bootstrap, name, partitions, replicas, configs)
 
     @property
@@ -73,11 +73,11 @@ class Cluster:
         return self.local.http(broker)
 
     def start(self, broker: int) -> None:
-        """Bring a broker back with the data it had; returns when it serves."""
+        """Start a stopped broker on its old data; returns when it is ready."""
         self.local.start(broker)
 
     def stop(self, broker: int) -> None:
-        """In good order: it hands over what it leads first."""
+        """Controlled shutdown: the broker moves its leaderships first."""
         self.local.stop(broker)
 
     def kill(self, broker: int) -> None:
@@ -85,7 +85,7 @@ class Cluster:
         self.local.stop(broker, kill=True)
 
     def pause(self, broker: int) -> None:
-        """SIGSTOP: it hangs and keeps its connections, until `resume`."""
+        """SIGSTOP: the broker hangs but keeps its connections, until `resume`."""
         self.local.pause(broker)
 
     def resume(self, broker: int) -> None:

@@ -1,4 +1,4 @@
-"""A controller on a tree of the test's own, with brokers that only remember what they were told."""
+"""A controller on a tree of the test's own, with brokers that only record state changes."""
 
 import asyncio
 from collections.abc import (
@@ -29,13 +29,13 @@ from penstock.types import BrokerId, TopicPartition, Uuid
 
 
 class RecordingBrokers:
-    """Brokers that carry nothing out; those that are alive say that they have deleted logs."""
+    """Brokers that only record state changes; live ones confirm the deletion of replicas."""
 
     def __init__(self) -> None:
         self.changes: list[StateChange] = []
         self.controller: Controller
         self.failed: set[TopicPartition] = set()
-        """Of the controller's own replicas: those in a failed log directory."""
+        """The controller's own replicas in a failed log directory."""
 
     async def apply(self, change: StateChange) -> Collection[TopicPartition]:
         self.changes.append(change)
@@ -47,7 +47,7 @@ class RecordingBrokers:
                     and (broker, each.where) not in self._kept
                 ):
                     self.controller.replicas_deleted(broker, [each.where])
-        for _ in range(3):  # answers arrive while the controller goes on
+        for _ in range(3):  # responses arrive while the controller goes on
             await asyncio.sleep(0)
         return self.failed
 
@@ -59,11 +59,11 @@ class RecordingBrokers:
 
 
 class CrashError(Exception):
-    """The process died here."""
+    """The simulated process died at this point."""
 
 
 class CrashingStore(EmbeddedStore):
-    """Takes `writes` more transactions; then the process has died, in the middle of a batch too."""
+    """Accepts `writes` more transactions, then crashes, even in the middle of a batch."""
 
     def __init__(self, tree: Tree, call_soon: Callable[..., object], writes: int) -> None:
         super().__init__(tree, call_soon)
@@ -81,11 +81,11 @@ class CrashingStore(EmbeddedStore):
 
 
 class LossyStore(EmbeddedStore):
-    """Loses the connection, if told so, as a write to the node at `loses` is on its way."""
+    """Loses the connection during a write to the node at `loses`, if that is set."""
 
     loses: str | None = None
     takes_place = False
-    """Whether the server has the write by then; nobody hears of it."""
+    """Whether the server applies the lost write; the client does not learn of it."""
 
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]
@@ -108,8 +108,8 @@ class RunningController:
         self.controller, self.store, self.brokers = controller, store, brokers
 
     async def settled(self) -> None:
-        """Wait until the controller has done what it was told so far."""
-        for _ in range(2):  # brokers answer what the first round tells them
+        """Wait until the controller has processed its queue."""
+        for _ in range(2):  # the brokers answer the first round
             await self.controller.elect_leaders(ElectionType.PREFERRED, [])
 
     @property

@@ -1,7 +1,7 @@
-"""A file system in memory that can crash: it knows what was synced and what was not.
+"""An in-memory file system that can crash: it tracks what was synced.
 
-A crash loses what no `sync` covered, and names that no `sync_dir` covered. The caller's choice
-says how much of it survives, so a test can lose all, keep all, or tear a write in the middle.
+A crash may lose data that no `sync` covered, and names that no `sync_dir` covered. The caller
+chooses how much survives, so a test can lose all, keep all, or tear a write in the middle.
 """
 
 import os
@@ -15,7 +15,7 @@ from penstock.log.files import DirectoryLocked, storage_error
 from penstock.types import Buffer
 
 Choice: TypeAlias = Callable[[str, int], int]
-"""Of `n` unsynced things of a kind ("names", "bytes" or "zeros"), how many survive: 0 to n."""
+"""How many of `n` unsynced "names", "bytes" or "zeros" survive a crash: 0 to n."""
 
 
 def lose_everything(_kind: str, _count: int) -> int:
@@ -26,7 +26,7 @@ def lose_everything(_kind: str, _count: int) -> int:
 class _Inode:
     data: bytearray = field(default_factory=bytearray)
     synced: bytes = b""
-    unsynced: list[tuple[int, bytes | None]] = field(default_factory=list)  # None: cut here
+    unsynced: list[tuple[int, bytes | None]] = field(default_factory=list)  # None: truncated here
     modified_ms: int = 0
 
     def write(self, position: int, data: bytes) -> None:
@@ -56,7 +56,7 @@ class _Inode:
                     survivor[position : position + len(kept)] = kept
                 left -= len(kept)
         missing = len(self.data) - len(survivor)
-        if missing > 0:  # the new length may reach the disk without the blocks
+        if missing > 0:  # the new size may be on disk without the data
             survivor += bytes(choose("zeros", missing))
         self.data, self.synced = survivor, bytes(survivor)
         self.unsynced.clear()
@@ -94,7 +94,7 @@ class _Directory:
 
 
 class FakeFile:
-    """An open file of `FakeFiles`."""
+    """An open file in a `FakeFiles`."""
 
     def __init__(self, files: "FakeFiles", path: Path, inode: _Inode) -> None:
         self._files, self.path, self._inode = files, path, inode
@@ -134,7 +134,7 @@ class FakeFile:
 
 
 class FakeFiles:
-    """See the module. `now_ms` stamps what is written; `operations` counts the calls so far."""
+    """The file system. `now_ms` stamps modifications; `operations` counts the calls so far."""
 
     def __init__(self) -> None:
         self.now_ms = 0
@@ -155,11 +155,11 @@ class FakeFiles:
         self._failing[operation] = error
 
     def fail_at(self, operation_number: int, error: int) -> None:
-        """Make the call that brings `operations` to this number fail, and all after it."""
+        """Make every call fail from the one that brings `operations` to this number."""
         self._failing_at = {operation_number: error}
 
     def flip_bit(self, path: Path, at: int) -> None:
-        """Damage bit `at % 8` of byte `at // 8`, on the disk as well as in memory."""
+        """Flip bit `at % 8` of byte `at // 8`, in synced and unsynced data alike."""
         inode = self._file(path)
         inode.data[at // 8] ^= 1 << at % 8
         if at // 8 < len(inode.synced):

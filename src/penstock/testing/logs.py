@@ -1,4 +1,4 @@
-"""A store of logs over files that can crash, for tests."""
+"""A log store for tests, on files that can crash."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -30,7 +30,7 @@ def batch_of(
     sequence: int = -1,
     transactional: bool = False,
 ) -> bytearray:
-    """A batch as a producer sends it."""
+    """A batch as a producer would send it."""
     times = [timestamp] * len(values) if timestamps is None else list(timestamps)
     return build_batch(
         [
@@ -46,7 +46,7 @@ def batch_of(
 
 
 class LogRig:
-    """One store, its disk, and the partition that most tests need."""
+    """A log store with one partition, and its disk."""
 
     def __init__(
         self,
@@ -102,21 +102,21 @@ class LogRig:
             self.store.checkpoint(log_dir)
 
     def restart(self) -> None:
-        """Stop in order and start again."""
+        """Clean shutdown and restart."""
         self.store.close()
         self.store = self._open_store()
 
     def crash(
         self, choose: Choice = lose_everything, damage: Callable[[], None] | None = None
     ) -> None:
-        """Lose power and start again; `damage` is done while the machine is off."""
+        """Lose power and restart; `damage` runs while the machine is off."""
         self.fake.crash(choose)
         if damage is not None:
             damage()
         self.store = self._open_store()
 
     def read_all(self, log: PartitionLog | None = None) -> list[tuple[int, bytes]]:
-        """Offsets and values of the data records, read and checked as a consumer does."""
+        """Offsets and values of the data records; checks CRCs as a consumer does."""
         log = log or self.log
         found: list[tuple[int, bytes]] = []
         offset = log.log_start_offset

@@ -1,10 +1,10 @@
-"""An event loop's clock by hand: calls are made when the test says that time has passed."""
+"""A manual event loop: calls run when the test advances its time."""
 
 from collections.abc import Callable
 
 
 class ManualCall:
-    """A call that a `ManualLoop` will make."""
+    """A scheduled call of a `ManualLoop`."""
 
     def __init__(self, when_s: float, callback: Callable[[], object]) -> None:
         self.when_s, self.callback, self.cancelled = when_s, callback, False
@@ -14,7 +14,7 @@ class ManualCall:
 
 
 class ManualLoop:
-    """`call_soon` and `call_later` without a thread, a selector or real time."""
+    """`call_soon` and `call_later` without threads, selectors or real time."""
 
     def __init__(self, now_s: float = 0.0) -> None:
         self.now_s = now_s
@@ -33,7 +33,7 @@ class ManualLoop:
         return sum(not call.cancelled for call in self._calls)
 
     def advance(self, seconds: float = 0) -> None:
-        """Make every call that is due by then, in order; also those that they ask for."""
+        """Run every call that is due by then, in order, including those that they schedule."""
         until = self.now_s + seconds
         while due := [c for c in self._calls if c.when_s <= until and not c.cancelled]:
             first = min(due, key=lambda call: call.when_s)

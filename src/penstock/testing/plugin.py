@@ -1,16 +1,16 @@
-"""pytest fixtures, found by pytest itself once penstock is installed.
+"""pytest fixtures, which pytest finds once penstock is installed.
 
     def test_what_was_produced_is_counted(broker):
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
         ...
 
-`broker.create_topic("events", partitions=3)` makes a topic. `broker` is new for each test;
-`shared_broker` is one for the whole session. Both take the settings of a fixture
-`broker_settings`, if there is one of that name, such as
-`{"auto.create.topics.enable": "false"}`; `group.initial.rebalance.delay.ms` is 0 unless set there.
+`broker.create_topic("events", partitions=3)` creates a topic. `broker` is new for each test;
+`shared_broker` serves the whole session. Override the fixture `broker_settings` to give both other
+settings, such as `{"auto.create.topics.enable": "false"}`; `group.initial.rebalance.delay.ms` is 0
+unless set there.
 
-`cluster` and `shared_cluster` are three brokers with ZooKeeper, or as many as a fixture
-`cluster_size` says, with the settings of `broker_settings` too.
+`cluster` and `shared_cluster` are three brokers with ZooKeeper, or as many as the fixture
+`cluster_size` returns, also with the settings of `broker_settings`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from penstock.testing.broker import Broker
-    from penstock.testing.cluster import Cluster
+    from penstock.testing.broker import EmbeddedBroker
+    from penstock.testing.cluster import TemporaryCluster
 
 
 QUICK = {"group.initial.rebalance.delay.ms": "0"}
-"""In a test no further consumer is worth waiting for: the first one joins seconds earlier."""
+"""Tests need not wait for further consumers: the first one joins seconds earlier."""
 
 
 @pytest.fixture(scope="session")
@@ -34,22 +34,22 @@ def broker_settings() -> Mapping[str, str]:
 
 
 @pytest.fixture
-def broker(broker_settings: Mapping[str, str]) -> "Iterator[Broker]":
+def broker(broker_settings: Mapping[str, str]) -> "Iterator[EmbeddedBroker]":
     """A broker for this test alone; `broker.bootstrap` is its address."""
     yield from _started(broker_settings)
 
 
 @pytest.fixture(scope="session")
-def shared_broker(broker_settings: Mapping[str, str]) -> "Iterator[Broker]":
+def shared_broker(broker_settings: Mapping[str, str]) -> "Iterator[EmbeddedBroker]":
     """A broker for the whole session: topics are shared, so give each test its own."""
     yield from _started(broker_settings)
 
 
-def _started(settings: Mapping[str, str]) -> "Iterator[Broker]":
-    # Late: whoever runs pytest without a broker does not pay for it.
-    from penstock.testing.broker import Broker
+def _started(settings: Mapping[str, str]) -> "Iterator[EmbeddedBroker]":
+    # Imported late, so that pytest runs without a broker do not pay for it.
+    from penstock.testing.broker import EmbeddedBroker
 
-    with Broker(settings={**QUICK, **settings}) as broker:
+    with EmbeddedBroker(settings={**QUICK, **settings}) as broker:
         yield broker
 
 
@@ -60,19 +60,21 @@ def cluster_size() -> int:
 
 
 @pytest.fixture
-def cluster(cluster_size: int, broker_settings: Mapping[str, str]) -> "Iterator[Cluster]":
-    """A cluster for this test alone, which may kill its brokers; `cluster.bootstrap`."""
+def cluster(cluster_size: int, broker_settings: Mapping[str, str]) -> "Iterator[TemporaryCluster]":
+    """A cluster for this test alone, which may kill its brokers; see `cluster.bootstrap`."""
     yield from _formed(cluster_size, broker_settings)
 
 
 @pytest.fixture(scope="session")
-def shared_cluster(cluster_size: int, broker_settings: Mapping[str, str]) -> "Iterator[Cluster]":
-    """A cluster for the whole session: give each test topics of its own, and kill nobody."""
+def shared_cluster(
+    cluster_size: int, broker_settings: Mapping[str, str]
+) -> "Iterator[TemporaryCluster]":
+    """A cluster for the whole session: use separate topics per test, and kill no broker."""
     yield from _formed(cluster_size, broker_settings)
 
 
-def _formed(size: int, settings: Mapping[str, str]) -> "Iterator[Cluster]":
-    from penstock.testing.cluster import Cluster
+def _formed(size: int, settings: Mapping[str, str]) -> "Iterator[TemporaryCluster]":
+    from penstock.testing.cluster import TemporaryCluster
 
-    with Cluster(size, settings={**QUICK, **settings}) as cluster:
+    with TemporaryCluster(size, settings={**QUICK, **settings}) as cluster:
         yield cluster

@@ -27,6 +27,6 @@ def make_topic(
         async with Client(parse_addresses(bootstrap), client_id="penstock-testing") as client:
             await create_topic(client, new)
 
-    # On a thread of its own: the test may be running inside an event loop.
+    # On its own thread, because the test may run inside an event loop.
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, make()).result()

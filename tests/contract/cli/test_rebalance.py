@@ -20,15 +20,15 @@ from confluent_kafka.admin import (
 from peers.process import wait_until
 from peers.tools import tool
 from penstock.cli.main import main
-from penstock.testing.cluster import Cluster
+from penstock.testing.cluster import TemporaryCluster
 
 pytestmark = pytest.mark.peer
 
 
 @pytest.fixture(scope="module")
-def grown() -> Iterator[Cluster]:
+def grown() -> Iterator[TemporaryCluster]:
     """Two brokers with a topic, and a third that came later."""
-    with Cluster(2) as cluster:
+    with TemporaryCluster(2) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         admin.create_topics([NewTopic("t", 6, 2)])["t"].result()
         producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
@@ -40,20 +40,20 @@ def grown() -> Iterator[Cluster]:
         yield cluster
 
 
-def run(cluster: Cluster, *words: str, code: int = 0) -> str:
+def run(cluster: TemporaryCluster, *words: str, code: int = 0) -> str:
     environ = {**os.environ, "PENSTOCK_BOOTSTRAP": cluster.bootstrap}
     ran = CliRunner().invoke(main, ["cluster", "rebalance", *words], env=environ)
     assert ran.exit_code == code, ran.output
     return ran.stdout if code == 0 else ran.output
 
 
-def replicas(cluster: Cluster) -> dict[int, list[int]]:
+def replicas(cluster: TemporaryCluster) -> dict[int, list[int]]:
     listed = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics("t", timeout=10)
     return {index: part.replicas for index, part in listed.topics["t"].partitions.items()}
 
 
 @pytest.mark.row("A013", "A162")
-def test_a_new_broker_gets_its_share(grown: Cluster, tmp_path: Path) -> None:
+def test_a_new_broker_gets_its_share(grown: TemporaryCluster, tmp_path: Path) -> None:
     run(grown, "--without", "2", "--execute")  # whatever other tests have left
     before = replicas(grown)
     assert all(set(each) == {0, 1} for each in before.values())
@@ -82,7 +82,7 @@ def test_a_new_broker_gets_its_share(grown: Cluster, tmp_path: Path) -> None:
     assert throttles(grown) == set(), "the limits go with the moves"
 
 
-def throttles(cluster: Cluster) -> set[str]:
+def throttles(cluster: TemporaryCluster) -> set[str]:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     found = set()
     for kind, name in ((ResourceType.TOPIC, "t"), (ResourceType.BROKER, "1")):
@@ -96,7 +96,7 @@ def throttles(cluster: Cluster) -> set[str]:
     return found
 
 
-def test_what_cannot_be_is_said(grown: Cluster) -> None:
+def test_what_cannot_be_is_said(grown: TemporaryCluster) -> None:
     assert "--without 7" in run(grown, "--without", "7", code=2)
     assert "--topic nothing" in run(grown, "--topic", "nothing", code=2)
     assert "--throttle" in run(grown, "--throttle", "1", code=2)
@@ -105,7 +105,9 @@ def test_what_cannot_be_is_said(grown: Cluster) -> None:
 
 
 @pytest.mark.parametrize("broker", [0, 1, 2])
-def test_a_brokers_own_settings_are_altered_through_it(grown: Cluster, broker: int) -> None:
+def test_a_brokers_own_settings_are_altered_through_it(
+    grown: TemporaryCluster, broker: int
+) -> None:
     """Whichever broker is the controller: two of the three are not."""
     admin = AdminClient({"bootstrap.servers": grown.bootstrap})
     name = "log.cleaner.threads"

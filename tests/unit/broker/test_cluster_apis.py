@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ErrorCode
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -50,7 +50,7 @@ from wire_link import WireLink
 @pytest.fixture
 def link(tmp_path: Path) -> Iterator[WireLink]:
     settings = {"broker.id": "0", "log.dirs": f"{tmp_path}/a,{tmp_path}/b"}
-    with Broker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
+    with EmbeddedBroker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
         new = CreatableTopic(name="t", num_partitions=2, replication_factor=1)
         link.ask(CreateTopicsRequest(topics=[new]))
         yield link

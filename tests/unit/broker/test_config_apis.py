@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ErrorCode
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.messages import alter_configs as replacing
 from penstock.wire.messages import incremental_alter_configs as altering
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -30,7 +30,7 @@ SET, DELETE, APPEND = 0, 1, 2
 @pytest.fixture
 def link() -> Iterator[WireLink]:
     settings = {"broker.id": "0", "log.retention.hours": "48"}
-    with Broker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
+    with EmbeddedBroker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
         new = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
         link.ask(CreateTopicsRequest(topics=[new]))
         yield link
@@ -210,11 +210,11 @@ def test_a_group_s_setting_is_told_with_the_broker_s_behind_it(link: WireLink) -
 
 
 def test_a_group_s_settings_outlive_the_broker(tmp_path: Path) -> None:
-    with Broker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as link:
+    with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as link:
         assert alter(link, GROUP, "g/ä", (SESSION, SET, "50000")) == 0
         assert alter(link, GROUP, "h", (SESSION, SET, "50001")) == 0
         assert alter(link, GROUP, "h", (SESSION, DELETE, None)) == 0
-    with Broker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as link:
+    with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as link:
         assert describe(link, GROUP, "g/ä")[SESSION].value == "50000"
         assert groups(link) == ["g/ä"]
 

@@ -6,7 +6,7 @@ import urllib.request
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 
 QUIET = {"log_level": 0}
 SETTINGS = {
@@ -16,7 +16,7 @@ SETTINGS = {
 }
 
 
-def read(broker: Broker) -> dict[str, float]:
+def read(broker: EmbeddedBroker) -> dict[str, float]:
     with urllib.request.urlopen(f"http://{broker.http}/metrics", timeout=10) as response:
         text = response.read().decode()
     return {
@@ -27,7 +27,7 @@ def read(broker: Broker) -> dict[str, float]:
 
 @pytest.mark.row("A160")
 def test_lag_is_told_in_records_and_in_seconds() -> None:
-    with Broker(settings=SETTINGS) as broker:
+    with EmbeddedBroker(settings=SETTINGS) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
         for number in range(10):
             producer.produce("t", b"x", partition=number % 2, timestamp=1000)
@@ -48,7 +48,7 @@ def test_lag_is_told_in_records_and_in_seconds() -> None:
 
 
 def test_members_and_lag_of_a_group_of_the_consumer_protocol_are_told() -> None:
-    with Broker(settings=SETTINGS) as broker:
+    with EmbeddedBroker(settings=SETTINGS) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
         for number in range(10):
             producer.produce("t", b"x", partition=number % 2)

@@ -4,7 +4,7 @@ import pytest
 
 from penstock.config.group import GroupConfig
 from penstock.errors import ConfigError, ErrorCode
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -37,7 +37,7 @@ def test_the_consumer_protocol_can_be_switched_off(
         topic_partitions=[],
     )
     settings = {SETTING: protocols, "offsets.topic.num.partitions": "1"}
-    with Broker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
+    with EmbeddedBroker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
         find_coordinator(link)
         told = link.ask(join)
         assert isinstance(told, ConsumerGroupHeartbeatResponse)

@@ -10,7 +10,7 @@ from penstock.record.batch import batches, crc_matches, stamp_log_append_time, s
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.record import Record, records
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -45,7 +45,7 @@ WRITTEN = [Record(i, at, b"k", b"v" * 100, []) for i, at in enumerate(TIMES)]
 
 @pytest.fixture(scope="module")
 def link() -> Iterator[WireLink]:
-    with Broker() as broker, WireLink(broker.bootstrap) as link:
+    with EmbeddedBroker() as broker, WireLink(broker.bootstrap) as link:
         yield link
 
 

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from penstock.errors import ConfigError, KafkaError
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 from penstock.wire.apis import APIS
 from penstock.wire.frame import request_frame
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -36,12 +36,12 @@ def consumed(bootstrap: str, topic: str, count: int) -> list[str]:
     return found
 
 
-def test_a_test_produces_and_reads_back_through_a_real_client(broker: Broker) -> None:
+def test_a_test_produces_and_reads_back_through_a_real_client(broker: EmbeddedBroker) -> None:
     produced(broker.bootstrap, "orders", "a", "b", "c")
     assert consumed(broker.bootstrap, "orders", 3) == ["a", "b", "c"]
 
 
-def test_a_test_makes_topics_without_a_client_library(broker: Broker) -> None:
+def test_a_test_makes_topics_without_a_client_library(broker: EmbeddedBroker) -> None:
     broker.create_topic("made", partitions=3, configs={"retention.ms": "1000"})
     topic = broker.running.services.cluster.image.topics["made"]
     assert len(topic.partitions) == 3
@@ -49,18 +49,18 @@ def test_a_test_makes_topics_without_a_client_library(broker: Broker) -> None:
         broker.create_topic("made")
 
 
-def test_the_first_consumer_of_a_test_does_not_wait_for_others(broker: Broker) -> None:
+def test_the_first_consumer_of_a_test_does_not_wait_for_others(broker: EmbeddedBroker) -> None:
     assert broker.running.services.config.group.group_initial_rebalance_delay_ms == 0
 
 
 def test_a_directory_may_be_named_by_a_string(tmp_path: Path) -> None:
-    with Broker(directory=str(tmp_path)) as broker:
+    with EmbeddedBroker(directory=str(tmp_path)) as broker:
         assert broker.bootstrap
     assert (tmp_path / "logs").is_dir()
 
 
 def test_an_idle_connection_is_closed_about_when_the_setting_says() -> None:
-    with Broker(settings={"connections.max.idle.ms": "500"}) as broker:
+    with EmbeddedBroker(settings={"connections.max.idle.ms": "500"}) as broker:
         host, port = broker.bootstrap.split(":")
         with socket.create_connection((host, int(port)), timeout=20) as sock:
             began = time.monotonic()
@@ -68,7 +68,7 @@ def test_an_idle_connection_is_closed_about_when_the_setting_says() -> None:
             assert 0.4 < time.monotonic() - began < 6
 
 
-def test_it_is_ready_at_once_and_tells_its_health(broker: Broker) -> None:
+def test_it_is_ready_at_once_and_tells_its_health(broker: EmbeddedBroker) -> None:
     with urlopen(f"http://{broker.http}/readyz") as answer:
         assert answer.status == 200
     with urlopen(f"http://{broker.http}/metrics") as answer:
@@ -77,18 +77,18 @@ def test_it_is_ready_at_once_and_tells_its_health(broker: Broker) -> None:
 
 
 def test_data_in_a_directory_of_ones_own_outlives_the_broker(tmp_path: Path) -> None:
-    with Broker(directory=tmp_path) as first:
+    with EmbeddedBroker(directory=tmp_path) as first:
         produced(first.bootstrap, "kept", "x")
-    with Broker(directory=tmp_path) as second:
+    with EmbeddedBroker(directory=tmp_path) as second:
         produced(second.bootstrap, "kept", "y")
         assert consumed(second.bootstrap, "kept", 2) == ["x", "y"]
 
 
 def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
     with (
-        Broker(directory=tmp_path),
+        EmbeddedBroker(directory=tmp_path),
         pytest.raises(ConfigError, match="in use"),
-        Broker(directory=tmp_path),
+        EmbeddedBroker(directory=tmp_path),
     ):
         pass
 
@@ -96,7 +96,7 @@ def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
 def test_a_wrong_setting_is_told_where_the_test_can_see_it() -> None:
     with (
         pytest.raises(ConfigError, match=r"num\.partitions"),
-        Broker(settings={"num.partitions": "none"}),
+        EmbeddedBroker(settings={"num.partitions": "none"}),
     ):
         pass
 
@@ -111,7 +111,7 @@ def test_a_wrong_setting_is_told_where_the_test_can_see_it() -> None:
     ],
 )
 def test_what_cannot_be_served_is_refused_by_name(settings: dict[str, str], named: str) -> None:
-    with pytest.raises(ConfigError, match=named), Broker(settings=settings):
+    with pytest.raises(ConfigError, match=named), EmbeddedBroker(settings=settings):
         pass
 
 
@@ -124,7 +124,7 @@ def test_listeners_of_two_networks_tell_each_its_own_address() -> None:
         "listener.security.protocol.map": "INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT",
         "inter.broker.listener.name": "INTERNAL",
     }
-    with Broker(settings=settings) as broker:
+    with EmbeddedBroker(settings=settings) as broker:
         assert broker.running.state.listeners == {
             "INTERNAL": "127.0.0.1:19",
             "EXTERNAL": "broker.example:99",
@@ -133,7 +133,7 @@ def test_listeners_of_two_networks_tell_each_its_own_address() -> None:
 
 def test_a_request_that_waits_for_the_controller_does_not_hold_up_the_stop() -> None:
     """The controller's queue ends first: who waits in it would wait for ever."""
-    stopping = Broker()
+    stopping = EmbeddedBroker()
     with stopping:
         host, port = stopping.bootstrap.split(":")
         topics = [MetadataRequestTopic(name=f"new-{number}") for number in range(200)]

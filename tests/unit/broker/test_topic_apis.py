@@ -9,7 +9,7 @@ from penstock.clock import SystemClock
 from penstock.errors import ErrorCode
 from penstock.metadata.store import Create
 from penstock.metadata.tree import Tree
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 from penstock.types import Uuid
 from penstock.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -39,7 +39,7 @@ from wire_link import WireLink
 
 @pytest.fixture
 def link() -> Iterator[WireLink]:
-    with Broker(settings={"broker.id": "0"}) as broker, WireLink(broker.bootstrap) as link:
+    with EmbeddedBroker(settings={"broker.id": "0"}) as broker, WireLink(broker.bootstrap) as link:
         yield link
 
 
@@ -182,13 +182,13 @@ def test_partitions_are_described_page_by_page(link: WireLink) -> None:
 
 
 def test_a_deletion_that_was_broken_off_is_finished_at_the_next_start(tmp_path: Path) -> None:
-    with Broker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as own:
+    with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as own:
         create(own, topic("t", 2))
     tree = Tree.open(tmp_path / "metadata.sqlite", SystemClock())
     marked = tree.apply(tree.open_session(), [[Create("/admin/delete_topics/t")]])
     assert marked == [["/admin/delete_topics/t"]]
     tree.close()
-    with Broker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as own:
+    with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as own:
         assert page(own, (), 10) == ([], None)
         assert not list(tmp_path.glob("logs/t-[0-9]"))
         assert len(list(tmp_path.glob("logs/t-*-delete"))) == 2

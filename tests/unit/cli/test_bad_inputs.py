@@ -14,14 +14,14 @@ from click.testing import CliRunner
 
 from penstock.cli.failure import ExitCode
 from penstock.cli.main import main
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 
 FAILED, USAGE, UNREACHABLE = ExitCode.FAILED, ExitCode.USAGE, ExitCode.UNREACHABLE
 
 
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
-    with Broker() as broker:
+    with EmbeddedBroker() as broker:
         yield broker.bootstrap
 
 
@@ -195,7 +195,7 @@ def test_a_command_is_refused(
 
 
 def test_a_damaged_batch_is_named_with_its_partition(tmp_path: Path) -> None:
-    with Broker(directory=tmp_path) as broker:
+    with EmbeddedBroker(directory=tmp_path) as broker:
         run = partial(CliRunner().invoke, main)
         made = run(["produce", "-b", broker.bootstrap, "--create-topic", "t"], input="value\n")
         assert made.exit_code == 0, made.output

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 
 PENSTOCK = f"{sys.executable} -m penstock"
 LIMIT_S = 60.0
@@ -37,7 +37,7 @@ def test_a_closed_stream_is_the_null_device(closed: str, tmp_path: Path) -> None
 
 
 def test_commands_without_streams_end_as_with_them() -> None:
-    with Broker() as broker:
+    with EmbeddedBroker() as broker:
         broker.create_topic("t")
         for words, closed in (
             ("produce t", "<&-"),
@@ -55,7 +55,7 @@ def test_commands_without_streams_end_as_with_them() -> None:
 
 
 def test_following_ends_when_the_reader_of_the_output_leaves() -> None:
-    with Broker() as broker:
+    with EmbeddedBroker() as broker:
         broker.create_topic("t")
         given = ["-b", broker.bootstrap]
         penstock = [sys.executable, "-m", "penstock"]

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from penstock.cli.main import main
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 
 QUIET = {"log_level": 0}
 
@@ -17,7 +17,7 @@ QUIET = {"log_level": 0}
 def bootstrap() -> Iterator[str]:
     """Ten records in `t`; the group `g` has committed that it read six of them."""
     settings = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "2"}
-    with Broker(settings=settings) as broker:
+    with EmbeddedBroker(settings=settings) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
         for number in range(10):
             producer.produce("t", f"{number}")
@@ -161,7 +161,7 @@ def test_the_rebalances_of_no_group_are_refused(bootstrap: str) -> None:
 
 
 def test_a_broker_without_http_is_told_as_such() -> None:
-    with Broker(settings={"penstock.http.listen": ""}) as broker:
+    with EmbeddedBroker(settings={"penstock.http.listen": ""}) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
         producer.produce("t", b"v")
         assert producer.flush(10) == 0

@@ -21,7 +21,8 @@ from penstock.metadata.refusal import BadVersion, NoNode
 from penstock.metadata.schema import MIGRATIONS, SCHEMA_VERSION, NewerSchema, migrate
 from penstock.metadata.store import Change, Check, Create, DataChanged, MetadataStore, Set
 from penstock.metadata.tree import FILE_NAME, Tree, TreeLocked
-from penstock.testing.metadata_store import PATIENCE_S, Ensemble, check_metadata_store
+from penstock.testing.metadata_store import check_metadata_store
+from penstock.testing.store_ensemble import PATIENCE_S, Ensemble
 
 
 class EmbeddedEnsemble:

@@ -21,7 +21,7 @@ from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import Client
 from penstock.spark.client.connection import Connection, connect
 from penstock.spark.client.settings import ClientSettings
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 from penstock.types import TopicPartition
 from penstock.wire.frame import response_frame
 from penstock.wire.header import API_VERSIONS, RequestHeader, read_request_header
@@ -186,11 +186,11 @@ def test_nobody_there_is_told_with_the_address() -> None:
         connect(address, ClientSettings((address,)))
 
 
-def client(broker: Broker) -> Client:
+def client(broker: EmbeddedBroker) -> Client:
     return Client(ClientSettings(tuple(parse_addresses(broker.bootstrap)), timeout_ms=20_000))
 
 
-def test_a_client_finds_leader_coordinator_and_controller(shared_broker: Broker) -> None:
+def test_a_client_finds_leader_coordinator_and_controller(shared_broker: EmbeddedBroker) -> None:
     with client(shared_broker) as mine:
         topic = mine.retrying(lambda: mine.topic("blocking", create=True))
         place = TopicPartition(topic.name, 0)
@@ -205,21 +205,21 @@ def test_a_client_finds_leader_coordinator_and_controller(shared_broker: Broker)
         assert answer.error_code == ErrorCode.NONE
 
 
-def test_a_topic_that_is_missing_is_left_out_or_refused(shared_broker: Broker) -> None:
+def test_a_topic_that_is_missing_is_left_out_or_refused(shared_broker: EmbeddedBroker) -> None:
     with client(shared_broker) as mine:
         assert mine.existing(["no-such-topic"]) == {}
         with pytest.raises(BrokerRefused, match="no-such-topic"):
             mine.topics(["no-such-topic"])
 
 
-def test_a_client_goes_on_when_its_connection_broke(shared_broker: Broker) -> None:
+def test_a_client_goes_on_when_its_connection_broke(shared_broker: EmbeddedBroker) -> None:
     with client(shared_broker) as mine:
         mine.cluster()
         mine.connection(CONTROLLER).close()
         assert mine.call(MetadataRequest(topics=[]), MetadataResponse).brokers
 
 
-def test_retriable_errors_are_asked_again_and_others_are_not(shared_broker: Broker) -> None:
+def test_retriable_errors_are_asked_again_and_others_are_not(shared_broker: EmbeddedBroker) -> None:
     with client(shared_broker) as mine:
         codes = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE]
 
@@ -235,7 +235,7 @@ def test_retriable_errors_are_asked_again_and_others_are_not(shared_broker: Brok
             mine.retrying(attempt)
 
 
-def test_when_time_is_up_the_last_error_tells_why(shared_broker: Broker) -> None:
+def test_when_time_is_up_the_last_error_tells_why(shared_broker: EmbeddedBroker) -> None:
     def attempt() -> None:
         raise BrokerRefused(ErrorCode.LEADER_NOT_AVAILABLE, "partition 7")
 

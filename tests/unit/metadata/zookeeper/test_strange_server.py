@@ -9,7 +9,7 @@ import pytest
 from penstock.config.connect_string import ConnectString
 from penstock.metadata.store import SessionState
 from penstock.metadata.zookeeper.store import ZooKeeperStore
-from penstock.testing.metadata_store import Inbox
+from penstock.testing.store_ensemble import Inbox
 
 
 async def frame(reader: asyncio.StreamReader) -> bytes:
