@@ -16,7 +16,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from peers.process import wait_until
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 
 WAIT_S = 30
 RECORDS = 10
@@ -24,12 +24,12 @@ SETTINGS = {"group.min.session.timeout.ms": "1000", "group.initial.rebalance.del
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with Broker(settings=SETTINGS) as running:
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(settings=SETTINGS) as running:
         yield running
 
 
-def fill(broker: Broker, topic: str) -> None:
+def fill(broker: EmbeddedBroker, topic: str) -> None:
     """The value of a record is its offset."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     for number in range(RECORDS):
@@ -38,7 +38,7 @@ def fill(broker: Broker, topic: str) -> None:
 
 
 @pytest.fixture
-def filled(broker: Broker, topic: str) -> str:
+def filled(broker: EmbeddedBroker, topic: str) -> str:
     broker.create_topic(topic, 1)
     fill(broker, topic)
     return topic
@@ -88,7 +88,7 @@ def reader(bootstrap: str, topic: str, **more: object) -> Iterator[Consumer]:
 
 @pytest.mark.row("A040")
 def test_automatic_commits_lose_nothing_and_repeat_what_was_read_since_the_last_one(
-    broker: Broker, filled: str
+    broker: EmbeddedBroker, filled: str
 ) -> None:
     often = {"enable.auto.commit": True, "auto.commit.interval.ms": 50}
     rarely = {"enable.auto.commit": True, "auto.commit.interval.ms": 600_000}
@@ -105,7 +105,7 @@ def test_automatic_commits_lose_nothing_and_repeat_what_was_read_since_the_last_
 
 @pytest.mark.row("A041", "A183")
 def test_commits_without_waiting_and_now_and_then_one_that_waits(
-    broker: Broker, filled: str
+    broker: EmbeddedBroker, filled: str
 ) -> None:
     answers: list[KafkaError | None] = []
     settings = {"on_commit": lambda error, _partitions: answers.append(error)}
@@ -128,7 +128,7 @@ def test_commits_without_waiting_and_now_and_then_one_that_waits(
 
 @contextmanager
 def slow_and_idle(
-    broker: Broker, topic: str, max_poll_interval_ms: int
+    broker: EmbeddedBroker, topic: str, max_poll_interval_ms: int
 ) -> Iterator[tuple[Consumer, Consumer, list[int]]]:
     """A member that has read some records and polls no more, one without a partition, and what
     was read.
@@ -162,7 +162,7 @@ def slow_and_idle(
 
 @pytest.mark.row("A154")
 def test_a_member_that_times_out_before_its_commit_has_its_records_read_again(
-    broker: Broker, topic: str
+    broker: EmbeddedBroker, topic: str
 ) -> None:
     with slow_and_idle(broker, topic, max_poll_interval_ms=2500) as (slow, successor, found):
         assert read(successor, 3) == found
@@ -173,7 +173,7 @@ def test_a_member_that_times_out_before_its_commit_has_its_records_read_again(
 
 @pytest.mark.row("A153", "A154")
 def test_a_longer_poll_interval_gives_a_slow_member_time_to_commit(
-    broker: Broker, topic: str
+    broker: EmbeddedBroker, topic: str
 ) -> None:
     with slow_and_idle(broker, topic, max_poll_interval_ms=60_000) as (slow, idle, found):
         assert idle.poll(3) is None, "longer than a session lasts: heartbeats go on"

@@ -9,14 +9,14 @@ from confluent_kafka import TopicPartition as Position
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import CorruptRecordError
 
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 
 RECORDS = 6
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with Broker() as running:
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as running:
         running.create_topic("read", 1)
         settings = {"bootstrap.servers": running.bootstrap, "group.id": "g", "log_level": 0}
         with closing(Consumer(settings)) as consumer:  # makes the internal topic
@@ -25,7 +25,7 @@ def broker() -> Iterator[Broker]:
 
 
 @pytest.fixture
-def filled(broker: Broker, topic: str) -> str:
+def filled(broker: EmbeddedBroker, topic: str) -> str:
     """A topic of one partition, with a batch for each record."""
     broker.create_topic(topic, 1)
     with closing(KafkaProducer(bootstrap_servers=broker.bootstrap)) as producer:
@@ -34,7 +34,7 @@ def filled(broker: Broker, topic: str) -> str:
     return topic
 
 
-def polled(broker: Broker, topic: str, **settings: object) -> list[int]:
+def polled(broker: EmbeddedBroker, topic: str, **settings: object) -> list[int]:
     """How many records each poll gives until there are none left."""
     counts: list[int] = []
     consumer = KafkaConsumer(
@@ -64,14 +64,14 @@ def polled(broker: Broker, topic: str, **settings: object) -> list[int]:
     ids=str,
 )
 def test_a_poll_gives_as_much_as_the_limits_allow(
-    broker: Broker, filled: str, settings: dict[str, int], counts: list[int]
+    broker: EmbeddedBroker, filled: str, settings: dict[str, int], counts: list[int]
 ) -> None:
     assert polled(broker, filled, **settings) == counts
 
 
 @pytest.mark.row("A057")
 def test_damaged_records_are_noticed_by_consumers_that_check_them(
-    broker: Broker, filled: str
+    broker: EmbeddedBroker, filled: str
 ) -> None:
     log = broker.running.services.partitions.get(filled, 0).log
     (segment,) = log.path.glob("*.log")
@@ -86,7 +86,7 @@ def test_damaged_records_are_noticed_by_consumers_that_check_them(
 @pytest.mark.row("A057")
 @pytest.mark.parametrize("excluded", [True, False])
 def test_an_expression_may_leave_out_internal_topics(
-    broker: Broker, filled: str, excluded: bool
+    broker: EmbeddedBroker, filled: str, excluded: bool
 ) -> None:
     consumer = KafkaConsumer(
         bootstrap_servers=broker.bootstrap, group_id=filled, exclude_internal_topics=excluded
@@ -100,7 +100,7 @@ def test_an_expression_may_leave_out_internal_topics(
 
 
 @pytest.mark.row("A176")
-def test_another_word_for_auto_offset_reset_is_an_error(broker: Broker) -> None:
+def test_another_word_for_auto_offset_reset_is_an_error(broker: EmbeddedBroker) -> None:
     settings = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "log_level": 0}
     with pytest.raises(KafkaException, match=r'"sometimes" for configuration.*auto\.offset\.reset'):
         Consumer({**settings, "auto.offset.reset": "sometimes"})

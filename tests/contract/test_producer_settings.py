@@ -13,19 +13,19 @@ from clients.referee import Referee
 from lossy_link import LossyLink
 from peers.penstock import PenstockBroker
 from penstock.record.batch import batches
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 
 WAIT_S = 30
 BACKOFF_MS = 700
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with Broker() as running:
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as running:
         yield running
 
 
-def batch_sizes(broker: Broker, topic: str) -> list[int]:
+def batch_sizes(broker: EmbeddedBroker, topic: str) -> list[int]:
     """How many records each batch in the log has."""
     log = broker.running.services.partitions.get(topic, 0).log
     found = log.read(0, 1 << 20, up_to=log.end_offset)
@@ -33,7 +33,9 @@ def batch_sizes(broker: Broker, topic: str) -> list[int]:
 
 
 @pytest.mark.row("A031")
-def test_waiting_for_each_record_and_waiting_for_all_in_the_end(broker: Broker, topic: str) -> None:
+def test_waiting_for_each_record_and_waiting_for_all_in_the_end(
+    broker: EmbeddedBroker, topic: str
+) -> None:
     broker.create_topic(topic, 1)
     settings: dict[str, Any] = {"bootstrap_servers": broker.bootstrap, "linger_ms": 60_000}
     with closing(KafkaProducer(**{**settings, "linger_ms": 0})) as producer:

@@ -93,17 +93,17 @@ def print_members(members: Sequence[MemberDescription]) -> None:
         (each.id, each.instance_id or "-", each.client_id, each.host, len(each.partitions))
         for each in members
     ]
-    if any(each.consumer_protocol for each in members):
+    if any(each.place for each in members):
         columns += ("EPOCH", "GETS", "GIVES UP")
         rows = [(*row, *_way(each)) for row, each in zip(rows, members, strict=True)]
     print_table(columns, rows)
 
 
 def _way(member: MemberDescription) -> tuple[object, str, str]:
-    if member.consumer_protocol is None:
+    if member.place is None:
         return "-", "-", "-"
-    held, target = set(member.partitions), set(member.consumer_protocol.target)
-    return member.consumer_protocol.epoch, _named(target - held), _named(held - target)
+    held, target = set(member.partitions), set(member.place.target)
+    return member.place.epoch, _named(target - held), _named(held - target)
 
 
 def _named(partitions: Iterable[TopicPartition]) -> str:

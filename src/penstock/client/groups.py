@@ -111,8 +111,8 @@ class MemberDescription:
     client_id: str
     host: str
     partitions: tuple[TopicPartition, ...]
-    consumer_protocol: ConsumerProtocolMember | None = None
-    """None for a member of the classic protocol."""
+    place: ConsumerProtocolMember | None = None
+    """None for a member of the classic protocol; the name is part of `group describe` in JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from penstock.testing.broker import Broker
+from penstock.testing.broker import EmbeddedBroker
 
 QUIET = {"log_level": 0}
 WAIT_S = 20
@@ -12,7 +12,7 @@ WAIT_S = 20
 
 @pytest.mark.row("A038", "A092")
 def test_committed_offsets_lie_in_fifty_compacted_partitions() -> None:
-    with Broker() as broker:
+    with EmbeddedBroker() as broker:
         broker.create_topic("t", 1)
         consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g", **QUIET})
         consumer.commit(offsets=[TopicPartition("t", 0, 0)], asynchronous=False)
