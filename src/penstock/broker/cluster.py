@@ -21,7 +21,7 @@ class Cluster:
     """
 
     def __init__(self, broker_id: BrokerId, static: Mapping[str, str], image: ClusterImage) -> None:
-        self._broker_id, self.static = broker_id, static
+        self._broker_id, self.static = broker_id, dict(static)
         self.image = image
         self._altered: tuple[Configs, Configs] | None = None
         self._config: BrokerConfig

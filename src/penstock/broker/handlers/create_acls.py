@@ -1,7 +1,7 @@
 """CreateAcls (key 30, v1-v3): there is no authorizer, so each rule is refused."""
 
-from penstock.broker.authorization import NO_AUTHORIZER
 from penstock.broker.context import Context
+from penstock.broker.translate.authorization import NO_AUTHORIZER
 from penstock.errors import ErrorCode
 from penstock.wire.messages.create_acls import (
     AclCreationResult,

@@ -1,7 +1,7 @@
 """DeleteAcls (key 31, v1-v3): there is no authorizer, so each filter is refused."""
 
-from penstock.broker.authorization import NO_AUTHORIZER
 from penstock.broker.context import Context
+from penstock.broker.translate.authorization import NO_AUTHORIZER
 from penstock.errors import ErrorCode
 from penstock.wire.messages.delete_acls import (
     DeleteAclsFilterResult,

@@ -7,8 +7,8 @@ Refused: unknown topics, other brokers, resources without settings.
 
 from collections.abc import Iterable, Iterator
 
-from penstock.broker import log_levels
 from penstock.broker.context import Context
+from penstock.broker.translate import log_levels
 from penstock.broker.translate.config_resources import ResourceType, own_id
 from penstock.broker.translate.refusal import MALFORMED
 from penstock.config.effective import (

@@ -6,9 +6,9 @@ Refused: settings or resources that are named twice, lists that are none, values
 
 import msgspec
 
-from penstock.broker import log_levels
 from penstock.broker.context import Context
 from penstock.broker.forwarding import at_controller
+from penstock.broker.translate import log_levels
 from penstock.broker.translate.config_resources import (
     ResourceType,
     named_twice,

@@ -7,8 +7,8 @@ part is encoded once for each version and kept until the topic changes.
 from collections.abc import Coroutine
 
 from penstock.broker.context import Context
-from penstock.broker.internal_topics import new_topic
 from penstock.broker.translate.brokers import reachable
+from penstock.broker.translate.internal_topics import new_topic
 from penstock.broker.translate.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode, KafkaError

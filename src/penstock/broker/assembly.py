@@ -1,0 +1,169 @@
+"""The second step of a start: the parts of a broker, each made with just what it uses."""
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from penstock.broker.context import Services
+from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
+from penstock.broker.coordination.coordinators import (
+    Coordinators,
+    group_coordinator,
+    transaction_coordinator,
+)
+from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.handlers.table import HANDLERS
+from penstock.broker.machine import Machine
+from penstock.broker.peers.connections import PeerConnections
+from penstock.broker.peers.place import Place
+from penstock.broker.replicas.environment import environment
+from penstock.broker.replicas.local import LocalBroker
+from penstock.broker.replicas.throttles import LeaderThrottle
+from penstock.broker.storage import Storage
+from penstock.broker.transaction.marker_outbox import marker_outbox
+from penstock.broker.transaction.markers import ClusterMarkers, MarkerLogs
+from penstock.broker.transaction.producer_ids import ProducerIdPool
+from penstock.broker.transaction.verification import PendingVerifications
+from penstock.broker.transaction.verification_outbox import verification_outbox
+from penstock.broker.transaction.verifier import TransactionVerifier
+from penstock.broker.waiters import Waiters
+from penstock.config.broker import BrokerConfig
+from penstock.config.listener import Endpoint
+from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
+from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
+from penstock.log.compaction.compactor import Compactor
+from penstock.log.flush import Flusher
+from penstock.record.compression import Codec
+from penstock.replication.log_dir_moves import LogDirMoves
+from penstock.replication.partitions import Partitions
+from penstock.replication.proposal import IsrProposal
+
+SCRATCH_BYTES = 1 << 20
+"""Most batches fit, decompressed; larger ones get memory of their own."""
+
+
+class Parts(Struct, frozen=True):
+    """What the composition root runs, beside what handlers use."""
+
+    services: Services
+    place: Place
+    peers: PeerConnections
+    compactor: Compactor
+
+
+def assemble(
+    storage: Storage,
+    config: BrokerConfig,
+    machine: Machine,
+    flusher: Flusher,
+    tasks: asyncio.TaskGroup,
+    addresses: Sequence[Endpoint],
+) -> Parts:
+    """Nothing runs yet. What the log store reports upwards is bound last, once all parts exist."""
+    loop, clock, chance = asyncio.get_running_loop(), machine.clock, machine.chance
+    broker_id, cluster, logs = storage.broker_id, storage.cluster, storage.logs
+
+    def propose(proposal: IsrProposal) -> None:
+        place.propose(proposal)  # partitions lead once the broker has joined
+
+    compactor = Compactor(storage.files, logs.logs.values, clock, lambda: cluster.config.storage)
+    waiters = Waiters(loop)
+    partitions = Partitions(broker_id, logs, environment(cluster, waiters, clock, propose=propose))
+    moves = LogDirMoves(
+        partitions,
+        flusher,
+        clock,
+        on_replaced=lambda log: compactor.truncated(log, 0),
+        rate=lambda: cluster.config.replication.replica_alter_log_dirs_io_max_bytes_per_second,
+        at_once=config.replication.num_replica_alter_log_dirs_threads,
+    )
+
+    peers = PeerConnections(broker_id, cluster)
+    remote_markers = marker_outbox(tasks, peers.to)
+    remote_verifications = verification_outbox(tasks, peers.to)
+    groups = group_coordinator(config.group, cluster, loop, clock, waiters)
+    verifications = PendingVerifications()
+    markers = MarkerLogs(partitions, groups, waiters, flusher, clock, verifications)
+    transactions = transaction_coordinator(
+        config.transaction,
+        cluster,
+        loop,
+        clock,
+        waiters,
+        ClusterMarkers(broker_id, cluster, partitions, markers, waiters, remote_markers.post),
+    )
+    verifier = TransactionVerifier(
+        broker_id,
+        cluster,
+        partitions,
+        transactions,
+        waiters,
+        verifications,
+        remote_verifications.post,
+    )
+    codecs = {CONSUMER_OFFSETS: Codec(config.group.offsets_topic_compression_codec)}
+    coordinators = Coordinators(
+        {CONSUMER_OFFSETS: groups.runtime, TRANSACTION_STATE: transactions.runtime},
+        lambda partition: PartitionCoordinatorLog(
+            partition, flusher, waiters, codecs.get(partition.topic_partition.topic, Codec.NONE)
+        ),
+        groups.partitions_deleted,
+        (groups.partition_count, transactions.partition_count),
+    )
+
+    place = Place(
+        broker_id,
+        storage.metadata,
+        cluster,
+        partitions,
+        tasks,
+        peers,
+        addresses=addresses,
+        make_local=lambda copying, alive: LocalBroker(
+            broker_id,
+            cluster,
+            partitions,
+            copying,
+            waiters,
+            compactor,
+            coordinators,
+            clock,
+            alive,
+        ),
+        outboxes=(remote_markers, remote_verifications),
+        before_cut=compactor.truncated,
+        page_cache_lost=storage.unclean_shutdown,
+        clock=clock,
+        chance=chance,
+    )
+    services = Services(
+        broker_id=broker_id,
+        served=frozenset(HANDLERS),
+        clustered=config.zookeeper.zookeeper_connect is not None,
+        inter_broker_listener=config.listener.inter_broker(),
+        cluster=cluster,
+        controller=place.controller,
+        link=place.link,
+        orders=place.orders,
+        producer_ids=ProducerIdPool(place.link.next_producer_id_block),
+        groups=groups,
+        transactions=transactions,
+        verifier=verifier,
+        markers=markers,
+        partitions=partitions,
+        log_dir_moves=moves,
+        waiters=waiters,
+        flusher=flusher,
+        fetch_sessions=FetchSessions(
+            config.network.max_incremental_fetch_session_cache_slots,
+            lambda: chance.randrange(1, 2**31),
+        ),
+        leader_throttle=LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
+        encoded_topics={},
+        file_shares=storage.file_shares,
+        scratch=bytearray(SCRATCH_BYTES),
+    )
+    logs.on_offline = lambda log_dir, _: place.directory_failed(log_dir.path)
+    logs.before_create = lambda log_dir, tp: compactor.forget(log_dir, [tp])
+    return Parts(services, place, peers, compactor)

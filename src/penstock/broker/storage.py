@@ -1,0 +1,113 @@
+"""The first step of a start: the metadata store and the log directories, opened and checked."""
+
+import logging
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from msgspec import Struct
+
+from penstock.broker.cluster import Cluster
+from penstock.broker.machine import Machine
+from penstock.broker.startup import decision, identity, possession
+from penstock.broker.startup.file_limit import FileShares, shares
+from penstock.config.broker import BrokerConfig
+from penstock.config.sources import Resolved
+from penstock.config.topic import TopicConfig
+from penstock.controller import membership
+from penstock.errors import ConfigError
+from penstock.log.files import Files
+from penstock.log.open_segments import OpenSegments
+from penstock.log.store import LogStore
+from penstock.metadata.reader import read_image
+from penstock.metadata.store import MetadataStore
+from penstock.types import BrokerId, Uuid
+
+logger = logging.getLogger(__name__)
+
+
+class Storage(Struct, frozen=True):
+    """What a broker has on disk and in the metadata store, and who it is by that."""
+
+    broker_id: BrokerId
+    cluster_id: str
+    metadata: MetadataStore
+    cluster: Cluster
+    files: Files
+    file_shares: FileShares
+    logs: LogStore
+    open_segments: OpenSegments
+    unclean_shutdown: bool
+    """In-sync replicas may lack records, or whole logs, that they had before the last stop."""
+
+
+async def open_storage(
+    stack: AsyncExitStack, machine: Machine, resolved: Resolved, directory: Path
+) -> Storage:
+    """Refused before anything is changed, if directories and store do not belong together.
+
+    The stack releases all of it, in the opposite order.
+    """
+    config, clock, chance = resolved.config, machine.clock, machine.chance
+    file_shares = shares(machine.file_limit())
+    files = machine.files(file_shares)
+    metadata = await stack.enter_async_context(
+        machine.open_store(config.zookeeper, directory, files, clock)
+    )
+    open_segments = OpenSegments(file_shares.segments)
+
+    def topic_config(topic: str) -> TopicConfig:
+        return cluster.topic_config(topic)  # logs are loaded after the image
+
+    logs = LogStore(
+        files,
+        [Path(each).absolute() for each in config.identity.directories],
+        topic_config,
+        boot_id=machine.boot_id(),
+        open_segments=open_segments,
+    )
+    stack.callback(possession.unlock, logs)
+    start = await possession.decided(logs, metadata, config, directory)
+    await membership.prepare_tree(metadata)
+    broker_id = start.broker_id
+    if broker_id is None:
+        broker_id = await fresh_broker_id(config, metadata)
+    static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
+    cluster_id = await membership.cluster_id(metadata, start.cluster_id, Uuid(chance.randbytes(16)))
+    cluster = Cluster(broker_id, static, (await read_image(metadata)).without_deleted())
+    logs.load(clock.now_ms())
+    lost = decision.lost_replicas(cluster.image, broker_id, logs.logs)
+    if lost:
+        logger.warning(
+            "%d in-sync replicas have no log on this broker, %s among them", len(lost), min(lost)
+        )
+    stack.callback(logs.close)
+    check_directories(logs)
+    is_alone = config.zookeeper.zookeeper_connect is None
+    await possession.tie(logs, metadata, broker_id, cluster_id, chance, is_alone=is_alone)
+    return Storage(
+        broker_id,
+        cluster_id,
+        metadata,
+        cluster,
+        files,
+        file_shares,
+        logs,
+        open_segments,
+        unclean_shutdown=bool(lost) or any(each.may_lack_records for each in logs.online),
+    )
+
+
+async def fresh_broker_id(config: BrokerConfig, metadata: MetadataStore) -> BrokerId:
+    """An id for a broker without `broker.id`; a single node gets the first."""
+    if config.zookeeper.zookeeper_connect is None:
+        return identity.FIRST_BROKER
+    if not config.identity.broker_id_generation_enable:
+        raise ConfigError("broker.id is not set, and broker.id.generation.enable is false")
+    return await membership.new_broker_id(metadata, config.identity.reserved_broker_max_id)
+
+
+def check_directories(logs: LogStore) -> None:
+    """Refuse the start without a single log directory that works."""
+    if not logs.online:
+        reasons = "; ".join(f"{each.path}: {each.failure}" for each in logs.dirs)
+        raise ConfigError(f"log.dirs: no directory can be used: {reasons}")
