@@ -158,6 +158,7 @@ def assemble(
         fetch_sessions=FetchSessions(
             config.network.max_incremental_fetch_session_cache_slots,
             lambda: chance.randrange(1, 2**31),
+            clock.monotonic_ms,
         ),
         leader_throttle=LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
         encoded_topics={},

@@ -1,7 +1,7 @@
 """Incremental fetch sessions (KIP-227): a client names its partitions once, then only changes.
 
 A session remembers what was asked and what was told, so that a request and its response carry
-only partitions with news. Pure but for the session ids, which are given.
+only partitions with news. Pure but for the session ids and the time, which are given.
 """
 
 from collections.abc import Callable, Iterable
@@ -113,8 +113,10 @@ def _forgotten(topic: ForgottenTopic) -> Iterable[tuple[str, Uuid, int]]:
 class FetchSessions:
     """The sessions of a broker, at most `slots` of them. Belongs to the event loop."""
 
-    def __init__(self, slots: int, new_id: Callable[[], int]) -> None:
-        self._slots, self._new_id = slots, new_id
+    def __init__(
+        self, slots: int, new_id: Callable[[], int], monotonic_ms: Callable[[], int]
+    ) -> None:
+        self._slots, self._new_id, self._monotonic_ms = slots, new_id, monotonic_ms
         self._sessions: dict[int, FetchSession] = {}
 
     def __len__(self) -> int:
@@ -124,8 +126,9 @@ class FetchSessions:
     def partition_count(self) -> int:
         return sum(len(session.wanted) for session in self._sessions.values())
 
-    def begin(self, request: FetchRequest, *, uses_ids: bool, now_ms: int) -> FetchSession:
+    def begin(self, request: FetchRequest, *, uses_ids: bool) -> FetchSession:
         """The session that a request belongs to, brought up to date; or one for it alone."""
+        now_ms = self._monotonic_ms()
         if request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
             self._sessions.pop(request.session_id, None)
             everything = dict(_wanted(request))

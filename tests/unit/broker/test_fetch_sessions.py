@@ -1,11 +1,13 @@
 """Incremental fetch sessions (KIP-227) on the leader's side."""
 
-from itertools import count
+from collections.abc import Iterable
+from itertools import count, repeat
 
 import pytest
 
 from penstock.broker.fetch_sessions import (
     EVICTION_MS,
+    FetchSession,
     FetchSessionIdNotFound,
     FetchSessions,
     FetchSessionTopicIdError,
@@ -19,8 +21,8 @@ from penstock.wire.messages.fetch import (
 )
 
 
-def sessions(slots: int = 10) -> FetchSessions:
-    return FetchSessions(slots, count(1).__next__)
+def sessions(slots: int = 10, times_ms: Iterable[int] = repeat(0)) -> FetchSessions:
+    return FetchSessions(slots, count(1).__next__, iter(times_ms).__next__)
 
 
 def request(
@@ -37,8 +39,8 @@ def request(
     )
 
 
-def begin(sessions: FetchSessions, asked: FetchRequest, now_ms: int = 0, *, uses_ids: bool = False):  # type: ignore[no-untyped-def]
-    return sessions.begin(asked, uses_ids=uses_ids, now_ms=now_ms)
+def begin(sessions: FetchSessions, asked: FetchRequest, *, uses_ids: bool = False) -> FetchSession:
+    return sessions.begin(asked, uses_ids=uses_ids)
 
 
 def test_a_request_without_session_stands_alone() -> None:
@@ -84,10 +86,10 @@ def test_a_session_without_partitions_left_is_closed() -> None:
 
 
 def test_when_all_slots_are_taken_only_an_old_session_makes_room() -> None:
-    kept = sessions(slots=1)
-    old = begin(kept, request(0, 0, 0), now_ms=0)
-    assert begin(kept, request(0, 0, 1), now_ms=EVICTION_MS - 1).id == 0
-    new = begin(kept, request(0, 0, 1), now_ms=EVICTION_MS)
+    kept = sessions(1, [0, EVICTION_MS - 1, EVICTION_MS, EVICTION_MS])
+    old = begin(kept, request(0, 0, 0))
+    assert begin(kept, request(0, 0, 1)).id == 0
+    new = begin(kept, request(0, 0, 1))
     assert new.id not in {0, old.id}
     with pytest.raises(FetchSessionIdNotFound):
         begin(kept, request(old.id, 1))

@@ -48,9 +48,7 @@ class NoBroker(KafkaError):
 
 
 def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchResponse]:
-    session = ctx.services.fetch_sessions.begin(
-        request, uses_ids=ctx.version >= 13, now_ms=ctx.now_ms
-    )
+    session = ctx.services.fetch_sessions.begin(request, uses_ids=ctx.version >= 13)
     reading = Reading(request, session, ctx)
     reading.read_all(arrives=True)
     if reading.is_ready(request.max_wait_ms) or not session.wanted:
