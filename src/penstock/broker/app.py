@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -68,9 +69,11 @@ async def running(
         storage = await open_storage(stack, machine, resolved, directory)
         flusher = machine.flusher(asyncio.get_running_loop())
         stack.callback(flusher.close)
+        worker = ThreadPoolExecutor(1, "worker")
+        stack.callback(worker.shutdown, cancel_futures=True)
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         addresses = advertised(config.listener.advertised(), sockets)
-        parts = assemble(storage, config, machine, flusher, tasks, addresses)
+        parts = assemble(storage, config, machine, flusher, worker, tasks, addresses)
         background: list[asyncio.Task[None]] = []
 
         def run(loops: dict[str, Callable[[], Awaitable[None]]]) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import Executor
 
 from msgspec import Struct
 
@@ -57,6 +58,7 @@ def assemble(
     config: BrokerConfig,
     machine: Machine,
     flusher: Flusher,
+    worker: Executor,
     tasks: asyncio.TaskGroup,
     addresses: Sequence[Endpoint],
 ) -> Parts:
@@ -163,6 +165,7 @@ def assemble(
         leader_throttle=LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
         encoded_topics={},
         file_shares=storage.file_shares,
+        worker=worker,
         scratch=bytearray(SCRATCH_BYTES),
     )
     logs.on_offline = lambda log_dir, _: place.directory_failed(log_dir.path)

@@ -1,6 +1,7 @@
 """What a handler may know of its request, and what it may reach of the broker."""
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from typing import Any, TypeAlias
 
 import msgspec
@@ -71,6 +72,10 @@ class Services(msgspec.Struct, frozen=True):
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Parts of Metadata responses by topic, version and operations."""
     file_shares: FileShares
+    worker: Executor
+    """A thread for what would hold up the loop: it does one thing after the other, so that one
+    large batch at a time is in memory.
+    """
     scratch: bytearray
     """Where a handler may decompress what it only looks at; free again when it returns."""
 

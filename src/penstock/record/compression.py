@@ -12,6 +12,7 @@ import cramjam
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record import lz4, snappy
+from penstock.record.fresh import fresh
 from penstock.record.invalid import InvalidRecord
 from penstock.types import Buffer
 
@@ -113,7 +114,7 @@ def _decompressed(
 
 
 def _into_growing(
-    decompress_into: Callable[[Buffer, bytearray], int],
+    decompress_into: Callable[[Buffer, memoryview], int],
     data: Buffer,
     declared: int,
     limit_bytes: int,
@@ -123,9 +124,9 @@ def _into_growing(
     size = declared or max(len(data) * _FIRST_GUESS, _LEAST_BUFFER)
     while True:
         size = min(size, limit_bytes)
-        out = scratch if size <= len(scratch) <= limit_bytes else bytearray(size)
+        out = memoryview(scratch if size <= len(scratch) <= limit_bytes else fresh(size))
         try:
-            return memoryview(out)[: decompress_into(data, out)]
+            return out[: decompress_into(data, out)]
         except cramjam.DecompressionError as error:
             if str(error) != _BUFFER_FULL:
                 raise

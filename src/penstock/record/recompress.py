@@ -17,9 +17,6 @@ from penstock.record.record import payload_view
 from penstock.record.validate import BatchTooLarge
 from penstock.types import Buffer
 
-LIMIT_BYTES = 1 << 26
-"""Limit for the decompressed records; compressing more would delay other requests too long."""
-
 
 def recompressed(
     batch: Buffer,
@@ -27,17 +24,17 @@ def recompressed(
     codec: Codec,
     *,
     max_message_bytes: int,
+    limit_bytes: int,
     newest_ms: int,
     level: int | None = None,
     scratch: bytearray | None = None,
 ) -> bytearray:
     """An already validated batch with its records compressed in `codec`.
 
-    Raises `BatchTooLarge` if the result exceeds `max.message.bytes`, as Kafka does, or if the
-    records exceed `LIMIT_BYTES`. The producer then splits the batch and sends the parts.
+    Raises `BatchTooLarge` if the result exceeds `max.message.bytes`, as Kafka does. The producer
+    then splits the batch and sends the parts.
     """
-    limit_bytes = LIMIT_BYTES if codec is not Codec.NONE else max_message_bytes
-    body = payload_view(batch, header, max(limit_bytes, 1), scratch)
+    body = payload_view(batch, header, limit_bytes, scratch)
     if codec is not Codec.NONE:
         body = compress(codec, body, level)
     size_bytes = HEADER_BYTES + len(body)

@@ -10,12 +10,15 @@ from typing import NamedTuple
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import NO_TIMESTAMP, BatchHeader
-from penstock.record.record import Record, records
+from penstock.record.invalid import InvalidRecord
+from penstock.record.record import Record, payload_view, records_of_payload
 from penstock.record.validate import BatchRules
 from penstock.types import Buffer, TopicPartition
 
 EXAMINED = 10_000
 """At most this many records are read: each costs microseconds in which no client is served."""
+EXAMINED_BYTES = 1 << 22
+"""At most this much of the decompressed records is copied and read."""
 SHOWN = 3
 
 
@@ -43,7 +46,6 @@ def rejection(
     rules: BatchRules,
     topic_partition: TopicPartition,
     *,
-    keys_required: bool,
     now_ms: int,
     limit_bytes: int,
 ) -> RejectedRecords | None:
@@ -51,14 +53,20 @@ def rejection(
     errors: list[RecordError] = []
     code = ErrorCode.INVALID_RECORD
     try:
-        for index, record in enumerate(islice(records(batch, header, limit_bytes), EXAMINED)):
-            if keys_required and record.key is None:
+        data = payload_view(batch, header, limit_bytes)
+    except KafkaError:
+        return None
+    found = records_of_payload(bytes(data[:EXAMINED_BYTES]), header)
+    try:
+        for index, record in enumerate(islice(found, EXAMINED)):
+            if rules.keys_required and record.key is None:
                 errors.append(RecordError(index, missing_key(topic_partition)))
             elif is_out_of_range(record, rules, now_ms):
                 errors.append(RecordError(index, out_of_range(record, rules, now_ms)))
                 code = ErrorCode.INVALID_TIMESTAMP
-    except KafkaError:
-        return None  # malformed: the records cannot be read
+    except InvalidRecord:
+        if len(data) <= EXAMINED_BYTES:
+            return None  # malformed: the records cannot be read
     if not errors:
         return None
     if code is ErrorCode.INVALID_TIMESTAMP:

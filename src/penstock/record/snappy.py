@@ -3,10 +3,12 @@
 Writes the framing, as Java clients do. Reads both: librdkafka and others may send a raw block.
 """
 
+from collections.abc import Iterator
 from struct import Struct
 
 import cramjam
 
+from penstock.record.fresh import fresh
 from penstock.record.invalid import InvalidRecord
 from penstock.types import Buffer
 
@@ -15,6 +17,8 @@ _HEADER = MAGIC + Struct(">ii").pack(1, 1)
 """Version 1, compatible with readers of version 1."""
 _BLOCK_BYTES = 32 * 1024
 _LENGTH = Struct(">i")
+_LEAST_CHARGE_BYTES = 512
+"""What a block counts towards the limit at least: each takes its time, however small."""
 
 
 def compress(data: Buffer) -> bytes:
@@ -29,15 +33,18 @@ def compress(data: Buffer) -> bytes:
 def decompress(data: Buffer, limit_bytes: int, scratch: bytearray) -> memoryview | None:
     """All blocks in one buffer; None, before allocating, if their declared sizes pass the limit."""
     view = memoryview(data)
-    blocks = _framed(view) if view[: len(MAGIC)] == MAGIC else [view]
+    blocks: list[memoryview] = []
     ends: list[int] = []
-    size = 0
-    for block in blocks:
-        size += cramjam.snappy.decompress_raw_len(block)
-        if size > limit_bytes:
+    size = charged = 0
+    for block in _framed(view) if view[: len(MAGIC)] == MAGIC else (view,):
+        block_size = cramjam.snappy.decompress_raw_len(block)
+        size += block_size
+        charged += max(block_size, _LEAST_CHARGE_BYTES)
+        if charged > limit_bytes:
             return None
+        blocks.append(block)
         ends.append(size)
-    out = memoryview(scratch if size <= len(scratch) else bytearray(size))[:size]
+    out = memoryview(scratch if size <= len(scratch) else fresh(size))[:size]
     start = 0
     for block, end in zip(blocks, ends, strict=True):
         cramjam.snappy.decompress_raw_into(block, out[start:end])
@@ -45,10 +52,9 @@ def decompress(data: Buffer, limit_bytes: int, scratch: bytearray) -> memoryview
     return out
 
 
-def _framed(view: memoryview) -> list[memoryview]:
+def _framed(view: memoryview) -> Iterator[memoryview]:
     if len(view) < len(_HEADER):
         raise InvalidRecord(f"snappy header is truncated to {len(view)} bytes")
-    blocks = []
     at, size = len(_HEADER), len(view)
     while at < size:
         if size - at < _LENGTH.size:
@@ -57,6 +63,5 @@ def _framed(view: memoryview) -> list[memoryview]:
         at += _LENGTH.size
         if not 0 < length <= size - at:
             raise InvalidRecord(f"snappy block of {length} bytes, but {size - at} are left")
-        blocks.append(view[at : at + length])
+        yield view[at : at + length]
         at += length
-    return blocks

@@ -16,6 +16,7 @@ from penstock.record.batch import (
     crc_matches,
     read_header,
 )
+from penstock.record.compression import Codec
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import declared_count, payload_view
 from penstock.record.walk import walk
@@ -43,6 +44,10 @@ class BatchRules(msgspec.Struct, frozen=True, kw_only=True):
     log_append_time: bool = False
     timestamp_before_max_ms: int = (1 << 63) - 1
     timestamp_after_max_ms: int = 3_600_000
+    keys_required: bool = False
+    codec: Codec | None = None
+    """What batches are re-encoded with; None keeps the producer's."""
+    codec_level: int | None = None
 
 
 class NotOneBatch(InvalidRecord):

@@ -95,18 +95,17 @@ class Partition:
     def configure(self, config: TopicConfig) -> None:
         """Take new topic settings; they hold from the next request on."""
         self.log.config = config
+        kept = config.compression_type == "producer"
+        name = "none" if config.compression_type == "uncompressed" else config.compression_type
         self.rules = BatchRules(
             max_message_bytes=config.max_message_bytes,
             log_append_time=config.message_timestamp_type == "LogAppendTime",
             timestamp_before_max_ms=config.message_timestamp_before_max_ms,
             timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+            keys_required="compact" in config.cleanup_policy,
+            codec=None if kept else Codec[name.upper()],
+            codec_level=None if kept else config.codec_level(name),
         )
-        self.keys_required = "compact" in config.cleanup_policy
-        kept = config.compression_type == "producer"
-        name = "none" if config.compression_type == "uncompressed" else config.compression_type
-        self.codec = None if kept else Codec[name.upper()]
-        """What batches are re-encoded with; None keeps the producer's."""
-        self.codec_level = None if kept else config.codec_level(name)
         self.min_insync_replicas = config.min_insync_replicas
         self._count_needed()
 

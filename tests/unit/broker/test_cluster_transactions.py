@@ -1,14 +1,18 @@
 """Transactions whose coordinator, or whose partitions, are on another broker."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
 
 from leading_broker import TOPIC, Leading, leading
+from penstock.broker.handlers.produce import AT_ONCE_BYTES
 from penstock.broker.transaction.marker_outbox import RemoteMarker
 from penstock.broker.transaction.markers import RETRY_MS, ClusterMarkers
 from penstock.broker.transaction.verifier import as_producers_know_it, retriable_by_producers
@@ -18,9 +22,16 @@ from penstock.coordinator.keys import partition_for
 from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.errors import ErrorCode
 from penstock.record.build import build_batch, numbered
+from penstock.record.compression import Codec
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.partition import Partition
 from penstock.types import BrokerId, TopicPartition
+from penstock.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from penstock.wire.messages.produce import (
@@ -36,6 +47,7 @@ from penstock.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
+PRODUCE, ADD_PARTITIONS_TO_TXN, END_TXN = 0, 24, 26
 NAME, STATE = "writer", "__transaction_state"
 SETTINGS = {"transaction.state.log.num.partitions": "2"}
 OTHER, THIRD = BrokerId(1), BrokerId(2)
@@ -78,9 +90,11 @@ def produce(
     producer: InitProducerIdResponse,
     value: bytes,
     sequence: int = 0,
+    codec: Codec = Codec.NONE,
 ) -> asyncio.Future[ProduceResponse]:
     batch = build_batch(
         numbered([(None, value)], 0),
+        codec=codec,
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
         base_sequence=sequence,
@@ -123,6 +137,45 @@ def test_a_write_waits_until_its_place_in_the_transaction_is_committed(tmp_path:
         assert await code_of(after) == ErrorCode.NONE
         assert log.end_offset == 2
         assert not len(leader.services.verifier.pending)
+
+    run(tmp_path, test)
+
+
+def test_a_transaction_that_ends_while_a_large_batch_is_checked_keeps_it_out(
+    tmp_path: Path,
+) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        # As older clients do, who keep their epoch from transaction to transaction.
+        connection.versions |= {PRODUCE: 11, ADD_PARTITIONS_TO_TXN: 3, END_TXN: 4}
+        producer, log = await begun(connection), leader.partition().log
+        add = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=NAME,
+            v3_and_below_producer_id=producer.producer_id,
+            v3_and_below_producer_epoch=producer.producer_epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name=TOPIC, partitions=[0])],
+        )
+        await connection.call(add, AddPartitionsToTxnResponse, timeout_ms=10_000)
+        may_go_on = threading.Event()
+        worker = cast("ThreadPoolExecutor", leader.services.worker)
+        waiting = worker.submit(may_go_on.wait, 30)
+        await until(waiting.running)
+        sent = produce(leader, connection, producer, bytes(AT_ONCE_BYTES), codec=Codec.ZSTD)
+        await until(lambda: worker._work_queue.qsize() > 0)
+        end = EndTxnRequest(
+            transactional_id=NAME,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            committed=False,
+        )
+        other = await connect(leader.address, client_id="test")
+        other.versions |= connection.versions
+        ended = await other.call(end, EndTxnResponse, timeout_ms=10_000)
+        await other.close()
+        assert ended.error_code == ErrorCode.NONE
+        may_go_on.set()
+        assert await code_of(sent) == ErrorCode.TRANSACTION_ABORTABLE
+        await until(lambda: log.high_watermark == log.end_offset)
+        assert log.last_stable_offset == log.end_offset
 
     run(tmp_path, test)
 

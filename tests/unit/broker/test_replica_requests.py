@@ -1,16 +1,18 @@
 """What a leader and a follower answer to clients and to other brokers."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from leading_broker import TOPIC, Leading, leading
 from penstock.broker.context import Services
 from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
-from penstock.broker.handlers.produce import TURN_BYTES
+from penstock.broker.handlers.produce import AT_ONCE_BYTES
 from penstock.broker.transaction.markers import ClusterMarkers, Round
 from penstock.client.address import parse_addresses
 from penstock.client.admin import delete_topic
@@ -507,19 +509,56 @@ def test_bytes_are_counted_once_when_they_are_sent_and_for_consumers_alone(tmp_p
     run(tmp_path, test)
 
 
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+def test_a_batch_that_holds_very_much_is_checked_off_the_loop(tmp_path: Path, codec: Codec) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        may_go_on = threading.Event()
+        leader.services.worker.submit(may_go_on.wait, 30)
+        topic_id = leader.partition().topic_id
+
+        def produced(*written: bytes) -> asyncio.Future[ProduceResponse]:
+            parts = [
+                PartitionProduceData(
+                    index=0,
+                    records=memoryview(build_batch([Record(0, 0, None, each, [])], codec=codec)),
+                )
+                for each in written
+            ]
+            topic = TopicProduceData(name=TOPIC, topic_id=topic_id, partition_data=parts)
+            request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
+            return connection.send(request, ProduceResponse)
+
+        sent = produced(b"a", bytes(AT_ONCE_BYTES), b"b")
+        await appended(leader, 1)
+        leader.append(b"from another client")
+        may_go_on.set()
+        answers = (await sent).responses[0].partition_responses
+        assert [(each.error_code, each.base_offset) for each in answers] == [(0, 0), (0, 2), (0, 3)]
+
+        leader.partition().rules = msgspec.structs.replace(
+            leader.partition().rules, keys_required=True
+        )
+        answers = (await produced(bytes(AT_ONCE_BYTES))).responses[0].partition_responses
+        assert answers[0].error_code == ErrorCode.INVALID_RECORD
+
+    run(tmp_path, test)
+
+
 def test_others_get_their_turn_between_batches_that_hold_much(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
-        batch = build_batch([Record(0, 0, None, bytes(TURN_BYTES), [])], codec=Codec.ZSTD)
-        parts = [PartitionProduceData(index=0, records=memoryview(batch)) for _ in range(3)]
+        batch = build_batch([Record(0, 0, None, bytes(AT_ONCE_BYTES // 2), [])], codec=Codec.ZSTD)
+        parts = [PartitionProduceData(index=0, records=memoryview(batch)) for _ in range(6)]
         topic = TopicProduceData(
             name=TOPIC, topic_id=leader.partition().topic_id, partition_data=parts
         )
         request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
         sent = connection.send(request, ProduceResponse)
-        for end_offset in (1, 2):
+        for end_offset in (2, 4):
             await appended(leader, end_offset)
             assert leader.partition().log.end_offset == end_offset
         answers = (await sent).responses[0].partition_responses
-        assert [(each.error_code, each.base_offset) for each in answers] == [(0, 0), (0, 1), (0, 2)]
+        assert [(each.error_code, each.base_offset) for each in answers] == [
+            (0, offset) for offset in range(6)
+        ]
 
     run(tmp_path, test)

@@ -111,6 +111,14 @@ def test_raw_snappy_is_read() -> None:
     assert bytes(decompress(Codec.SNAPPY, packed, LIMIT_BYTES)) == sample(1000)
 
 
+def test_many_small_snappy_blocks_count_as_more_than_they_hold() -> None:
+    block = bytes(cramjam.snappy.compress_raw(b"x"))
+    packed = snappy.compress(b"") + (len(block).to_bytes(4, "big") + block) * 1_000
+    assert bytes(decompress(Codec.SNAPPY, packed, 512_000)) == b"x" * 1_000
+    with pytest.raises(DecompressionLimit):
+        decompress(Codec.SNAPPY, packed, 511_999)
+
+
 def test_snappy_is_written_in_the_framing_of_java() -> None:
     packed = compress(Codec.SNAPPY, sample(100))
     assert packed.startswith(snappy.MAGIC + b"\0\0\0\1\0\0\0\1")

@@ -14,14 +14,16 @@ from penstock.types import TopicPartition
 
 NOW_MS = 1_000_000
 RULES = BatchRules(
-    max_message_bytes=1 << 20, timestamp_before_max_ms=1_000, timestamp_after_max_ms=500
+    max_message_bytes=1 << 20,
+    timestamp_before_max_ms=1_000,
+    timestamp_after_max_ms=500,
+    keys_required=True,
 )
 NO_KEY = "Compacted topic cannot accept message without key in topic partition t-3"
 
 
 def rejected(
     *written: tuple[bytes | None, int],
-    keys_required: bool = True,
     rules: BatchRules = RULES,
     codec: Codec = Codec.NONE,
 ) -> RejectedRecords | None:
@@ -33,7 +35,6 @@ def rejected(
         read_header(batch),
         rules,
         TopicPartition("t", 3),
-        keys_required=keys_required,
         now_ms=NOW_MS,
         limit_bytes=1 << 20,
     )
@@ -67,7 +68,8 @@ def test_a_timestamp_out_of_range_decides_the_code() -> None:
 
 def test_a_batch_of_valid_records_gives_no_record_errors() -> None:
     assert rejected((b"k", NOW_MS)) is None
-    assert rejected((None, NOW_MS - 1_000), keys_required=False) is None
+    keyless = msgspec.structs.replace(RULES, keys_required=False)
+    assert rejected((None, NOW_MS - 1_000), rules=keyless) is None
     by_broker = msgspec.structs.replace(RULES, log_append_time=True)
     assert rejected((b"k", 0), rules=by_broker) is None
 

@@ -7,8 +7,11 @@ error closes the connection, since there is no other way to tell. Refusals name 
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Coroutine
-from itertools import islice
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TypeAlias
 
 import msgspec
 
@@ -20,19 +23,11 @@ from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic, topic_name
-from penstock.record.batch import BatchHeader, CorruptBatch, read_header, stamp_max_timestamp
-from penstock.record.compression import Codec
-from penstock.record.invalid import InvalidRecord
-from penstock.record.recompress import recompressed
-from penstock.record.rejected import RejectedRecords, rejection
-from penstock.record.validate import (
-    BatchTooLarge,
-    InvalidTimestamp,
-    NotOneBatch,
-    check_produced,
-    check_records,
-    check_timestamps,
-)
+from penstock.record.batch import BatchHeader, CorruptBatch
+from penstock.record.compression import Codec, DecompressionLimit
+from penstock.record.rejected import RejectedRecords
+from penstock.record.stored import stored
+from penstock.record.validate import BatchTooLarge, NotOneBatch, check_produced
 from penstock.replication.partition import Partition
 from penstock.replication.refusal import NotLeader
 from penstock.wire.messages.produce import (
@@ -83,10 +78,16 @@ UNREAD = (
 )
 
 
-TURN_BYTES = 1 << 24
-"""Of records, decompressed, that a request has checked before others get their turn: a batch of
-some kilobytes may hold hundreds of megabytes, and a request thousands of such batches.
+Batch: TypeAlias = bytearray | memoryview
+
+AT_ONCE_BYTES = 1 << 22
+"""Of records, decompressed, that a request has checked before others get their turn. A batch with
+more of them is checked on another thread: some kilobytes may hold hundreds of megabytes.
 """
+
+
+class TurnOverError(Exception):
+    """Others get their turn before the rest of a request."""
 
 
 class Pending(msgspec.Struct, frozen=True):
@@ -123,13 +124,20 @@ Answer = ProduceResponse | Parked[ProduceResponse] | None
 
 
 def produce(request: ProduceRequest, ctx: Context) -> Answer | Coroutine[None, None, Answer]:
-    services = ctx.services
-    verification = ProduceVerification(
-        request, ctx.version, services.verifier, services.cluster, services.partitions
-    )
-    if verification.is_pending:
+    verification = verification_of(request, ctx)
+    if verification is not None and verification.is_pending:
         return asked_first(kept(request), ctx, verification)
     return append(request, ctx, verification)
+
+
+def verification_of(request: ProduceRequest, ctx: Context) -> ProduceVerification | None:
+    """None outside of transactions."""
+    if request.transactional_id is None:
+        return None
+    services = ctx.services
+    return ProduceVerification(
+        request, ctx.version, services.verifier, services.cluster, services.partitions
+    )
 
 
 async def asked_first(
@@ -164,25 +172,36 @@ def kept(request: ProduceRequest) -> ProduceRequest:
 
 
 def append(
-    request: ProduceRequest, ctx: Context, verification: ProduceVerification
+    request: ProduceRequest, ctx: Context, verification: ProduceVerification | None
 ) -> Answer | Coroutine[None, None, Answer]:
     appending = Appending(request, ctx, verification)
-    is_done = appending.take_turn(request)
-    if appending.is_turn_over:
-        return by_turns(request if is_done else kept(request), ctx, appending)
-    return answered(request, ctx, appending)
+    try:
+        response = appending.response(request)
+    except TurnOverError:
+        return by_turns(kept(request), ctx, appending)
+    return answered(request, ctx, appending, response)
 
 
 async def by_turns(request: ProduceRequest, ctx: Context, appending: "Appending") -> Answer:
-    """Others get theirs in between."""
-    await asyncio.sleep(0)
-    while not appending.take_turn(request):
-        await asyncio.sleep(0)
-    return answered(request, ctx, appending)
+    """Others get theirs in between, and may end the transaction: its coordinator is asked anew."""
+    while True:
+        await appending.pause()
+        appending.verification = verification = verification_of(request, ctx)
+        try:
+            if verification is not None:
+                await verification.wait()
+            response = appending.response(request)
+        except TurnOverError:
+            continue
+        finally:
+            if verification is not None:
+                verification.close()
+        return answered(request, ctx, appending, response)
 
 
-def answered(request: ProduceRequest, ctx: Context, appending: "Appending") -> Answer:
-    response = appending.response(request)
+def answered(
+    request: ProduceRequest, ctx: Context, appending: "Appending", response: ProduceResponse
+) -> Answer:
     if request.acks == 0:
         if appending.refused:
             raise ProtocolError(f"acks=0 cannot be answered: {appending.refused}")
@@ -198,47 +217,51 @@ class Appending:
     """One pass over the partitions of a request."""
 
     def __init__(
-        self, request: ProduceRequest, ctx: Context, verification: ProduceVerification
+        self, request: ProduceRequest, ctx: Context, verification: ProduceVerification | None
     ) -> None:
-        self._acks, self._transactional_id = request.acks, request.transactional_id
-        self._ctx, self._verification = ctx, verification
+        self._acks, self._ctx, self.verification = request.acks, ctx, verification
         self._answers: list[PartitionProduceResponse] = []
+        self._former: deque[PartitionProduceResponse] | None = None
+        """Of `_answers`, those of former turns that this one has not come by again."""
         self._turn_bytes = 0
+        self._off_loop: Future[tuple[Batch, BatchHeader, int]] | None = None
+        """The check of the next batch, if it is a large one."""
         self.pending: list[Pending] = []
         self.refused: Exception | None = None
         self.is_led_elsewhere = False
 
-    @property
-    def is_turn_over(self) -> bool:
-        return self._turn_bytes >= TURN_BYTES
-
-    def take_turn(self, request: ProduceRequest) -> bool:
-        """Go on with the partitions; False when some are left for another turn."""
-        self._turn_bytes = 0
-        parts = ((topic, part) for topic in request.topic_data for part in topic.partition_data)
-        for topic, part in islice(parts, len(self._answers), None):
-            if self.is_turn_over:
-                return False
-            self._answers.append(self._append(topic, part))
-        return True
-
     def response(self, request: ProduceRequest) -> ProduceResponse:
-        answers = iter(self._answers)
+        """Append what is left of the request; `TurnOverError` if it takes another turn."""
         return ProduceResponse(
             responses=[
                 TopicProduceResponse(
                     name=topic.name,
                     topic_id=topic.topic_id,
-                    partition_responses=list(islice(answers, len(topic.partition_data))),
+                    partition_responses=[
+                        self._append(topic, part) for part in topic.partition_data
+                    ],
                 )
                 for topic in request.topic_data
                 if topic.partition_data
             ]
         )
 
+    async def pause(self) -> None:
+        """Until the next turn."""
+        self._turn_bytes, self._former = 0, deque(self._answers)
+        if self._off_loop is None:
+            await asyncio.sleep(0)
+        else:
+            with suppress(KafkaError):  # told in the answer for its partition
+                await asyncio.wrap_future(self._off_loop)
+
     def _append(
         self, topic: TopicProduceData, part: PartitionProduceData
     ) -> PartitionProduceResponse:
+        if self._former:
+            return self._former.popleft()
+        if self._turn_bytes >= AT_ONCE_BYTES:
+            raise TurnOverError
         services = self._ctx.services
         log_start_offset = -1
         try:
@@ -257,7 +280,10 @@ class Appending:
         except Refusal as error:
             self.refused = error
             self.is_led_elsewhere |= isinstance(error, NotLeader)
-            return refused(part.index, error, log_start_offset)
+            self._off_loop = None
+            answer = refused(part.index, error, log_start_offset)
+            self._answers.append(answer)
+            return answer
         key = partition.topic_partition
         services.waiters.changed(key)
         if appended.flush_due:
@@ -272,63 +298,50 @@ class Appending:
         self.pending.append(
             Pending(partition, answer, appended.last_offset, appended.flush_due, partition.tenure)
         )
+        self._answers.append(answer)
         return answer
 
-    def _checked(
-        self, data: object, partition: Partition
-    ) -> tuple[bytearray | memoryview, BatchHeader]:
+    def _checked(self, data: object, partition: Partition) -> tuple[Batch, BatchHeader]:
         """The batch as it will be stored, and its header."""
         if not isinstance(data, memoryview):
             raise CorruptRecords("a partition without records")
         header = check_produced(data, partition.rules)
         data = data[: header.size_bytes]
         if header.is_transactional:
-            if self._transactional_id is None:
+            if self.verification is None:
                 raise TransactionalIdMissing("a transactional batch in a request without its id")
-            self._verification.check(header, partition)
+            self.verification.check(header, partition)
         if header.codec is Codec.ZSTD and self._ctx.version < 7:
             raise UnsupportedCodec("zstd needs Produce v7")
-        self._turn_bytes += TURN_BYTES  # what is refused half way may have cost as much
+        if self._off_loop is not None:
+            batch, header, _ = self._off_loop.result()
+            self._off_loop = None
+            return batch, header
+        services, now_ms = self._ctx.services, self._ctx.now_ms
+        self._turn_bytes += AT_ONCE_BYTES  # what is refused half way may have cost as much
         try:
-            timestamps = check_records(
+            batch, header, walked_bytes = stored(
                 data,
                 header,
-                keys_required=partition.keys_required,
+                partition.rules,
+                partition.topic_partition,
+                now_ms=now_ms,
+                limit_bytes=AT_ONCE_BYTES,
+                scratch=services.scratch,
+            )
+        except DecompressionLimit:
+            self._off_loop = services.worker.submit(
+                stored,
+                bytearray(data),
+                header,
+                partition.rules,
+                partition.topic_partition,
+                now_ms=now_ms,
                 limit_bytes=DECOMPRESSED_LIMIT_BYTES,
-                scratch=self._ctx.services.scratch,
             )
-            check_timestamps(timestamps, partition.rules, self._ctx.now_ms)
-        except (InvalidRecord, InvalidTimestamp) as error:
-            raise self._rejection(data, header, partition) or error from None
-        self._turn_bytes += timestamps.walked_bytes - TURN_BYTES
-        if partition.codec is not None and partition.codec is not header.codec:
-            batch = recompressed(
-                data,
-                header,
-                partition.codec,
-                max_message_bytes=partition.rules.max_message_bytes,
-                newest_ms=timestamps.newest,
-                level=partition.codec_level,
-                scratch=self._ctx.services.scratch,
-            )
-            return batch, read_header(batch)
-        if not partition.rules.log_append_time:
-            header = honest(data, header, timestamps.newest)
-        return data, header
-
-    def _rejection(
-        self, data: memoryview, header: BatchHeader, partition: Partition
-    ) -> RejectedRecords | None:
-        """The refusal that names the records at fault, if it is for single records."""
-        return rejection(
-            data,
-            header,
-            partition.rules,
-            partition.topic_partition,
-            keys_required=partition.keys_required,
-            now_ms=self._ctx.now_ms,
-            limit_bytes=DECOMPRESSED_LIMIT_BYTES,
-        )
+            raise TurnOverError from None
+        self._turn_bytes += walked_bytes - AT_ONCE_BYTES
+        return batch, header
 
 
 def refused(index: int, error: Exception, log_start_offset: int) -> PartitionProduceResponse:
@@ -380,14 +393,6 @@ def with_leaders(response: ProduceResponse, ctx: Context) -> ProduceResponse:
         for broker, host, port in endpoints(image, ctx.peer.listener, leaders)
     ]
     return replace(response, responses=topics, node_endpoints=nodes)
-
-
-def honest(data: memoryview, header: BatchHeader, newest: int) -> BatchHeader:
-    """The header, made to tell what the records do: retention and lookup by time go by it."""
-    if header.max_timestamp == newest and not header.is_log_append_time:
-        return header
-    stamp_max_timestamp(data, newest)
-    return read_header(data)
 
 
 def parked(

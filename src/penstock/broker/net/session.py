@@ -35,8 +35,8 @@ PRODUCE = 0
 MAX_IN_LINE = 256
 """Produce requests of one connection that wait for their replicas at a time."""
 MAX_GATHERED = 64
-REQUESTS_A_TURN = 64
-"""Pipelined requests handled before other connections get their turn."""
+REQUESTS_A_TURN, TURN_NS = 64, 10_000_000
+"""Pipelined requests, or time, after which other connections get their turn."""
 SEND_BYTES = 1 << 16
 """Responses are sent once so many bytes of them wait, before further requests are handled."""
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # absent on macOS: the header leaves on its own
@@ -165,7 +165,7 @@ class Session:
             return  # a reply was given from within: the loop below goes on
         self._pumping, self._yields = True, False
         self.active_at = self._loop.time()
-        left = REQUESTS_A_TURN
+        left, turn_ends_ns = REQUESTS_A_TURN, 0
         try:
             while self._may_go_on() and not self._writing and self._fd >= 0:
                 if self._line and not self._may_pass():
@@ -174,11 +174,12 @@ class Session:
                     self._yields = True
                     self._loop.call_soon(self.pump)
                     break
-                left -= 1
                 frame = self._buffer.next()
                 if frame is None:
                     break
-                self._handle(frame)
+                began_ns = self._handle(frame)
+                turn_ends_ns = turn_ends_ns or began_ns + TURN_NS
+                left = left - 1 if began_ns < turn_ends_ns else 0
             if self._out and not self._writing:
                 self.on_writable()
             if not self._reading and (
@@ -207,9 +208,11 @@ class Session:
         else:
             self._end_after(error)
 
-    def _handle(self, frame: memoryview) -> None:
+    def _handle(self, frame: memoryview) -> int:
+        """Returns when it began."""
         self._request = request = self._dispatch.read(frame)
         self.carry_out(self._dispatch.handle(request))
+        return request.began_ns
 
     def carry_out(self, outcome: Outcome) -> None:
         """Reply, or wait for what the handler waits for."""
