@@ -10,7 +10,7 @@ from penstock.cli.output import FORMAT, print_json
 from penstock.cli.rebalance import rebalance
 from penstock.config.connect_string import ConnectString
 from penstock.errors import ConfigError
-from penstock.local.cluster import LocalCluster, Plan
+from penstock.local.cluster import ClusterPlan, LocalCluster
 from penstock.local.ports import free_ports
 
 DIRECTORY = click.option(
@@ -113,7 +113,7 @@ def planned(
     *,
     own_addresses: bool,
     pairs: tuple[str, ...],
-) -> Plan:
+) -> ClusterPlan:
     settings = dict(setting(pair) for pair in pairs)
     if chroot and not chroot.startswith("/"):
         raise ConfigError(f"--chroot {chroot}: a path begins with a slash")
@@ -126,7 +126,7 @@ def planned(
         own_port = free_ports()
         address = f"127.0.0.1:{own_port}"
         chroot = ConnectString.parse(f"{address}{chroot}").chroot
-    return Plan(
+    return ClusterPlan(
         brokers=brokers,
         port=port,
         zookeeper=address,

@@ -18,7 +18,7 @@ from penstock.broker.startup.state_file import (
     remove_state,
 )
 from penstock.errors import ConfigError, ErrorCode, KafkaError
-from penstock.local.process import last_line, turns
+from penstock.local.process import last_line, polls
 
 START_S = 30.0
 LOG_NAME = "penstock.log"
@@ -53,7 +53,7 @@ def start_daemon(directory: Path, log_file: Path | None, warnings: Sequence[str]
             stderr=log,
             start_new_session=True,
         )
-    for _ in turns(START_S):
+    for _ in polls(START_S):
         state = read_state(directory)
         if state is not None and state.pid == started.pid:
             click.echo(f"ready {state.bootstrap}")
@@ -85,7 +85,7 @@ def stop_broker(directory: Path, seconds: float) -> None:
         raise ConfigError(
             f"the broker (pid {state.pid}) belongs to another user: stop it as that user"
         ) from None
-    for _ in turns(seconds):
+    for _ in polls(seconds):
         if not state.is_alive():
             remove_state(directory, state)
             return

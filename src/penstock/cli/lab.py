@@ -4,8 +4,8 @@ import logging
 
 import click
 
+from penstock.local.lab.narration import Narrator
 from penstock.local.lab.scenarios import BY_HAND, SCENARIOS
-from penstock.local.lab.telling import Teller
 
 
 class Scenarios(click.Group):
@@ -27,7 +27,7 @@ class Scenarios(click.Group):
         def told() -> None:
             # Records that are cut are the story itself, and no warning.
             logging.getLogger("penstock.replication").setLevel(logging.ERROR)
-            run(Teller(click.echo))
+            run(Narrator(click.echo))
 
         return click.Command(name, callback=told, help=f"{run.__doc__}\n\n{where}")
 

@@ -22,7 +22,7 @@ from penstock.cli.spark import spark_part
 from penstock.client.admin import BROKER_DEFAULT, NewTopic, create_topic
 from penstock.client.cluster import Client
 from penstock.errors import ConfigError, ErrorCode, KafkaError
-from penstock.local.process import Started, beginning, end
+from penstock.local.process import StartedProcess, end, start_time
 from penstock.spark.pipeline.failure import PipelineFailed
 from penstock.spark.pipeline.progress import Progress, row
 from penstock.spark.pipeline.project import TopicSpec, load_project
@@ -220,10 +220,10 @@ def missing_topics(topics: Mapping[str, TopicSpec], bootstrap: str) -> list[str]
     return made
 
 
-def own_process() -> Started:
-    began = beginning(os.getpid())
+def own_process() -> StartedProcess:
+    began = start_time(os.getpid())
     assert began is not None
-    return Started(os.getpid(), began)
+    return StartedProcess(os.getpid(), began)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.local.process import Started
+from penstock.local.process import StartedProcess
 from penstock.spark.pipeline.progress import Progress
 
 FILE = Path(".penstock", "run.json")
@@ -13,7 +13,7 @@ FILE = Path(".penstock", "run.json")
 class RunState(msgspec.Struct, frozen=True):
     """One run; the file stays when it has ended, with its last figures."""
 
-    process: Started
+    process: StartedProcess
     master: str
     started_ms: int
     progress: dict[str, Progress] = {}

@@ -1,1 +1,1 @@
-"""Clusters on this machine, for development and tests: processes by pid, data in one directory."""
+"""Clusters on this machine, for development and tests: one process per broker, one directory."""

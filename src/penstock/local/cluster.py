@@ -1,6 +1,6 @@
-"""A cluster in one directory: what it is to be, and which of its processes run.
+"""A cluster in one directory: its plan, and its processes.
 
-`cluster.json` holds both. Starting again brings back what is down, with the data it had.
+`cluster.json` holds both. Starting the cluster again starts what is down, on its old data.
 """
 
 import os
@@ -16,7 +16,7 @@ from penstock.broker.startup.state_file import read_state
 from penstock.config.sources import resolve
 from penstock.errors import ConfigError
 from penstock.local import zookeeper
-from penstock.local.process import Started, end, last_line, start, turns
+from penstock.local.process import StartedProcess, end, last_line, polls, start
 
 FILE_NAME = "cluster.json"
 START_S = 60.0
@@ -24,16 +24,16 @@ STOP_S = 30.0
 FIRST_ADDRESS = 11
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for when the cluster was first started."""
+class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The cluster as requested: size, ports, ZooKeeper and settings."""
 
     version: int = 1
     brokers: int
     port: int
     zookeeper: str
-    """Where it is, without the chroot."""
+    """ZooKeeper's address, without the chroot."""
     zookeeper_port: int | None = None
-    """The port of a server that belongs to the cluster; None: somebody else's is used."""
+    """The port of the cluster's own ZooKeeper; None if an external one is used."""
     chroot: str = ""
     own_addresses: bool = False
     settings: dict[str, str] = {}
@@ -52,13 +52,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True):
-    plan: Plan
-    zookeeper: Started | None = None
-    brokers: dict[int, Started] = {}
+    plan: ClusterPlan
+    zookeeper: StartedProcess | None = None
+    brokers: dict[int, StartedProcess] = {}
 
 
 class LocalCluster:
-    """The cluster of a directory. One command at a time works on it."""
+    """The cluster in a directory. Only one command at a time may work on it."""
 
     def __init__(self, directory: Path, file: _File, *, tied: bool = False) -> None:
         self.directory, self._file, self._tied = directory, file, tied
@@ -72,15 +72,15 @@ class LocalCluster:
             file = msgspec.json.decode(path.read_bytes(), type=_File)
         except (msgspec.DecodeError, ValueError) as error:
             raise ConfigError(f"{path}: {error}") from None
-        if file.plan.version > Plan.__struct_defaults__[0]:
+        if file.plan.version > ClusterPlan.__struct_defaults__[0]:
             raise ConfigError(f"{path} was written by a newer version of penstock")
         return cls(directory, file, tied=tied)
 
     @classmethod
-    def create(cls, directory: Path, plan: Plan, *, tied: bool = False) -> "LocalCluster":
-        """A new one; what is `tied` ends with the process that started it."""
+    def create(cls, directory: Path, plan: ClusterPlan, *, tied: bool = False) -> "LocalCluster":
+        """A new cluster; if `tied`, its processes end with the one that started them."""
         cluster = cls(directory, _File(plan=plan), tied=tied)
-        cluster.warnings()  # refuses what its brokers would refuse, before anything is kept
+        cluster.warnings()  # rejects wrong settings before anything is saved
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -89,11 +89,11 @@ class LocalCluster:
         return cluster
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> ClusterPlan:
         return self._file.plan
 
     def change(self, *, brokers: int | None = None, settings: Mapping[str, str] = {}) -> None:
-        """More brokers than before, or other settings for those that start from now on."""
+        """Add brokers, or change the settings of those that start from now on."""
         plan = self.plan
         if brokers is not None and brokers < plan.brokers:
             raise ConfigError(
@@ -109,14 +109,14 @@ class LocalCluster:
         self._save()
 
     def warnings(self) -> tuple[str, ...]:
-        """What its brokers would warn of; settings that they would refuse are refused."""
+        """The warnings that its brokers would log; raises for settings that they would reject."""
         pairs = [f"{name}={text}" for name, text in self._settings(0).items()]
         return resolve(environ=os.environ, pairs=pairs).warnings
 
     def start(self, only: int | None = None) -> None:
-        """Start whatever does not run, or one broker of it, and wait until all of it answers.
+        """Start what is down, or just one broker, and wait until it is ready.
 
-        If that fails, what was started here is ended again; what ran before goes on.
+        On failure, ends what it has started; what ran before keeps running.
         """
         plan = self.plan
         if only is not None:
@@ -129,7 +129,7 @@ class LocalCluster:
                 self._start_zookeeper(plan.zookeeper_port)
             for broker in starting:
                 started = start(self._serve(broker), self._output(broker), tied=self._tied)
-                self._keep(broker, started)
+                self._remember(broker, started)
             for broker in starting:
                 self._wait_until_ready(broker)
         except BaseException:
@@ -137,7 +137,7 @@ class LocalCluster:
             raise
 
     def _end_again(self, brokers: Sequence[int], *, zookeeper: bool) -> None:
-        """Without a goodbye: there may be no cluster that would hear it."""
+        """Kill, without a controlled shutdown: there may be no controller to answer it."""
         for broker in brokers:
             if broker in self._file.brokers:
                 end(self._file.brokers[broker], kill=True, patience_s=STOP_S)
@@ -152,7 +152,7 @@ class LocalCluster:
             started = start(command, folder / "output", tied=self._tied)
             self._file = msgspec.structs.replace(self._file, zookeeper=started)
             self._save()
-        for _ in turns(START_S):
+        for _ in polls(START_S):
             if zookeeper.answers(port):
                 return
             if not self._file.zookeeper or not self._file.zookeeper.is_alive():
@@ -178,7 +178,7 @@ class LocalCluster:
     def _wait_until_ready(self, broker: int) -> None:
         started = self._file.brokers[broker]
         late = f"it was not ready within {START_S:.0f} s"
-        for _ in turns(START_S):
+        for _ in polls(START_S):
             state = read_state(self.folder(broker))
             if state is not None and state.pid == started.pid:
                 return
@@ -187,7 +187,7 @@ class LocalCluster:
                 break
         raise ConfigError(
             f"broker {broker} did not start: {late} (see {self._output(broker)}); "
-            "what was started with it was ended again"
+            "the processes started with it were ended"
         )
 
     def stop(self, broker: int | None = None, *, kill: bool = False) -> None:
@@ -202,7 +202,7 @@ class LocalCluster:
             end(self._file.zookeeper, kill=kill, patience_s=STOP_S)
 
     def pause(self, broker: int) -> None:
-        """SIGSTOP: it holds its connections and says nothing, as a machine that hangs."""
+        """SIGSTOP: the broker keeps its connections but does not answer, like a hung machine."""
         os.kill(self._pid(broker), signal.SIGSTOP)
 
     def resume(self, broker: int) -> None:
@@ -222,7 +222,7 @@ class LocalCluster:
         """host:port of the broker's HTTP server."""
         state = read_state(self.folder(broker))
         if state is None or state.http is None:
-            raise ConfigError(f"broker {broker} serves no HTTP: it is down, or is told not to")
+            raise ConfigError(f"broker {broker} serves no HTTP: it is down, or HTTP is disabled")
         return state.http
 
     def is_running(self, broker: int) -> bool:
@@ -230,7 +230,7 @@ class LocalCluster:
         return started is not None and started.is_alive()
 
     def pids(self) -> dict[int, int]:
-        """Of the brokers that run."""
+        """The pid of each running broker."""
         known = self._file.brokers
         return {each: known[each].pid for each in sorted(known) if known[each].is_alive()}
 
@@ -245,7 +245,7 @@ class LocalCluster:
     def _output(self, broker: int) -> Path:
         return self.folder(broker) / "output"
 
-    def _keep(self, broker: int, started: Started) -> None:
+    def _remember(self, broker: int, started: StartedProcess) -> None:
         brokers = {**self._file.brokers, broker: started}
         self._file = msgspec.structs.replace(self._file, brokers=brokers)
         self._save()

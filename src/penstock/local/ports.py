@@ -1,15 +1,15 @@
-"""Loopback ports that nobody holds."""
+"""Finds free loopback ports."""
 
 import random
 import socket
 from contextlib import ExitStack
 
 LOW, HIGH = 15_000, 32_000
-"""Below the ports that the kernel hands to outgoing connections: any client could take those."""
+"""Below the kernel's ephemeral ports, which any outgoing connection could take."""
 
 
 def free_ports(count: int = 1) -> int:
-    """The first of so many ports in a row, each free on every loopback address."""
+    """The first of `count` consecutive ports that are free on every loopback address."""
     while True:
         first = random.randrange(LOW, HIGH - count)  # noqa: S311  only spreads
         with ExitStack() as held:

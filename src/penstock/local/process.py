@@ -1,4 +1,4 @@
-"""A process that outlives the command that started it: known by its pid and the moment it began."""
+"""A process that outlives its starter, identified by its pid and start time."""
 
 import os
 import shutil
@@ -17,23 +17,24 @@ from penstock.errors import ConfigError
 POLL_S = 0.02
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
-"""Those that were started here and not yet seen to end. Dropped earlier, each would complain."""
+"""Children that have not been reaped. Dropping a live Popen object would raise a warning."""
 
 
-class Started(msgspec.Struct, frozen=True):
-    """A pid alone is not enough: the system hands it out again after the process has gone."""
+class StartedProcess(msgspec.Struct, frozen=True):
+    """Pid and start time: the system reuses a pid after its process has ended."""
 
     pid: int
     began: str
 
     def is_alive(self) -> bool:
-        return beginning(self.pid) == self.began
+        return start_time(self.pid) == self.began
 
 
-def start(command: Sequence[str], output: Path, *, tied: bool = False) -> Started:
-    """Start it in a session of its own; what it prints is added to `output`.
+def start(command: Sequence[str], output: Path, *, tied: bool = False) -> StartedProcess:
+    """Start the command in its own session; its output is appended to `output`.
 
-    Tied to us it ends when we do, even if we are killed; where the system cannot, it goes on.
+    If `tied`, the process ends with this one, even if this one is killed, where the system has
+    `setpriv`.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
     if tied and (setpriv := shutil.which("setpriv")):
@@ -47,42 +48,42 @@ def start(command: Sequence[str], output: Path, *, tied: bool = False) -> Starte
             start_new_session=True,
         )
     _children[process.pid] = process
-    began = beginning(process.pid)
+    began = start_time(process.pid)
     if began is None:
         raise ConfigError(f"{command[0]} ended at once: {last_line(output)}")
-    return Started(process.pid, began)
+    return StartedProcess(process.pid, began)
 
 
-def beginning(pid: int) -> str | None:
-    """When a process began; None if it has ended, even if nobody has waited for it."""
+def start_time(pid: int) -> str | None:
+    """When a process started; None if it has ended, even if it is still a zombie."""
     _reap(pid)
     began = process_start(pid)
     if began is None:
-        _reap(pid)  # it ended since we looked
+        _reap(pid)  # it ended meanwhile
     return began
 
 
 def _reap(pid: int) -> None:
-    """A child of ours that has ended stays a zombie until it is waited for."""
+    """Wait for an ended child of ours, which is a zombie until then."""
     child = _children.get(pid)
     if child is not None and child.poll() is not None:
         del _children[pid]
 
 
-def end(started: Started, *, kill: bool, patience_s: float) -> None:
-    """SIGTERM, or SIGKILL; returns when it is gone."""
+def end(started: StartedProcess, *, kill: bool, patience_s: float) -> None:
+    """Send SIGTERM or SIGKILL; returns when the process has ended."""
     if not started.is_alive():
         return
     with suppress(ProcessLookupError):
         os.kill(started.pid, signal.SIGKILL if kill else signal.SIGTERM)
-    for _ in turns(patience_s):
+    for _ in polls(patience_s):
         if not started.is_alive():
             return
-    raise ConfigError(f"the process {started.pid} does not stop; --kill ends it")
+    raise ConfigError(f"process {started.pid} does not stop; use --kill")
 
 
-def turns(seconds: float) -> Iterator[None]:
-    """Turns of a wait for another process, which tells us nothing when it is ready."""
+def polls(seconds: float) -> Iterator[None]:
+    """Poll for at most `seconds`: another process cannot notify us when it is ready."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         yield
@@ -90,11 +91,11 @@ def turns(seconds: float) -> Iterator[None]:
 
 
 def last_line(output: Path, since: int = 0) -> str:
-    """The last thing that a process said, without its name; `since`: the size before it began."""
+    """The last line of output, without the program name; `since`: the size of the file before."""
     try:
         with output.open("rb") as file:
             file.seek(since)
             lines = file.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
         lines = []
-    return lines[-1].removeprefix("penstock: ") if lines else "it said nothing"
+    return lines[-1].removeprefix("penstock: ") if lines else "it printed nothing"

@@ -1,11 +1,11 @@
-"""A cluster for as long as somebody needs one: in a directory of its own, on free ports."""
+"""A temporary cluster on free ports, for tests and the lab."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from penstock.local.cluster import LocalCluster, Plan
+from penstock.local.cluster import ClusterPlan, LocalCluster
 from penstock.local.ports import free_ports
 
 
@@ -17,24 +17,24 @@ def temporary_cluster(
     directory: Path | None = None,
     one_by_one: bool = False,
 ) -> Iterator[LocalCluster]:
-    """Brokers and ZooKeeper; they end with this process, however it ends.
+    """Brokers and ZooKeeper, which end with this process, however it ends.
 
-    In a directory of the caller's they stop in good order and leave their data; else nothing is
-    left, and they are killed.
+    In the caller's `directory` they shut down cleanly and leave their data. Otherwise they are
+    killed, and their data deleted.
     """
     with TemporaryDirectory(prefix="penstock-") as folder:
         port = free_ports(brokers + 1)
-        plan = Plan(
+        plan = ClusterPlan(
             brokers=brokers,
             port=port + 1,
             zookeeper=f"127.0.0.1:{port}",
             zookeeper_port=port,
             settings=dict(settings),
         )
-        where = directory or Path(folder)
-        cluster = LocalCluster.find(where, tied=True)
+        path = directory or Path(folder)
+        cluster = LocalCluster.find(path, tied=True)
         if cluster is None:
-            cluster = LocalCluster.create(where, plan, tied=True)
+            cluster = LocalCluster.create(path, plan, tied=True)
         else:
             cluster.change(brokers=brokers, settings=settings)
         try:

@@ -1,4 +1,4 @@
-"""A ZooKeeper server for this machine alone: jars in the cache, Debian's package, or PySpark's."""
+"""Runs a local ZooKeeper from jars in the cache, Debian's package, or PySpark's jars."""
 
 import os
 import shutil
@@ -12,11 +12,11 @@ from penstock.errors import ConfigError
 
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 TICK_MS = 500
-"""Session time-outs are counted in ticks, and are at least two of them."""
+"""Session timeouts are counted in ticks; the least is two."""
 
 
 def command(folder: Path, port: int) -> list[str]:
-    """Writes the server's settings; the command line that runs it with them."""
+    """Write the server's settings; returns the command line that starts it."""
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
     config = folder / "zoo.cfg"
@@ -38,7 +38,7 @@ def command(folder: Path, port: int) -> list[str]:
 
 
 def classpath() -> str:
-    """All that ZooKeeper's server needs, wherever it is installed."""
+    """The classpath of ZooKeeper's server, from the first place that has it."""
     for found in _classpaths():
         return found
     raise ConfigError(
@@ -59,7 +59,7 @@ def _classpaths() -> Iterator[str]:
     debian = Path("/usr/share/java")
     if (debian / "zookeeper.jar").exists():
         yield f"/etc/zookeeper/conf:{debian / 'zookeeper.jar'}:{debian}/*"
-    pyspark = find_spec("pyspark")  # found, not imported: it brings all the jars that are needed
+    pyspark = find_spec("pyspark")  # not imported; it has all the jars needed
     if pyspark is not None and pyspark.origin is not None:
         jars = Path(pyspark.origin).parent / "jars"
         if any(jars.glob("zookeeper-*.jar")):
@@ -67,7 +67,7 @@ def _classpaths() -> Iterator[str]:
 
 
 def answers(port: int) -> bool:
-    """Whether a server serves there; it may listen before it does."""
+    """Whether the server serves requests; it may listen before it does."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as connection:
         connection.sendall(b"srvr")
         return b"Mode: " in connection.recv(4096)

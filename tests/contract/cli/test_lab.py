@@ -10,17 +10,17 @@ from click.testing import CliRunner
 
 from penstock.cli.main import main
 from penstock.local.lab import scenarios
+from penstock.local.lab.narration import Narrator, Step
 from penstock.local.lab.replicas import BY_EPOCH, BY_HIGH_WATERMARK
-from penstock.local.lab.telling import Step, Teller
 from penstock.local.lab.truncation import replicas
 
 Ends = list[tuple[int | None, int | None]]
 
 
 def told(name: str) -> list[Step]:
-    teller = Teller(lambda _line: None)
-    scenarios.SCENARIOS[name](teller)
-    return teller.steps
+    narrator = Narrator(lambda _line: None)
+    scenarios.SCENARIOS[name](narrator)
+    return narrator.steps
 
 
 def ends(step: Step) -> Ends:
@@ -65,7 +65,7 @@ def test_who_lags_leaves_the_in_sync_set_and_comes_back() -> None:
 
 
 @pytest.mark.row("A070")
-def test_a_follower_hears_of_the_high_watermark_one_fetch_late() -> None:
+def test_a_follower_learns_of_the_high_watermark_one_fetch_late() -> None:
     assert [ends(each) for each in told("fetch")] == [
         [(1, 0), (0, 0)],
         [(1, 0), (1, 0)],

@@ -13,7 +13,7 @@ from penstock.cli.main import main
 from penstock.cli.pipeline_view import Display
 from penstock.cli.run_file import RunState, write_run
 from penstock.cli.sql import Printer, text
-from penstock.local.process import Started, beginning
+from penstock.local.process import StartedProcess, start_time
 from penstock.spark.pipeline.progress import Progress
 
 STEP = Progress("q", 1, "2026-01-01T00:00:00.000Z", 10, 5.0, 20, 3, None, {"known": 2})
@@ -33,7 +33,9 @@ def test_init_makes_a_project_and_status_says_that_it_never_ran(tmp_path: Path) 
 
 
 def test_a_run_that_was_killed_does_not_run(tmp_path: Path) -> None:
-    write_run(tmp_path, RunState(Started(os.getpid(), "another"), "local[1]", 0, {"q": STEP}))
+    write_run(
+        tmp_path, RunState(StartedProcess(os.getpid(), "another"), "local[1]", 0, {"q": STEP})
+    )
     code, out, _ = penstock("pipeline", "status", str(tmp_path))
     assert code == 0
     assert "does not run; started 1970-01-01T00:00:00.000Z on local[1]" in out
@@ -44,9 +46,9 @@ def test_a_run_that_was_killed_does_not_run(tmp_path: Path) -> None:
 
 def test_a_project_runs_once_at_a_time(tmp_path: Path) -> None:
     assert penstock("pipeline", "init", str(tmp_path / "p"))[0] == 0
-    began = beginning(os.getpid())
+    began = start_time(os.getpid())
     assert began is not None
-    write_run(tmp_path / "p", RunState(Started(os.getpid(), began), "local[1]", 0))
+    write_run(tmp_path / "p", RunState(StartedProcess(os.getpid(), began), "local[1]", 0))
     code, _, said = penstock("pipeline", "run", str(tmp_path / "p"))
     assert code == 2
     assert f"process {os.getpid()} runs this project already" in said

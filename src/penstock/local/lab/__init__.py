@@ -1,1 +1,1 @@
-"""Scenarios of replication that run before one's eyes: narrated, and checked as they go."""
+"""Replication scenarios, run live: narrated step by step, and checked."""

@@ -1,29 +1,29 @@
-"""`lab epoch`: an old leader that comes back cuts what its epoch did not commit, and only that."""
+"""`lab epoch`: a returning leader truncates what its epoch did not commit, and nothing else."""
 
 from penstock.client.errors import RequestTimedOut
+from penstock.local.lab.narration import Narrator, ReplicaSnapshot
 from penstock.local.lab.stage import ALL, stage
-from penstock.local.lab.telling import Replica, Teller
 
 
-def epoch(teller: Teller) -> None:
+def epoch(narrator: Narrator) -> None:
     """Leader epochs on a real cluster: a killed leader comes back and takes the others' log."""
     with stage({}) as on:
-        teller.title("Leader epochs: <epoch, first offset> says whose records are whose")
+        narrator.title("Leader epochs: <epoch, first offset> says whose records are whose")
         on.create("t", (0, 1))
         on.write("t", "a", "b", "c", acks=ALL)
         on.copied("t", 3)
-        teller.show("epoch 0, led by broker 0: three committed records", on.replicas("t"))
+        narrator.show("epoch 0, led by broker 0: three committed records", on.replicas("t"))
         on.pause(1)
         on.write("t", "x", "y")
-        teller.show("broker 1 hangs; x and y with acks=1 are on broker 0 alone", on.replicas("t"))
+        narrator.show("broker 1 hangs; x and y with acks=1 are on broker 0 alone", on.replicas("t"))
         on.kill(0)
         on.resume(1)
         on.until("broker 1 to lead", lambda: led_by(1, on.replicas("t")))
         on.write("t", "d")
-        teller.show("broker 0 was killed; broker 1 leads epoch 1 and takes d", on.replicas("t"))
+        narrator.show("broker 0 was killed; broker 1 leads epoch 1 and takes d", on.replicas("t"))
         on.start(0)
         on.copied("t", 4)
-        teller.show(
+        narrator.show(
             "broker 0 is told that epoch 0 ended at offset 3: it cuts x and y, and copies d",
             on.replicas("t"),
         )
@@ -34,8 +34,8 @@ def epoch(teller: Teller) -> None:
         on.until("broker 0 to lead", lambda: led_by(0, on.replicas("t")))
         if (again := on.readable("t")) != found:
             raise RequestTimedOut(f"a consumer of broker 0 read {again}, of broker 1 {found}")
-        teller.say("a consumer reads a b c d, from broker 1 and, after its death, from broker 0")
+        narrator.say("a consumer reads a b c d, from broker 1 and, after its death, from broker 0")
 
 
-def led_by(broker: int, replicas: list[Replica]) -> bool:
+def led_by(broker: int, replicas: list[ReplicaSnapshot]) -> bool:
     return any(each.broker == broker and each.role == "leader" for each in replicas)

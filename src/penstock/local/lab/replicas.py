@@ -1,8 +1,7 @@
-"""Two replicas of a partition moved by hand: logs, leaders and followers are the real ones.
+"""Two replicas of a partition, moved by hand; logs, leaders and followers are the real ones.
 
-What a cluster does by itself within milliseconds happens here step by step, and with whatever
-truncation rule is passed in: also with the one that Kafka had before leader epochs, which no
-broker of ours has.
+What a cluster does within milliseconds happens here step by step, under any truncation rule:
+also under the one that Kafka had before leader epochs, which our brokers do not have.
 """
 
 from pathlib import Path
@@ -11,7 +10,7 @@ from msgspec import Struct
 
 from penstock.config.topic import TopicConfig
 from penstock.errors import KafkaError
-from penstock.local.lab.telling import Replica
+from penstock.local.lab.narration import ReplicaSnapshot
 from penstock.log.epochs import LeaderEpochs
 from penstock.log.files import DiskFiles
 from penstock.log.store import LogStore
@@ -27,14 +26,14 @@ from penstock.replication.truncation import Cut, EpochEnd, TruncationRule, cut_a
 from penstock.types import BrokerId, TopicPartition, Uuid
 from penstock.wire.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
 
-WHERE = TopicPartition("lab", 0)
+TOPIC_PARTITION = TopicPartition("lab", 0)
 TOPIC_ID = Uuid(bytes(15) + b"1")
 REPLICAS = (0, 1)
 NOTHING_KNOWN = EpochEnd(-1, -1)
 
 
 class Truncation(Struct, frozen=True):
-    """How followers cut their logs, and whether they tell the leader their last epoch."""
+    """How followers truncate their logs, and whether their fetches carry the last epoch."""
 
     name: str
     rule: TruncationRule
@@ -44,7 +43,7 @@ class Truncation(Struct, frozen=True):
 def cut_at_high_watermark(
     _leader: EpochEnd, _epochs: LeaderEpochs, _end_offset: int, high_watermark: int
 ) -> Cut:
-    """Before KIP-101: whoever begins to follow drops what it does not know to be committed."""
+    """The rule before KIP-101: a new follower truncates to its high watermark."""
     return Cut(high_watermark, is_last=True)
 
 
@@ -53,7 +52,7 @@ BY_EPOCH = Truncation("truncation by leader epoch", cut_at, by_epochs=True)
 
 
 class HandMovedReplicas:
-    """Brokers 0 and 1; the first leads epoch 0 to begin with, and both are in sync."""
+    """Brokers 0 and 1. At first broker 0 leads epoch 0, and both are in sync."""
 
     def __init__(self, folder: Path, truncation: Truncation) -> None:
         self._folder, self._truncation = folder, truncation
@@ -61,10 +60,10 @@ class HandMovedReplicas:
         self._alive = set(REPLICAS)
         self._epoch = -1
         self._isr: tuple[int, ...] = REPLICAS
-        self._on_its_way: PartitionData | None = None
-        self._asked: FetchPartition | None = None
+        self._response: PartitionData | None = None
+        self._request: FetchPartition | None = None
         self.elect(0, REPLICAS)
-        self._told(1).follow(0, self._epoch, REPLICAS, self._epoch)
+        self._partition_of(1).follow(0, self._epoch, REPLICAS, self._epoch)
 
     def _opened(self, broker: int) -> tuple[LogStore, Partition]:
         path = self._folder / f"broker-{broker}"
@@ -73,41 +72,41 @@ class HandMovedReplicas:
         store.load(0)
         environment = Environment(monotonic_ms=lambda: 0, propose=lambda _: None)
         partitions = Partitions(BrokerId(broker), store, environment)
-        return store, partitions.create(*WHERE, TOPIC_ID, 0)
+        return store, partitions.create(*TOPIC_PARTITION, TOPIC_ID, 0)
 
-    def _told(self, broker: int) -> Partition:
+    def _partition_of(self, broker: int) -> Partition:
         return self._partitions[broker][1]
 
-    # What happens to them.
+    # Actions.
 
     def elect(self, broker: int, isr: tuple[int, ...]) -> None:
         """The controller makes a live broker the leader in a new epoch."""
         self._epoch, self._isr = self._epoch + 1, isr
-        self._told(broker).lead(self._epoch, isr, REPLICAS, self._epoch)
+        self._partition_of(broker).lead(self._epoch, isr, REPLICAS, self._epoch)
 
     def follow(self, broker: int, leader: int) -> None:
-        """Begin to follow; with epochs the leader is asked first where the last one ended."""
-        partition = self._told(broker)
+        """Begin to follow; with epochs, first ask the leader for the end of the last epoch."""
+        partition = self._partition_of(broker)
         partition.follow(leader, self._epoch, REPLICAS, self._epoch)
         log = partition.log
         answer = NOTHING_KNOWN
         if self._truncation.by_epochs:
             if leader not in self._alive or log.epochs.latest is None:
-                return  # nobody to ask, and nothing is cut on a guess
-            theirs = self._told(leader).log
+                return  # no leader to ask, and nothing is truncated on a guess
+            theirs = self._partition_of(leader).log
             answer = EpochEnd(*theirs.epochs.end_offset_for(log.epochs.latest, theirs.end_offset))
         cut = self._truncation.rule(answer, log.epochs, log.end_offset, log.high_watermark)
-        self._logs(broker).cut(WHERE, cut.offset)
+        self._logs(broker).cut(TOPIC_PARTITION, cut.offset)
 
     def restart(self, broker: int) -> None:
-        """The process ends in good order and comes back: its log is whole, its HW is on disk."""
+        """Clean shutdown and restart: the log is complete, the HW is on disk."""
         self._partitions[broker][0].close()
         self._partitions[broker] = self._opened(broker)
         self._alive.add(broker)
 
     def lose_power(self, broker: int, flushed: int) -> None:
-        """What was not flushed goes with the page cache; the broker is down."""
-        self._logs(broker).cut(WHERE, flushed)
+        """Lose what was not flushed with the page cache; the broker is down."""
+        self._logs(broker).cut(TOPIC_PARTITION, flushed)
         self._alive.discard(broker)
 
     def die(self, broker: int) -> None:
@@ -115,32 +114,34 @@ class HandMovedReplicas:
 
     def write(self, broker: int, value: str) -> None:
         batch = build_batch([Record(0, 0, None, value.encode(), [])])
-        self._told(broker).append(batch, read_header(batch), 1, 0)
+        self._partition_of(broker).append(batch, read_header(batch), 1, 0)
 
-    def ask(self, broker: int) -> None:
-        """A follower's fetch reaches its leader: that is also how it acknowledges."""
-        partition = self._told(broker)
-        asked = next_fetch(partition, 1 << 20)
+    def send_fetch(self, broker: int) -> None:
+        """A follower's fetch reaches its leader, and acknowledges what it has."""
+        partition = self._partition_of(broker)
+        request = next_fetch(partition, 1 << 20)
         if not self._truncation.by_epochs:
-            asked = FetchPartition(
-                partition=asked.partition,
-                current_leader_epoch=asked.current_leader_epoch,
-                fetch_offset=asked.fetch_offset,
-                log_start_offset=asked.log_start_offset,
-                partition_max_bytes=asked.partition_max_bytes,
+            request = FetchPartition(
+                partition=request.partition,
+                current_leader_epoch=request.current_leader_epoch,
+                fetch_offset=request.fetch_offset,
+                log_start_offset=request.log_start_offset,
+                partition_max_bytes=request.partition_max_bytes,
             )
-        self._asked = asked
-        self._on_its_way = self._answer(self._told(partition.leader), broker, asked)
+        self._request = request
+        self._response = self._answer(self._partition_of(partition.leader), broker, request)
 
-    def _answer(self, leader: Partition, follower: int, asked: FetchPartition) -> PartitionData:
+    def _answer(self, leader: Partition, follower: int, request: FetchPartition) -> PartitionData:
         try:
-            parted = leader.diverging(asked.last_fetched_epoch, asked.fetch_offset)
-            if parted is not None:
+            diverging = leader.diverging(request.last_fetched_epoch, request.fetch_offset)
+            if diverging is not None:
                 return PartitionData(
-                    diverging_epoch=EpochEndOffset(epoch=parted.epoch, end_offset=parted.end_offset)
+                    diverging_epoch=EpochEndOffset(
+                        epoch=diverging.epoch, end_offset=diverging.end_offset
+                    )
                 )
-            found = leader.log.read(asked.fetch_offset, 1 << 20, up_to=leader.log.end_offset)
-            leader.fetched(FollowerFetch(follower, asked.fetch_offset, asked.log_start_offset))
+            found = leader.log.read(request.fetch_offset, 1 << 20, up_to=leader.log.end_offset)
+            leader.fetched(FollowerFetch(follower, request.fetch_offset, request.log_start_offset))
         except KafkaError as error:
             return PartitionData(error_code=error.code)
         return PartitionData(
@@ -149,27 +150,31 @@ class HandMovedReplicas:
             records=b"" if found is None else found.read(),
         )
 
-    def answer(self, broker: int) -> None:
-        """The leader's answer arrives."""
-        assert self._asked is not None
-        assert self._on_its_way is not None
-        partition, logs, rule = self._told(broker), self._logs(broker), self._truncation.rule
-        if take(partition, self._asked, self._on_its_way, logs, 0, rule) is Next.FIND_RANGE:
-            theirs = self._told(partition.leader).log
+    def receive_fetch(self, broker: int) -> None:
+        """The leader's response arrives."""
+        assert self._request is not None
+        assert self._response is not None
+        partition, logs, rule = (
+            self._partition_of(broker),
+            self._logs(broker),
+            self._truncation.rule,
+        )
+        if take(partition, self._request, self._response, logs, 0, rule) is Next.FIND_RANGE:
+            theirs = self._partition_of(partition.leader).log
             move_within(partition, theirs.log_start_offset, theirs.end_offset, logs, 0)
 
     def fetch(self, broker: int) -> None:
-        self.ask(broker)
-        self.answer(broker)
+        self.send_fetch(broker)
+        self.receive_fetch(broker)
 
     def _logs(self, broker: int) -> FollowerLogs:
         return FollowerLogs(self._partitions[broker][0], lambda _log, _offset: None)
 
-    # What there is to see.
+    # Observations.
 
     def values(self, broker: int) -> list[str]:
-        """Each record as `value@epoch`, in the order of their offsets."""
-        log = self._told(broker).log
+        """Each record as `value@epoch`, in offset order."""
+        log = self._partition_of(broker).log
         found: list[str] = []
         while (part := log.read(len(found), 1 << 20, up_to=log.end_offset)) is not None:
             data = part.read()
@@ -180,16 +185,16 @@ class HandMovedReplicas:
                 ]
         return found
 
-    def replicas(self) -> list[Replica]:
+    def replicas(self) -> list[ReplicaSnapshot]:
         found = []
         for broker in REPLICAS:
-            partition = self._told(broker)
+            partition = self._partition_of(broker)
             role = "leader" if partition.leads else "follower"
             if broker not in self._alive:
                 role = "down"
             log = partition.log
             found.append(
-                Replica(
+                ReplicaSnapshot(
                     broker,
                     role,
                     log.end_offset,

@@ -1,4 +1,4 @@
-"""A real cluster for a scenario: what is done to it, and what its brokers say."""
+"""A real cluster for a scenario: actions on it, and what its brokers report."""
 
 import asyncio
 import time
@@ -19,8 +19,8 @@ from penstock.client.listing import EARLIEST, LATEST
 from penstock.client.offsets import list_offsets
 from penstock.client.route import ToLeader
 from penstock.local.cluster import LocalCluster
-from penstock.local.lab.telling import Replica
-from penstock.local.process import turns
+from penstock.local.lab.narration import ReplicaSnapshot
+from penstock.local.process import polls
 from penstock.local.temporary import temporary_cluster
 from penstock.record.build import build_batch
 from penstock.record.record import Record
@@ -37,7 +37,7 @@ PATIENCE_S = 30.0
 ALL = -1
 FETCH_WAIT_MS = 100
 PATIENT = {
-    # A paused broker is to count as slow, not as dead.
+    # A paused broker must count as slow, not as dead.
     "zookeeper.session.timeout.ms": "60000",
     "replica.lag.time.max.ms": "60000",
     "auto.leader.rebalance.enable": "false",
@@ -47,19 +47,19 @@ PATIENT = {
 
 @contextmanager
 def stage(settings: Mapping[str, str]) -> "Iterator[Stage]":
-    """Three brokers, of which broker 0 is the controller; nothing is left of them afterwards."""
+    """Three brokers, with broker 0 as controller; everything is deleted afterwards."""
     with temporary_cluster(3, {**PATIENT, **settings}, one_by_one=True) as cluster:
         yield Stage(cluster)
 
 
 class Stage:
-    """Topics have one partition, whose first replica leads. Used by one scenario."""
+    """The cluster of one scenario; topics have one partition, whose first replica leads."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
         self._paused: set[int] = set()
 
-    # What is done.
+    # Actions.
 
     def create(
         self, topic: str, replicas: Sequence[int], configs: Mapping[str, str] | None = None
@@ -78,7 +78,7 @@ class Stage:
         )
 
     def write(self, topic: str, *values: str, acks: int = 1, timeout_ms: int = 10_000) -> None:
-        """Each value in a batch of its own; a refusal of the broker rises."""
+        """Write each value in its own batch; raises the broker's error."""
 
         def raise_refusal(response: ProduceResponse) -> None:
             for each in response.responses:
@@ -102,7 +102,7 @@ class Stage:
         self._ask(work)
 
     def pause(self, broker: int) -> None:
-        """It copies nothing any more: its last fetch, which may wait at the leader, has been
+        """Stop the broker from fetching; its last fetch, which may wait at the leader, has been
         answered when this returns.
         """
         self._cluster.pause(broker)
@@ -119,60 +119,60 @@ class Stage:
     def start(self, broker: int) -> None:
         self._cluster.start(broker)
 
-    # What there is to see.
+    # Observations.
 
-    def replicas(self, topic: str) -> list[Replica]:
-        """Every replica as its broker tells; of one that cannot, the end that its leader knows."""
+    def replicas(self, topic: str) -> list[ReplicaSnapshot]:
+        """Every replica as its broker reports it, else with the log end that its leader knows."""
         pages = {each.broker: each for each in self._pages(topic)}
         leader = next((each for each in pages.values() if each.leader == each.broker), None)
         if leader is None:
-            return [_told(each, "follower", in_sync=False) for each in pages.values()]
+            return [_snapshot(each, "follower", in_sync=False) for each in pages.values()]
         found = []
         for broker in leader.replicas:
             in_sync = broker in leader.isr
             if broker in pages:
                 role = "leader" if broker == leader.broker else "follower"
-                found.append(_told(pages[broker], role, in_sync=in_sync))
+                found.append(_snapshot(pages[broker], role, in_sync=in_sync))
             else:
                 end = leader.follower_ends.get(broker, -1)
                 known = end if end >= 0 else None
                 role = "paused" if broker in self._paused else "away"
-                found.append(Replica(broker, role, known, None, in_sync))
+                found.append(ReplicaSnapshot(broker, role, known, None, in_sync))
         return found
 
     def leaders(self, topic: str) -> set[int]:
-        """Who leads, as the brokers that answer have heard; -1 for nobody."""
+        """The leaders that the live brokers report; -1 for none."""
         return {each.leader for each in self._pages(topic)}
 
     def ends(self, topic: str) -> dict[int, int | None]:
         return {each.broker: each.log_end_offset for each in self.replicas(topic)}
 
     def readable(self, topic: str) -> list[str]:
-        """What a consumer gets from the beginning on."""
-        where = TopicPartition(topic, 0)
+        """What a consumer reads from the beginning."""
+        topic_partition = TopicPartition(topic, 0)
 
         async def work(client: Client) -> list[str]:
-            starts = await list_offsets(client, {where: EARLIEST})
-            ends = await list_offsets(client, {where: LATEST})
+            starts = await list_offsets(client, {topic_partition: EARLIEST})
+            ends = await list_offsets(client, {topic_partition: LATEST})
             found: list[str] = []
-            positions = {where: starts[where].offset}
+            positions = {topic_partition: starts[topic_partition].offset}
             async with SimpleConsumer(
-                client, positions, ends={where: ends[where].offset}
-            ) as reader:
-                while reader.unfinished:
-                    found += [(each.record.value or b"").decode() for each in await reader.poll()]
+                client, positions, ends={topic_partition: ends[topic_partition].offset}
+            ) as consumer:
+                while consumer.unfinished:
+                    found += [(each.record.value or b"").decode() for each in await consumer.poll()]
             return found
 
         return self._ask(work)
 
     def until(self, what: str, holds: Callable[[], bool]) -> None:
-        for _ in turns(PATIENCE_S):
+        for _ in polls(PATIENCE_S):
             if holds():
                 return
         raise RequestTimedOut(f"waited {PATIENCE_S:g} s for {what}")
 
     def copied(self, topic: str, count: int) -> None:
-        """Wait until every replica has so many records, all committed, and knows it."""
+        """Wait until every replica has `count` records and a high watermark of `count`."""
 
         def everywhere() -> bool:
             found = self.replicas(topic)
@@ -207,5 +207,5 @@ class Stage:
         return asyncio.run(connected())
 
 
-def _told(page: Page, role: str, *, in_sync: bool) -> Replica:
-    return Replica(page.broker, role, page.log_end_offset, page.high_watermark, in_sync)
+def _snapshot(page: Page, role: str, *, in_sync: bool) -> ReplicaSnapshot:
+    return ReplicaSnapshot(page.broker, role, page.log_end_offset, page.high_watermark, in_sync)

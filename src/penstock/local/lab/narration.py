@@ -1,12 +1,12 @@
-"""How a scenario tells what it does, and what each replica has after each step."""
+"""Narrates a scenario: what happens, and the replicas after each step."""
 
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 
-class Replica(Struct, frozen=True):
-    """One replica at a moment; numbers that nobody can tell are None."""
+class ReplicaSnapshot(Struct, frozen=True):
+    """One replica at one moment; unknown numbers are None."""
 
     broker: int
     role: str
@@ -17,14 +17,14 @@ class Replica(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """What was said, and how the replicas were then."""
+    """A narrated step and the replicas after it."""
 
     text: str
-    replicas: tuple[Replica, ...]
+    replicas: tuple[ReplicaSnapshot, ...]
 
 
-class Teller:
-    """Prints a story line by line, and keeps its steps for whoever wants to look again."""
+class Narrator:
+    """Prints a scenario line by line, and records its steps."""
 
     def __init__(self, echo: Callable[[str], object] = print) -> None:
         self._echo = echo
@@ -36,8 +36,8 @@ class Teller:
     def say(self, text: str) -> None:
         self._echo(f"   {text}")
 
-    def show(self, text: str, replicas: Sequence[Replica]) -> None:
-        """A step, with a line for each replica."""
+    def show(self, text: str, replicas: Sequence[ReplicaSnapshot]) -> None:
+        """Narrate a step, with one line per replica."""
         self.steps.append(Step(text, tuple(replicas)))
         self._echo(f"-> {text}")
         for each in replicas:
