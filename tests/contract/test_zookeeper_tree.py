@@ -15,14 +15,14 @@ from peers.process import wait_until
 from peers.zookeeper import ZooKeeper
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.zookeeper import ZookeeperConfig
-from penstock.controller.membership import (
+from penstock.controller.broker_registration import (
     BrokerIdInUse,
     InconsistentClusterId,
     cluster_id,
     prepare_tree,
     register,
 )
-from penstock.controller.term import Term
+from penstock.controller.epoch import ControllerEpoch
 from penstock.metadata import paths
 from penstock.metadata.reader import read_brokers, read_image
 from penstock.metadata.registration import BrokerRegistration
@@ -106,7 +106,7 @@ def test_a_broker_writes_what_kafka_writes(zookeeper: ZooKeeper) -> None:
                 path: node for path, node in (await tree(theirs)).items() if path not in KAFKA_ONLY
             }
             epoch = await join(ours, 0, port, "r1", Uuid(b"0123456789abcdef"))
-            term = await Term.begin(ours, BrokerId(0), 1794716063869)
+            controller_epoch = await ControllerEpoch.win(ours, BrokerId(0), 1794716063869)
             made = await tree(ours)
             assert list(made) == list(expected)
             assert {path: written(node) for path, node in made.items()} == {
@@ -114,7 +114,7 @@ def test_a_broker_writes_what_kafka_writes(zookeeper: ZooKeeper) -> None:
             }
             assert epoch == made["/brokers/ids/0"].created_zxid
             assert b'"rack":"r1","jmx_port"' in (made["/brokers/ids/0"].data or b"")
-            assert term.epoch == 1
+            assert controller_epoch.number == 1
             # And read what Kafka has written.
             kafka = (await read_image(theirs)).brokers[BrokerId(0)]
             assert kafka.epoch == expected["/brokers/ids/0"].created_zxid

@@ -34,7 +34,7 @@ class TopicLife(RuleBasedStateMachine):
         self.tree = Tree.in_memory(SystemClock())
         self.known: dict[str, int] = {}
         """Topics with their number of partitions."""
-        self.doubtful: set[str] = set()
+        self.uncertain: set[str] = set()
         """Topics of operations that died: any outcome is right."""
         self.ids: dict[str, Uuid] = {}
         self.starts = 0
@@ -53,17 +53,17 @@ class TopicLife(RuleBasedStateMachine):
         try:
             asyncio.run(run())
         except* CrashError:
-            self.doubtful |= set(touched)
+            self.uncertain |= set(touched)
 
     @rule(name=names, partitions=st.integers(1, 4), writes=crashes)
     def create(self, name: str, partitions: int, writes: int) -> None:
         async def work(running: RunningController) -> None:
             (outcome,) = await running.controller.create_topics([NewTopic(name, partitions, 1)])
-            if name not in self.doubtful:
+            if name not in self.uncertain:
                 assert isinstance(outcome, PlannedTopic) == (name not in self.known)
             if isinstance(outcome, PlannedTopic):
                 self.known[name] = partitions
-                self.doubtful.discard(name)
+                self.uncertain.discard(name)
                 assert self.ids.get(name) != outcome.topic.id
                 self.ids[name] = outcome.topic.id
 
@@ -73,10 +73,10 @@ class TopicLife(RuleBasedStateMachine):
     def delete(self, name: str, writes: int) -> None:
         async def work(running: RunningController) -> None:
             outcome = (await running.controller.delete_topics([name]))[name]
-            if name not in self.doubtful:
+            if name not in self.uncertain:
                 assert isinstance(outcome, KafkaError) == (name not in self.known)
             self.known.pop(name, None)
-            self.doubtful.discard(name)
+            self.uncertain.discard(name)
             assert name not in running.controller.image.topics
 
         self.attempt(work, writes, name)
@@ -87,7 +87,7 @@ class TopicLife(RuleBasedStateMachine):
             if name in running.controller.image.topics:
                 count = len(running.controller.image.topics[name].partitions) + more
                 await running.controller.create_partitions(MorePartitions(name, count))
-                if name not in self.doubtful:
+                if name not in self.uncertain:
                     self.known[name] = count
 
         self.attempt(work, writes, name)
@@ -121,7 +121,7 @@ class TopicLife(RuleBasedStateMachine):
             self.check_topics(image)
             assert await running.store.children(paths.DELETE_TOPICS) == []
             assert set(await running.store.children(paths.CONFIG_TOPICS)) == set(image.topics)
-            told = {each.where for each in running.last_change.partitions}
+            told = {each.topic_partition for each in running.last_change.partitions}
             assert told == {(t.name, i) for t in image.topics.values() for i in t.partitions}
 
         async def run() -> None:
@@ -132,7 +132,7 @@ class TopicLife(RuleBasedStateMachine):
         asyncio.run(run())
 
     def check_topics(self, image: ClusterImage) -> None:
-        for name in set(NAMES) - self.doubtful:
+        for name in set(NAMES) - self.uncertain:
             assert (name in image.topics) == (name in self.known)
             if name in self.known:
                 assert len(image.topics[name].partitions) == self.known[name]
@@ -142,12 +142,12 @@ class TopicLife(RuleBasedStateMachine):
             for partition in topic.partitions.values():
                 assert (partition.leader, partition.isr) == (0, (0,))
         # What a crash left in doubt is certain now.
-        for name in self.doubtful:
+        for name in self.uncertain:
             self.known.pop(name, None)
             if name in image.topics:
                 self.known[name] = len(image.topics[name].partitions)
                 self.ids[name] = image.topics[name].id
-        self.doubtful.clear()
+        self.uncertain.clear()
 
 
 TestTopicLife = TopicLife.TestCase

@@ -13,11 +13,17 @@ from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.peers.orders import Orders
 from penstock.broker.peers.topic_watch import TopicWatch
 from penstock.broker.startup import decision
-from penstock.controller import election, isr_changes, partition_states, reassignment, repair
-from penstock.controller.candidacy import Candidacy
+from penstock.controller import (
+    isr_changes,
+    leader_election,
+    partition_states,
+    reassignment,
+    repair,
+)
+from penstock.controller.context import ControllerContext
 from penstock.controller.controller import Controller as ControllerItself
-from penstock.controller.office import Office
-from penstock.controller.term import Term
+from penstock.controller.controller_election import ControllerElection
+from penstock.controller.epoch import ControllerEpoch
 from penstock.errors import ErrorCode
 from penstock.metadata import reader
 from penstock.metadata.records import decode
@@ -74,10 +80,10 @@ def never_cut(patch: Patch) -> None:
 
 
 def elect_from_out_of_sync(patch: Patch) -> None:
-    elected = election.elected
+    elected = leader_election.elected
 
     def anyone(partition: Any, live: Any, **kwargs: Any) -> Any:
-        return elected(partition, live, **(kwargs | {"unclean": True}))
+        return elected(partition, live, **(kwargs | {"allow_unclean": True}))
 
     patch.setattr(repair, "elected", anyone)
 
@@ -97,14 +103,14 @@ def join_whenever(patch: Patch) -> None:
 def believe_deposed_leaders(patch: Patch) -> None:
     """AlterPartition of whoever says that it leads."""
 
-    def judged(office: Any, _: object, wanted: Any) -> Any:
-        partition = office.image.partition(wanted.where)
-        isr = tuple(each.broker for each in wanted.isr)
+    def altered(context: Any, _: object, requested: Any) -> Any:
+        partition = context.image.partition(requested.topic_partition)
+        isr = tuple(each.broker for each in requested.isr)
         if partition is None or set(isr) == set(partition.isr):
             return None
         return replace(partition, isr=isr)
 
-    patch.setattr(isr_changes, "judged", judged)
+    patch.setattr(isr_changes, "altered_partition", altered)
     patch.setattr(isr_changes, "check_broker_epoch", lambda *_: None)
 
 
@@ -114,7 +120,7 @@ def write_out_of_office(patch: Patch) -> None:
     async def write_each(self: Any, multis: Any) -> Any:
         return await self._store.multi_many([list(each) for each in multis])
 
-    patch.setattr(Term, "write_each", write_each)
+    patch.setattr(ControllerEpoch, "write_each", write_each)
 
 
 def obey_outrun_controllers(patch: Patch) -> None:
@@ -151,13 +157,13 @@ def forget_lives(patch: Patch) -> None:
 
 def trust_whoever_lost_power(patch: Patch) -> None:
     """Who is registered again is taken for who was in sync before."""
-    patch.setattr(Office, "doubtful", property(lambda _: []))
+    patch.setattr(ControllerContext, "unclean_shutdown_brokers", property(lambda _: []))
 
 
 def miss_what_happened_meanwhile(patch: Patch) -> None:
     """A controller that was away from the store for a moment goes on with what it knew."""
     patch.setattr(
-        Candidacy,
+        ControllerElection,
         "_session_changed",
         lambda self, state: (
             self._controller.resign() if state is SessionState.EXPIRED else None,
@@ -169,8 +175,8 @@ def miss_what_happened_meanwhile(patch: Patch) -> None:
 def forget_what_was_begun(patch: Patch) -> None:
     """A new controller does not tell leaders of moves that were only half begun."""
 
-    async def resume(office: Any) -> None:
-        await reassignment.progress(office, reassignment.moving(office))
+    async def resume(context: Any) -> None:
+        await reassignment.progress(context, reassignment.in_progress(context.image))
 
     patch.setattr(reassignment, "resume", resume)
 
@@ -179,7 +185,7 @@ def inherit_settings(patch: Patch) -> None:
     """Settings are read for names that have none yet, whichever topic has the name now."""
 
     def named(changes: Any, image: Any, _ahead: object) -> set[str]:
-        return {each.where.topic for each in changes} - set(image.topic_configs)
+        return {each.topic_partition.topic for each in changes} - set(image.topic_configs)
 
     def kept(request: Any, image: Any, _ahead: object) -> Any:
         change = metadata_change(request, image, {})
@@ -204,7 +210,7 @@ def swallow_lost_connections(patch: Patch) -> None:
         return [each if isinstance(each, StoreError) else each[1:] for each in answers]
 
     trust_the_image(patch)
-    patch.setattr(Term, "_send", send)
+    patch.setattr(ControllerEpoch, "_send", send)
 
 
 def say_orders_once(patch: Patch) -> None:
@@ -215,17 +221,17 @@ def say_orders_once(patch: Patch) -> None:
 def fail_by_one_move(patch: Patch) -> None:
     """A move that cannot end stops whatever looks at moves."""
 
-    async def progress(office: Any, partitions: Any) -> bool:
-        ended = False
-        for where in partitions:
-            topic, partition = office.image.topics.get(where.topic), office.image.partition(where)
+    async def progress(context: Any, partitions: Any) -> bool:
+        has_completed = False
+        for each in partitions:
+            topic, partition = context.image.topics.get(each.topic), context.image.partition(each)
             if topic is None or partition is None:
                 continue
             move = reassignment.current(partition)
-            moves = partition.adding_replicas or partition.removing_replicas
-            if moves and set(move.target) <= set(partition.isr):
-                ended |= await reassignment._end(office, topic, where, partition, move)
-        return ended
+            is_moving = partition.adding_replicas or partition.removing_replicas
+            if is_moving and set(move.target) <= set(partition.isr):
+                has_completed |= await reassignment._complete(context, topic, each, partition, move)
+        return has_completed
 
     patch.setattr(reassignment, "progress", progress)
 
@@ -235,7 +241,7 @@ def drop_answers_while_taking_over(patch: Patch) -> None:
 
     async def start(self: Any) -> None:
         await self._start()
-        self.look_again()
+        self.check_for_changes()
 
     patch.setattr(ControllerItself, "start", start)
 
@@ -262,12 +268,13 @@ def stumble_over_malformed_nodes(patch: Patch) -> None:
 
 def succeed_who_leaves_uncleanly(patch: Patch) -> None:
     """A broker that is about to stop counts as gone."""
-    present = Office.present
+    original = ControllerContext.live_or_shutting_down_replicas
 
-    def stays(self: Office, where: Any, replicas: Any) -> Any:
-        return [each for each in present(self, where, replicas) if each not in self.leaving]
+    def without_stopping(self: ControllerContext, topic_partition: Any, replicas: Any) -> Any:
+        live = original(self, topic_partition, replicas)
+        return [each for each in live if each not in self.shutting_down]
 
-    patch.setattr(Office, "present", stays)
+    patch.setattr(ControllerContext, "live_or_shutting_down_replicas", without_stopping)
 
 
 def wait_for_the_old_controller(patch: Patch) -> None:

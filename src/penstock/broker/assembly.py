@@ -135,7 +135,7 @@ def assemble(
         ),
         outboxes=(remote_markers, remote_verifications),
         before_cut=compactor.truncated,
-        page_cache_lost=storage.unclean_shutdown,
+        unclean_shutdown=storage.unclean_shutdown,
         clock=clock,
         chance=chance,
     )

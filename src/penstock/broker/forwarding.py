@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.broker.context import Context, Handler
 from penstock.broker.peers.controller_link import FORWARDED
-from penstock.controller.term import NotController
+from penstock.controller.epoch import NotController
 from penstock.wire.schema import Message
 
 
@@ -18,7 +18,7 @@ def at_controller(handler: Handler) -> Handler:
 
     @wraps(handler)
     def here_or_there(request: Message, ctx: Context) -> Any:
-        if ctx.services.controller.in_office:
+        if ctx.services.controller.is_active:
             return handler(request, ctx)
         if ctx.header.client_id == FORWARDED:
             # Two brokers may each take the other for the controller until both have heard.

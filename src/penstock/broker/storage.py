@@ -13,7 +13,7 @@ from penstock.broker.startup.file_limit import FileShares, shares
 from penstock.config.broker import BrokerConfig
 from penstock.config.sources import Resolved
 from penstock.config.topic import TopicConfig
-from penstock.controller import membership
+from penstock.controller import broker_registration
 from penstock.errors import ConfigError
 from penstock.log.files import Files
 from penstock.log.open_segments import OpenSegments
@@ -67,12 +67,14 @@ async def open_storage(
     )
     stack.callback(possession.unlock, logs)
     start = await possession.decided(logs, metadata, config, directory)
-    await membership.prepare_tree(metadata)
+    await broker_registration.prepare_tree(metadata)
     broker_id = start.broker_id
     if broker_id is None:
         broker_id = await fresh_broker_id(config, metadata)
     static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
-    cluster_id = await membership.cluster_id(metadata, start.cluster_id, Uuid(chance.randbytes(16)))
+    cluster_id = await broker_registration.cluster_id(
+        metadata, start.cluster_id, Uuid(chance.randbytes(16))
+    )
     cluster = Cluster(broker_id, static, (await read_image(metadata)).without_deleted())
     logs.load(clock.now_ms())
     lost = decision.lost_replicas(cluster.image, broker_id, logs.logs)
@@ -103,7 +105,7 @@ async def fresh_broker_id(config: BrokerConfig, metadata: MetadataStore) -> Brok
         return identity.FIRST_BROKER
     if not config.identity.broker_id_generation_enable:
         raise ConfigError("broker.id is not set, and broker.id.generation.enable is false")
-    return await membership.new_broker_id(metadata, config.identity.reserved_broker_max_id)
+    return await broker_registration.new_broker_id(metadata, config.identity.reserved_broker_max_id)
 
 
 def check_directories(logs: LogStore) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from penstock.controller.operations import OUT_OF_OFFICE
+from penstock.controller.operations import EXPECTED_FAILURES
 
 logger = logging.getLogger(__name__)
 
@@ -16,7 +16,7 @@ async def supervised(name: str, run: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             await run()
-        except OUT_OF_OFFICE as error:
+        except EXPECTED_FAILURES as error:
             logger.info("%s starts again: %s", name, error)
         except Exception:  # the boundary around a background loop
             logger.exception("%s failed and starts again", name)

@@ -16,7 +16,7 @@ from penstock.client.admin import describe_cluster, list_topics
 from penstock.client.cluster import Client
 from penstock.client.configs import Resource, ResourceType, alter_configs
 from penstock.client.reassignment import elect_preferred, ongoing_reassignments, reassign
-from penstock.controller.balance import Load, Move, balanced, loads
+from penstock.controller.balance import Load, PlannedMove, balanced, loads
 from penstock.errors import ConfigError
 from penstock.types import BrokerId, TopicPartition
 
@@ -29,7 +29,7 @@ FOLLOWERS = "follower.replication.throttled.replicas"
 class Planned(NamedTuple):
     """What is to be moved, and what each broker has before and after."""
 
-    moves: list[Move]
+    moves: list[PlannedMove]
     before: dict[int, Load]
     after: dict[int, Load]
     live: tuple[BrokerId, ...]
@@ -46,7 +46,7 @@ class Planned(NamedTuple):
     type=int,
     multiple=True,
     metavar="BROKER",
-    help="Move everything away from this broker; may be given often.",
+    help="PlannedMove everything away from this broker; may be given often.",
 )
 @click.option("--execute", is_flag=True, help="Carry the plan out and wait until it is done.")
 @click.option(
@@ -114,7 +114,7 @@ async def planned(client: Client, only: Collection[str], without: Collection[int
     }
     racks = {broker.id: broker.rack for broker in cluster.brokers.values()}
     moves = balanced(replicas, racks, without=without)
-    after = {**replicas, **{each.where: each.after for each in moves}}
+    after = {**replicas, **{each.topic_partition: each.after for each in moves}}
     return Planned(
         moves,
         loads(replicas.values(), cluster.brokers),
@@ -136,7 +136,12 @@ def show(plan: Planned, output: str) -> None:
     print_table(
         ("PARTITION", "REPLICAS", "AFTER", ""),
         (
-            (each.where, spelled(each.before), spelled(each.after), "" if each.copied else "order")
+            (
+                each.topic_partition,
+                spelled(each.before),
+                spelled(each.after),
+                "" if each.copied else "order",
+            )
             for each in plan.moves
         ),
     )
@@ -163,8 +168,8 @@ def described(plan: Planned) -> dict[str, Any]:
         "copied": plan.copied,
         "moves": [
             {
-                "topic": each.where.topic,
-                "partition": each.where.partition,
+                "topic": each.topic_partition.topic,
+                "partition": each.topic_partition.partition,
                 "before": each.before,
                 "after": each.after,
             }
@@ -173,10 +178,14 @@ def described(plan: Planned) -> dict[str, Any]:
     }
 
 
-def write(path: Path, moves: Iterable[Move]) -> None:
+def write(path: Path, moves: Iterable[PlannedMove]) -> None:
     """In the form of kafka-reassign-partitions' own files."""
     partitions = [
-        {"topic": each.where.topic, "partition": each.where.partition, "replicas": each.after}
+        {
+            "topic": each.topic_partition.topic,
+            "partition": each.topic_partition.partition,
+            "replicas": each.after,
+        }
         for each in moves
     ]
     try:
@@ -190,12 +199,12 @@ def spelled(brokers: Iterable[int]) -> str:
 
 
 async def carry_out(client: Client, plan: Planned, throttle: int | None) -> None:
-    """Move, wait, and have the new preferred leaders lead."""
-    targets = {each.where: each.after for each in plan.moves}
+    """PlannedMove, wait, and have the new preferred leaders lead."""
+    targets = {each.topic_partition: each.after for each in plan.moves}
     async with throttled(client, plan, throttle):
         refused = await reassign(client, targets)
         await moved(client, targets.keys())
-    led = [each.where for each in plan.moves if each.before[0] != each.after[0]]
+    led = [each.topic_partition for each in plan.moves if each.before[0] != each.after[0]]
     if led:
         refused += await elect_preferred(client, led)
     if refused:
@@ -239,7 +248,7 @@ async def _set_rates(client: Client, brokers: Iterable[BrokerId], rate: str | No
         await alter_configs(client, resource, dict.fromkeys(RATES, rate))
 
 
-def throttled_replicas(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
+def throttled_replicas(moves: Iterable[PlannedMove]) -> dict[str, dict[str, str]]:
     """By topic: whoever may serve a copy is slowed down as its leader, whoever makes one as its
     follower; those that were in sync before are not.
     """
@@ -247,9 +256,11 @@ def throttled_replicas(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
     for each in moves:
         added = [broker for broker in each.after if broker not in each.before]
         if added:
-            topic = found.setdefault(each.where.topic, {LEADERS: [], FOLLOWERS: []})
-            topic[LEADERS] += [f"{each.where.partition}:{broker}" for broker in each.before]
-            topic[FOLLOWERS] += [f"{each.where.partition}:{broker}" for broker in added]
+            topic = found.setdefault(each.topic_partition.topic, {LEADERS: [], FOLLOWERS: []})
+            topic[LEADERS] += [
+                f"{each.topic_partition.partition}:{broker}" for broker in each.before
+            ]
+            topic[FOLLOWERS] += [f"{each.topic_partition.partition}:{broker}" for broker in added]
     return {
         name: {key: ",".join(pairs) for key, pairs in configs.items()}
         for name, configs in found.items()

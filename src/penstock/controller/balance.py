@@ -1,7 +1,7 @@
-"""How replicas that exist would be spread evenly, with as few of them moved as possible. Pure.
+"""A plan that spreads existing replicas evenly with as few moves as possible. Pure.
 
-A broker that joins a cluster gets new partitions only: what is there stays where it is until
-somebody moves it. A plan never puts two replicas on one broker, nor a partition into fewer racks.
+A broker that joins a cluster gets only new partitions; existing replicas stay until somebody moves
+them. A plan never puts two replicas of a partition on one broker, nor into fewer racks.
 """
 
 from collections import Counter, deque
@@ -15,89 +15,93 @@ Replicas = Mapping[TopicPartition, tuple[BrokerId, ...]]
 Led = dict[BrokerId, set[TopicPartition]]
 
 
-class Move(NamedTuple):
-    """A partition whose replicas are to be others, or in another order."""
+class PlannedMove(NamedTuple):
+    """A partition that gets other replicas, or the same in another order."""
 
-    where: TopicPartition
+    topic_partition: TopicPartition
     before: tuple[BrokerId, ...]
     after: tuple[BrokerId, ...]
 
     @property
     def copied(self) -> int:
-        """Replicas that have to be made; a new order copies nothing."""
+        """Replicas that must be copied; a new order alone copies nothing."""
         return len(set(self.after) - set(self.before))
 
 
 class Load(NamedTuple):
-    """What a broker holds: replicas, and partitions of which it is the preferred leader."""
+    """A broker's number of replicas, and of partitions whose preferred leader it is."""
 
     replicas: int
     leaders: int
 
 
 def loads(replicas: Iterable[tuple[BrokerId, ...]], brokers: Iterable[BrokerId]) -> dict[int, Load]:
-    """By broker, those without anything included."""
+    """The load of every broker, including those without replicas."""
     assigned = list(replicas)
     held = Counter(broker for each in assigned for broker in each)
     led = Counter(each[0] for each in assigned)
     return {broker: Load(held[broker], led[broker]) for broker in sorted({*brokers, *held})}
 
 
-def balanced(replicas: Replicas, racks: Racks, *, without: Collection[int] = ()) -> list[Move]:
-    """The moves after which each live broker has its share, and those of `without` nothing.
+def balanced(
+    replicas: Replicas, racks: Racks, *, without: Collection[int] = ()
+) -> list[PlannedMove]:
+    """The moves that give each live broker its share, and the brokers in `without` nothing.
 
-    Replicas on brokers that are down stay there: such a broker mostly comes back with its data.
+    Replicas on brokers that are down stay: such a broker usually comes back with its data.
     """
     plan = _Plan(replicas, {each: rack for each, rack in racks.items() if each not in without})
     plan.empty(without)
     plan.spread_replicas()
     plan.spread_leaders()
     return [
-        Move(where, replicas[where], after)
-        for where, after in plan.replicas.items()
-        if after != replicas[where]
+        PlannedMove(topic_partition, replicas[topic_partition], after)
+        for topic_partition, after in plan.replicas.items()
+        if after != replicas[topic_partition]
     ]
 
 
 class _Plan:
-    """The replicas as they would be, changed in place while the plan is made."""
+    """The planned replicas, changed in place while the plan is made."""
 
     def __init__(self, replicas: Replicas, racks: Racks) -> None:
         self.replicas = dict(sorted(replicas.items()))
-        # As in placement: half a map of racks is none.
+        # As in placement: racks count only if every broker has one.
         self._racks = racks if None not in racks.values() else dict.fromkeys(racks)
         self._held: dict[BrokerId, set[TopicPartition]] = {broker: set() for broker in racks}
         self._by_topic: Counter[tuple[BrokerId, str]] = Counter()
-        for where, brokers in self.replicas.items():
+        for topic_partition, brokers in self.replicas.items():
             for broker in brokers:
-                self._by_topic[broker, where.topic] += 1
-                self._held.setdefault(broker, set()).add(where)
+                self._by_topic[broker, topic_partition.topic] += 1
+                self._held.setdefault(broker, set()).add(topic_partition)
 
     def empty(self, brokers: Collection[int]) -> None:
-        """Everything that these hold goes to whoever has least and may have it."""
+        """Move all replicas off these brokers, each to the least loaded eligible broker."""
         for broker in map(BrokerId, sorted(brokers)):
-            for where in sorted(self._held.get(broker, ())):
-                able = [each for each in self._racks if self._may_move(where, broker, each)]
+            for topic_partition in sorted(self._held.get(broker, ())):
+                able = [
+                    each for each in self._racks if self._may_move(topic_partition, broker, each)
+                ]
                 if not able:
                     raise InvalidReplicaAssignment(
-                        f"{where} has a replica on broker {broker}, and no other broker that is "
-                        "alive can take it"
+                        f"{topic_partition} has a replica on broker {broker}, and no other "
+                        "live broker can take it"
                     )
                 taker = min(
                     able,
                     key=lambda each: (
                         len(self._held[each]),
-                        self._by_topic[each, where.topic],
+                        self._by_topic[each, topic_partition.topic],
                         each,
                     ),
                 )
-                self._move(where, broker, taker)
+                self._move(topic_partition, broker, taker)
 
     def spread_replicas(self) -> None:
-        """From whoever has most to whoever has least, while they are two apart.
+        """Move from the most to the least loaded broker while they differ by two or more.
 
-        No plan with fewer moves ends as even. Without racks there is always something to move: of
-        two brokers the one with more holds a partition that the other does not.
+        No plan with fewer moves is as even. Without racks a move always exists: the more loaded of
+        two brokers holds a partition that the other does not.
         """
         while step := self._next_step():
             self._move(*step)
@@ -109,83 +113,86 @@ class _Plan:
                 if len(self._held[giver]) - len(self._held[taker]) < 2:
                     break
                 able = [
-                    where
-                    for where in self._held[giver] - self._held[taker]
-                    if self._may_move(where, giver, taker)
+                    topic_partition
+                    for topic_partition in self._held[giver] - self._held[taker]
+                    if self._may_move(topic_partition, giver, taker)
                 ]
                 if able:
-                    # The topic that is most uneven between the two is spread by the way.
+                    # Prefer the topic that is most uneven between the two brokers.
                     best = min(
                         able,
-                        key=lambda where: (
-                            self._by_topic[taker, where.topic] - self._by_topic[giver, where.topic],
-                            where,
+                        key=lambda topic_partition: (
+                            self._by_topic[taker, topic_partition.topic]
+                            - self._by_topic[giver, topic_partition.topic],
+                            topic_partition,
                         ),
                     )
                     return best, giver, taker
         return None
 
     def spread_leaders(self) -> None:
-        """By another order of the replicas, which moves no data."""
+        """Reorder replicas to spread preferred leaders; this moves no data."""
         led: Led = {broker: set() for broker in self._racks}
-        for where, brokers in self.replicas.items():
+        for topic_partition, brokers in self.replicas.items():
             if brokers[0] in led:
-                led[brokers[0]].add(where)
-        while found := self._next_way(led):
-            leader, way = found
-            for where, heir in way:
-                others = [each for each in self.replicas[where] if each != heir]
-                self.replicas[where] = (heir, *others)
-                led[leader].remove(where)
-                led[heir].add(where)
+                led[brokers[0]].add(topic_partition)
+        while found := self._next_handover(led):
+            leader, path = found
+            for topic_partition, heir in path:
+                others = [each for each in self.replicas[topic_partition] if each != heir]
+                self.replicas[topic_partition] = (heir, *others)
+                led[leader].remove(topic_partition)
+                led[heir].add(topic_partition)
                 leader = heir
 
-    def _next_way(self, led: Led) -> tuple[BrokerId, list[tuple[TopicPartition, BrokerId]]] | None:
-        """Whoever leads most and can hand something on. All are asked again after each change:
-        it may have opened a way for others.
+    def _next_handover(
+        self, led: Led
+    ) -> tuple[BrokerId, list[tuple[TopicPartition, BrokerId]]] | None:
+        """The broker that leads most and can hand leadership on. Every broker is tried again after
+        each change, because a change may open a path for another.
         """
         for giver in sorted(led, key=lambda each: (-len(led[each]), each)):
-            if way := self._way_to_fewer(giver, led):
-                return giver, way
+            if path := self._path_to_fewer(giver, led):
+                return giver, path
         return None
 
-    def _way_to_fewer(
+    def _path_to_fewer(
         self, giver: BrokerId, led: Led
     ) -> list[tuple[TopicPartition, BrokerId]] | None:
-        """Partitions to hand on, each from leader to heir, until it reaches one who leads fewer
-        by two. Often it takes a go-between, who then leads as many as before.
+        """Partitions to hand on, each from leader to heir, up to a broker that leads two fewer than
+        the giver. Brokers in between lead as many as before. A breadth-first search.
         """
         came: dict[BrokerId, tuple[BrokerId, TopicPartition] | None] = {giver: None}
         waiting = deque([giver])
         while waiting:
             leader = waiting.popleft()
             if len(led[giver]) - len(led[leader]) >= 2:
-                way = []
+                path = []
                 while step := came[leader]:
-                    way.append((step[1], leader))
+                    path.append((step[1], leader))
                     leader = step[0]
-                return way[::-1]
-            for where in sorted(led[leader]):
-                for heir in self.replicas[where]:
+                return path[::-1]
+            for topic_partition in sorted(led[leader]):
+                for heir in self.replicas[topic_partition]:
                     if heir in led and heir not in came:
-                        came[heir] = leader, where
+                        came[heir] = leader, topic_partition
                         waiting.append(heir)
         return None
 
-    def _may_move(self, where: TopicPartition, giver: BrokerId, taker: BrokerId) -> bool:
-        before = self.replicas[where]
+    def _may_move(self, topic_partition: TopicPartition, giver: BrokerId, taker: BrokerId) -> bool:
+        before = self.replicas[topic_partition]
         if taker in before:
             return False
         stay = {self._racks.get(each) for each in before if each != giver}
-        kept_apart = len({*stay, self._racks.get(giver)})
-        return len({*stay, self._racks.get(taker)}) >= kept_apart
+        racks_before = len({*stay, self._racks.get(giver)})
+        return len({*stay, self._racks.get(taker)}) >= racks_before
 
-    def _move(self, where: TopicPartition, giver: BrokerId, taker: BrokerId) -> None:
-        """The taker has the giver's place in the order: the new broker leads where it led."""
-        self.replicas[where] = tuple(
-            taker if each == giver else each for each in self.replicas[where]
+    def _move(self, topic_partition: TopicPartition, giver: BrokerId, taker: BrokerId) -> None:
+        """The taker gets the giver's position in the order, and so its preferred leadership."""
+        self.replicas[topic_partition] = tuple(
+            taker if each == giver else each for each in self.replicas[topic_partition]
         )
-        self._held[giver].remove(where)
-        self._held[taker].add(where)
-        self._by_topic[giver, where.topic] -= 1
-        self._by_topic[taker, where.topic] += 1
+        self._held[giver].remove(topic_partition)
+        self._held[taker].add(topic_partition)
+        self._by_topic[giver, topic_partition.topic] -= 1
+        self._by_topic[taker, topic_partition.topic] += 1

@@ -1,4 +1,4 @@
-"""Altered settings, written so that every broker hears of them."""
+"""Writes altered settings, with a notification for every broker."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from penstock.controller.configs import (
     GroupResource,
     TopicResource,
 )
-from penstock.controller.office import Office
+from penstock.controller.context import ControllerContext
 from penstock.metadata import paths
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ImageDelta
@@ -17,45 +17,45 @@ from penstock.metadata.records import ConfigChange, ConfigOverrides, encode
 from penstock.metadata.store import Create, Delete, MetadataStore, Operation, Set
 
 NOTIFICATION_LIFE_MS = 15 * 60 * 1000
-"""Kafka's own: time enough for each broker to read a notification."""
+"""As in Kafka: enough for every broker to read a notification."""
 
 
 async def write(
-    office: Office, resource: ConfigResource, configs: Mapping[str, str], now_ms: int
+    context: ControllerContext, resource: ConfigResource, configs: Mapping[str, str], now_ms: int
 ) -> None:
     path = _path(resource)
     entity = path.removeprefix("/config/")
-    await office.term.write(
-        *await _changed(office.store, resource, configs),
+    await context.epoch.write(
+        *await _operations(context.store, resource, configs),
         Create(
             paths.CONFIG_CHANGE_PREFIX, encode(ConfigChange(entity_path=entity)), sequential=True
         ),
     )
-    await _drop_old_notifications(office, now_ms)
+    await _drop_old_notifications(context, now_ms)
     match resource:
         case TopicResource(name):
             delta = ImageDelta(topic_configs={name: configs})
-            await office.announce(delta, topic_configs=[name])
+            await context.announce(delta, topic_configs=[name])
         case BrokerResource(None):
             delta = ImageDelta(default_broker_config=configs)
-            await office.announce(delta, broker_configs=True)
+            await context.announce(delta, broker_configs=True)
         case BrokerResource(broker):
             assert broker is not None
             delta = ImageDelta(broker_configs={broker: configs})
-            await office.announce(delta, broker_configs=True)
+            await context.announce(delta, broker_configs=True)
         case GroupResource(name):
-            await office.announce(ImageDelta(group_configs={name: configs or None}))
+            await context.announce(ImageDelta(group_configs={name: configs or None}))
 
 
-async def _changed(
+async def _operations(
     store: MetadataStore, resource: ConfigResource, configs: Mapping[str, str]
 ) -> list[Operation]:
-    """What is written. A group without settings needs no node: there may be no such group."""
+    """The writes. A group without settings gets no node, because the group may not exist."""
     path = _path(resource)
     data = encode(ConfigOverrides(config=dict(configs)))
     if await store.exists(path):
-        is_gone = isinstance(resource, GroupResource) and not configs
-        return [Delete(path) if is_gone else Set(path, data)]
+        is_reset = isinstance(resource, GroupResource) and not configs
+        return [Delete(path) if is_reset else Set(path, data)]
     if isinstance(resource, GroupResource) and not await store.exists(paths.CONFIG_GROUPS):
         return [Create(paths.CONFIG_GROUPS), Create(path, data)]
     return [Create(path, data)]
@@ -71,27 +71,27 @@ def _path(resource: ConfigResource) -> str:
             return paths.group_config(name)
 
 
-async def _drop_old_notifications(office: Office, now_ms: int) -> None:
-    names = await office.store.children(paths.CONFIG_CHANGES)
-    nodes = await office.store.get_many(f"{paths.CONFIG_CHANGES}/{name}" for name in names)
+async def _drop_old_notifications(context: ControllerContext, now_ms: int) -> None:
+    names = await context.store.children(paths.CONFIG_CHANGES)
+    nodes = await context.store.get_many(f"{paths.CONFIG_CHANGES}/{name}" for name in names)
     old = [
         [Delete(path)]
         for path, node in nodes.items()
         if now_ms - node.created_ms > NOTIFICATION_LIFE_MS
     ]
-    await office.term.write_each(old)  # each broker may have done so before us
+    await context.epoch.write_each(old)  # another broker may have deleted them already
 
 
-async def reread(office: Office) -> None:
-    """Take over what others have written into the store by themselves, as Kafka's tools do."""
+async def reread(context: ControllerContext) -> None:
+    """Apply settings that others, such as Kafka's tools, wrote into the store themselves."""
     delta = changed_configs(
-        office.image,
-        await read_configs(office.store, paths.CONFIG_TOPICS),
-        await read_configs(office.store, paths.CONFIG_BROKERS),
-        await read_group_configs(office.store),
+        context.image,
+        await read_configs(context.store, paths.CONFIG_TOPICS),
+        await read_configs(context.store, paths.CONFIG_BROKERS),
+        await read_group_configs(context.store),
     )
     if delta is not None:
-        await office.announce(
+        await context.announce(
             delta,
             topic_configs=delta.topic_configs,
             broker_configs=bool(delta.broker_configs) or delta.default_broker_config is not None,

@@ -1,4 +1,4 @@
-"""What a topic's, a broker's or a group's settings are after somebody has altered them. Pure."""
+"""Alterations of the settings of topics, brokers and groups. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
@@ -28,13 +28,13 @@ class TopicResource(Struct, frozen=True):
 
 
 class BrokerResource(Struct, frozen=True):
-    """The settings of one broker; without an id those that hold for all."""
+    """The settings of one broker, or without an id the defaults of all brokers."""
 
     id: BrokerId | None
 
 
 class GroupResource(Struct, frozen=True):
-    """The settings of one group, whether it exists yet or not."""
+    """The settings of one group, which need not exist yet."""
 
     name: str
 
@@ -43,7 +43,7 @@ ConfigResource = TopicResource | BrokerResource | GroupResource
 
 
 class AlterOperation(IntEnum):
-    """What is done with a setting, numbered as IncrementalAlterConfigs sends it."""
+    """The operation on a setting, numbered as in IncrementalAlterConfigs."""
 
     SET = 0
     DELETE = 1
@@ -52,7 +52,7 @@ class AlterOperation(IntEnum):
 
 
 class ConfigAlteration(Struct, frozen=True):
-    """One setting, and what is to become of it."""
+    """One operation on one setting."""
 
     name: str
     operation: AlterOperation
@@ -60,7 +60,7 @@ class ConfigAlteration(Struct, frozen=True):
 
 
 def current(resource: ConfigResource, image: ClusterImage) -> Mapping[str, str]:
-    """What was altered so far. Refused where there is nothing to alter."""
+    """The resource's settings so far. Refused if there is no such resource."""
     match resource:
         case TopicResource(""):
             raise InvalidRequest("Default topic resources are not allowed.")
@@ -83,7 +83,7 @@ def current(resource: ConfigResource, image: ClusterImage) -> Mapping[str, str]:
 def altered(
     before: Mapping[str, str], resource: ConfigResource, alterations: Sequence[ConfigAlteration]
 ) -> dict[str, str]:
-    """The settings with each alteration made, not yet checked as a whole."""
+    """The settings after the alterations, not yet checked as a whole."""
     check_once(each.name for each in alterations)
     known = _declared(resource)
     after = dict(before)
@@ -110,7 +110,7 @@ def _declared(resource: ConfigResource) -> Mapping[str, Setting]:
 
 
 def _list_altered(before: str | None, alteration: ConfigAlteration, setting: Setting | None) -> str:
-    """A list with some items more or less; one that nobody has set starts at its default."""
+    """A list setting with items appended or removed; an unset one starts at its default."""
     if setting is None or setting.kind is not Kind.LIST:
         raise InvalidConfig(
             f"Can't {alteration.operation.name} to key {alteration.name} because its type is not "
@@ -139,7 +139,7 @@ def check_once(names: Iterable[str]) -> None:
 def checked(
     resource: ConfigResource, after: Mapping[str, str | None], layers: BrokerLayers
 ) -> dict[str, str]:
-    """The new settings, if they can be; `layers` are those of the broker meant, as they were."""
+    """The new settings, if they are valid. `layers` are the affected broker's current ones."""
     if isinstance(resource, TopicResource):
         return checked_configs(after, layers)
     given = {name: text for name, text in after.items() if text is not None}
@@ -175,6 +175,6 @@ def _checked_group(given: dict[str, str], layers: BrokerLayers) -> dict[str, str
 
 
 def _update(name: str) -> Update | None:
-    """Names that nobody declares are taken as they are: plug-ins and listeners have their own."""
+    """None for undeclared names, which are accepted: plug-ins and listeners have their own."""
     setting = broker_settings().get(name)
     return None if setting is None else setting.update

@@ -1,36 +1,38 @@
-"""A broker that is about to stop gives away what it leads first, so that nobody has to wait."""
+"""Controlled shutdown: other brokers lead before this one stops, so that no client waits."""
 
-from penstock.controller.change import StoppedReplicas
-from penstock.controller.office import Office
+from penstock.controller.context import ControllerContext
 from penstock.controller.partition_states import write_elected
-from penstock.controller.repair import Unclean, changes_of, repairs
+from penstock.controller.repair import AllowsUnclean, delta_of, repairs
+from penstock.controller.state_change import StoppedReplicas
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import BrokerId, TopicPartition
 
 
 class StaleBrokerEpoch(KafkaError):
-    """The broker has registered anew since, or was never there."""
+    """The broker has registered again since, or was never registered."""
 
     code = ErrorCode.STALE_BROKER_EPOCH
 
 
-def check_broker_epoch(office: Office, broker: BrokerId, epoch: int) -> None:
-    known = office.image.brokers.get(broker)
+def check_broker_epoch(context: ControllerContext, broker: BrokerId, epoch: int) -> None:
+    known = context.image.brokers.get(broker)
     if known is None or epoch not in {-1, known.epoch}:
         raise StaleBrokerEpoch(f"broker {broker} is not registered in epoch {epoch}")
 
 
 async def shut_down(
-    office: Office, broker: BrokerId, epoch: int, unclean: Unclean
+    context: ControllerContext, broker: BrokerId, epoch: int, allows_unclean: AllowsUnclean
 ) -> list[TopicPartition]:
-    """Move everything away from the broker. What remains has no other replica in sync."""
-    check_broker_epoch(office, broker, epoch)
-    office.leaving[broker] = office.image.brokers[broker].epoch
-    changes = await write_elected(office, repairs(office, unclean))
+    """Move leadership away from the broker. Returns what it still leads: partitions without another
+    in-sync replica.
+    """
+    check_broker_epoch(context, broker, epoch)
+    context.shutting_down[broker] = context.image.brokers[broker].epoch
+    changes = await write_elected(context, repairs(context, allows_unclean))
     if changes:
         stopped = [
             StoppedReplicas(
-                each.where,
+                each.topic_partition,
                 each.topic_id,
                 (broker,),
                 delete=False,
@@ -39,12 +41,12 @@ async def shut_down(
             for each in changes.values()
             if broker in each.state.replicas and each.state.leader != broker
         ]
-        await office.announce(
-            changes_of(changes.values()), partitions=changes.values(), stopped=stopped
+        await context.announce(
+            delta_of(changes.values()), partitions=changes.values(), stopped=stopped
         )
     return [
         TopicPartition(topic.name, index)
-        for topic in office.image.topics.values()
+        for topic in context.image.topics.values()
         for index, partition in topic.partitions.items()
         if partition.leader == broker
     ]

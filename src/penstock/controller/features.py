@@ -1,11 +1,11 @@
-"""Levels of features go up and down as administrators want, within what brokers support."""
+"""Feature levels: administrators raise and lower them within what brokers support (KIP-584)."""
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 from msgspec import Struct
 
-from penstock.controller.office import Office
+from penstock.controller.context import ControllerContext
 from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.features import SUPPORTED, Features
@@ -15,7 +15,7 @@ from penstock.metadata.store import Create, Node, Operation, Set
 
 
 class InvalidUpdateVersion(KafkaError):
-    """A level that the feature cannot have, or not this way."""
+    """The feature cannot have this level, or not by this kind of update."""
 
     code = ErrorCode.INVALID_UPDATE_VERSION
 
@@ -27,7 +27,7 @@ class InvalidUpdateVersion(KafkaError):
 
 
 class UpgradeType(IntEnum):
-    """By the numbers that requests use. Down is only gone where somebody says so."""
+    """The kind of update, numbered as in UpdateFeatures. A downgrade must be requested as one."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -35,7 +35,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(Struct, frozen=True):
-    """The level that a feature is to have; None stands for a way that is not known here."""
+    """A requested level. The kind is None if the request's number is unknown."""
 
     name: str
     level: int
@@ -45,7 +45,7 @@ class FeatureUpdate(Struct, frozen=True):
 def updated(
     features: Features, updates: Iterable[FeatureUpdate], controller: int
 ) -> Mapping[str, int]:
-    """All levels as they are then; one that cannot be refuses them all."""
+    """All levels after the updates; one invalid update refuses them all."""
     levels = dict(features.levels)
     for each in updates:
         _check(each, features.level(each.name), controller)
@@ -82,16 +82,16 @@ def _check(update: FeatureUpdate, current: int, controller: int) -> None:
         raise InvalidUpdateVersion(name, level, "Can't downgrade to a newer version.")
 
 
-async def prepare(office: Office) -> None:
-    """Levels for a cluster that has none yet; refused if a newer broker has gone beyond ours.
+async def prepare(context: ControllerContext) -> None:
+    """Set the levels of a new cluster; refused if the cluster has levels beyond this version's.
 
-    Brokers hear of them with all else that a controller tells when its term begins.
+    Brokers receive them with the full state that a new controller sends.
     """
-    features = office.image.features
+    features = context.image.features
     if features.epoch < 0:
         highest = {name: supported.high for name, supported in SUPPORTED.items()}
         created = Create(paths.FEATURE, encode(Feature.of(highest)))
-        office.image = office.image.apply(await _written(office, highest, created))
+        context.image = context.image.apply(await _written(context, highest, created))
         return
     for name, level in features.levels.items():
         if level > 0 and (name not in SUPPORTED or level not in SUPPORTED[name]):
@@ -101,14 +101,16 @@ async def prepare(office: Office) -> None:
             )
 
 
-async def write(office: Office, levels: Mapping[str, int]) -> None:
+async def write(context: ControllerContext, levels: Mapping[str, int]) -> None:
     data = encode(Feature.of(levels))
-    operation = Set(paths.FEATURE, data, office.image.features.epoch)
-    await office.announce(await _written(office, levels, operation))
+    operation = Set(paths.FEATURE, data, context.image.features.epoch)
+    await context.announce(await _written(context, levels, operation))
 
 
-async def _written(office: Office, levels: Mapping[str, int], operation: Operation) -> ImageDelta:
-    """The node's version is the epoch: a later one is always greater."""
-    (node,) = await office.term.write(operation)
-    epoch = node.version if isinstance(node, Node) else 0  # as a node that was created has
+async def _written(
+    context: ControllerContext, levels: Mapping[str, int], operation: Operation
+) -> ImageDelta:
+    """The node's version serves as the epoch, because it only grows."""
+    (node,) = await context.epoch.write(operation)
+    epoch = node.version if isinstance(node, Node) else 0  # the version of a created node
     return ImageDelta(features=Features(levels, epoch))

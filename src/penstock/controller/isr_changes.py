@@ -1,14 +1,14 @@
-"""A leader's wish for another ISR (KIP-497): judged, written at the version that it knows."""
+"""AlterPartition (KIP-497): a leader requests another ISR; the controller checks and writes it."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from penstock.controller.context import ControllerContext
 from penstock.controller.controlled_shutdown import check_broker_epoch
-from penstock.controller.office import Office
+from penstock.controller.epoch import NotController
 from penstock.controller.partition_states import reread, state_record
-from penstock.controller.term import NotController
 from penstock.controller.topic_rules import InvalidRequest, UnknownTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
@@ -26,116 +26,139 @@ class FencedLeader(KafkaError):
 
 
 class NotTheLeader(KafkaError):
-    """Only the leader says who is in sync."""
+    """Only the leader may change the ISR."""
 
     code = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-class OutrunIsrChange(KafkaError):
-    """The partition's state has changed since the leader last heard of it."""
+class StalePartitionEpoch(KafkaError):
+    """The partition's state is newer than the one that the leader knows."""
 
     code = ErrorCode.INVALID_UPDATE_VERSION
 
 
 class IneligibleReplica(KafkaError):
-    """The replica is not alive, leaves, or has restarted since the leader saw it (KIP-903)."""
+    """The replica is down, shutting down, or has restarted since the leader saw it (KIP-903)."""
 
     code = ErrorCode.INELIGIBLE_REPLICA
 
 
 class IsrMember(NamedTuple):
-    """A replica in sync, with the epoch of its broker that the leader saw; -1: it does not say."""
+    """An in-sync replica with the broker epoch that the leader saw; -1: not stated."""
 
     broker: BrokerId
     epoch: int = -1
 
 
-class WantedIsr(NamedTuple):
-    """What a leader asks for, and the state that it knows."""
+class RequestedIsr(NamedTuple):
+    """The ISR that a leader requests, and the state that it knows."""
 
-    where: TopicPartition
+    topic_partition: TopicPartition
     leader_epoch: int
     partition_epoch: int
     isr: tuple[IsrMember, ...]
     recovering: bool = False
 
 
-def judged(office: Office, leader: BrokerId, wanted: WantedIsr) -> Partition | None:
-    """The partition as it will be; None if it is so already."""
-    partition = office.image.partition(wanted.where)
+def altered_partition(
+    context: ControllerContext, leader: BrokerId, requested: RequestedIsr
+) -> Partition | None:
+    """The partition with the requested ISR; None if it has that already."""
+    partition = context.image.partition(requested.topic_partition)
     if partition is None:
-        raise UnknownTopic(f"{wanted.where} is not known")
-    if wanted.leader_epoch < partition.leader_epoch:
-        raise FencedLeader(f"{wanted.where} is in leader epoch {partition.leader_epoch}")
+        raise UnknownTopic(f"{requested.topic_partition} does not exist")
+    if requested.leader_epoch < partition.leader_epoch:
+        raise FencedLeader(
+            f"{requested.topic_partition} is in leader epoch {partition.leader_epoch}"
+        )
     if (
-        wanted.leader_epoch > partition.leader_epoch
-        or wanted.partition_epoch > partition.partition_epoch
+        requested.leader_epoch > partition.leader_epoch
+        or requested.partition_epoch > partition.partition_epoch
     ):
-        raise NotController(f"a newer controller has decided on {wanted.where}")
+        raise NotController(f"a newer controller has decided on {requested.topic_partition}")
     if leader != partition.leader:
-        raise NotTheLeader(f"{wanted.where} is led by broker {partition.leader}")
-    isr = tuple(each.broker for each in wanted.isr)
-    if set(isr) == set(partition.isr) and wanted.recovering == partition.recovering:
+        raise NotTheLeader(f"{requested.topic_partition} is led by broker {partition.leader}")
+    isr = tuple(each.broker for each in requested.isr)
+    if set(isr) == set(partition.isr) and requested.recovering == partition.recovering:
         return None
-    if wanted.partition_epoch < partition.partition_epoch:
-        raise OutrunIsrChange(f"{wanted.where} is in epoch {partition.partition_epoch}")
-    _check_members(office, leader, wanted, partition)
-    kept = [each for each in partition.isr if each in isr]
-    grown = [each for each in isr if each not in kept]
-    return replace(partition, isr=(*kept, *grown), recovering=wanted.recovering)
+    if requested.partition_epoch < partition.partition_epoch:
+        raise StalePartitionEpoch(
+            f"{requested.topic_partition} is in epoch {partition.partition_epoch}"
+        )
+    _check_members(context, leader, requested, partition)
+    remaining = [each for each in partition.isr if each in isr]
+    added = [each for each in isr if each not in remaining]
+    return replace(partition, isr=(*remaining, *added), recovering=requested.recovering)
 
 
 def _check_members(
-    office: Office, leader: BrokerId, wanted: WantedIsr, partition: Partition
+    context: ControllerContext, leader: BrokerId, requested: RequestedIsr, partition: Partition
 ) -> None:
-    isr = {each.broker for each in wanted.isr}
+    isr = {each.broker for each in requested.isr}
     if leader not in isr or not isr <= set(partition.replicas):
-        raise InvalidRequest(f"the ISR {sorted(isr)} of {wanted.where} cannot be")
-    if wanted.recovering and (not partition.recovering or len(isr) > 1):
-        raise InvalidRequest(f"{wanted.where}: a leader that recovers is in sync alone")
-    live = office.live(wanted.where, isr)
-    for each in wanted.isr:
-        known = office.image.brokers.get(each.broker)
-        # A leader that leaves may still say that others have caught up or fallen behind.
+        raise InvalidRequest(
+            f"the ISR {sorted(isr)} of {requested.topic_partition} is not possible"
+        )
+    if requested.recovering and (not partition.recovering or len(isr) > 1):
+        raise InvalidRequest(
+            f"{requested.topic_partition}: a recovering leader must be alone in the ISR"
+        )
+    live = context.live_replicas(requested.topic_partition, isr)
+    for each in requested.isr:
+        known = context.image.brokers.get(each.broker)
+        # A leader that is shutting down may still report who has caught up or fallen behind.
         if each.broker != leader and each.broker not in live:
-            raise IneligibleReplica(f"broker {each.broker} is not there for {wanted.where}")
+            raise IneligibleReplica(
+                f"broker {each.broker} has no live replica of {requested.topic_partition}"
+            )
         if known is not None and each.epoch not in {-1, known.epoch}:
-            raise IneligibleReplica(f"broker {each.broker} has restarted since")
+            raise IneligibleReplica(f"broker {each.broker} has restarted since then")
 
 
 async def alter_isrs(
-    office: Office, leader: BrokerId, leader_broker_epoch: int, wanted: Iterable[WantedIsr]
+    context: ControllerContext,
+    leader: BrokerId,
+    leader_broker_epoch: int,
+    requested: Iterable[RequestedIsr],
 ) -> Mapping[TopicPartition, Partition | KafkaError]:
-    """Each partition as it is now, or why it stays as it was."""
-    check_broker_epoch(office, leader, leader_broker_epoch)
-    outcomes: dict[TopicPartition, Partition | KafkaError] = {}
+    """Each partition after the change, or why it was refused."""
+    check_broker_epoch(context, leader, leader_broker_epoch)
+    results: dict[TopicPartition, Partition | KafkaError] = {}
     altered: dict[TopicPartition, Partition] = {}
-    for each in wanted:
+    for each in requested:
         try:
-            after = judged(office, leader, each)
+            after = altered_partition(context, leader, each)
         except KafkaError as error:
-            outcomes[each.where] = error
+            results[each.topic_partition] = error
             continue
         if after is not None:
-            altered[each.where] = replace(after, controller_epoch=office.term.epoch)
+            altered[each.topic_partition] = replace(after, controller_epoch=context.epoch.number)
         else:
-            current = office.image.partition(each.where)
+            current = context.image.partition(each.topic_partition)
             assert current is not None
-            outcomes[each.where] = current
-    answers = await office.term.write_each(
-        [Set(paths.partition_state(where), encode(state_record(state)), state.partition_epoch)]
-        for where, state in altered.items()
+            results[each.topic_partition] = current
+    answers = await context.epoch.write_each(
+        [
+            Set(
+                paths.partition_state(topic_partition),
+                encode(state_record(state)),
+                state.partition_epoch,
+            )
+        ]
+        for topic_partition, state in altered.items()
     )
     written, refused = {}, {}
-    for (where, state), answer in zip(altered.items(), answers, strict=True):
+    for (topic_partition, state), answer in zip(altered.items(), answers, strict=True):
         if isinstance(answer, StoreError):
-            outcomes[where] = OutrunIsrChange(f"{where}: {answer}")
-            refused[where] = answer
+            results[topic_partition] = StalePartitionEpoch(f"{topic_partition}: {answer}")
+            refused[topic_partition] = answer
             continue
         (node,) = answer
         assert isinstance(node, Node)
-        written[where] = outcomes[where] = replace(state, partition_epoch=node.version)
+        written[topic_partition] = results[topic_partition] = replace(
+            state, partition_epoch=node.version
+        )
     if written:
-        await office.announce(ImageDelta(partitions=written), told=written)
-    await reread(office, refused)
-    return outcomes
+        await context.announce(ImageDelta(partitions=written), metadata_only=written)
+    await reread(context, refused)
+    return results

@@ -1,7 +1,7 @@
-"""One operation at a time, in the order they came, whoever asks.
+"""The controller's operations, carried out one at a time in the order they came.
 
-The controller's image and the store must not drift apart: between reading one and writing the
-other nothing else may happen, and nobody who stops waiting may break an operation off.
+The controller's image and the store must not drift apart: nothing else may happen between reading
+the one and writing the other, and a caller that is cancelled must not interrupt its operation.
 """
 
 import asyncio
@@ -9,30 +9,30 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from penstock.controller.term import NotController
+from penstock.controller.epoch import NotController
 from penstock.metadata.refusal import StoreUnavailable
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-OUT_OF_OFFICE = (NotController, StoreUnavailable)
-"""What is to be expected where controllers change and the store comes and goes."""
+EXPECTED_FAILURES = (NotController, StoreUnavailable)
+"""Normal while the controller changes or the store is away; not worth a traceback."""
 
 
 class Operations:
     """A queue with one owner, the task that runs `run`.
 
-    `failed` hears of operations after which nothing is sure any more: the term has passed, the
-    store may or may not have what was written, or nobody waited for the outcome.
+    `on_failure` is called after operations that leave the controller's state unknown: its epoch
+    has passed, the store may or may not have the write, or nobody waited for the outcome.
     """
 
-    def __init__(self, failed: Callable[[Exception], object]) -> None:
-        self._failed = failed
+    def __init__(self, on_failure: Callable[[Exception], object]) -> None:
+        self._on_failure = on_failure
         self._queue: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
         self.turn = asyncio.Lock()
-        """Held by each operation, and by a controller that starts: what is left over of an earlier
-        term has ended before the next one begins, and what comes meanwhile waits for it.
+        """Held by each operation and by a starting controller: the last operation of an earlier
+        epoch ends before the next epoch begins, and later operations wait until it has begun.
         """
 
     async def run(self) -> None:
@@ -43,15 +43,15 @@ class Operations:
                 await operation()
 
     async def submit(self, operation: Callable[[], Awaitable[T]]) -> T:
-        """The operation's outcome, once it is its turn."""
+        """Queue the operation and wait for its outcome."""
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         async def carry_out() -> None:
             try:
                 result = await operation()
-            except Exception as error:  # noqa: BLE001 (all of it rises where it was asked)
-                if isinstance(error, OUT_OF_OFFICE):
-                    self._failed(error)
+            except Exception as error:  # noqa: BLE001 (raised again in the caller)
+                if isinstance(error, EXPECTED_FAILURES):
+                    self._on_failure(error)
                 if not outcome.cancelled():
                     outcome.set_exception(error)
             else:
@@ -62,15 +62,15 @@ class Operations:
         return await outcome
 
     def schedule(self, operation: Callable[[], Awaitable[None]]) -> None:
-        """Carry it out once it is its turn; nobody waits."""
+        """Queue the operation; nobody waits for it."""
 
         async def carry_out() -> None:
             try:
                 await operation()
-            except OUT_OF_OFFICE as error:
-                self._failed(error)
-            except Exception as error:  # the boundary around what nobody waits for
-                logger.exception("an operation of the controller failed")
-                self._failed(error)
+            except EXPECTED_FAILURES as error:
+                self._on_failure(error)
+            except Exception as error:  # the boundary around a background operation
+                logger.exception("a scheduled controller operation failed")
+                self._on_failure(error)
 
         self._queue.put_nowait(carry_out)

@@ -1,4 +1,4 @@
-"""Writing who leads: the `state` nodes of new partitions, and of those with a new leader."""
+"""Writes the `state` nodes: of new partitions, and of partitions with a new leader."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 from msgspec import UNSET
 
-from penstock.controller.change import PartitionChange
-from penstock.controller.election import Elected, first_elected
-from penstock.controller.office import Office
+from penstock.controller.context import ControllerContext
+from penstock.controller.leader_election import Elected, first_elected
+from penstock.controller.state_change import PartitionChange
 from penstock.metadata import paths
 from penstock.metadata.image import ImageDelta, Partition, Topic
 from penstock.metadata.reader import state_of
@@ -23,15 +23,15 @@ FIRST_EPOCH = LeaderEpoch(0)
 
 
 async def bring_online(
-    office: Office,
+    context: ControllerContext,
     topics: Iterable[Topic],
     epochs: Mapping[TopicPartition, LeaderEpoch] | None = None,
 ) -> list[PartitionChange]:
-    """Give each partition that has no state yet its first leader.
+    """Elect the first leader of each partition that has no state yet.
 
-    One whose replicas are all down is left for the time when one of them comes, and one whose
-    state is there already, or cannot be written, for the next repair. `epochs` are those of
-    partitions that have records already; others begin at 0.
+    A partition whose replicas are all down waits until one comes up. A partition whose state
+    exists already, or cannot be written, waits for the next repair. `epochs` gives the first
+    epoch of partitions that have records already; all others begin at 0.
     """
     pending = [
         (topic, index, partition)
@@ -40,25 +40,33 @@ async def bring_online(
         if partition.partition_epoch < 0
     ]
     multis, changes = [], []
-    there = await _existing_parents(office, {topic.name for topic, _, _ in pending})
+    existing = await _existing_parents(context, {topic.name for topic, _, _ in pending})
     for topic, index, partition in pending:
-        where = TopicPartition(topic.name, index)
-        outcome = first_elected(partition.replicas, office.live(where, partition.replicas))
+        topic_partition = TopicPartition(topic.name, index)
+        outcome = first_elected(
+            partition.replicas, context.live_replicas(topic_partition, partition.replicas)
+        )
         if outcome is None:
             continue
-        epoch = (epochs or {}).get(where, FIRST_EPOCH)
-        state = _decided(office, where, partition, outcome, epoch)
+        epoch = (epochs or {}).get(topic_partition, FIRST_EPOCH)
+        state = _decided(context, topic_partition, partition, outcome, epoch)
         operations: list[Operation] = []
-        for parent in (paths.partitions(topic.name), paths.partition(where)):
-            if parent not in there:
+        for parent in (paths.partitions(topic.name), paths.partition(topic_partition)):
+            if parent not in existing:
                 operations.append(Create(parent))
-                there.add(parent)
-        operations.append(Create(paths.partition_state(where), encode(state_record(state))))
+                existing.add(parent)
+        operations.append(
+            Create(paths.partition_state(topic_partition), encode(state_record(state)))
+        )
         multis.append(operations)
         state = msgspec.structs.replace(state, partition_epoch=0)
-        changes.append(PartitionChange(where, topic.id, state, is_new=where not in (epochs or ())))
-    answers = await office.term.write_each(multis)
-    await reread(office, _refused((each.where for each in changes), answers))
+        changes.append(
+            PartitionChange(
+                topic_partition, topic.id, state, is_new=topic_partition not in (epochs or ())
+            )
+        )
+    answers = await context.epoch.write_each(multis)
+    await reread(context, _refused((each.topic_partition for each in changes), answers))
     return [
         change
         for change, answer in zip(changes, answers, strict=True)
@@ -70,37 +78,44 @@ def _refused(
     partitions: Iterable[TopicPartition], answers: Iterable[list[Answer] | StoreError]
 ) -> dict[TopicPartition, StoreError]:
     return {
-        where: answer
-        for where, answer in zip(partitions, answers, strict=True)
+        topic_partition: answer
+        for topic_partition, answer in zip(partitions, answers, strict=True)
         if isinstance(answer, StoreError)
     }
 
 
-async def reread(office: Office, refused: Mapping[TopicPartition, StoreError]) -> None:
-    """Take over states that are not as this controller knew them: somebody else wrote them.
+async def reread(context: ControllerContext, refused: Mapping[TopicPartition, StoreError]) -> None:
+    """Read the states that another writer changed, and schedule a repair.
 
-    Brokers hear of such a partition only in a new leader epoch, which a repair gives it.
+    Brokers ignore a leader epoch that they know; the repair gives these partitions a new one.
     """
     if not refused:
         return
-    found = await office.store.get_many(map(paths.partition_state, refused))
+    found = await context.store.get_many(map(paths.partition_state, refused))
     states = {}
-    for where, error in refused.items():
-        logger.warning("the state of %s is read again: %s", where, error)
-        node, before = found.get(paths.partition_state(where)), office.image.partition(where)
+    for topic_partition, error in refused.items():
+        logger.warning(
+            "the state of %s was changed by another writer, reading it again: %s",
+            topic_partition,
+            error,
+        )
+        node, before = (
+            found.get(paths.partition_state(topic_partition)),
+            context.image.partition(topic_partition),
+        )
         if node is not None and before is not None:
             after = state_of(before, node)
             if after is not None:
-                states[where] = after
+                states[topic_partition] = after
     if states:
-        office.image = office.image.apply(ImageDelta(partitions=states))
-        office.outrun |= states.keys()
-        office.repair_soon()
+        context.image = context.image.apply(ImageDelta(partitions=states))
+        context.changed_elsewhere |= states.keys()
+        context.repair_soon()
 
 
-async def _existing_parents(office: Office, topics: Collection[str]) -> set[str]:
-    """What a start that was broken off has left, or a Kafka that writes one node at a time."""
-    found = await office.store.children_many(map(paths.partitions, topics))
+async def _existing_parents(context: ControllerContext, topics: Collection[str]) -> set[str]:
+    """Nodes left by an interrupted creation, or by a Kafka that writes one node at a time."""
+    found = await context.store.children_many(map(paths.partitions, topics))
     return {
         *found,
         *(f"{parent}/{index}" for parent, indexes in found.items() for index in indexes),
@@ -108,38 +123,38 @@ async def _existing_parents(office: Office, topics: Collection[str]) -> set[str]
 
 
 async def write_elected(
-    office: Office, outcomes: Mapping[TopicPartition, Elected]
+    context: ControllerContext, outcomes: Mapping[TopicPartition, Elected]
 ) -> dict[TopicPartition, PartitionChange]:
-    """Write new leaders, each in an epoch of its own. Partitions whose state somebody else has
-    changed are left out, and read again.
+    """Write new leaders, each in a new leader epoch. Partitions whose state another writer has
+    changed are left out of the result, and read again.
     """
     multis: list[list[Operation]] = []
     decided: list[tuple[TopicPartition, Topic, Partition]] = []
-    for where, outcome in outcomes.items():
-        topic = office.image.topics[where.topic]
-        before = topic.partitions[where.partition]
+    for topic_partition, outcome in outcomes.items():
+        topic = context.image.topics[topic_partition.topic]
+        before = topic.partitions[topic_partition.partition]
         epoch = LeaderEpoch(before.leader_epoch + 1)
-        state = _decided(office, where, before, outcome, epoch)
-        path = paths.partition_state(where)
+        state = _decided(context, topic_partition, before, outcome, epoch)
+        path = paths.partition_state(topic_partition)
         multis.append([Set(path, encode(state_record(state)), before.partition_epoch)])
-        decided.append((where, topic, state))
+        decided.append((topic_partition, topic, state))
     written = {}
-    answers = await office.term.write_each(multis)
-    for (where, topic, state), answer in zip(decided, answers, strict=True):
+    answers = await context.epoch.write_each(multis)
+    for (topic_partition, topic, state), answer in zip(decided, answers, strict=True):
         if not isinstance(answer, StoreError):
             (node,) = answer
             assert isinstance(node, Node)
             state = msgspec.structs.replace(state, partition_epoch=node.version)
-            office.counts.unclean += outcomes[where].unclean
-            written[where] = PartitionChange(where, topic.id, state)
-            office.outrun.discard(where)
-    await reread(office, _refused((where for where, _, _ in decided), answers))
+            context.counts.unclean += outcomes[topic_partition].unclean
+            written[topic_partition] = PartitionChange(topic_partition, topic.id, state)
+            context.changed_elsewhere.discard(topic_partition)
+    await reread(context, _refused((topic_partition for topic_partition, _, _ in decided), answers))
     return written
 
 
 def _decided(
-    office: Office,
-    where: TopicPartition,
+    context: ControllerContext,
+    topic_partition: TopicPartition,
     before: Partition,
     outcome: Elected,
     epoch: LeaderEpoch,
@@ -149,9 +164,9 @@ def _decided(
         leader=outcome.leader,
         isr=outcome.isr,
         leader_epoch=epoch,
-        controller_epoch=office.term.epoch,
+        controller_epoch=context.epoch.number,
         recovering=outcome.unclean,
-        offline_replicas=office.offline(where, before),
+        offline_replicas=context.offline_replicas(topic_partition, before),
     )
 
 

@@ -1,4 +1,4 @@
-"""Which brokers hold which replicas. Pure: where to begin is given.
+"""The assignment of replicas to brokers. Pure: the random start is an argument.
 
 Two goals: every broker gets its share of replicas, and when a broker dies, its partitions' next
 leaders are spread over all the others. Replica 0 of partition i goes to broker i + start around
@@ -13,7 +13,7 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.types import BrokerId
 
 Racks = Mapping[BrokerId, str | None]
-"""The live brokers, each with the rack in which it stands, if it tells."""
+"""The live brokers with their racks, where configured."""
 
 Assignment = dict[int, tuple[BrokerId, ...]]
 """The replicas of each partition; the first is the preferred leader."""
@@ -29,7 +29,7 @@ class InvalidReplicationFactor(KafkaError):
 
 
 class InvalidReplicaAssignment(KafkaError):
-    """Replicas that somebody chose by hand and that cannot be."""
+    """A manual assignment that is not possible."""
 
     code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
@@ -43,9 +43,9 @@ def placed(
     shift: int,
     first_partition: int = 0,
 ) -> Assignment:
-    """Replicas for so many partitions, numbered from `first_partition`.
+    """Replicas for `partitions` partitions, numbered from `first_partition`.
 
-    Racks count only if every broker tells its own: half a map would crowd those who do not.
+    Racks count only if every broker has one; otherwise brokers without a rack would be crowded.
     """
     if replication_factor > len(racks):
         raise InvalidReplicationFactor(
@@ -71,7 +71,7 @@ def placed(
 
 
 def _around(ring: Sequence[BrokerId], first: int, distance: int) -> Iterator[BrokerId]:
-    """The brokers but the first, beginning at some distance behind it; again and again."""
+    """All brokers except the first, starting at some distance behind it; cycles for ever."""
     others = max(len(ring) - 1, 1)
     for step in count(distance):
         yield ring[(first + 1 + step % others) % len(ring)]
@@ -80,7 +80,7 @@ def _around(ring: Sequence[BrokerId], first: int, distance: int) -> Iterator[Bro
 def _over_racks(
     ring: Sequence[BrokerId], racks: Mapping[BrokerId, str], first: int, distance: int
 ) -> Iterator[BrokerId]:
-    """As above, but no rack twice before each has had one, nor a broker."""
+    """Like `_around`, but no rack repeats before all were used, and no broker repeats."""
     every = set(racks.values())
     taken, served = {ring[first]}, {racks[ring[first]]}
     for broker in _around(ring, first, distance * len(every)):
@@ -94,7 +94,7 @@ def _over_racks(
 
 
 def _alternating(racks: Mapping[BrokerId, str]) -> list[BrokerId]:
-    """The brokers ordered so that neighbours stand in different racks, as far as possible."""
+    """The brokers ordered so that neighbours are in different racks, as far as possible."""
     by_rack: dict[str, list[BrokerId]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)
@@ -103,7 +103,7 @@ def _alternating(racks: Mapping[BrokerId, str]) -> list[BrokerId]:
 
 
 def chosen(assignments: Iterable[tuple[int, Sequence[int]]], live: Collection[int]) -> Assignment:
-    """A new topic's replicas as somebody chose them: partitions from 0 without a gap."""
+    """A manual assignment for a new topic, checked: partitions are numbered from 0 without gaps."""
     pairs = list(assignments)
     assignment: dict[int, tuple[BrokerId, ...]] = {}
     for index, replicas in pairs:
@@ -135,13 +135,15 @@ def chosen_replicas(replicas: Sequence[int], live: Collection[int]) -> tuple[Bro
 
 
 def check_even(assignments: Iterable[Sequence[BrokerId]]) -> None:
-    """All partitions of a topic have as many replicas."""
+    """Refuse partitions of one topic with different numbers of replicas."""
     if len(sizes := {len(replicas) for replicas in assignments}) > 1:
-        raise InvalidReplicaAssignment(f"partitions differ in their replicas: {sorted(sizes)}")
+        raise InvalidReplicaAssignment(
+            f"the partitions have different replication factors: {sorted(sizes)}"
+        )
 
 
 def new_replication_factor(asked: int, default: int) -> int:
-    """How many replicas a new topic gets; -1 asks for the broker's default (KIP-464)."""
+    """How many replicas a new topic gets; -1 requests the broker's default (KIP-464)."""
     if asked == 0 or asked < -1:
         raise InvalidReplicationFactor(
             "Replication factor must be larger than 0, or -1 to use the default value."

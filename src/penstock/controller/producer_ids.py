@@ -1,8 +1,8 @@
-"""Blocks of producer ids: each id is handed out once in a cluster's life."""
+"""Blocks of producer ids. Each id is allocated once in the life of a cluster."""
 
 from typing import NamedTuple
 
-from penstock.controller.office import Office
+from penstock.controller.context import ControllerContext
 from penstock.metadata import paths
 from penstock.metadata.records import ProducerIdBlock, decode, encode
 from penstock.metadata.store import Set
@@ -12,16 +12,16 @@ BLOCK_SIZE = 1000
 
 
 class ProducerIds(NamedTuple):
-    """The ids from `start` to `end`, which is not among them."""
+    """The ids in [start, end)."""
 
     start: ProducerId
     end: ProducerId
 
 
-async def next_block(office: Office, broker: BrokerId) -> ProducerIds:
-    """A block for this broker. One that is lost in a crash is never handed out again."""
-    node = await office.store.get(paths.LATEST_PRODUCER_ID_BLOCK)
+async def next_block(context: ControllerContext, broker: BrokerId) -> ProducerIds:
+    """The next block for this broker. A block lost in a crash is not allocated again."""
+    node = await context.store.get(paths.LATEST_PRODUCER_ID_BLOCK)
     start = ProducerId(0) if node.data is None else decode(ProducerIdBlock, node).next_start()
     block = ProducerIdBlock.of(broker, start, BLOCK_SIZE)
-    await office.term.write(Set(node.path, encode(block), node.version))
+    await context.epoch.write(Set(node.path, encode(block), node.version))
     return ProducerIds(start, ProducerId(start + BLOCK_SIZE))

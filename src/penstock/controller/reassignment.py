@@ -1,8 +1,9 @@
-"""Other replicas for a partition (KIP-455).
+"""Partition reassignment (KIP-455).
 
-A move has three steps, each in the store before the next begins, so that another controller can go
-on: the assignment names the target and those that will leave; the new replicas copy and come into
-the ISR; then the leaving ones drop out of it, and the assignment is the target alone.
+A reassignment has three steps. Each is in the store before the next begins, so that another
+controller can continue. First the assignment names the target replicas and those to be removed.
+Then the new replicas copy the log and join the ISR. At last the removed replicas leave the ISR,
+and the assignment becomes the target.
 """
 
 import logging
@@ -11,16 +12,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from penstock.controller.change import StoppedReplicas
-from penstock.controller.election import Elected, EligibleLeadersNotAvailable, elected
-from penstock.controller.office import Office
+from penstock.controller.context import ControllerContext
+from penstock.controller.leader_election import Elected, EligibleLeadersNotAvailable, elected
 from penstock.controller.partition_states import write_elected
 from penstock.controller.placement import InvalidReplicationFactor, chosen_replicas
+from penstock.controller.state_change import StoppedReplicas
 from penstock.controller.topic_life import assignment_of
 from penstock.controller.topic_rules import UnknownTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
-from penstock.metadata.image import ImageDelta, Partition, Topic
+from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
 from penstock.metadata.records import NO_LEADER, encode
 from penstock.metadata.refusal import StoreError, StoreUnavailable
 from penstock.metadata.store import Set
@@ -30,13 +31,13 @@ logger = logging.getLogger(__name__)
 
 
 class NoReassignmentInProgress(KafkaError):
-    """There is nothing to cancel."""
+    """No reassignment of this partition is in progress."""
 
     code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
 
-class Move(NamedTuple):
-    """Where a partition's replicas were before the move, and where they are to be."""
+class Reassignment(NamedTuple):
+    """A partition's replicas before the reassignment (`origin`) and after it (`target`)."""
 
     origin: tuple[BrokerId, ...]
     target: tuple[BrokerId, ...]
@@ -49,8 +50,8 @@ class Move(NamedTuple):
     def removing(self) -> tuple[BrokerId, ...]:
         return tuple(each for each in self.origin if each not in self.target)
 
-    def under_way(self, partition: Partition) -> Partition:
-        """The partition while it moves: the target first, then those that will leave."""
+    def in_progress(self, partition: Partition) -> Partition:
+        """The partition during the reassignment: the target first, then the replicas to remove."""
         return replace(
             partition,
             replicas=(*self.target, *self.removing),
@@ -59,148 +60,184 @@ class Move(NamedTuple):
         )
 
 
-def current(partition: Partition) -> Move:
-    """The move that a partition is in; one that is in none moves from and to where it is."""
+def current(partition: Partition) -> Reassignment:
+    """The partition's reassignment; origin and target are equal if none is in progress."""
     adding, removing = partition.adding_replicas, partition.removing_replicas
-    return Move(
+    return Reassignment(
         origin=tuple(each for each in partition.replicas if each not in adding),
         target=tuple(each for each in partition.replicas if each not in removing),
     )
 
 
 async def reassign(
-    office: Office,
-    where: TopicPartition,
+    context: ControllerContext,
+    topic_partition: TopicPartition,
     target: Sequence[int] | None,
     *,
     factor_may_change: bool = True,
 ) -> None:
-    """Give a partition these replicas; None cancels a move that is under way."""
-    topic, partition = office.image.topics.get(where.topic), office.image.partition(where)
+    """Give a partition these replicas; None cancels a reassignment in progress."""
+    topic, partition = (
+        context.image.topics.get(topic_partition.topic),
+        context.image.partition(topic_partition),
+    )
     if topic is None:
-        raise UnknownTopic(f"Unable to find a topic named {where.topic}.")
+        raise UnknownTopic(f"Unable to find a topic named {topic_partition.topic}.")
     if partition is None:
-        raise UnknownTopic(f"Unable to find partition {where.topic}:{where.partition}.")
+        raise UnknownTopic(
+            f"Unable to find partition {topic_partition.topic}:{topic_partition.partition}."
+        )
     move = current(partition)
     if target is None:
         if move.origin == move.target:
-            raise NoReassignmentInProgress(f"{where} is not being moved")
+            raise NoReassignmentInProgress(f"{topic_partition} is not being reassigned")
         wanted = move.origin
     else:
-        wanted = chosen_replicas(target, office.image.brokers)
+        wanted = chosen_replicas(target, context.image.brokers)
         if not factor_may_change and len(wanted) != len(move.origin):
             raise InvalidReplicationFactor(
-                f"{where} has {len(move.origin)} replicas, {len(wanted)} are asked for"
+                f"{topic_partition} has {len(move.origin)} replicas, {len(wanted)} are requested"
             )
     if target is None or wanted != move.target:
-        await _begin(office, topic, where, partition, Move(move.origin, wanted))
+        await _begin(context, topic, topic_partition, partition, Reassignment(move.origin, wanted))
 
 
 async def _begin(
-    office: Office, topic: Topic, where: TopicPartition, partition: Partition, move: Move
+    context: ControllerContext,
+    topic: Topic,
+    topic_partition: TopicPartition,
+    partition: Partition,
+    move: Reassignment,
 ) -> None:
-    moving = move.under_way(partition)
-    # Those that an earlier target had called and this one does not want.
+    moving = move.in_progress(partition)
+    # Replicas of an earlier target that are not in this one.
     dropped = tuple(each for each in partition.replicas if each not in moving.replicas)
-    outcome = _led(office, where, moving, without=dropped)
-    await _write_assignment(office, topic, where, moving)
-    await _write_state(office, topic, where, moving, outcome, dropped)
-    await progress(office, [where])
+    outcome = _elected_without(context, topic_partition, moving, removed=dropped)
+    await _write_assignment(context, topic, topic_partition, moving)
+    await _write_state(context, topic, topic_partition, moving, outcome, dropped)
+    await progress(context, [topic_partition])
 
 
-async def progress(office: Office, partitions: Iterable[TopicPartition]) -> bool:
-    """End the moves whose new replicas are all in sync; says whether there were any.
+async def progress(context: ControllerContext, partitions: Iterable[TopicPartition]) -> bool:
+    """Complete the reassignments whose new replicas are all in sync; True if there were any.
 
-    One that cannot end now, since nobody who stays is there to lead, waits and stops no other.
+    A reassignment whose remaining replicas cannot lead yet waits, and does not delay others.
     """
-    ended = False
-    for where in partitions:
-        topic, partition = office.image.topics.get(where.topic), office.image.partition(where)
+    has_completed = False
+    for topic_partition in partitions:
+        topic, partition = (
+            context.image.topics.get(topic_partition.topic),
+            context.image.partition(topic_partition),
+        )
         if topic is None or partition is None:
             continue
         move = current(partition)
-        moves = bool(partition.adding_replicas or partition.removing_replicas)
-        if moves and set(move.target) <= set(partition.isr):
+        is_moving = bool(partition.adding_replicas or partition.removing_replicas)
+        if is_moving and set(move.target) <= set(partition.isr):
             try:
-                ended |= await _end(office, topic, where, partition, move)
+                has_completed |= await _complete(context, topic, topic_partition, partition, move)
             except StoreUnavailable:
                 raise
             except (EligibleLeadersNotAvailable, StoreError) as error:
-                logger.warning("the move of %s waits: %s", where, error)
-    return ended
+                logger.warning("the reassignment of %s waits: %s", topic_partition, error)
+    return has_completed
 
 
-async def resume(office: Office) -> None:
-    """Go on with the moves that an earlier controller has begun.
+async def resume(context: ControllerContext) -> None:
+    """Continue the reassignments that an earlier controller began.
 
-    It may have written only who replicates, and not told the leader: brokers hear of other
-    replicas only in a new leader epoch.
+    It may have written the assignment without telling the leader. Brokers ignore a leader epoch
+    that they know, so each partition gets a new one.
     """
-    for where in moving(office):
-        topic, partition = office.image.topics[where.topic], office.image.partition(where)
+    for topic_partition in in_progress(context.image):
+        topic, partition = (
+            context.image.topics[topic_partition.topic],
+            context.image.partition(topic_partition),
+        )
         if partition is None or partition.partition_epoch < 0:
             continue
         try:
-            outcome = _led(office, where, partition, without=())
+            outcome = _elected_without(context, topic_partition, partition, removed=())
         except EligibleLeadersNotAvailable as error:
-            logger.info("the move of %s waits: %s", where, error)
+            logger.info("the reassignment of %s waits: %s", topic_partition, error)
             continue
-        await _write_state(office, topic, where, partition, outcome, ())
-    await progress(office, moving(office))
+        await _write_state(context, topic, topic_partition, partition, outcome, ())
+    await progress(context, in_progress(context.image))
 
 
-def moving(office: Office) -> list[TopicPartition]:
+def in_progress(image: ClusterImage) -> list[TopicPartition]:
+    """Partitions that are being reassigned."""
     return [
         TopicPartition(topic.name, index)
-        for topic in office.image.topics.values()
+        for topic in image.topics.values()
         for index, each in topic.partitions.items()
         if each.adding_replicas or each.removing_replicas
     ]
 
 
-async def _end(
-    office: Office, topic: Topic, where: TopicPartition, partition: Partition, move: Move
+async def _complete(
+    context: ControllerContext,
+    topic: Topic,
+    topic_partition: TopicPartition,
+    partition: Partition,
+    move: Reassignment,
 ) -> bool:
-    """False if somebody else has written the state: it is looked at again after a repair."""
-    outcome = _led(office, where, partition, without=move.removing)
-    settled = replace(partition, replicas=move.target, adding_replicas=(), removing_replicas=())
-    if not await _write_state(office, topic, where, settled, outcome, move.removing, delete=False):
+    """False if another writer has changed the state; the repair that follows tries again."""
+    outcome = _elected_without(context, topic_partition, partition, removed=move.removing)
+    completed = replace(partition, replicas=move.target, adding_replicas=(), removing_replicas=())
+    if not await _write_state(
+        context, topic, topic_partition, completed, outcome, move.removing, delete=False
+    ):
         return False
-    await _write_assignment(office, topic, where, settled)
-    state = office.image.partition(where)
+    await _write_assignment(context, topic, topic_partition, completed)
+    state = context.image.partition(topic_partition)
     assert state is not None
-    stopped = StoppedReplicas(where, topic.id, move.removing, leader_epoch=state.leader_epoch)
-    await office.announce(ImageDelta(), told=[where], stopped=[stopped] if move.removing else [])
+    stopped = StoppedReplicas(
+        topic_partition, topic.id, move.removing, leader_epoch=state.leader_epoch
+    )
+    await context.announce(
+        ImageDelta(), metadata_only=[topic_partition], stopped=[stopped] if move.removing else []
+    )
     return True
 
 
-def _led(
-    office: Office, where: TopicPartition, partition: Partition, without: tuple[BrokerId, ...]
+def _elected_without(
+    context: ControllerContext,
+    topic_partition: TopicPartition,
+    partition: Partition,
+    removed: tuple[BrokerId, ...],
 ) -> Elected:
-    """The leader and the ISR without those who leave; somebody in sync must stay."""
-    replicas = tuple(each for each in partition.replicas if each not in without)
+    """The leader and the ISR without the removed replicas; at least one in-sync replica remains."""
+    replicas = tuple(each for each in partition.replicas if each not in removed)
     isr = tuple(each for each in partition.isr if each in replicas)
-    kept = replace(partition, replicas=replicas, isr=isr)
-    live = office.live(where, replicas)
-    outcome = elected(kept, live, unclean=False, doubtful=office.doubtful)
+    remaining = replace(partition, replicas=replicas, isr=isr)
+    live = context.live_replicas(topic_partition, replicas)
+    outcome = elected(
+        remaining, live, allow_unclean=False, unclean_shutdown=context.unclean_shutdown_brokers
+    )
     if outcome.leader == NO_LEADER:
-        raise EligibleLeadersNotAvailable(f"no replica of {where} that stays is in sync")
+        raise EligibleLeadersNotAvailable(f"no remaining replica of {topic_partition} is in sync")
     return outcome
 
 
 async def _write_assignment(
-    office: Office, topic: Topic, where: TopicPartition, partition: Partition
+    context: ControllerContext, topic: Topic, topic_partition: TopicPartition, partition: Partition
 ) -> None:
-    parts = {**office.image.topics[topic.name].partitions, where.partition: partition}
-    await office.term.write(
-        Set(paths.topic(topic.name), encode(assignment_of(Topic(topic.name, topic.id, parts))))
+    partitions = {
+        **context.image.topics[topic.name].partitions,
+        topic_partition.partition: partition,
+    }
+    await context.epoch.write(
+        Set(paths.topic(topic.name), encode(assignment_of(Topic(topic.name, topic.id, partitions))))
     )
-    _assign(office, where, partition)
+    _assign(context, topic_partition, partition)
 
 
-def _assign(office: Office, where: TopicPartition, partition: Partition) -> None:
-    """Take only who replicates into the image: the state is written with an epoch of its own."""
-    known = office.image.partition(where)
+def _assign(
+    context: ControllerContext, topic_partition: TopicPartition, partition: Partition
+) -> None:
+    """Apply only the assignment to the image; the state is written separately."""
+    known = context.image.partition(topic_partition)
     assert known is not None
     assigned = replace(
         known,
@@ -208,37 +245,43 @@ def _assign(office: Office, where: TopicPartition, partition: Partition) -> None
         adding_replicas=partition.adding_replicas,
         removing_replicas=partition.removing_replicas,
     )
-    office.image = office.image.apply(ImageDelta(partitions={where: assigned}))
+    context.image = context.image.apply(ImageDelta(partitions={topic_partition: assigned}))
 
 
 async def _write_state(
-    office: Office,
+    context: ControllerContext,
     topic: Topic,
-    where: TopicPartition,
+    topic_partition: TopicPartition,
     partition: Partition,
     outcome: Elected,
     stopped: tuple[BrokerId, ...],
     *,
     delete: bool = True,
 ) -> bool:
-    """The state in a new leader epoch, told to everybody together with who must stop; False if
-    somebody else has written it.
+    """Write the state in a new leader epoch and send it with the stopped replicas to all brokers;
+    False if another writer has changed the state.
     """
-    known = office.image.partition(where)
+    known = context.image.partition(topic_partition)
     assert known is not None
-    office.image = office.image.apply(
-        ImageDelta(partitions={where: replace(partition, partition_epoch=known.partition_epoch)})
+    context.image = context.image.apply(
+        ImageDelta(
+            partitions={topic_partition: replace(partition, partition_epoch=known.partition_epoch)}
+        )
     )
-    changes = await write_elected(office, {where: outcome})
+    changes = await write_elected(context, {topic_partition: outcome})
     if not changes:
-        _assign(office, where, known)
+        _assign(context, topic_partition, known)
         return False
-    await office.announce(
-        ImageDelta(partitions={each.where: each.state for each in changes.values()}),
+    await context.announce(
+        ImageDelta(partitions={each.topic_partition: each.state for each in changes.values()}),
         partitions=changes.values(),
         stopped=[
             StoppedReplicas(
-                where, topic.id, stopped, delete=delete, leader_epoch=partition.leader_epoch
+                topic_partition,
+                topic.id,
+                stopped,
+                delete=delete,
+                leader_epoch=partition.leader_epoch,
             )
         ]
         if stopped

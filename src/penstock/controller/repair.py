@@ -1,7 +1,7 @@
-"""Partitions whose leader or followers are gone get those that are there.
+"""New leaders and ISRs for partitions that need them.
 
-One rule for a broker that died, one that leaves, one that came back, and a directory that failed:
-whoever is live now is looked at, and the partitions that would be led otherwise are written.
+One rule serves for a broker that died, is shutting down or came back, and for a failed directory:
+each partition is elected among the replicas that are live now, and written if the outcome differs.
 """
 
 import logging
@@ -9,92 +9,113 @@ from collections.abc import Callable, Collection, Iterable
 
 from msgspec.structs import replace
 
-from penstock.controller import doubt
-from penstock.controller.change import PartitionChange, StoppedReplicas
-from penstock.controller.election import Elected, elected
-from penstock.controller.office import Office
+from penstock.controller import unclean_shutdown
+from penstock.controller.context import ControllerContext
+from penstock.controller.leader_election import Elected, elected
 from penstock.controller.partition_states import bring_online, write_elected
+from penstock.controller.state_change import PartitionChange, StoppedReplicas
 from penstock.metadata.image import ImageDelta, Partition
 from penstock.metadata.records import NO_LEADER
 from penstock.types import BrokerId, TopicPartition
 
 logger = logging.getLogger(__name__)
 
-Unclean = Callable[[str], bool]
-"""Whether the topic allows a leader that is not in sync."""
+AllowsUnclean = Callable[[str], bool]
+"""Whether a topic allows an unclean leader election."""
 
 
 def repairs(
-    office: Office, unclean: Unclean, *, suspected: Collection[BrokerId] = ()
+    context: ControllerContext,
+    allows_unclean: AllowsUnclean,
+    *,
+    suspected: Collection[BrokerId] = (),
 ) -> dict[TopicPartition, Elected]:
-    """New leaders and ISRs for the partitions that need them.
+    """The leaders and ISRs to write. Only reads the context.
 
     Suspected brokers leave every ISR that has another live member.
     """
-    outcomes, doubtful = {}, office.doubtful
-    for where, partition in _decided_partitions(office):
-        live = office.live(where, partition.replicas)
-        trusted = [each for each in live if each not in suspected]
-        if any(each in trusted for each in partition.isr):
-            live = trusted
-        # Who came back with less than it had, while there was no controller to see it go.
-        is_in_doubt = (
-            partition.leader in doubtful and partition.controller_epoch < office.term.epoch
-        )
-        is_whole = partition.leader in live and all(each in live for each in partition.isr)
-        is_outrun = where in office.outrun
-        if is_whole and not is_in_doubt and not is_outrun:
-            continue
-        before = replace(partition, leader=NO_LEADER) if is_in_doubt else partition
-        outcome = elected(before, live, unclean=False, doubtful=doubtful)
-        if outcome.leader == NO_LEADER:
-            # One that is about to stop leads until it is gone, rather than nobody, and rather than
-            # one that lacks records: it may catch up before the other has stopped.
-            present = office.present(where, partition.replicas)
-            outcome = elected(before, present, unclean=False, doubtful=doubtful)
-        if outcome.leader == NO_LEADER and unclean(where.topic):
-            outcome = elected(before, live, unclean=True, doubtful=doubtful)
-        if outcome.leader in doubtful and outcome.leader != partition.leader:
-            logger.warning("%s: broker %s leads, which may lack records", where, outcome.leader)
-        if is_outrun or (outcome.leader, outcome.isr) != (partition.leader, partition.isr):
-            outcomes[where] = outcome
+    outcomes = {}
+    for topic_partition, partition in _online_partitions(context):
+        outcome = _repaired(context, allows_unclean, topic_partition, partition, suspected)
+        if outcome is not None:
+            outcomes[topic_partition] = outcome
     return outcomes
 
 
+def _repaired(
+    context: ControllerContext,
+    allows_unclean: AllowsUnclean,
+    topic_partition: TopicPartition,
+    partition: Partition,
+    suspected: Collection[BrokerId],
+) -> Elected | None:
+    """The partition's leader and ISR; None if it can stay as it is."""
+    unclean = context.unclean_shutdown_brokers
+    live = context.live_replicas(topic_partition, partition.replicas)
+    trusted = [each for each in live if each not in suspected]
+    if any(each in trusted for each in partition.isr):
+        live = trusted
+    # The leader's machine may have crashed and come back while there was no controller to see it.
+    is_suspect = partition.leader in unclean and partition.controller_epoch < context.epoch.number
+    is_whole = partition.leader in live and all(each in live for each in partition.isr)
+    is_changed_elsewhere = topic_partition in context.changed_elsewhere
+    if is_whole and not is_suspect and not is_changed_elsewhere:
+        return None
+    before = replace(partition, leader=NO_LEADER) if is_suspect else partition
+    outcome = elected(before, live, allow_unclean=False, unclean_shutdown=unclean)
+    if outcome.leader == NO_LEADER:
+        # A broker that is shutting down leads until it is gone: better than no leader, and better
+        # than an unclean one, which may catch up before the broker has stopped.
+        with_stopping = context.live_or_shutting_down_replicas(topic_partition, partition.replicas)
+        outcome = elected(before, with_stopping, allow_unclean=False, unclean_shutdown=unclean)
+    if outcome.leader == NO_LEADER and allows_unclean(topic_partition.topic):
+        outcome = elected(before, live, allow_unclean=True, unclean_shutdown=unclean)
+    if outcome.leader in unclean and outcome.leader != partition.leader:
+        logger.warning(
+            "%s: broker %s is elected after an unclean shutdown and may lack records",
+            topic_partition,
+            outcome.leader,
+        )
+    is_same = (outcome.leader, outcome.isr) == (partition.leader, partition.isr)
+    return None if is_same and not is_changed_elsewhere else outcome
+
+
 async def repair(
-    office: Office,
-    unclean: Unclean,
+    context: ControllerContext,
+    allows_unclean: AllowsUnclean,
     *,
     joined: Iterable[BrokerId] = (),
     stopped: Iterable[StoppedReplicas] = (),
 ) -> None:
-    """Write what is needed and tell everybody; those who joined hear of everything."""
+    """Write the repairs and tell all brokers; brokers in `joined` receive the whole image."""
     changes = {
-        each.where: each for each in await bring_online(office, office.image.topics.values())
+        each.topic_partition: each
+        for each in await bring_online(context, context.image.topics.values())
     }
-    changes |= await write_elected(office, repairs(office, unclean))
-    delta = {each.where: each.state for each in changes.values()}
-    told = {}
-    for where, partition in _decided_partitions(office):
-        offline = office.offline(where, partition)
-        if where not in delta and offline != partition.offline_replicas:
-            told[where] = replace(partition, offline_replicas=offline)
-    await office.announce(
-        ImageDelta(partitions=delta | told),
+    changes |= await write_elected(context, repairs(context, allows_unclean))
+    written = {each.topic_partition: each.state for each in changes.values()}
+    offline_changed = {}
+    for topic_partition, partition in _online_partitions(context):
+        offline = context.offline_replicas(topic_partition, partition)
+        if topic_partition not in written and offline != partition.offline_replicas:
+            offline_changed[topic_partition] = replace(partition, offline_replicas=offline)
+    await context.announce(
+        ImageDelta(partitions=written | offline_changed),
         partitions=changes.values(),
-        told=told,
+        metadata_only=offline_changed,
         stopped=stopped,
         joined=joined,
     )
-    await doubt.clear(office)
+    await unclean_shutdown.clear_resolved(context)
 
 
-def changes_of(image_changes: Iterable[PartitionChange]) -> ImageDelta:
-    return ImageDelta(partitions={each.where: each.state for each in image_changes})
+def delta_of(changes: Iterable[PartitionChange]) -> ImageDelta:
+    return ImageDelta(partitions={each.topic_partition: each.state for each in changes})
 
 
-def _decided_partitions(office: Office) -> Iterable[tuple[TopicPartition, Partition]]:
-    for topic in office.image.topics.values():
+def _online_partitions(context: ControllerContext) -> Iterable[tuple[TopicPartition, Partition]]:
+    """Partitions that have a `state` node."""
+    for topic in context.image.topics.values():
         for index, partition in topic.partitions.items():
             if partition.partition_epoch >= 0:
                 yield TopicPartition(topic.name, index), partition

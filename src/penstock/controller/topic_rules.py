@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from penstock.errors import ErrorCode, KafkaError
 
 MAX_NAME_LENGTH = 249
-"""With `-` and a partition number, and `.<32 digits>-delete` when deleted, still a file name."""
+"""Leaves room in a file name for `-`, the partition number and `.<32 digits>-delete`."""
 
 MAX_NEW_PARTITIONS = 10_000
-"""In one request, over all its topics."""
+"""Per request, over all its topics."""
 
 METADATA_TOPIC = "__cluster_metadata"
-"""Kafka's own log of metadata: a directory of that name is never a topic's."""
+"""KRaft's metadata log: a directory of this name is never that of a topic."""
 
 
 class InvalidTopic(KafkaError):
@@ -22,9 +22,15 @@ class InvalidTopic(KafkaError):
 
 
 class TopicAlreadyExists(KafkaError):
-    """Or it is being deleted, and its name is not free yet."""
+    """The topic exists, or its deletion is not finished."""
 
     code = ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+class TopicDeletionDisabled(KafkaError):
+    """`delete.topic.enable` is false."""
+
+    code = ErrorCode.TOPIC_DELETION_DISABLED
 
 
 class InvalidPartitions(KafkaError):
@@ -34,13 +40,13 @@ class InvalidPartitions(KafkaError):
 
 
 class PolicyViolation(KafkaError):
-    """More than one request may ask for."""
+    """The request exceeds a limit on one request."""
 
     code = ErrorCode.POLICY_VIOLATION
 
 
 class InvalidRequest(KafkaError):
-    """Fields that contradict each other."""
+    """Fields of the request contradict each other."""
 
     code = ErrorCode.INVALID_REQUEST
 
@@ -69,7 +75,7 @@ def check_name(name: str) -> None:
 
 
 def check_new_name(name: str, existing: Iterable[str]) -> None:
-    """Names that differ in `.` and `_` only share the names of their metrics."""
+    """Refuses names that differ from another only in `.` and `_`: their metrics would collide."""
     check_name(name)
     if name == METADATA_TOPIC:
         raise InvalidRequest(f"{METADATA_TOPIC} cannot be created")
@@ -82,14 +88,14 @@ def check_new_name(name: str, existing: Iterable[str]) -> None:
 
 
 def new_partitions(asked: int, default: int) -> int:
-    """How many partitions a new topic gets; -1 asks for the broker's default (KIP-464)."""
+    """How many partitions a new topic gets; -1 requests the broker's default (KIP-464)."""
     if asked == 0 or asked < -1:
         raise InvalidPartitions("Number of partitions was set to an invalid non-positive value.")
     return default if asked == -1 else asked
 
 
 def more_partitions(topic: str, current: int, asked: int) -> int:
-    """How many to add: partitions never go, since their records would."""
+    """How many to add. Partitions are never removed, because their records would be lost."""
     if asked == current:
         raise InvalidPartitions(f"Topic already has {current} partition(s).")
     if asked < current:

@@ -1,4 +1,4 @@
-"""What a new topic, or a topic with more partitions, will be. Pure."""
+"""Plans of new topics and of more partitions. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
@@ -35,31 +35,31 @@ from penstock.types import BrokerId, Uuid, uuid_text
 
 
 class InvalidConfig(KafkaError):
-    """A topic setting that nobody declares, or a value that it does not take."""
+    """An unknown setting, or a value that it does not accept."""
 
     code = ErrorCode.INVALID_CONFIG
 
 
 class NewTopic(Struct, frozen=True):
-    """A topic as somebody asks for it; -1 asks for the broker's default (KIP-464)."""
+    """A requested topic; -1 requests the broker's default (KIP-464)."""
 
     name: str
     num_partitions: int = -1
     replication_factor: int = -1
     assignments: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    """Partitions with the replicas chosen for them; then the two numbers above are -1."""
+    """A manual assignment: partitions with their replicas. The two numbers above are then -1."""
     configs: Mapping[str, str | None] = {}
 
 
 class PlannedTopic(Struct, frozen=True):
-    """A topic as it will be, or is. Its partitions have no leader before they are online."""
+    """A topic as it will be created. Its partitions have no leader until they are online."""
 
     topic: Topic
     configs: Mapping[str, str]
 
 
 class MorePartitions(Struct, frozen=True):
-    """A topic that is to have `count` partitions; perhaps with the new ones' replicas chosen."""
+    """A request for `count` partitions in all, optionally with the new partitions' replicas."""
 
     name: str
     count: int
@@ -73,7 +73,7 @@ def planned(
     layers: BrokerLayers,
     chance: Random,
 ) -> PlannedTopic:
-    """Refused as Kafka does: the name first, then settings, then partitions and replicas."""
+    """Checked in Kafka's order: the name, then settings, then partitions and replicas."""
     check_new_name(new.name, (*image.topics, *image.deleting))
     configs = checked_configs(new.configs, layers)
     assignment = _assigned(new, image, config, chance)
@@ -82,7 +82,7 @@ def planned(
 
 
 def check_total(news: Iterable[NewTopic], config: ControllerConfig) -> None:
-    """One request may not ask for more than the controller can write in reasonable time."""
+    """Refuse a request for more than the controller can write in reasonable time."""
     total = sum(
         len(new.assignments)
         or (config.num_partitions if new.num_partitions == -1 else max(new.num_partitions, 0))
@@ -95,7 +95,7 @@ def check_total(news: Iterable[NewTopic], config: ControllerConfig) -> None:
 
 
 def checked_configs(configs: Mapping[str, str | None], layers: BrokerLayers) -> dict[str, str]:
-    """The settings, if they are known and hold together with what brokers give by default."""
+    """The settings, if all are known and consistent with the brokers' defaults."""
     given = {name: value for name, value in configs.items() if value is not None}
     if len(given) < len(configs):
         empty = sorted(set(configs) - set(given))
@@ -128,10 +128,10 @@ def _assigned(
 
 
 def grown(more: MorePartitions, image: ClusterImage) -> dict[int, Partition]:
-    """The partitions to add. They go on around the ring where the topic's first one began."""
+    """The partitions to add. They continue around the ring from the topic's first partition."""
     topic = image.topics.get(more.name)
     if topic is None:
-        raise UnknownTopic(f"topic {more.name} is not known")
+        raise UnknownTopic(f"topic {more.name} does not exist")
     current = max(topic.partitions) + 1
     extra = more_partitions(more.name, current, more.count)
     if extra > MAX_NEW_PARTITIONS:
@@ -170,7 +170,7 @@ def _racks(image: ClusterImage) -> dict[BrokerId, str | None]:
 
 
 def new_topic_id(chance: Random) -> Uuid:
-    """Never one that begins with a dash, which tools would take for an option."""
+    """An id without a leading dash, which tools would take for an option."""
     while True:
         topic_id = Uuid(UUID(bytes=chance.randbytes(16), version=4).bytes)
         if not uuid_text(topic_id).startswith("-"):

@@ -32,8 +32,10 @@ class Broker(Struct, frozen=True):
     epoch: int
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
-    page_cache_lost: bool = False
-    """Its machine went down under it: its logs may lack what was acknowledged but not synced."""
+    unclean_shutdown: bool = False
+    """Its machine crashed, or logs were found damaged or missing: it may lack acknowledged records.
+    A killed process alone does not count, since the page cache outlives it.
+    """
 
     def endpoint(self, listener: str) -> Endpoint | None:
         """Its address on the listener of this name, if it has one."""

@@ -127,7 +127,7 @@ def broker_of(broker_id: BrokerId, node: Node) -> Broker | None:
         node.created_zxid,
         registration.addresses(),
         registration.rack_name(),
-        page_cache_lost=registration.page_cache_lost is True,
+        unclean_shutdown=registration.unclean_shutdown is True,
     )
 
 

@@ -20,9 +20,10 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
     host: str | None = None
     version: int = 5
     timestamp: str = "-1"
-    page_cache_lost: bool | UnsetType = UNSET
-    """Penstock's own; Kafka passes over it. The machine went down under the broker: what was not
-    synced is gone from its logs."""
+    unclean_shutdown: bool | UnsetType = field(name="page_cache_lost", default=UNSET)
+    """A field of Penstock's own, which Kafka ignores: the broker may lack records that it had
+    acknowledged, because its machine crashed or its logs were found damaged or missing.
+    """
 
     def __post_init__(self) -> None:
         self.addresses()  # a malformed one is refused where it is read
@@ -34,7 +35,7 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
         timestamp_ms: int,
         rack: str | None = None,
         *,
-        page_cache_lost: bool = False,
+        unclean_shutdown: bool = False,
     ) -> "BrokerRegistration":
         """`host` and `port` are for those who know one plaintext address only."""
         plain = [each for each in addresses if each.protocol is SecurityProtocol.PLAINTEXT]
@@ -45,7 +46,7 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
             host=plain[0].host if plain else None,
             timestamp=str(timestamp_ms),
             rack=UNSET if rack is None else rack,
-            page_cache_lost=True if page_cache_lost else UNSET,
+            unclean_shutdown=True if unclean_shutdown else UNSET,
         )
 
     def addresses(self) -> tuple[Endpoint, ...]:

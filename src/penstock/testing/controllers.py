@@ -16,10 +16,10 @@ from random import Random
 from penstock.clock import Clock, SystemClock
 from penstock.config.broker import broker_config
 from penstock.config.listener import Endpoint, SecurityProtocol
-from penstock.controller.change import StateChange
+from penstock.controller.broker_registration import cluster_id, prepare_tree, register
 from penstock.controller.controller import Controller
-from penstock.controller.elections import ElectionType
-from penstock.controller.membership import cluster_id, prepare_tree, register
+from penstock.controller.requested_elections import ElectionType
+from penstock.controller.state_change import StateChange
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.refusal import ConnectionLost, StoreError
 from penstock.metadata.registration import BrokerRegistration
@@ -44,15 +44,15 @@ class RecordingBrokers:
                 if (
                     each.delete
                     and broker in change.image.brokers
-                    and (broker, each.where) not in self._kept
+                    and (broker, each.topic_partition) not in self._not_deleted
                 ):
-                    self.controller.replicas_deleted(broker, [each.where])
+                    self.controller.replicas_deleted(broker, [each.topic_partition])
         for _ in range(3):  # responses arrive while the controller goes on
             await asyncio.sleep(0)
         return self.failed
 
     @property
-    def _kept(self) -> set[tuple[BrokerId, TopicPartition]]:
+    def _not_deleted(self) -> set[tuple[BrokerId, TopicPartition]]:
         return {(self.controller.broker, each) for each in self.failed}
 
     def resign(self) -> None: ...
@@ -100,7 +100,7 @@ class LossyStore(EmbeddedStore):
 
 
 class RunningController:
-    """A controller in office, its store, and what it told the brokers."""
+    """An active controller, its store, and the changes that it sent to the brokers."""
 
     def __init__(
         self, controller: Controller, store: EmbeddedStore, brokers: RecordingBrokers
@@ -126,13 +126,13 @@ async def running_controller(
     clock: Clock | None = None,
     seed: int = 0,
     writes: int | None = None,
-    doubtful: Container[int] = (),
+    crashed: Container[int] = (),
 ) -> AsyncIterator[RunningController]:
     """Broker 0 is the controller; others are registered in the same session and die with it.
 
-    Those that are `doubtful` may have lost records since they last ran.
+    The `crashed` brokers register after an unclean shutdown.
 
-    With `writes`, the store crashes after so many transactions, those of the start included.
+    With `writes`, the store crashes after so many transactions, including those of the start.
     """
     clock = clock or SystemClock()
     chance = Random(seed)  # noqa: S311 (placement, not a secret)
@@ -147,25 +147,25 @@ async def running_controller(
         for broker, rack in racks.items():
             address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9092 + broker)
             registration = BrokerRegistration.of(
-                [address], clock.now_ms(), rack, page_cache_lost=broker in doubtful
+                [address], clock.now_ms(), rack, unclean_shutdown=broker in crashed
             )
             await register(store, BrokerId(broker), registration)
-        told = RecordingBrokers()
+        recording = RecordingBrokers()
         controller = Controller(
             store,
             BrokerId(0),
-            told,
+            recording,
             config=broker_config(settings or {}).controller,
             static=settings or {},
             clock=clock,
             chance=chance,
         )
-        told.controller = controller
+        recording.controller = controller
         await controller.start()
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(controller.run())
             try:
-                yield RunningController(controller, store, told)
+                yield RunningController(controller, store, recording)
             finally:
                 running.cancel()
     finally:

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from penstock.broker.peers.channel import Channel
-from penstock.controller.orders import Order
+from penstock.controller.control_requests import ControlRequest
 from penstock.errors import ErrorCode
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from penstock.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
@@ -49,7 +49,7 @@ def test_an_order_that_could_not_be_carried_out_is_said_again(
     codes: list[ErrorCode], heard: list[str]
 ) -> None:
     async def main() -> None:
-        peer, answered = Peer(*codes), list[tuple[Order, Message]]()
+        peer, answered = Peer(*codes), list[tuple[ControlRequest, Message]]()
         channel = Channel(
             cast("Any", peer), lambda *each: answered.append(each), lambda: None, timeout_ms=1000
         )

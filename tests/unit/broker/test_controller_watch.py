@@ -6,8 +6,8 @@ from contextlib import closing
 
 from penstock.broker.peers.controller_watch import depose
 from penstock.clock import SystemClock
-from penstock.controller.membership import prepare_tree
-from penstock.controller.term import Term
+from penstock.controller.broker_registration import prepare_tree
+from penstock.controller.epoch import ControllerEpoch
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.tree import Tree
@@ -25,7 +25,7 @@ def with_stores(scenario: Scenario) -> None:
         with closing(Tree.in_memory(SystemClock())) as tree:
             ours, theirs = EmbeddedStore(tree, call_soon), EmbeddedStore(tree, call_soon)
             await prepare_tree(ours)
-            await Term.begin(theirs, GONE, now_ms=0)
+            await ControllerEpoch.win(theirs, GONE, now_ms=0)
             await scenario(ours, theirs)
 
     asyncio.run(run())

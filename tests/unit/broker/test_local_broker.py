@@ -11,8 +11,8 @@ from penstock.broker.peers import received
 from penstock.broker.replicas.local import PARTITIONS_A_TURN, LocalBroker
 from penstock.broker.waiters import Waiters
 from penstock.clock import SystemClock
-from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
-from penstock.controller.orders import PARTITIONS_A_REQUEST, orders
+from penstock.controller.control_requests import PARTITIONS_PER_REQUEST, control_requests
+from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import StorageError
 from penstock.log.log_dir import LogDir
 from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
@@ -142,7 +142,7 @@ def test_all_offsets_of_a_large_topic_are_forgotten_when_it_is_deleted() -> None
     """A broker that hears of it by requests hears in portions."""
 
     async def main() -> None:
-        rig, count = Rig(), 2 * PARTITIONS_A_REQUEST + 500
+        rig, count = Rig(), 2 * PARTITIONS_PER_REQUEST + 500
         topic = Topic("big", TOPIC_ID, {n: Partition((BrokerId(1),)) for n in range(count)})
         listener = Broker(BROKER, 5, ())
         before = image_of(topic).apply(ImageDelta(brokers={BROKER: listener}))
@@ -152,7 +152,7 @@ def test_all_offsets_of_a_large_topic_are_forgotten_when_it_is_deleted() -> None
             stopped=tuple(StoppedReplicas(each, TOPIC_ID, (BrokerId(1),)) for each in places),
         )
         rig.cluster.image = before
-        told = orders(change, listener, "PLAINTEXT")
+        told = control_requests(change, listener, "PLAINTEXT")
         for each in told:
             assert isinstance(each, UpdateMetadataRequest)
             await rig.apply(received.metadata_change(each, rig.cluster.image, {}))

@@ -10,11 +10,11 @@ from penstock.broker.cluster import Cluster
 from penstock.broker.peers.orders import Orders
 from penstock.broker.peers.topic_watch import TopicWatch
 from penstock.clock import SystemClock
-from penstock.controller.change import StateChange
+from penstock.controller.broker_registration import prepare_tree
+from penstock.controller.control_requests import LEADER_DURING_DELETE
 from penstock.controller.controlled_shutdown import StaleBrokerEpoch
-from penstock.controller.membership import prepare_tree
-from penstock.controller.orders import DELETED
-from penstock.controller.term import NotController
+from penstock.controller.epoch import NotController
+from penstock.controller.state_change import StateChange
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta, Topic
@@ -154,7 +154,7 @@ def test_a_topic_made_anew_does_not_inherit_settings(joined: bool) -> None:
         await orders.update_metadata(told(NEW))
         assert cluster.image.topic_configs == {"t": {"segment.bytes": "2000"}}
         assert settings.reads == 1
-        await orders.update_metadata(told(NEW, leader=DELETED))
+        await orders.update_metadata(told(NEW, leader=LEADER_DURING_DELETE))
         assert cluster.image.topic_configs == {}
 
     asyncio.run(main())
@@ -179,10 +179,10 @@ def test_without_the_store_only_topics_wait_whose_settings_are_not_known() -> No
         settings.away = True
         with pytest.raises(StoreUnavailable):
             await orders.lead_and_follow(leads(("t", OLD), ("new", NEW)))
-        assert [each.where.topic for each in local.changes[-1].partitions] == ["t"]
+        assert [each.topic_partition.topic for each in local.changes[-1].partitions] == ["t"]
         settings.away = False
         await orders.lead_and_follow(leads(("t", OLD), ("new", NEW)))
-        assert [each.where.topic for each in local.changes[-1].partitions] == ["t", "new"]
+        assert [each.topic_partition.topic for each in local.changes[-1].partitions] == ["t", "new"]
         assert cluster.image.topic_configs["new"] == {"retention.ms": "7"}
 
     asyncio.run(main())
@@ -230,7 +230,7 @@ def test_topics_that_were_deleted_unheard_are_forgotten() -> None:
             running.cancel()
         assert set(cluster.image.topics) == {"kept"}
         assert cluster.image.topic_configs == {}
-        assert {each.where.topic for each in local.changes[-1].stopped} == {"t", "going"}
+        assert {each.topic_partition.topic for each in local.changes[-1].stopped} == {"t", "going"}
         await store.close()
         tree.close()
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from penstock.broker import supervision
-from penstock.controller.term import NotController
+from penstock.controller.epoch import NotController
 from penstock.metadata.refusal import ConnectionLost
 
 

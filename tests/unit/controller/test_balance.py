@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.controller.balance import Load, Move, balanced, loads
+from penstock.controller.balance import Load, PlannedMove, balanced, loads
 from penstock.controller.placement import InvalidReplicaAssignment, placed
 from penstock.types import BrokerId, TopicPartition
 
@@ -22,8 +22,8 @@ def racks(*names: str | None) -> dict[BrokerId, str | None]:
     return {B(number): name for number, name in enumerate(names)}
 
 
-def done(replicas: Replicas, moves: list[Move]) -> Replicas:
-    return {**replicas, **{each.where: each.after for each in moves}}
+def done(replicas: Replicas, moves: list[PlannedMove]) -> Replicas:
+    return {**replicas, **{each.topic_partition: each.after for each in moves}}
 
 
 def test_a_new_broker_gets_its_share_and_nothing_else_moves() -> None:
@@ -36,19 +36,19 @@ def test_a_new_broker_gets_its_share_and_nothing_else_moves() -> None:
     assert sorted(each.leaders for each in after.values()) == [1, 1, 2, 2]
 
 
-def test_what_is_even_stays() -> None:
+def test_an_even_cluster_stays_as_it_is() -> None:
     replicas = topic("t", [0, 1], [1, 2], [2, 0])
     assert balanced(replicas, racks(None, None, None)) == []
 
 
-def test_leaders_are_spread_by_another_order_alone() -> None:
+def test_reordering_replicas_is_enough_to_spread_leaders() -> None:
     replicas = topic("t", [0, 1, 2], [0, 1, 2], [0, 1, 2])
     moves = balanced(replicas, racks(None, None, None))
     assert [each.copied for each in moves] == [0, 0]
     assert {each[0] for each in done(replicas, moves).values()} == {0, 1, 2}
 
 
-def test_leaders_are_spread_over_a_go_between() -> None:
+def test_leadership_moves_through_a_broker_in_between() -> None:
     replicas = topic("t", [0, 1], [0, 1], [1, 2], [3, 2], [3, 2])
     # Broker 0 has no partition with broker 2; broker 1 takes one of its own there.
     moves = balanced(replicas, racks(None, None, None, None))
@@ -57,7 +57,7 @@ def test_leaders_are_spread_over_a_go_between() -> None:
     assert min(each.leaders for each in after.values()) == 1
 
 
-def test_racks_stay_apart() -> None:
+def test_replicas_stay_in_different_racks() -> None:
     replicas = topic("t", [0, 1], [0, 1], [0, 1], [0, 1])
     moves = balanced(replicas, racks("a", "b", "b"))
     after = done(replicas, moves)
@@ -65,7 +65,7 @@ def test_racks_stay_apart() -> None:
     assert loads(after.values(), range(3))[2].replicas == 2  # type: ignore[arg-type]
 
 
-def test_a_broker_that_leaves_is_emptied() -> None:
+def test_a_broker_to_be_removed_is_emptied() -> None:
     replicas = topic("t", [0, 1], [1, 2], [2, 0])
     moves = balanced(replicas, racks(None, None, None), without=[1])
     assert all(set(each) == {0, 2} for each in done(replicas, moves).values())
@@ -76,13 +76,13 @@ def test_a_broker_that_cannot_be_emptied_is_named() -> None:
         balanced(topic("t", [0, 1]), racks(None, None), without=[1])
 
 
-def test_a_broker_that_is_down_keeps_what_it_has() -> None:
+def test_a_broker_that_is_down_keeps_its_replicas() -> None:
     replicas = topic("t", [9, 0], [9, 1], [9, 0], [9, 1])
     moves = balanced(replicas, racks(None, None))
     assert moves == []
 
 
-def test_brokers_without_anything_are_counted() -> None:
+def test_brokers_without_replicas_are_counted() -> None:
     assert loads([(B(1), B(0))], [B(0), B(2)]) == {0: Load(1, 0), 1: Load(1, 1), 2: Load(0, 0)}
 
 
@@ -90,44 +90,46 @@ def test_brokers_without_anything_are_counted() -> None:
 def clusters(draw: st.DrawFn) -> tuple[Replicas, dict[BrokerId, str | None]]:
     count = draw(st.integers(1, 7))
     named = draw(st.booleans())
-    where = {B(each): draw(st.sampled_from("abc")) if named else None for each in range(count)}
+    topic_partition = {
+        B(each): draw(st.sampled_from("abc")) if named else None for each in range(count)
+    }
     replicas: Replicas = {}
     for name in draw(st.lists(st.sampled_from("tuvw"), unique=True)):
         factor = draw(st.integers(1, count))
         for index in range(draw(st.integers(1, 8))):
-            order = draw(st.permutations(sorted(where)))
+            order = draw(st.permutations(sorted(topic_partition)))
             replicas[TopicPartition(name, index)] = tuple(order[:factor])
     for each in range(count, count + draw(st.integers(0, 3))):
-        where[B(each)] = draw(st.sampled_from("abcd")) if named else None
-    return replicas, where
+        topic_partition[B(each)] = draw(st.sampled_from("abcd")) if named else None
+    return replicas, topic_partition
 
 
 @given(clusters())
 def test_any_plan_is_even_small_and_safe(
     given_cluster: tuple[Replicas, dict[BrokerId, str | None]],
 ) -> None:
-    replicas, where = given_cluster
-    moves = balanced(replicas, where)
+    replicas, topic_partition = given_cluster
+    moves = balanced(replicas, topic_partition)
     after = done(replicas, moves)
     for each in moves:
         assert len(set(each.after)) == len(each.before)
-        named = {where[b] for b in each.before}, {where[b] for b in each.after}
+        named = {topic_partition[b] for b in each.before}, {topic_partition[b] for b in each.after}
         assert len(named[1]) >= len(named[0]), "fewer racks"
-    before = [each.replicas for each in loads(replicas.values(), where).values()]
-    counts = [each.replicas for each in loads(after.values(), where).values()]
-    if None in where.values():
+    before = [each.replicas for each in loads(replicas.values(), topic_partition).values()]
+    counts = [each.replicas for each in loads(after.values(), topic_partition).values()]
+    if None in topic_partition.values():
         assert max(counts) - min(counts) <= 1
-        # No plan is smaller: what is above the larger share has to go, what lacks of the smaller
-        # one has to come.
+        # No plan is smaller: replicas above the larger share must leave, replicas missing from the
+        # smaller share must arrive.
         share, rest = divmod(sum(before), len(before))
         above = sum(max(0, each - share - bool(rest)) for each in before)
         lacks = sum(max(0, share - each) for each in before)
         assert sum(each.copied for each in moves) == max(above, lacks)
-    assert balanced(after, where) == [], "a second plan finds nothing to do"
+    assert balanced(after, topic_partition) == [], "a second plan finds nothing to do"
 
 
 @given(st.integers(3, 8), st.integers(1, 40), st.integers(1, 3))
-def test_brokers_that_join_get_their_share_of_what_was_placed(
+def test_joining_brokers_get_their_share_of_placed_replicas(
     brokers: int, partitions: int, factor: int
 ) -> None:
     old = dict.fromkeys(map(B, range(brokers)))

@@ -75,7 +75,7 @@ def test_lists_grow_and_shrink_by_items(
     assert altered(current, TOPIC, [alteration]).get("cleanup.policy") == after
 
 
-def test_brokers_hear_of_a_topics_new_settings(tree: Tree) -> None:
+def test_brokers_receive_a_topics_new_settings(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.controller.alter_config(TOPIC, [ConfigAlteration("retention.ms", SET, "5")])
         assert running.last_change.topic_configs == ("t",)
@@ -91,7 +91,7 @@ def test_brokers_hear_of_a_topics_new_settings(tree: Tree) -> None:
     with_topic(tree, work)
 
 
-def test_replacing_takes_back_what_is_not_named(tree: Tree) -> None:
+def test_replacing_resets_settings_that_are_not_named(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.controller.replace_config(TOPIC, {"segment.ms": "9"})
         assert running.controller.image.topic_configs["t"] == {"segment.ms": "9"}
@@ -99,7 +99,7 @@ def test_replacing_takes_back_what_is_not_named(tree: Tree) -> None:
     with_topic(tree, work)
 
 
-def test_settings_of_brokers_are_kept_apart_from_those_of_all(tree: Tree) -> None:
+def test_a_brokers_settings_are_kept_apart_from_the_default(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.controller.alter_config(
             THIS, [ConfigAlteration("log.cleaner.threads", SET, "2")]
@@ -153,7 +153,7 @@ def test_validation_alone_alters_nothing(tree: Tree) -> None:
         (ALL, ("log.retention.hours", SET, "1"), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_alterations_that_cannot_be_are_refused(
+def test_invalid_alterations_are_refused(
     tree: Tree,
     resource: ConfigResource,
     alteration: tuple[str, AlterOperation, str | None],
@@ -167,7 +167,7 @@ def test_alterations_that_cannot_be_are_refused(
     with_topic(tree, work)
 
 
-def test_a_setting_is_altered_once_in_a_request(tree: Tree) -> None:
+def test_a_request_may_alter_a_setting_only_once(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         twice = [ConfigAlteration("flush.ms", SET, "1"), ConfigAlteration("flush.ms", DELETE)]
         with pytest.raises(KafkaError) as refusal:
@@ -177,7 +177,7 @@ def test_a_setting_is_altered_once_in_a_request(tree: Tree) -> None:
     with_topic(tree, work)
 
 
-def test_notifications_go_after_a_quarter_of_an_hour() -> None:
+def test_notifications_are_deleted_after_fifteen_minutes() -> None:
     clock = OwnClock()
     tree = Tree.in_memory(clock)
 

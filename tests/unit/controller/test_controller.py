@@ -1,4 +1,4 @@
-"""The controller's work on topics: create, grow, delete, adopt; and its own succession."""
+"""The controller's work on topics (create, grow, delete, register) and its own failover."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -7,10 +7,10 @@ from typing import TypeVar
 import pytest
 
 from penstock.clock import SystemClock
-from penstock.controller.controller import FoundTopic, TopicDeletionDisabled
-from penstock.controller.membership import InconsistentClusterId, cluster_id, new_broker_id
-from penstock.controller.term import NotController, Term
-from penstock.controller.topic_rules import PolicyViolation
+from penstock.controller.broker_registration import InconsistentClusterId, cluster_id, new_broker_id
+from penstock.controller.epoch import ControllerEpoch, NotController
+from penstock.controller.found_topics import FoundTopic
+from penstock.controller.topic_rules import PolicyViolation, TopicDeletionDisabled
 from penstock.controller.topics import MorePartitions, NewTopic, PlannedTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
@@ -71,11 +71,11 @@ def test_a_topic_is_in_the_store_as_kafka_would_have_written_it(tree: Tree) -> N
     with_controller(tree, work, brokers=(0, 1, 2))
 
 
-def test_brokers_hear_of_a_new_topic_with_its_leaders(tree: Tree) -> None:
+def test_brokers_receive_a_new_topic_with_its_leaders(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         (made,) = await created(running, NewTopic("t", 2, 1))
         change = running.last_change
-        assert [each.where for each in change.partitions] == [("t", 0), ("t", 1)]
+        assert [each.topic_partition for each in change.partitions] == [("t", 0), ("t", 1)]
         assert all(each.is_new and each.state.leader == 0 for each in change.partitions)
         assert change.image.topics["t"].partitions[0].isr == (0,)
         assert change.image.topic_by_id(made.topic.id) is change.image.topics["t"]
@@ -84,7 +84,7 @@ def test_brokers_hear_of_a_new_topic_with_its_leaders(tree: Tree) -> None:
     with_controller(tree, work)
 
 
-def test_each_topic_of_a_request_holds_or_fails_on_its_own(tree: Tree) -> None:
+def test_each_topic_of_a_request_succeeds_or_fails_on_its_own(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         outcomes = await running.controller.create_topics(
             [
@@ -130,7 +130,7 @@ def test_validation_alone_leaves_no_trace(tree: Tree) -> None:
     with_controller(tree, work)
 
 
-def test_the_brokers_defaults_fill_what_a_topic_leaves_open(tree: Tree) -> None:
+def test_a_topic_gets_the_brokers_defaults(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         (made,) = await created(running, NewTopic("t"))
         assert len(made.topic.partitions) == 4
@@ -140,7 +140,7 @@ def test_the_brokers_defaults_fill_what_a_topic_leaves_open(tree: Tree) -> None:
     with_controller(tree, work, brokers=(0, 1, 2), settings=settings)
 
 
-def test_one_request_asks_for_a_reasonable_number_of_partitions(tree: Tree) -> None:
+def test_a_request_for_too_many_partitions_is_refused(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         with pytest.raises(PolicyViolation):
             await running.controller.create_topics([NewTopic("a", 6000), NewTopic("b", 4001)])
@@ -159,9 +159,9 @@ def test_a_topic_survives_the_controller(tree: Tree) -> None:
         assert image.topic_configs["t"] == {"segment.ms": "5000"}
         assert image.controller_epoch == 2
         (start,) = running.brokers.changes
-        assert [each.where for each in start.partitions] == [("t", 0), ("t", 1)]
+        assert [each.topic_partition for each in start.partitions] == [("t", 0), ("t", 1)]
         assert not any(each.is_new for each in start.partitions)
-        # The leader is alive again: nothing was decided, so no epoch has begun.
+        # The leader is alive again, so no new leader epoch began.
         assert {each.state.leader_epoch for each in start.partitions} == {0}
 
     topic_id = with_controller(tree, first)
@@ -175,7 +175,7 @@ def test_a_deleted_topic_leaves_nothing_behind(tree: Tree) -> None:
         assert outcomes["t"] == running.brokers.changes[1].image.topics["t"]
         assert isinstance(outcomes["unknown"], KafkaError)
         stop = next(each for each in running.brokers.changes if each.stopped)
-        assert [(each.where, each.topic_id) for each in stop.stopped] == [
+        assert [(each.topic_partition, each.topic_id) for each in stop.stopped] == [
             (("t", 0), made.topic.id),
             (("t", 1), made.topic.id),
         ]
@@ -248,7 +248,7 @@ def test_a_deletion_waits_for_the_controllers_own_failed_directory(tree: Tree) -
     with_controller(tree, when_it_is_mended)
 
 
-def test_a_new_controller_brings_a_topic_online_that_was_only_just_written(tree: Tree) -> None:
+def test_a_new_controller_brings_a_half_created_topic_online(tree: Tree) -> None:
     async def torn(running: RunningController) -> None:
         assignment = TopicAssignment.of(Uuid(b"t" * 16), {0: (BrokerId(0),), 1: (BrokerId(0),)})
         await running.store.create("/brokers/topics/t", encode(assignment))
@@ -262,7 +262,7 @@ def test_a_new_controller_brings_a_topic_online_that_was_only_just_written(tree:
     with_controller(tree, healed)
 
 
-def test_a_controller_elects_for_brokers_that_died_meanwhile(tree: Tree) -> None:
+def test_a_new_controller_replaces_leaders_that_died_meanwhile(tree: Tree) -> None:
     async def first(running: RunningController) -> None:
         await created(running, NewTopic("t", assignments=((0, (1, 0)), (1, (0, 1)), (2, (1, 2)))))
 
@@ -272,21 +272,25 @@ def test_a_controller_elects_for_brokers_that_died_meanwhile(tree: Tree) -> None
         )
         assert (zero.leader, zero.isr, zero.leader_epoch, zero.partition_epoch) == (0, (0,), 1, 1)
         assert (one.leader, one.isr, one.leader_epoch) == (0, (0,), 1)
-        # Nobody of its ISR is alive: it waits for them.
+        # No member of its ISR is alive, so it waits for one.
         assert (two.leader, two.isr) == (-1, (1, 2))
 
     with_controller(tree, first, brokers=(0, 1, 2))
     with_controller(tree, second)
 
 
-def test_new_partitions_go_on_where_the_topic_began(tree: Tree) -> None:
+def test_new_partitions_continue_the_topics_placement(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await created(running, NewTopic("t", 2, 2))
         await running.controller.create_partitions(MorePartitions("t", 5))
         topic = running.controller.image.topics["t"]
         leaders = [topic.partitions[index].replicas[0] for index in range(5)]
         assert leaders == [(leaders[0] + index) % 3 for index in range(5)]
-        assert [each.where.partition for each in running.last_change.partitions] == [2, 3, 4]
+        assert [each.topic_partition.partition for each in running.last_change.partitions] == [
+            2,
+            3,
+            4,
+        ]
         stored = decode(TopicAssignment, await running.store.get("/brokers/topics/t"))
         assert len(stored.partitions) == 5
 
@@ -303,7 +307,7 @@ def test_new_partitions_go_on_where_the_topic_began(tree: Tree) -> None:
         (MorePartitions("t", 20_000), ErrorCode.POLICY_VIOLATION),
     ],
 )
-def test_growth_that_cannot_be_is_refused(tree: Tree, more: MorePartitions, code: int) -> None:
+def test_invalid_growth_is_refused(tree: Tree, more: MorePartitions, code: int) -> None:
     async def work(running: RunningController) -> None:
         await created(running, NewTopic("t", 2))
         with pytest.raises(KafkaError) as refusal:
@@ -317,7 +321,7 @@ def test_growth_that_cannot_be_is_refused(tree: Tree, more: MorePartitions, code
 def test_a_controller_that_was_succeeded_writes_nothing(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.store.delete(paths.CONTROLLER)
-        await Term.begin(running.store, BrokerId(1), now_ms=0)
+        await ControllerEpoch.win(running.store, BrokerId(1), now_ms=0)
         with pytest.raises(NotController):
             await running.controller.create_topics([NewTopic("t")])
         with pytest.raises(NoNode):
@@ -330,12 +334,12 @@ def test_a_controller_that_was_succeeded_writes_nothing(tree: Tree) -> None:
 def test_there_is_one_controller(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         with pytest.raises(NotController):
-            await Term.begin(running.store, BrokerId(1), now_ms=0)
+            await ControllerEpoch.win(running.store, BrokerId(1), now_ms=0)
 
     with_controller(tree, work)
 
 
-def test_producer_ids_are_handed_out_once(tree: Tree) -> None:
+def test_producer_ids_are_allocated_once(tree: Tree) -> None:
     async def two(running: RunningController) -> list[tuple[int, int]]:
         return [await running.controller.next_producer_id_block() for _ in range(2)]
 
@@ -355,29 +359,29 @@ def test_the_cluster_keeps_its_id(tree: Tree) -> None:
     with_controller(tree, work)
 
 
-def test_broker_ids_are_handed_out_above_the_reserved_ones(tree: Tree) -> None:
+def test_broker_ids_are_allocated_above_the_reserved_ones(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         assert [await new_broker_id(running.store, 1000) for _ in range(2)] == [1001, 1002]
 
     with_controller(tree, work)
 
 
-def test_adopted_topics_keep_their_ids_and_go_on_in_new_epochs(tree: Tree) -> None:
+def test_found_topics_keep_their_ids_and_begin_new_epochs(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         found = FoundTopic("t", Uuid(b"i" * 16), {0: 4, 1: -1})
-        (outcome,) = await running.controller.adopt([found])
+        (outcome,) = await running.controller.register_found([found])
         assert isinstance(outcome, PlannedTopic)
         partitions = running.controller.image.topics["t"].partitions
         assert [each.leader_epoch for each in partitions.values()] == [5, 0]
         assert running.controller.image.topics["t"].id == b"i" * 16
         assert not any(each.is_new for each in running.last_change.partitions)
-        (again,) = await running.controller.adopt([found])
+        (again,) = await running.controller.register_found([found])
         assert isinstance(again, KafkaError)
 
     with_controller(tree, work)
 
 
-def test_operations_that_come_together_are_carried_out_one_by_one(tree: Tree) -> None:
+def test_concurrent_operations_are_carried_out_one_by_one(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         async with asyncio.TaskGroup() as tasks:
             same = [

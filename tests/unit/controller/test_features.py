@@ -1,4 +1,4 @@
-"""Levels of features: how they are set, kept and refused."""
+"""Feature levels: set, kept and refused."""
 
 import asyncio
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def test_a_new_cluster_begins_at_the_highest_levels(tree: Tree) -> None:
     assert {name: levels.high for name, levels in SUPPORTED.items()} == HIGHEST
 
 
-def test_levels_outlive_the_controller_and_brokers_hear_of_them(tree: Tree) -> None:
+def test_levels_outlive_the_controller_and_reach_the_brokers(tree: Tree) -> None:
     lower = HIGHEST | {"transaction.version": 1}
 
     async def change() -> None:
@@ -61,7 +61,7 @@ def test_levels_outlive_the_controller_and_brokers_hear_of_them(tree: Tree) -> N
     asyncio.run(look())
 
 
-def test_a_level_of_the_future_lets_no_controller_start(tree: Tree) -> None:
+def test_a_controller_does_not_start_with_an_unsupported_level(tree: Tree) -> None:
     async def change() -> None:
         async with running_controller(tree) as running:
             newer = Feature.of(HIGHEST | {"transaction.version": 3})
@@ -96,12 +96,12 @@ def test_a_level_of_the_future_lets_no_controller_start(tree: Tree) -> None:
         ),
     ],
 )
-def test_an_update_that_cannot_be_changes_none(update: FeatureUpdate, why: str) -> None:
+def test_an_invalid_update_changes_no_level(update: FeatureUpdate, why: str) -> None:
     now = Features({"group.version": 0, "transaction.version": 2}, 4)
     with pytest.raises(InvalidUpdateVersion, match=why):
         updated(now, [FeatureUpdate("group.version", 1), update], 0)
 
 
-def test_levels_that_are_disabled_do_not_hold() -> None:
+def test_disabled_levels_have_no_effect() -> None:
     assert Feature(penstock_features=HIGHEST, status=0).levels() == {}
     assert Features({}).level("transaction.version") == 0

@@ -1,4 +1,4 @@
-"""What a controller's operations say when they fail: as much as there is to know."""
+"""Failures of the controller's operations: who is told, and what is logged."""
 
 import asyncio
 import logging
@@ -6,20 +6,20 @@ from contextlib import suppress
 
 import pytest
 
+from penstock.controller.epoch import NotController
 from penstock.controller.operations import Operations
-from penstock.controller.term import NotController
 from penstock.metadata.refusal import NotConnected, SessionExpired
 
 
 def carried_out(error: Exception, *, waited_for: bool = False) -> list[Exception]:
-    """What the owner hears of an operation that ends so."""
-    heard: list[Exception] = []
+    """The failures reported to the owner after an operation that raises `error`."""
+    reported: list[Exception] = []
 
     async def operation() -> None:
         raise error
 
     async def work() -> None:
-        operations, done = Operations(heard.append), asyncio.Event()
+        operations, done = Operations(reported.append), asyncio.Event()
 
         async def last() -> None:
             done.set()
@@ -36,13 +36,13 @@ def carried_out(error: Exception, *, waited_for: bool = False) -> list[Exception
             running.cancel()
 
     asyncio.run(work())
-    return heard
+    return reported
 
 
 @pytest.mark.parametrize(
     "error", [NotController("not here"), NotConnected("/"), SessionExpired("/")]
 )
-def test_who_is_out_of_office_says_so_to_its_owner_alone(
+def test_expected_failures_are_reported_without_a_traceback(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -51,7 +51,7 @@ def test_who_is_out_of_office_says_so_to_its_owner_alone(
     assert [each for each in caplog.records if each.name.startswith("penstock")] == []
 
 
-def test_an_operation_that_should_not_fail_keeps_its_traceback(
+def test_an_unexpected_failure_is_logged_with_its_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     bug = KeyError("a bug")
@@ -61,6 +61,6 @@ def test_an_operation_that_should_not_fail_keeps_its_traceback(
     assert record.exc_info[1] is bug
 
 
-def test_who_waits_hears_of_the_bug_and_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_is_raised_only_in_the_waiting_caller(caplog: pytest.LogCaptureFixture) -> None:
     assert carried_out(KeyError("a bug"), waited_for=True) == []
     assert [each for each in caplog.records if each.name.startswith("penstock")] == []

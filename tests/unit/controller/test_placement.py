@@ -54,7 +54,7 @@ def test_racks_alternate_as_in_kafkas_documentation() -> None:
     }
 
 
-def test_racks_do_not_count_unless_every_broker_tells_its_own() -> None:
+def test_racks_count_only_if_every_broker_has_one() -> None:
     racks: Racks = {BrokerId(0): "a", BrokerId(1): "a", BrokerId(2): None}
     assert placed(racks, 3, 2, start=0, shift=0) == placed(without_racks(3), 3, 2, start=0, shift=0)
 
@@ -70,7 +70,7 @@ def test_a_partition_has_at_least_one_replica(asked: int) -> None:
         new_replication_factor(asked, 1)
 
 
-def test_minus_one_asks_for_the_default() -> None:
+def test_minus_one_requests_the_default() -> None:
     assert new_replication_factor(-1, 3) == 3
 
 
@@ -113,7 +113,7 @@ def test_leaders_are_spread_evenly(ring: tuple[Racks, int, int, int, int]) -> No
 
 
 @given(rings(), st.integers(1, 30))
-def test_partitions_added_later_lie_where_they_would_have_been(
+def test_partitions_added_later_are_placed_as_if_created_at_once(
     ring: tuple[Racks, int, int, int, int], later: int
 ) -> None:
     racks, partitions, factor, start, shift = ring
@@ -124,7 +124,7 @@ def test_partitions_added_later_lie_where_they_would_have_been(
     ]
 
 
-def test_replicas_chosen_by_hand_are_taken_as_they_are() -> None:
+def test_a_manual_assignment_is_used_as_it_is() -> None:
     expected: Assignment = {0: (BrokerId(2), BrokerId(1)), 1: (BrokerId(0), BrokerId(2))}
     assert chosen([(1, (0, 2)), (0, (2, 1))], {0, 1, 2}) == expected
 
@@ -141,7 +141,7 @@ def test_replicas_chosen_by_hand_are_taken_as_they_are() -> None:
         ([(0, (0,)), (1, (0, 1))], "differ"),
     ],
 )
-def test_impossible_choices_are_refused(
+def test_impossible_manual_assignments_are_refused(
     assignments: list[tuple[int, tuple[int, ...]]], reason: str
 ) -> None:
     with pytest.raises(InvalidReplicaAssignment, match=reason):

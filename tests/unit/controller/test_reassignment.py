@@ -1,4 +1,4 @@
-"""Moving replicas to other brokers, and elections on request."""
+"""Reassignments, and elections on request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.clock import SystemClock
-from penstock.controller.elections import ElectionType
-from penstock.controller.isr_changes import IsrMember, WantedIsr
+from penstock.controller.isr_changes import IsrMember, RequestedIsr
+from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import NewTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.records import TopicAssignment, decode, encode
@@ -42,7 +42,7 @@ def with_topic(
     asyncio.run(run())
 
 
-def test_another_order_makes_another_preferred_leader(tree: Tree) -> None:
+def test_reordering_replicas_changes_the_preferred_leader(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.controller.reassign(FIRST, [1, 0])
         partition = running.controller.image.partition(FIRST)
@@ -56,11 +56,11 @@ def test_another_order_makes_another_preferred_leader(tree: Tree) -> None:
     with_topic(tree, (0, 1), work)
 
 
-def test_replicas_that_are_no_longer_wanted_are_stopped(tree: Tree) -> None:
+def test_removed_replicas_are_stopped(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.controller.reassign(FIRST, [1])
         (stopped,) = running.last_change.stopped
-        assert (stopped.where, stopped.replicas, stopped.delete) == (FIRST, (0,), True)
+        assert (stopped.topic_partition, stopped.replicas, stopped.delete) == (FIRST, (0,), True)
         partition = running.controller.image.partition(FIRST)
         assert partition is not None
         assert (partition.replicas, partition.leader, partition.isr) == ((1,), 1, (1,))
@@ -70,15 +70,17 @@ def test_replicas_that_are_no_longer_wanted_are_stopped(tree: Tree) -> None:
     with_topic(tree, (0, 1), work)
 
 
-def in_sync(running: RunningController, where: TopicPartition, isr: Sequence[int]) -> WantedIsr:
-    """What the leader asks for once these have caught up."""
-    partition = running.controller.image.partition(where)
+def in_sync(
+    running: RunningController, topic_partition: TopicPartition, isr: Sequence[int]
+) -> RequestedIsr:
+    """The leader's request once these replicas have caught up."""
+    partition = running.controller.image.partition(topic_partition)
     assert partition is not None
     members = tuple(IsrMember(BrokerId(each)) for each in isr)
-    return WantedIsr(where, partition.leader_epoch, partition.partition_epoch, members)
+    return RequestedIsr(topic_partition, partition.leader_epoch, partition.partition_epoch, members)
 
 
-def test_a_move_ends_once_the_new_replica_is_in_sync(tree: Tree) -> None:
+def test_a_reassignment_completes_once_the_new_replica_is_in_sync(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         controller = running.controller
         await controller.reassign(FIRST, [2, 1])
@@ -117,14 +119,14 @@ def test_a_reassignment_adds_a_replica_and_takes_none_away(tree: Tree) -> None:
     with_topic(tree, (0, 1), work)
 
 
-def test_a_cancelled_move_stops_the_replicas_that_it_added(tree: Tree) -> None:
+def test_a_cancelled_reassignment_stops_the_replicas_that_it_added(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         controller = running.controller
         await controller.reassign(FIRST, [2, 1])
         await controller.reassign(FIRST, None)
         partition = controller.image.partition(FIRST)
         assert partition is not None
-        # As in Kafka the order of the assignment is lost: the target stood first in it.
+        # As in Kafka, the original order is lost: the target came first in the assignment.
         assert (partition.replicas, partition.isr, partition.leader) == ((1, 0), (0, 1), 0)
         (stopped,) = running.last_change.stopped
         assert (stopped.replicas, stopped.delete) == ((2,), True)
@@ -134,12 +136,12 @@ def test_a_cancelled_move_stops_the_replicas_that_it_added(tree: Tree) -> None:
     with_topic(tree, (0, 1), work)
 
 
-def test_a_move_goes_on_under_the_next_controller(tree: Tree) -> None:
+def test_the_next_controller_continues_a_reassignment(tree: Tree) -> None:
     async def begin(running: RunningController) -> None:
         await running.controller.reassign(FIRST, [2, 1])
 
     async def go_on(running: RunningController) -> None:
-        # All brokers were down between the two: the ISR has waited for them.
+        # All brokers were down between the two controllers; the ISR has kept them.
         partition = running.controller.image.partition(FIRST)
         assert partition is not None
         assert partition.adding_replicas == (2,)
@@ -163,7 +165,7 @@ def test_the_same_replicas_change_nothing(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "target", "factor_may_change", "code"),
+    ("topic_partition", "target", "factor_may_change", "code"),
     [
         (FIRST, None, True, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
         (FIRST, [], True, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
@@ -174,16 +176,18 @@ def test_the_same_replicas_change_nothing(tree: Tree) -> None:
         (TopicPartition("u", 0), [0], True, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-def test_moves_that_cannot_be_are_refused(
+def test_invalid_reassignments_are_refused(
     tree: Tree,
-    where: TopicPartition,
+    topic_partition: TopicPartition,
     target: list[int] | None,
     factor_may_change: bool,
     code: ErrorCode,
 ) -> None:
     async def work(running: RunningController) -> None:
         with pytest.raises(KafkaError) as refusal:
-            await running.controller.reassign(where, target, factor_may_change=factor_may_change)
+            await running.controller.reassign(
+                topic_partition, target, factor_may_change=factor_may_change
+            )
         assert refusal.value.code == code
 
     with_topic(tree, (0, 1), work)
@@ -194,7 +198,9 @@ def test_an_election_that_changes_nothing_says_so(tree: Tree) -> None:
         unknown = TopicPartition("t", 9)
         for kind in ElectionType:
             answers = await running.controller.elect_leaders(kind, [FIRST, unknown])
-            codes = {where: error and error.code for where, error in answers.items()}
+            codes = {
+                topic_partition: error and error.code for topic_partition, error in answers.items()
+            }
             assert codes == {
                 FIRST: ErrorCode.ELECTION_NOT_NEEDED,
                 unknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -203,7 +209,7 @@ def test_an_election_that_changes_nothing_says_so(tree: Tree) -> None:
     with_topic(tree, (0,), work)
 
 
-def test_an_unclean_election_takes_whoever_is_there(tree: Tree) -> None:
+def test_an_unclean_election_elects_any_live_replica(tree: Tree) -> None:
     async def nothing(_: RunningController) -> None: ...
 
     async def shrink(running: RunningController) -> None:
@@ -226,8 +232,8 @@ def test_an_unclean_election_takes_whoever_is_there(tree: Tree) -> None:
     with_topic(tree, (2, 1), force, brokers=(0, 1))
 
 
-def test_a_move_that_was_only_half_begun_is_told_in_a_new_epoch(tree: Tree) -> None:
-    """The last controller wrote who replicates, and no more: brokers pass over a leader epoch
+def test_a_half_begun_reassignment_is_announced_in_a_new_epoch(tree: Tree) -> None:
+    """The last controller wrote only the assignment, and brokers ignore a leader epoch
     that they know, so the leader would never let the new replica in.
     """
 

@@ -1,4 +1,4 @@
-"""A controller that lost the store, or takes over what is half done, goes on with all the rest."""
+"""A controller that lost the store, or takes over half-done work, continues."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from penstock.clock import SystemClock
-from penstock.controller.candidacy import Candidacy
-from penstock.controller.isr_changes import IsrMember, WantedIsr
-from penstock.controller.office import Office
-from penstock.controller.term import NotController
+from penstock.controller.context import ControllerContext
+from penstock.controller.controller_election import ControllerElection
+from penstock.controller.epoch import NotController
+from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.controller.topics import NewTopic, PlannedTopic
 from penstock.errors import KafkaError
 from penstock.metadata import paths
@@ -38,11 +38,11 @@ def tree() -> Iterator[Tree]:
 
 @asynccontextmanager
 async def candidate(running: RunningController) -> AsyncIterator[None]:
-    """Whoever gives up the office runs for it again."""
-    candidacy = Candidacy(running.store, running.controller, lambda _: None)
+    """A controller that resigns takes part in the next election."""
+    election = ControllerElection(running.store, running.controller, lambda _: None)
     async with asyncio.TaskGroup() as tasks:
-        await candidacy.start()
-        task = tasks.create_task(candidacy.run())
+        await election.start()
+        task = tasks.create_task(election.run())
         try:
             yield
         finally:
@@ -76,16 +76,16 @@ def state(running: RunningController) -> Partition:
 
 
 def is_led_by(running: RunningController, broker: int) -> bool:
-    return running.controller.in_office and state(running).leader == broker
+    return running.controller.is_active and state(running).leader == broker
 
 
-def wanted(known: Partition, isr: Sequence[int]) -> WantedIsr:
+def wanted(known: Partition, isr: Sequence[int]) -> RequestedIsr:
     members = tuple(IsrMember(BrokerId(each)) for each in isr)
-    return WantedIsr(FIRST, known.leader_epoch, known.partition_epoch, members)
+    return RequestedIsr(FIRST, known.leader_epoch, known.partition_epoch, members)
 
 
 @pytest.mark.parametrize("takes_place", [False, True])
-def test_a_new_leader_whose_write_is_in_doubt_is_found_out(tree: Tree, takes_place: bool) -> None:
+def test_the_outcome_of_a_lost_leader_write_is_found_out(tree: Tree, takes_place: bool) -> None:
     async def work(running: RunningController) -> None:
         assert isinstance(running.store, LossyStore)
         running.store.loses, running.store.takes_place = STATE, takes_place
@@ -99,8 +99,8 @@ def test_a_new_leader_whose_write_is_in_doubt_is_found_out(tree: Tree, takes_pla
 
 
 @pytest.mark.parametrize("takes_place", [False, True])
-def test_an_isr_whose_write_is_in_doubt_is_found_out(tree: Tree, takes_place: bool) -> None:
-    """Its leader hears that nobody knows, not that it is outrun: it asks again."""
+def test_the_outcome_of_a_lost_isr_write_is_found_out(tree: Tree, takes_place: bool) -> None:
+    """The leader learns that the outcome is unknown, not that its state is stale. It retries."""
 
     async def work(running: RunningController) -> None:
         assert isinstance(running.store, LossyStore)
@@ -108,7 +108,7 @@ def test_an_isr_whose_write_is_in_doubt_is_found_out(tree: Tree, takes_place: bo
         change = wanted(state(running), (1, 2))
         with pytest.raises(KafkaError, match="lost the connection"):
             await running.controller.alter_isrs(BrokerId(1), -1, [change])
-        await until(lambda: running.controller.in_office)
+        await until(lambda: running.controller.is_active)
         outcomes = await running.controller.alter_isrs(BrokerId(1), -1, [change])
         outcome = outcomes[FIRST]
         assert isinstance(outcome, Partition)
@@ -117,7 +117,7 @@ def test_an_isr_whose_write_is_in_doubt_is_found_out(tree: Tree, takes_place: bo
     with_topic(tree, work)
 
 
-def test_a_state_that_somebody_else_wrote_is_taken_over_in_a_new_epoch(tree: Tree) -> None:
+def test_a_state_written_by_another_writer_is_applied_in_a_new_epoch(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         change = wanted(state(running), (1, 2))
         record = decode(PartitionState, await running.store.get(STATE))
@@ -128,16 +128,16 @@ def test_a_state_that_somebody_else_wrote_is_taken_over_in_a_new_epoch(tree: Tre
         await running.settled()
         known = state(running)
         assert (known.leader, known.leader_epoch, known.partition_epoch) == (1, 1, 2)
-        assert FIRST in {each.where for each in running.last_change.partitions}
+        assert FIRST in {each.topic_partition for each in running.last_change.partitions}
         outcomes = await running.controller.alter_isrs(BrokerId(1), -1, [wanted(known, (1, 2))])
         assert isinstance(outcomes[FIRST], Partition)
 
     with_topic(tree, work)
 
 
-def test_a_move_that_was_half_ended_stops_no_controller(tree: Tree) -> None:
-    """Its state says that the target alone is in sync, its assignment that it still moves; and
-    the target is down.
+def test_a_half_completed_reassignment_does_not_stop_a_controller(tree: Tree) -> None:
+    """The state names only the target as in sync, the assignment is still in progress, and the
+    target is down.
     """
 
     async def begin() -> None:
@@ -174,13 +174,13 @@ async def register_again(running: RunningController, broker: int) -> None:
     await running.store.create(paths.broker(BrokerId(broker)), registration, ephemeral=True)
 
 
-def test_what_brokers_answer_while_a_controller_takes_over_counts(tree: Tree) -> None:
-    """It sends StopReplica before it holds the office, and the logs are gone at once."""
+def test_responses_during_a_takeover_count(tree: Tree) -> None:
+    """A controller sends StopReplica before it is active, and the logs are deleted at once."""
 
     async def work(running: RunningController) -> None:
         running.controller.resign()
         await running.store.create(paths.deleted_topic("t"))
-        await until(lambda: running.controller.in_office)
+        await until(lambda: running.controller.is_active)
         await running.settled()
         assert not await running.store.exists(paths.topic("t"))
         assert not await running.store.exists(paths.deleted_topic("t"))
@@ -206,7 +206,7 @@ def test_a_name_is_free_again_after_settings_were_read_during_its_deletion(tree:
     with_topic(tree, work)
 
 
-def test_nodes_that_cannot_be_removed_keep_no_other_topic(tree: Tree) -> None:
+def test_nodes_that_cannot_be_removed_do_not_block_other_topics(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.controller.create_topics([NewTopic("u")])
         await running.store.create(f"{paths.partition(FIRST)}/odd")
@@ -214,7 +214,7 @@ def test_nodes_that_cannot_be_removed_keep_no_other_topic(tree: Tree) -> None:
         await running.settled()
         assert await running.store.exists(paths.topic("t"))
         assert not await running.store.exists(paths.topic("u"))
-        assert running.controller.in_office
+        assert running.controller.is_active
 
     with_topic(tree, work)
 
@@ -239,7 +239,7 @@ def test_one_malformed_node_stops_nothing(tree: Tree, path: str, data: bytes | N
             await running.controller.create_topics([NewTopic("t", assignments=((0, (1, 0)),))])
             await running.store.create(path, data)
             await running.settled()
-            assert running.controller.in_office
+            assert running.controller.is_active
             await running.store.delete(paths.broker(BrokerId(1)))
             await running.settled()
             assert state(running).leader == 0
@@ -254,24 +254,24 @@ def test_one_malformed_node_stops_nothing(tree: Tree, path: str, data: bytes | N
     asyncio.run(take_over())
 
 
-def test_an_operation_left_over_from_one_term_does_not_end_the_next(tree: Tree) -> None:
-    """It would resign the new office, and its image would end the new office's channels."""
+def test_an_operation_of_an_earlier_epoch_does_not_end_the_next(tree: Tree) -> None:
+    """It would resign in the new epoch, and its image would close the new controller's channels."""
 
     async def work(running: RunningController) -> None:
-        controller, told = running.controller, running.brokers.changes
+        controller, sent = running.controller, running.brokers.changes
 
-        async def left_over(office: Office) -> None:
+        async def left_over(context: ControllerContext) -> None:
             controller.resign()
-            for _ in range(20):  # the next term would begin meanwhile
+            for _ in range(20):  # the next epoch would begin meanwhile
                 await asyncio.sleep(0)
-            await office.announce(ImageDelta(), joined=[BrokerId(1)])
+            await context.announce(ImageDelta(), joined=[BrokerId(1)])
 
-        before = len(told)
+        before = len(sent)
         with pytest.raises(NotController):
             await controller._submit(left_over)
-        await until(lambda: controller.in_office)
+        await until(lambda: controller.is_active)
         await running.settled()
-        assert controller.in_office
-        assert {each.image.controller_epoch for each in told[before:]} == {2}
+        assert controller.is_active
+        assert {each.image.controller_epoch for each in sent[before:]} == {2}
 
     with_topic(tree, work)

@@ -15,7 +15,7 @@ from penstock.controller.topic_rules import (
 
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.d", "0", "...", "x" * 249, "__consumer_offsets"])
-def test_legal_names_are_taken(name: str) -> None:
+def test_legal_names_are_accepted(name: str) -> None:
     check_name(name)
 
 
@@ -25,7 +25,7 @@ def test_illegal_names_are_refused(name: str) -> None:
         check_name(name)
 
 
-def test_a_name_is_given_once() -> None:
+def test_an_existing_name_is_refused() -> None:
     with pytest.raises(TopicAlreadyExists):
         check_new_name("a.b", ["x", "a.b"])
 
@@ -36,7 +36,7 @@ def test_names_that_differ_in_dots_and_underscores_only_collide() -> None:
     check_new_name("a-b", ["a.b"])
 
 
-def test_kafkas_metadata_log_is_no_topic() -> None:
+def test_the_metadata_log_is_not_a_topic() -> None:
     with pytest.raises(InvalidRequest):
         check_new_name("__cluster_metadata", [])
 

@@ -6,7 +6,7 @@ members that are dead, leave, or have restarted since (KIP-903).
 """
 
 from penstock.broker.context import Context
-from penstock.controller.isr_changes import IsrMember, WantedIsr
+from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage, Partition
 from penstock.types import BrokerId, TopicPartition
@@ -55,7 +55,7 @@ def name_of(topic: TopicData, image: ClusterImage, ctx: Context) -> str | None:
     return topic.topic_name if ctx.version < 2 else image.topic_names.get(topic.topic_id)
 
 
-def wanted(where: TopicPartition, asked: PartitionData, ctx: Context) -> WantedIsr:
+def wanted(where: TopicPartition, asked: PartitionData, ctx: Context) -> RequestedIsr:
     members = (
         tuple(
             IsrMember(BrokerId(each.broker_id), each.broker_epoch)
@@ -64,7 +64,7 @@ def wanted(where: TopicPartition, asked: PartitionData, ctx: Context) -> WantedI
         if ctx.version >= 3
         else tuple(IsrMember(BrokerId(each)) for each in asked.new_isr)
     )
-    return WantedIsr(
+    return RequestedIsr(
         where,
         asked.leader_epoch,
         asked.partition_epoch,

@@ -5,7 +5,7 @@ Refused: another controller (11), an earlier life of the broker (77).
 """
 
 from penstock.broker.context import Context
-from penstock.controller.term import NotController
+from penstock.controller.epoch import NotController
 from penstock.errors import ErrorCode
 from penstock.types import BrokerId
 from penstock.wire.messages.controlled_shutdown import (

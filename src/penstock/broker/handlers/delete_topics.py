@@ -7,8 +7,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from penstock.broker.context import Context
-from penstock.controller.controller import TopicDeletionDisabled
-from penstock.controller.topic_rules import InvalidRequest
+from penstock.controller.topic_rules import InvalidRequest, TopicDeletionDisabled
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage, Topic
 from penstock.metadata.topic_names import UnknownTopicId

@@ -5,8 +5,8 @@ told. Refused: unknown kinds of election.
 """
 
 from penstock.broker.context import Context
-from penstock.controller.election import ElectionNotNeeded
-from penstock.controller.elections import ElectionType
+from penstock.controller.leader_election import ElectionNotNeeded
+from penstock.controller.requested_elections import ElectionType
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import TopicPartition
 from penstock.wire.messages.elect_leaders import (

@@ -35,7 +35,7 @@ async def incremental_alter_configs(
     """Loggers are this broker's own; all else is for the controller, wherever it is."""
     loggers = [each for each in request.resources if is_logger(each)]
     others = [each for each in request.resources if not is_logger(each)]
-    if not loggers or not others or ctx.services.controller.in_office:
+    if not loggers or not others or ctx.services.controller.is_active:
         alter_all = altered if len(loggers) == len(request.resources) else at_controller(altered)
         response: IncrementalAlterConfigsResponse = await alter_all(request, ctx)
         return response

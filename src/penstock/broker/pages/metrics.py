@@ -205,7 +205,7 @@ def _replicas(services: Services) -> dict[str, Metric]:
         ),
         "kafka_controller_kafkacontroller_activecontrollercount": gauge(
             "1 where this broker is the controller.",
-            lambda: int(services.controller.in_office),
+            lambda: int(services.controller.is_active),
         ),
         "kafka_controller_kafkacontroller_offlinepartitionscount": gauge(
             "Partitions without a leader.", offline

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 
 from penstock.broker.peers.connection import PeerConnection
-from penstock.controller.orders import Order
+from penstock.controller.control_requests import ControlRequest
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.apis import api_of
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
@@ -27,7 +27,7 @@ ANSWERS: dict[type[Message], type[Message]] = {
     UpdateMetadataRequest: UpdateMetadataResponse,
 }
 
-Answered = Callable[[Order, Message], object]
+Answered = Callable[[ControlRequest, Message], object]
 
 
 class Channel:
@@ -45,7 +45,7 @@ class Channel:
     ) -> None:
         self._connection, self._timeout_ms = connection, timeout_ms
         self._answered, self._refused = answered, refused
-        self._orders: deque[Order] = deque()
+        self._orders: deque[ControlRequest] = deque()
         self._more = asyncio.Event()
         self._refusals = 0
         """Of the first order, in a row."""
@@ -59,7 +59,7 @@ class Channel:
         """The broker is gone; whoever listens there next has yet to be heard."""
         self._connection.forget()
 
-    def send(self, orders: list[Order]) -> None:
+    def send(self, orders: list[ControlRequest]) -> None:
         self._orders += orders
         self._more.set()
 

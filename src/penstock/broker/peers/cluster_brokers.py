@@ -8,9 +8,9 @@ from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.peers.orders import Orders
 from penstock.broker.supervision import supervised
 from penstock.client.address import Address
-from penstock.controller.change import StateChange
+from penstock.controller.control_requests import ControlRequest, control_requests
 from penstock.controller.controller import Controller
-from penstock.controller.orders import Order, orders
+from penstock.controller.state_change import StateChange
 from penstock.errors import ErrorCode
 from penstock.metadata.image import Broker
 from penstock.types import BrokerId, TopicPartition, Uuid
@@ -50,7 +50,7 @@ class ClusterBrokers:
             channel.forget()
         for broker in change.image.brokers.values():
             if broker.id != self._broker_id:
-                wanted = orders(change, broker, self._listener)
+                wanted = control_requests(change, broker, self._listener)
                 if wanted:
                     self._channel(broker).send(wanted)
         failed = await self._own.carry_out(change)
@@ -84,14 +84,14 @@ class ClusterBrokers:
             channel = Channel(
                 connection,
                 lambda order, answer: self._answered(broker, order, answer),
-                lambda: self.controller.broker_refused(*key),
+                lambda: self.controller.connection_refused(*key),
                 self._timeout_ms,
             )
             sending = supervised(f"speaking to broker {broker.id}", channel.run)
             self._channels[key] = channel, self._tasks.create_task(sending)
         return self._channels[key][0]
 
-    def _answered(self, broker: Broker, order: Order, answer: Message) -> None:
+    def _answered(self, broker: Broker, order: ControlRequest, answer: Message) -> None:
         if isinstance(order, StopReplicaRequest) and isinstance(answer, StopReplicaResponse):
             deleted = deleted_replicas(order, answer)
             if deleted:

@@ -84,7 +84,7 @@ class ControllerLink:
 
     async def _asked(self, request: Message, answer: type[R], version: int | None) -> R | None:
         """None: whoever was asked is not the controller, or not yet."""
-        if self._image().controller == self._broker_id and not self._controller.in_office:
+        if self._image().controller == self._broker_id and not self._controller.is_active:
             return None
         try:
             response = await self._connection.call(
@@ -97,7 +97,7 @@ class ControllerLink:
 
     async def create_topics(self, news: Sequence[NewTopic]) -> list[KafkaError | None]:
         """None for each that was created, else why it was not."""
-        if self._controller.in_office:
+        if self._controller.is_active:
             made = await self._controller.create_topics(news)
             return [each if isinstance(each, KafkaError) else None for each in made]
         request = CreateTopicsRequest(topics=[_creatable(new) for new in news], timeout_ms=30_000)
@@ -106,7 +106,7 @@ class ControllerLink:
         return [_refusal(by_name[new.name].error_code, new.name) for new in news]
 
     async def next_producer_id_block(self) -> ProducerIds:
-        if self._controller.in_office:
+        if self._controller.is_active:
             return await self._controller.next_producer_id_block()
         request = AllocateProducerIdsRequest(
             broker_id=self._broker_id, broker_epoch=self._broker_epoch()

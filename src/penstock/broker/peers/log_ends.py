@@ -47,8 +47,8 @@ class LogEnds:
         )
         self._ends: dict[TopicPartition, int] = {}
 
-    def get(self, where: TopicPartition) -> int | None:
-        return self._ends.get(where)
+    def get(self, topic_partition: TopicPartition) -> int | None:
+        return self._ends.get(topic_partition)
 
     async def run(self) -> None:
         try:
@@ -62,12 +62,16 @@ class LogEnds:
         wanted = self._wanted()
         self._posts.only(wanted)
         every = set().union(*wanted.values()) if wanted else set()
-        self._ends = {where: end for where, end in self._ends.items() if where in every}
+        self._ends = {
+            topic_partition: end
+            for topic_partition, end in self._ends.items()
+            if topic_partition in every
+        }
         for leader, places in wanted.items():
             self._posts.post(leader, EndsQuestion(tuple(sorted(places)), self._heard))
 
-    def _heard(self, where: TopicPartition, end: int) -> None:
-        self._ends[where] = end
+    def _heard(self, topic_partition: TopicPartition, end: int) -> None:
+        self._ends[topic_partition] = end
 
 
 def ends_request(questions: list[EndsQuestion]) -> ListOffsetsRequest:
@@ -94,7 +98,7 @@ def _asked(name: str, partitions: Collection[int]) -> ListOffsetsTopic:
 def tell(questions: list[EndsQuestion], response: ListOffsetsResponse) -> None:
     for topic in response.topics:
         for each in topic.partitions:
-            where = TopicPartition(topic.name, each.partition_index)
+            topic_partition = TopicPartition(topic.name, each.partition_index)
             for question in questions:
-                if each.error_code == ErrorCode.NONE and where in question.places:
-                    question.answered(where, each.offset)
+                if each.error_code == ErrorCode.NONE and topic_partition in question.places:
+                    question.answered(topic_partition, each.offset)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from penstock.controller import membership
+from penstock.controller import broker_registration
 from penstock.metadata import paths
 from penstock.metadata.records import decode
 from penstock.metadata.refusal import StoreError
@@ -38,7 +38,7 @@ class Membership:
 
     async def join(self) -> None:
         """Register; refused if another broker has the number."""
-        epoch = await membership.register(
+        epoch = await broker_registration.register(
             self._store, self._broker, self._registration(), patience_s=self._patience_s
         )
         self._take(epoch)
@@ -66,7 +66,7 @@ class Membership:
                         self._take(node.created_zxid)
                     else:
                         self._seen(decode(BrokerRegistration, node))
-                except (StoreError, membership.BrokerIdInUse) as error:
+                except (StoreError, broker_registration.BrokerIdInUse) as error:
                     logger.debug("broker %s is not registered: %s", self._broker, error)
                     await asyncio.sleep(RETRY_S)
                     continue

@@ -9,8 +9,8 @@ from penstock.broker.cluster import Cluster
 from penstock.broker.peers import received
 from penstock.broker.replicas.local import LocalBroker
 from penstock.broker.replicas.strays import strays, unknown_topics
-from penstock.controller.change import PartitionChange, StateChange
-from penstock.controller.term import NotController
+from penstock.controller.epoch import NotController
+from penstock.controller.state_change import PartitionChange, StateChange
 from penstock.errors import ErrorCode
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
 from penstock.metadata.refusal import StoreError
@@ -82,31 +82,35 @@ class Orders:
         async with self._checked(request):
             image = self._cluster.image
             changes = received.replicas_of(request)
-            outdated = {each.where for each in changes if self._is_outdated(each)}
-            news = tuple(each for each in changes if each.where not in outdated)
+            outdated = {each.topic_partition for each in changes if self._is_outdated(each)}
+            news = tuple(each for each in changes if each.topic_partition not in outdated)
             unread = received.new_topics(news, image, self._ahead)
             try:
                 configs = await self._read_configs(unread) if unread else {}
             except StoreError:
                 # The store is away. Topics whose settings are known do not wait for it.
-                known = tuple(each for each in news if each.where.topic not in unread)
+                known = tuple(each for each in news if each.topic_partition.topic not in unread)
                 await self._take(request, known, {})
                 raise
             failed = set(await self._take(request, news, configs))
             self._ahead |= {
-                each.where.topic: each.topic_id for each in news if each.where.topic in unread
+                each.topic_partition.topic: each.topic_id
+                for each in news
+                if each.topic_partition.topic in unread
             }
-            failed |= {each.where for each in changes if self._has_failed(each.where)}
+            failed |= {
+                each.topic_partition for each in changes if self._has_failed(each.topic_partition)
+            }
             if not changes:
                 await self._set_strays_aside()
         answers: dict[Uuid, dict[int, ErrorCode]] = {}
         for each in changes:
             code = ErrorCode.NONE
-            if each.where in failed:
+            if each.topic_partition in failed:
                 code = ErrorCode.KAFKA_STORAGE_ERROR
-            elif each.where in outdated:
+            elif each.topic_partition in outdated:
                 code = ErrorCode.STALE_CONTROLLER_EPOCH
-            answers.setdefault(each.topic_id, {})[each.where.partition] = code
+            answers.setdefault(each.topic_id, {})[each.topic_partition.partition] = code
         return answers
 
     async def _take(
@@ -122,15 +126,15 @@ class Orders:
 
     def _is_outdated(self, change: PartitionChange) -> bool:
         """Known already, or older than what is known."""
-        known = self._partitions.find(*change.where)
+        known = self._partitions.find(*change.topic_partition)
         return (
             known is not None
             and known.topic_id == change.topic_id
             and change.state.leader_epoch <= known.leader_epoch
         )
 
-    def _has_failed(self, where: TopicPartition) -> bool:
-        known = self._partitions.find(*where)
+    def _has_failed(self, topic_partition: TopicPartition) -> bool:
+        known = self._partitions.find(*topic_partition)
         return known is not None and known.log.log_dir.failure is not None
 
     async def update_metadata(self, request: UpdateMetadataRequest) -> None:
@@ -149,20 +153,20 @@ class Orders:
             image = self._cluster.image
             stopped = received.stopped_by(request, self._broker_id)
             outdated = {
-                each.where
+                each.topic_partition
                 for each in stopped
                 if each.leader_epoch >= 0
-                and (known := self._partitions.find(*each.where)) is not None
+                and (known := self._partitions.find(*each.topic_partition)) is not None
                 and each.leader_epoch < known.leader_epoch
             }
-            wanted = tuple(each for each in stopped if each.where not in outdated)
+            wanted = tuple(each for each in stopped if each.topic_partition not in outdated)
             delta = received.office_of(request)
             failed = await self._local.apply(StateChange(image=image.apply(delta), stopped=wanted))
         return {
-            each.where: ErrorCode.FENCED_LEADER_EPOCH
-            if each.where in outdated
+            each.topic_partition: ErrorCode.FENCED_LEADER_EPOCH
+            if each.topic_partition in outdated
             else ErrorCode.KAFKA_STORAGE_ERROR
-            if each.where in failed
+            if each.topic_partition in failed
             else ErrorCode.NONE
             for each in stopped
         }

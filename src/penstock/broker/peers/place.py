@@ -29,8 +29,8 @@ from penstock.broker.replicas.local import LocalBroker
 from penstock.broker.supervision import supervised
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
-from penstock.controller.candidacy import Candidacy
 from penstock.controller.controller import Controller
+from penstock.controller.controller_election import ControllerElection
 from penstock.log.partition_log import PartitionLog
 from penstock.metadata import paths
 from penstock.metadata.features import Features
@@ -90,7 +90,7 @@ class Place:
         make_local: Callable[[Fetchers, Alive], LocalBroker],
         outboxes: Sequence[Outbox[Any, Any]],
         before_cut: Callable[[PartitionLog, int], object],
-        page_cache_lost: bool,
+        unclean_shutdown: bool,
         clock: Clock,
         chance: Random,
     ) -> None:
@@ -99,7 +99,7 @@ class Place:
         self._partitions, self._tasks, self._clock = partitions, tasks, clock
         self._is_alone = config.zookeeper.zookeeper_connect is None
         self._is_closed = False
-        self._may_lack_records = page_cache_lost
+        self._may_lack_records = unclean_shutdown
         self._peers, self._outboxes = peers, outboxes
 
         def epoch() -> int:
@@ -112,7 +112,7 @@ class Place:
                 addresses,
                 clock.now_ms(),
                 config.identity.broker_rack,
-                page_cache_lost=self._may_lack_records,
+                unclean_shutdown=self._may_lack_records,
             ),
             self._registered,
             self._seen,
@@ -153,7 +153,7 @@ class Place:
             chance=chance,
         )
         self._brokers.controller = self.controller
-        self._candidacy = Candidacy(store, self.controller, self._heard_controller)
+        self._candidacy = ControllerElection(store, self.controller, self._heard_controller)
         self.link = self._link(epoch)
         self._features = FeatureWatch(store, self._heard_features)
         self._proposals_link = self._link(epoch)
@@ -262,7 +262,7 @@ class Place:
 
     def _seen(self, registration: BrokerRegistration) -> None:
         """Once the controller trusts this broker, losing its session costs it no trust."""
-        self._may_lack_records &= registration.page_cache_lost is True
+        self._may_lack_records &= registration.unclean_shutdown is True
 
     def _heard_controller(self, controller: BrokerId) -> None:
         if controller not in {self._cluster.image.controller, NO_LEADER}:
@@ -279,14 +279,14 @@ class Place:
             self._cluster.image = self._cluster.image.apply(ImageDelta(features=features))
 
     async def _configs_changed(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
-        if self.controller.in_office:
+        if self.controller.is_active:
             self.controller.reread_configs()
             return True
         return await self.orders.heard(delta, read_at)
 
     async def _topics_gone(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
         """The controller's own image is what it has read and written itself."""
-        return self.controller.in_office or await self.orders.heard(delta, read_at)
+        return self.controller.is_active or await self.orders.heard(delta, read_at)
 
     def _settled(self, proposal: IsrProposal, settlement: Settlement) -> None:
         partition = self._partitions.find(*proposal.where)
@@ -297,5 +297,5 @@ class Place:
         while True:
             config = self._cluster.config.controller
             await asyncio.sleep(config.leader_imbalance_check_interval_seconds)
-            if config.auto_leader_rebalance_enable and self.controller.in_office:
+            if config.auto_leader_rebalance_enable and self.controller.is_active:
                 await self.controller.balance_leaders()

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from penstock.config.listener import Endpoint, SecurityProtocol
-from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
+from penstock.controller.control_requests import LEADER_DURING_DELETE
 from penstock.controller.controlled_shutdown import StaleBrokerEpoch
-from penstock.controller.orders import DELETED
+from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
 from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition, Uuid
@@ -83,10 +83,11 @@ def new_topics(
     `ahead` are topics whose settings it has, and which are not in the image yet.
     """
     return {
-        each.where.topic
+        each.topic_partition.topic
         for each in changes
-        if each.where.topic not in image.topic_configs
-        or ahead.get(each.where.topic, _id(image, each.where.topic)) != each.topic_id
+        if each.topic_partition.topic not in image.topic_configs
+        or ahead.get(each.topic_partition.topic, _id(image, each.topic_partition.topic))
+        != each.topic_id
     }
 
 
@@ -154,10 +155,10 @@ def metadata_change(
             dict(known.partitions) if known is not None and known.id == topic.topic_id else {}
         )
         for each in topic.partition_states:
-            if each.leader == DELETED:
+            if each.leader == LEADER_DURING_DELETE:
                 partitions.pop(each.partition_index, None)
-                where = TopicPartition(topic.topic_name, each.partition_index)
-                gone.append(StoppedReplicas(where, topic.topic_id, ()))
+                topic_partition = TopicPartition(topic.topic_name, each.partition_index)
+                gone.append(StoppedReplicas(topic_partition, topic.topic_id, ()))
             else:
                 before = partitions.get(each.partition_index)
                 partitions[each.partition_index] = _told(each, before)

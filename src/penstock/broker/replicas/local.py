@@ -9,7 +9,7 @@ from penstock.broker.cluster import Cluster
 from penstock.broker.coordination.coordinators import Coordinators
 from penstock.broker.waiters import Waiters
 from penstock.clock import Clock
-from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
+from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.compactor import Compactor
 from penstock.metadata.image import ClusterImage
@@ -59,13 +59,13 @@ class LocalBroker:
         failed = []
         for count, each in enumerate(change.partitions, 1):
             if self._broker_id in each.state.replicas and not self._take(each):
-                failed.append(each.where)
+                failed.append(each.topic_partition)
             if count % PARTITIONS_A_TURN == 0:
                 await asyncio.sleep(0)
         failed += await self._stop_all(
             [each for each in change.stopped if self._broker_id in each.replicas]
         )
-        gone = [each.where for each in change.stopped if is_gone(each, change.image)]
+        gone = [each.topic_partition for each in change.stopped if is_gone(each, change.image)]
         if gone:
             self._coordinators.deleted(gone)
         if change.broker_configs:
@@ -78,18 +78,21 @@ class LocalBroker:
     def held(self) -> dict[TopicPartition, Uuid]:
         """The logs on this broker with their topic ids; `NO_UUID` where a log has none."""
         store = self._partitions.store
-        return {where: store.topic_ids.get(where, NO_UUID) for where in store.logs}
+        return {
+            topic_partition: store.topic_ids.get(topic_partition, NO_UUID)
+            for topic_partition in store.logs
+        }
 
     async def set_aside(self, strays: Mapping[TopicPartition, str]) -> None:
         """Stop replicas that are not assigned to this broker, and keep their logs; says why."""
-        for count, (where, why) in enumerate(strays.items(), 1):
-            self._coordinators.not_led(where)
-            self._fetchers.stop(where)
+        for count, (topic_partition, why) in enumerate(strays.items(), 1):
+            self._coordinators.not_led(topic_partition)
+            self._fetchers.stop(topic_partition)
             try:
-                self._partitions.set_aside(where, why)
+                self._partitions.set_aside(topic_partition, why)
             except StorageError as error:
-                logger.warning("%s is not set aside: %s", where, error)
-            self._waiters.changed(where)
+                logger.warning("%s is not set aside: %s", topic_partition, error)
+            self._waiters.changed(topic_partition)
             if count % PARTITIONS_A_TURN == 0:
                 await asyncio.sleep(0)
 
@@ -103,39 +106,39 @@ class LocalBroker:
 
     def _take(self, change: PartitionChange) -> bool:
         """Lead or follow from now on; False if there is no log to do it with."""
-        where, state = change.where, change.state
-        before = self._partitions.find(*where)
+        topic_partition, state = change.topic_partition, change.state
+        before = self._partitions.find(*topic_partition)
         try:
             partition = self._partitions.create(
-                *where,
+                *topic_partition,
                 change.topic_id,
                 self._clock.now_ms(),
                 is_new=change.is_new_on(self._broker_id),
             )
             if before is not None and partition is not before:  # of a topic made anew
-                self._coordinators.not_led(where)
-                self._fetchers.stop(where)
+                self._coordinators.not_led(topic_partition)
+                self._fetchers.stop(topic_partition)
             if partition.log.log_dir.failure is not None:
                 raise partition.log.log_dir.failure
             if state.leader == self._broker_id:
-                self._fetchers.stop(where)
+                self._fetchers.stop(topic_partition)
                 was = partition.leader_epoch
                 partition.lead(state.leader_epoch, state.isr, state.replicas, state.partition_epoch)
                 self._coordinators.led(partition)
             else:
                 was = partition.leader_epoch
-                self._coordinators.not_led(where)
+                self._coordinators.not_led(topic_partition)
                 self._follow(partition, change)
             if was != state.leader_epoch:
                 self._tell_move(change)
         except StaleState as error:
             logger.info("%s", error)
         except (KafkaError, StorageError) as error:
-            logger.error("%s has no log here: %s", where, error)
-            self._coordinators.not_led(where)
-            self._fetchers.stop(where)
+            logger.error("%s has no log here: %s", topic_partition, error)
+            self._coordinators.not_led(topic_partition)
+            self._fetchers.stop(topic_partition)
             return False
-        self._waiters.changed(where)
+        self._waiters.changed(topic_partition)
         return True
 
     def _tell_move(self, change: PartitionChange) -> None:
@@ -149,7 +152,7 @@ class LocalBroker:
         )
         state_change.info(
             "%s-%d: %s in epoch %d, ISR %s",
-            *change.where,
+            *change.topic_partition,
             role,
             state.leader_epoch,
             list(state.isr),
@@ -161,7 +164,7 @@ class LocalBroker:
             state.leader, state.leader_epoch, state.replicas, state.partition_epoch
         )
         if state.leader == NO_LEADER:
-            self._fetchers.stop(change.where)
+            self._fetchers.stop(change.topic_partition)
         elif is_new:
             self._fetchers.follow(partition)
 
@@ -169,14 +172,14 @@ class LocalBroker:
         """Stop them; those come back whose logs should go and may not be gone after a crash."""
         store, failed = self._partitions.store, []
         deleted_in = {
-            each.where: log.log_dir
+            each.topic_partition: log.log_dir
             for each in all_stopped
-            if each.delete and (log := store.get(each.where)) is not None
+            if each.delete and (log := store.get(each.topic_partition)) is not None
         }
         for count, each in enumerate(all_stopped, 1):
             if not self._stop(each):
-                failed.append(each.where)
-                deleted_in.pop(each.where, None)
+                failed.append(each.topic_partition)
+                deleted_in.pop(each.topic_partition, None)
             if count % PARTITIONS_A_TURN == 0:
                 await asyncio.sleep(0)
         store.sync_names(dict.fromkeys(deleted_in.values()))
@@ -185,28 +188,32 @@ class LocalBroker:
 
     def _stop(self, stopped: StoppedReplicas) -> bool:
         """Lead or follow no more; False if the log should go, and its directory has failed."""
-        where = stopped.where
-        self._coordinators.not_led(where)
-        self._fetchers.stop(where)
+        topic_partition = stopped.topic_partition
+        self._coordinators.not_led(topic_partition)
+        self._fetchers.stop(topic_partition)
         if not stopped.delete:
-            self._resign(where)
+            self._resign(topic_partition)
         # At start a log is there before its partition, and its deletion may be overdue.
         store = self._partitions.store
-        known = store.topic_ids.get(where, NO_UUID)
+        known = store.topic_ids.get(topic_partition, NO_UUID)
         try:
-            if stopped.delete and where in store.logs:
+            if stopped.delete and topic_partition in store.logs:
                 if NO_UUID in {known, stopped.topic_id} or known == stopped.topic_id:
-                    self._partitions.drop(*where, sync=False)
+                    self._partitions.drop(*topic_partition, sync=False)
                 else:
-                    self._partitions.set_aside(where, "is not of the topic that is deleted")
-            elif stopped.delete and store.may_come_back(where):
-                logger.warning("%s may be in a directory that is offline: it is not deleted", where)
+                    self._partitions.set_aside(
+                        topic_partition, "is not of the topic that is deleted"
+                    )
+            elif stopped.delete and store.may_come_back(topic_partition):
+                logger.warning(
+                    "%s may be in a directory that is offline: it is not deleted", topic_partition
+                )
                 return False
         except StorageError as error:
-            logger.warning("%s is not deleted: %s", where, error)
+            logger.warning("%s is not deleted: %s", topic_partition, error)
             return False
         finally:
-            self._waiters.changed(where)
+            self._waiters.changed(topic_partition)
         return True
 
     def _forget_cleaned(self, deleted: Collection[TopicPartition]) -> None:
@@ -214,9 +221,9 @@ class LocalBroker:
             with suppress(StorageError):  # a log that is made anew is asked for again
                 self._compactor.forget(log_dir, deleted)
 
-    def _resign(self, where: TopicPartition) -> None:
+    def _resign(self, topic_partition: TopicPartition) -> None:
         """Keep the log, and neither lead nor follow: this broker is about to stop or to lose it."""
-        partition = self._partitions.find(*where)
+        partition = self._partitions.find(*topic_partition)
         if partition is not None:
             partition.follow(
                 NO_LEADER, partition.leader_epoch, partition.replicas, partition.partition_epoch
@@ -232,9 +239,9 @@ def is_gone(stopped: StoppedReplicas, image: ClusterImage) -> bool:
 
     A large topic goes in portions: while some of its partitions are in the image, others are gone.
     """
-    topic = image.topics.get(stopped.where.topic)
+    topic = image.topics.get(stopped.topic_partition.topic)
     if topic is None:
         return True
     if stopped.topic_id == NO_UUID:
         return False
-    return topic.id != stopped.topic_id or stopped.where.partition not in topic.partitions
+    return topic.id != stopped.topic_id or stopped.topic_partition.partition not in topic.partitions

@@ -13,7 +13,7 @@ from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
 def unknown_topics(held: Mapping[TopicPartition, Uuid], image: ClusterImage) -> set[str]:
     """Topics of logs on this broker that the controller has not told of."""
-    return {where.topic for where in held} - image.topics.keys()
+    return {topic_partition.topic for topic_partition in held} - image.topics.keys()
 
 
 def strays(
@@ -28,15 +28,15 @@ def strays(
     or deleted, or its node cannot be read. Their logs stay as they are.
     """
     found = {}
-    for where, topic_id in held.items():
-        topic = image.topics.get(where.topic)
+    for topic_partition, topic_id in held.items():
+        topic = image.topics.get(topic_partition.topic)
         if topic is None:
-            if where.topic not in topics_there:
-                found[where] = "is of a topic that was deleted"
+            if topic_partition.topic not in topics_there:
+                found[topic_partition] = "is of a topic that was deleted"
         elif NO_UUID not in {topic.id, topic_id} and topic.id != topic_id:
-            found[where] = "is of a deleted topic whose name was used again"
+            found[topic_partition] = "is of a deleted topic whose name was used again"
         else:
-            state = topic.partitions.get(where.partition)
+            state = topic.partitions.get(topic_partition.partition)
             if state is not None and state.partition_epoch >= 0 and broker not in state.replicas:
-                found[where] = "is assigned to other brokers now"
+                found[topic_partition] = "is assigned to other brokers now"
     return found

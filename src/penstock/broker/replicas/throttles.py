@@ -49,10 +49,10 @@ class FollowerThrottle(_Throttled):
 
     def _concerns(self, partition: Partition) -> bool:
         listed = partition.log.config.follower_replication_throttled_replicas
-        where = partition.topic_partition
-        if not listed or not is_listed(listed, where.partition, self._broker_id):
+        topic_partition = partition.topic_partition
+        if not listed or not is_listed(listed, topic_partition.partition, self._broker_id):
             return False
-        known = self._cluster.image.partition(where)
+        known = self._cluster.image.partition(topic_partition)
         return known is None or self._broker_id not in known.isr
 
     def owes_ms(self, partition: Partition, most_ms: int) -> int:

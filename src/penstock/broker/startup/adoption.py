@@ -13,9 +13,10 @@ from penstock.broker.startup.identity import FIRST_BROKER
 from penstock.clock import Clock, SystemClock
 from penstock.config.broker import broker_config
 from penstock.config.effective import BrokerLayers
-from penstock.controller import membership
-from penstock.controller.change import StateChange
-from penstock.controller.controller import Controller, FoundTopic
+from penstock.controller import broker_registration
+from penstock.controller.controller import Controller
+from penstock.controller.found_topics import FoundTopic
+from penstock.controller.state_change import StateChange
 from penstock.controller.topics import PlannedTopic, checked_configs
 from penstock.errors import ConfigError, KafkaError
 from penstock.log.inspection.adopt import AdoptedTopic, AdoptedTopics
@@ -63,19 +64,19 @@ async def adopt(
     clock = clock or SystemClock()
     topics = [_found(each, configs or {}) for each in found.topics]
     broker = FIRST_BROKER if found.broker_id is None else BrokerId(found.broker_id)
-    async with _in_office(directory, found.cluster_id, broker, clock) as controller:
+    async with _is_active(directory, found.cluster_id, broker, clock) as controller:
         _refuse_if_of_another(controller.image, broker, directory)
         news = [each for each in topics if not _is_registered(each, controller.image)]
         topics = news or topics
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(controller.run())
-            outcomes = await controller.adopt(topics)
+            outcomes = await controller.register_found(topics)
             running.cancel()
     return outcomes
 
 
 @asynccontextmanager
-async def _in_office(
+async def _is_active(
     directory: Path, cluster_id: str | None, broker: BrokerId, clock: Clock
 ) -> AsyncIterator[Controller]:
     """A controller whose broker does not run."""
@@ -86,10 +87,10 @@ async def _in_office(
     tree = Tree.open(directory / FILE_NAME, clock)
     try:
         store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
-        await membership.prepare_tree(store)
-        await membership.cluster_id(store, cluster_id, Uuid(uuid4().bytes))
+        await broker_registration.prepare_tree(store)
+        await broker_registration.cluster_id(store, cluster_id, Uuid(uuid4().bytes))
         registration = BrokerRegistration.of((), clock.now_ms())
-        await membership.register(store, broker, registration)
+        await broker_registration.register(store, broker, registration)
         controller = Controller(
             store, broker, _Nobody(), config=broker_config({}).controller, static={}, clock=clock
         )

@@ -1,4 +1,4 @@
-"""How a broker registers, and whose number is taken."""
+"""Registration of a broker, and ids that are in use."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -8,7 +8,7 @@ import pytest
 
 from penstock.clock import SystemClock
 from penstock.config.listener import Endpoint, SecurityProtocol
-from penstock.controller.membership import BrokerIdInUse, prepare_tree, register
+from penstock.controller.broker_registration import BrokerIdInUse, prepare_tree, register
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.records import decode
@@ -44,7 +44,7 @@ def with_stores(
     asyncio.run(run())
 
 
-def test_a_registration_in_doubt_is_our_own(tree: Tree) -> None:
+def test_a_registration_by_this_session_is_recognized(tree: Tree) -> None:
     async def scenario(store: EmbeddedStore, _: EmbeddedStore) -> None:
         first = await register(store, BROKER, at(9092, 1))
         assert await register(store, BROKER, at(9092, 2)) == first
@@ -55,7 +55,7 @@ def test_a_registration_in_doubt_is_our_own(tree: Tree) -> None:
 
 
 @pytest.mark.row("A008")
-def test_a_live_broker_keeps_its_number(tree: Tree) -> None:
+def test_a_live_broker_keeps_its_id(tree: Tree) -> None:
     async def scenario(store: EmbeddedStore, other: EmbeddedStore) -> None:
         await register(other, BROKER, at(9093))
         with pytest.raises(BrokerIdInUse, match=r"at PLAINTEXT://127\.0\.0\.1:9093; stop that"):
@@ -64,13 +64,13 @@ def test_a_live_broker_keeps_its_number(tree: Tree) -> None:
     with_stores(tree, scenario)
 
 
-def test_the_former_process_is_waited_for(tree: Tree) -> None:
+def test_registration_waits_for_the_session_of_the_former_process(tree: Tree) -> None:
     async def scenario(store: EmbeddedStore, other: EmbeddedStore) -> None:
         before = await register(other, BROKER, at(9092, 1))
         path = paths.broker(BROKER)
         async with asyncio.TaskGroup() as tasks:
             waiting = tasks.create_task(register(store, BROKER, at(9092, 2), patience_s=60))
-            # A change of the node is not its end.
+            # A change of the node is not its deletion.
             await other.set(path, (await other.get(path)).data)
             with pytest.raises(NodeExists):
                 await store.create(path)
@@ -81,8 +81,8 @@ def test_the_former_process_is_waited_for(tree: Tree) -> None:
     with_stores(tree, scenario)
 
 
-def test_a_former_process_that_goes_while_the_store_is_away_is_noticed(tree: Tree) -> None:
-    """No watch tells what happens between two connections."""
+def test_a_registration_removed_while_the_store_is_away_is_noticed(tree: Tree) -> None:
+    """No watch tells of changes between two connections."""
 
     class Away(EmbeddedStore):
         is_away = False
@@ -105,7 +105,7 @@ def test_a_former_process_that_goes_while_the_store_is_away_is_noticed(tree: Tre
             waiting = tasks.create_task(register(store, BROKER, at(9092, 2), patience_s=2))
             await asyncio.sleep(0)
             store.is_away = True
-            tree.listeners.remove(store._tell)  # what it is not told
+            tree.listeners.remove(store._tell)  # no notification reaches it
             await other.close()
             tree.listeners.append(store._tell)
             await asyncio.sleep(0)
@@ -115,7 +115,7 @@ def test_a_former_process_that_goes_while_the_store_is_away_is_noticed(tree: Tre
     asyncio.run(main())
 
 
-def test_patience_ends(tree: Tree) -> None:
+def test_registration_fails_when_the_former_session_does_not_end_in_time(tree: Tree) -> None:
     async def scenario(store: EmbeddedStore, other: EmbeddedStore) -> None:
         await register(other, BROKER, at(9092))
         with pytest.raises(BrokerIdInUse, match=r"after 0\.01 s the session of its former process"):

@@ -1,7 +1,7 @@
-"""Who leads a partition. Pure.
+"""The election of a partition's leader. Pure.
 
-Leaders come from the ISR in the order of the assignment. Outside of it only where the topic allows
-an unclean election: then whatever the lost replicas had acknowledged is gone.
+The leader is the first live replica of the assignment that is in the ISR. A replica outside the ISR
+leads only where the topic allows an unclean election: acknowledged records may be lost then.
 """
 
 from collections.abc import Container
@@ -14,25 +14,25 @@ from penstock.types import BrokerId
 
 
 class ElectionNotNeeded(KafkaError):
-    """The partition has the leader that the election would give it."""
+    """The partition already has the leader that the election would choose."""
 
     code = ErrorCode.ELECTION_NOT_NEEDED
 
 
 class PreferredLeaderNotAvailable(KafkaError):
-    """The first replica is not alive, or not in sync."""
+    """The preferred replica is down or not in sync."""
 
     code = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
 
 
 class EligibleLeadersNotAvailable(KafkaError):
-    """No replica that may lead is alive."""
+    """No eligible replica is alive."""
 
     code = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
 
 class Elected(NamedTuple):
-    """The outcome of an election; without a leader the ISR waits for its last members."""
+    """The outcome of an election. Without a leader, the ISR keeps its last members."""
 
     leader: BrokerId
     isr: tuple[BrokerId, ...]
@@ -43,16 +43,16 @@ def elected(
     partition: Partition,
     live: Container[BrokerId],
     *,
-    unclean: bool,
-    doubtful: Container[BrokerId] = (),
+    allow_unclean: bool,
+    unclean_shutdown: Container[BrokerId] = (),
 ) -> Elected:
-    """The leader and the ISR of a partition, now that these brokers are alive and no others.
+    """The leader and the ISR of a partition while only the `live` brokers are up.
 
-    A doubtful broker, whose machine went down under it or whose log was found damaged, may lack
-    what another in-sync replica has: it leads only once all of them are back, and none is better.
-    Where an unclean election is allowed it leads before a replica that is out of sync, which lacks
-    records for sure. Whoever leads, doubtful ones come into the ISR again by what they have of its
-    log.
+    A broker after an unclean shutdown (its machine crashed, or its log was found damaged) may lack
+    records that another in-sync replica has. So it leads only once all in-sync replicas are back
+    and all of them had an unclean shutdown. Where an unclean election is allowed, it goes before a
+    replica that is out of sync, which certainly lacks records. In any case such brokers leave the
+    ISR, and rejoin it once they have caught up with the new leader.
     """
     alive = [each for each in partition.replicas if each in live]
     isr = tuple(each for each in partition.isr if each in live)
@@ -60,11 +60,11 @@ def elected(
         return Elected(partition.leader, isr)
     in_sync = [each for each in alive if each in isr]
     for broker in in_sync:
-        if broker not in doubtful:
-            return Elected(broker, tuple(each for each in isr if each not in doubtful))
+        if broker not in unclean_shutdown:
+            return Elected(broker, tuple(each for each in isr if each not in unclean_shutdown))
     if in_sync and len(isr) == len(partition.isr):
         return Elected(in_sync[0], (in_sync[0],))
-    if unclean and alive:
+    if allow_unclean and alive:
         leader = (in_sync or alive)[0]
         return Elected(leader, (leader,), unclean=True)
     return Elected(NO_LEADER, partition.isr)
@@ -77,7 +77,7 @@ def first_elected(replicas: tuple[BrokerId, ...], live: Container[BrokerId]) -> 
 
 
 def preferred(partition: Partition, live: Container[BrokerId]) -> Elected:
-    """Leadership given back to the first replica, so that it is spread as it was planned."""
+    """The preferred (first) replica as leader, so that leaders are spread as planned."""
     wanted = partition.replicas[0]
     if partition.leader == wanted:
         raise ElectionNotNeeded("Leader election not needed for topic partition.")
@@ -87,10 +87,10 @@ def preferred(partition: Partition, live: Container[BrokerId]) -> Elected:
 
 
 def forced(partition: Partition, live: Container[BrokerId]) -> Elected:
-    """An unclean election that somebody asked for, if the partition has no leader."""
+    """A requested unclean election, for a partition without a leader."""
     if partition.leader in live:
         raise ElectionNotNeeded("Leader election not needed for topic partition.")
-    outcome = elected(partition, live, unclean=True)
+    outcome = elected(partition, live, allow_unclean=True)
     if outcome.leader == NO_LEADER:
         raise EligibleLeadersNotAvailable("no replica is alive")
     return outcome

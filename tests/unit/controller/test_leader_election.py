@@ -1,8 +1,8 @@
-"""Who leads a partition: from the ISR, preferred, or unclean."""
+"""Leader elections: from the ISR, preferred, or unclean."""
 
 import pytest
 
-from penstock.controller.election import (
+from penstock.controller.leader_election import (
     Elected,
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
@@ -33,13 +33,13 @@ def partition(
     [
         # The assignment's order decides, not the ISR's.
         ((1, 2, 3), (3, 2, 1), 1, (2, 3), False, (2, (3, 2), False)),
-        # A leader that lives stays, also when it is not the preferred one.
+        # A live leader stays, even if it is not the preferred one.
         ((1, 2, 3), (1, 2, 3), 2, (1, 2), False, (2, (1, 2), False)),
-        # Outside the ISR nobody is elected,
+        # No replica outside the ISR is elected,
         ((1, 2, 3), (1,), 1, (2, 3), False, (-1, (1,), False)),
         # unless the topic allows it.
         ((1, 2, 3), (1,), 1, (2, 3), True, (2, (2,), True)),
-        # An unclean election is not held while a clean one can be.
+        # No unclean election while a clean one is possible.
         ((1, 2, 3), (3,), 1, (2, 3), True, (3, (3,), False)),
         ((1, 2, 3), (1, 2), 1, (), True, (-1, (1, 2), False)),
     ],
@@ -52,15 +52,27 @@ def test_leaders_come_from_the_isr(
     unclean: bool,
     outcome: tuple[int, tuple[int, ...], bool],
 ) -> None:
-    assert elected(partition(replicas, isr, leader), brokers(*live), unclean=unclean) == outcome
+    assert (
+        elected(partition(replicas, isr, leader), brokers(*live), allow_unclean=unclean) == outcome
+    )
 
 
-def test_an_in_sync_replica_in_doubt_leads_before_one_that_is_out_of_sync() -> None:
-    """Where an unclean election is allowed: the one may lack records, the other does."""
+def test_an_in_sync_replica_after_an_unclean_shutdown_leads_before_one_that_is_out_of_sync() -> (
+    None
+):
+    """In an unclean election: the first may lack records, the other certainly does."""
     known = partition((1, 2, 3), (2, 3))
-    doubtful = brokers(2)
-    assert elected(known, brokers(1, 2), unclean=True, doubtful=doubtful) == (2, (2,), True)
-    assert elected(known, brokers(1, 2), unclean=False, doubtful=doubtful) == (-1, (2, 3), False)
+    crashed = brokers(2)
+    assert elected(known, brokers(1, 2), allow_unclean=True, unclean_shutdown=crashed) == (
+        2,
+        (2,),
+        True,
+    )
+    assert elected(known, brokers(1, 2), allow_unclean=False, unclean_shutdown=crashed) == (
+        -1,
+        (2, 3),
+        False,
+    )
 
 
 def test_a_new_partition_is_led_by_its_first_live_replica() -> None:

@@ -1,7 +1,7 @@
-"""A controller's time in office: won at `/controller`, numbered by `/controller_epoch`.
+"""A controller epoch: won by creating `/controller`, numbered by `/controller_epoch`.
 
-Every write of a controller is a transaction that checks the epoch's node. A controller that was
-succeeded without noticing can thus decide what it likes: nothing of it gets into the store.
+Every write of a controller is a transaction that checks the epoch's node. So a controller that
+was succeeded without noticing cannot write anything: each of its transactions fails.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,8 +22,8 @@ from penstock.metadata.store import Answer, Check, Create, MetadataStore, Node, 
 from penstock.types import BrokerId
 
 GROUP_OPERATIONS, GROUP_BYTES = 100, 1 << 18
-"""What goes into one transaction of the store, unless a single one is larger: far from its limits,
-and enough that thousands of partitions do not cost a transaction each.
+"""Limits of one transaction of the store, unless a single multi is larger: far below the store's
+own limits, and large enough that thousands of partitions do not cost a transaction each.
 """
 
 Multi = Sequence[Operation]
@@ -35,59 +35,59 @@ class NotController(KafkaError):
     code = ErrorCode.NOT_CONTROLLER
 
 
-class Term:
-    """The right to write, until another controller has begun a term of its own."""
+class ControllerEpoch:
+    """Writes to the store that hold only until the next controller epoch begins."""
 
-    def __init__(self, store: MetadataStore, epoch: int, epoch_version: int) -> None:
-        self._store, self.epoch = store, epoch
+    def __init__(self, store: MetadataStore, number: int, epoch_version: int) -> None:
+        self._store, self.number = store, number
         self._check = Check(paths.CONTROLLER_EPOCH, epoch_version)
 
     @classmethod
-    async def begin(cls, store: MetadataStore, broker: BrokerId, now_ms: int) -> "Term":
-        """Win the election, or be refused because another broker has."""
+    async def win(cls, store: MetadataStore, broker: BrokerId, now_ms: int) -> "ControllerEpoch":
+        """Win the controller election; `NotController` if another broker was first."""
         last = await _last_epoch(store)
-        epoch = decode(int, last) + 1
+        number = decode(int, last) + 1
         won = Controller(broker=broker, timestamp=str(now_ms))
         try:
             _, node = await store.multi(
                 (
                     Create(paths.CONTROLLER, encode(won), ephemeral=True),
-                    Set(paths.CONTROLLER_EPOCH, encode(epoch), last.version),
+                    Set(paths.CONTROLLER_EPOCH, encode(number), last.version),
                 )
             )
         except (NodeExists, BadVersion) as error:
             raise NotController("another broker is the controller") from error
         assert isinstance(node, Node)
-        return cls(store, epoch, node.version)
+        return cls(store, number, node.version)
 
     async def write(self, *operations: Operation) -> list[Answer]:
-        """All of these, if the term lasts."""
+        """All of these in one transaction, if this epoch is still the latest."""
         (answers,) = await self.write_each((operations,))
         if isinstance(answers, StoreError):
             raise answers
         return answers
 
     async def write_each(self, multis: Iterable[Multi]) -> list[list[Answer] | StoreError]:
-        """Several transactions in one go. Each holds or fails on its own, and answers so.
+        """Several transactions in one round trip. Each succeeds or fails on its own.
 
-        As a rule none fails, so they go in groups; what is in a group that does is sent again.
-        If the store went away, nobody knows what was written: that rises, whatever else was
-        answered, and the next term finds out by reading everything.
+        Failures are rare, so several transactions go as one. If such a group fails, it has written
+        nothing, and its members are sent again one by one. A lost connection is raised whatever
+        else was answered: the outcome is unknown, and the next controller reads everything anew.
         """
         groups = list(grouped(multis))
         answers = await self._send(
             [[each for multi in group for each in multi] for group in groups]
         )
-        outcomes: list[list[Answer] | StoreError] = []
+        results: list[list[Answer] | StoreError] = []
         for group, answer in zip(groups, answers, strict=True):
             if not isinstance(answer, StoreError):
                 rest = iter(answer)
-                outcomes += [list(islice(rest, len(multi))) for multi in group]
+                results += [list(islice(rest, len(multi))) for multi in group]
             elif len(group) == 1:
-                outcomes.append(answer)
+                results.append(answer)
             else:
-                outcomes += await self._send(group)
-        return outcomes
+                results += await self._send(group)
+        return results
 
     async def _send(self, multis: Iterable[Multi]) -> list[list[Answer] | StoreError]:
         answers = await self._store.multi_many([(self._check, *each) for each in multis])
@@ -95,12 +95,12 @@ class Term:
             if isinstance(each, StoreUnavailable):
                 raise each
             if isinstance(each, BadVersion | NoNode) and each.path == paths.CONTROLLER_EPOCH:
-                raise NotController(f"the controller's epoch {self.epoch} has passed")
+                raise NotController(f"controller epoch {self.number} has passed")
         return [each if isinstance(each, StoreError) else each[1:] for each in answers]
 
 
 def grouped(multis: Iterable[Multi]) -> Iterator[list[Multi]]:
-    """Neighbours together, as long as they are not too many."""
+    """Consecutive multis together, up to the limits of one transaction."""
     group: list[Multi] = []
     operations = size_bytes = 0
     for multi in multis:

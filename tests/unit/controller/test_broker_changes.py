@@ -1,4 +1,4 @@
-"""Brokers die, come back, leave, fall behind and lose directories: what the controller decides."""
+"""The controller's decisions when brokers die, return, shut down, lag or lose a directory."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -8,9 +8,9 @@ from msgspec import UNSET
 
 from penstock.clock import SystemClock
 from penstock.config.listener import Endpoint, SecurityProtocol
-from penstock.controller.candidacy import Candidacy
-from penstock.controller.isr_changes import IsrMember, WantedIsr
-from penstock.controller.membership import register
+from penstock.controller.broker_registration import register
+from penstock.controller.controller_election import ControllerElection
+from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.controller.topics import NewTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
@@ -50,8 +50,8 @@ def with_topic(
     asyncio.run(run())
 
 
-def state(running: RunningController, where: TopicPartition = FIRST) -> Partition:
-    partition = running.controller.image.partition(where)
+def state(running: RunningController, topic_partition: TopicPartition = FIRST) -> Partition:
+    partition = running.controller.image.partition(topic_partition)
     assert partition is not None
     return partition
 
@@ -62,9 +62,9 @@ async def die(running: RunningController, *brokers: int) -> None:
     await running.settled()
 
 
-async def come(running: RunningController, broker: int, *, page_cache_lost: bool = False) -> None:
+async def come(running: RunningController, broker: int, *, unclean_shutdown: bool = False) -> None:
     address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9092 + broker)
-    registration = BrokerRegistration.of([address], 0, page_cache_lost=page_cache_lost)
+    registration = BrokerRegistration.of([address], 0, unclean_shutdown=unclean_shutdown)
     await register(running.store, BrokerId(broker), registration)
     await running.settled()
 
@@ -73,13 +73,13 @@ def wanted(
     partition: Partition,
     isr: Sequence[int | tuple[int, int]],
     *,
-    where: TopicPartition = FIRST,
+    topic_partition: TopicPartition = FIRST,
     leader_epoch: int | None = None,
     partition_epoch: int | None = None,
-) -> WantedIsr:
+) -> RequestedIsr:
     members = [each if isinstance(each, tuple) else (each, -1) for each in isr]
-    return WantedIsr(
-        where,
+    return RequestedIsr(
+        topic_partition,
         partition.leader_epoch if leader_epoch is None else leader_epoch,
         partition.partition_epoch if partition_epoch is None else partition_epoch,
         tuple(IsrMember(BrokerId(broker), epoch) for broker, epoch in members),
@@ -93,14 +93,14 @@ def test_a_dead_leader_is_succeeded_by_the_next_in_the_assignment(tree: Tree) ->
         partition = state(running)
         assert (partition.leader, partition.isr, partition.leader_epoch) == (2, (2, 0), 1)
         assert partition.offline_replicas == (1,)
-        # A follower's death is a new epoch as well: the leader must hear of it.
+        # The death of a follower begins a new epoch too, because the leader must learn of it.
         followed = state(running, SECOND)
         assert (followed.leader, followed.isr, followed.leader_epoch) == (0, (0, 2), 1)
 
     with_topic(tree, work)
 
 
-def test_a_broker_that_comes_back_is_told_everything_and_stays_out_of_sync(tree: Tree) -> None:
+def test_a_broker_that_comes_back_receives_everything_and_stays_out_of_sync(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 1)
         await come(running, 1)
@@ -112,7 +112,7 @@ def test_a_broker_that_comes_back_is_told_everything_and_stays_out_of_sync(tree:
     with_topic(tree, work)
 
 
-def test_a_broker_that_registers_anew_before_anybody_noticed_has_died_all_the_same(
+def test_a_broker_that_registers_again_unnoticed_counts_as_having_died(
     tree: Tree,
 ) -> None:
     async def work(running: RunningController) -> None:
@@ -124,7 +124,7 @@ def test_a_broker_that_registers_anew_before_anybody_noticed_has_died_all_the_sa
 
 
 @pytest.mark.row("A077")
-def test_the_last_in_sync_waits_for_its_broker(tree: Tree) -> None:
+def test_a_partition_waits_for_its_last_in_sync_replica(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 2)
         await die(running, 1)
@@ -139,7 +139,7 @@ def test_the_last_in_sync_waits_for_its_broker(tree: Tree) -> None:
 
 
 @pytest.mark.row("A077")
-def test_an_unclean_leader_where_the_topic_allows_it(tree: Tree) -> None:
+def test_an_unclean_leader_is_elected_where_the_topic_allows_it(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 2)
         await die(running, 1)
@@ -152,11 +152,11 @@ def test_an_unclean_leader_where_the_topic_allows_it(tree: Tree) -> None:
     with_topic(tree, work, replicas=((1, 2),), configs=configs)
 
 
-def test_a_broker_whose_machine_went_down_waits_for_those_who_have_more(tree: Tree) -> None:
+def test_a_broker_after_an_unclean_shutdown_waits_for_other_in_sync_replicas(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 1, 2)
         assert state(running).isr == (1, 2)
-        await come(running, 1, page_cache_lost=True)
+        await come(running, 1, unclean_shutdown=True)
         assert state(running).leader == -1
         await come(running, 2)
         assert state(running).leader == 2
@@ -164,15 +164,15 @@ def test_a_broker_whose_machine_went_down_waits_for_those_who_have_more(tree: Tr
     with_topic(tree, work, replicas=((1, 2),))
 
 
-def test_a_leader_that_lost_records_while_nobody_watched_does_not_stay(tree: Tree) -> None:
+def test_a_leader_whose_unclean_shutdown_no_controller_saw_does_not_stay(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         assert state(running).leader == 1
 
     with_topic(tree, work, replicas=((1, 2, 0),))
 
-    async def next_start(doubtful: tuple[int, ...]) -> int:
-        """All went down, and are back before there is a controller again."""
-        async with running_controller(tree, brokers=(0, 1, 2), doubtful=doubtful) as running:
+    async def next_start(crashed: tuple[int, ...]) -> int:
+        """All brokers crashed, and are back before there is a controller again."""
+        async with running_controller(tree, brokers=(0, 1, 2), crashed=crashed) as running:
             await running.settled()
             return state(running).leader
 
@@ -181,25 +181,25 @@ def test_a_leader_that_lost_records_while_nobody_watched_does_not_stay(tree: Tre
     assert asyncio.run(next_start((0, 1, 2))) == 2
 
 
-def test_after_a_power_cut_of_all_somebody_leads_once_all_are_back(tree: Tree) -> None:
+def test_after_a_power_cut_of_all_brokers_one_leads_once_all_are_back(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 1, 2)
-        await come(running, 2, page_cache_lost=True)
+        await come(running, 2, unclean_shutdown=True)
         assert state(running).leader == -1
-        await come(running, 1, page_cache_lost=True)
+        await come(running, 1, unclean_shutdown=True)
         assert state(running).leader == 1
 
     with_topic(tree, work, replicas=((1, 2),))
 
 
-def test_a_broker_that_leaves_gives_away_what_it_can(tree: Tree) -> None:
+def test_a_controlled_shutdown_moves_leadership_where_it_can(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         alone = TopicPartition("u", 0)
         await running.controller.create_topics([NewTopic("u", assignments=((0, (1,)),))])
         left = await running.controller.shut_down(BrokerId(1), -1)
         assert left == [alone]
         assert (state(running).leader, state(running).isr) == (2, (2,))
-        # Nobody else has it: it is led until the broker is gone, whatever else happens.
+        # No other replica has it, so the broker leads it until it is gone.
         await die(running, 2)
         assert state(running, alone).leader == 1
         await die(running, 1)
@@ -208,8 +208,8 @@ def test_a_broker_that_leaves_gives_away_what_it_can(tree: Tree) -> None:
     with_topic(tree, work, replicas=((1, 2),))
 
 
-def test_a_broker_that_leaves_is_not_succeeded_by_one_that_lacks_records(tree: Tree) -> None:
-    """Not even where that is allowed: it stops in good order, and the other may catch up first."""
+def test_a_controlled_shutdown_elects_no_replica_that_lacks_records(tree: Tree) -> None:
+    """Not even where the topic allows it: the replica may catch up before the broker stops."""
 
     async def work(running: RunningController) -> None:
         await die(running, 2)
@@ -225,7 +225,7 @@ def test_a_broker_that_leaves_is_not_succeeded_by_one_that_lacks_records(tree: T
     with_topic(tree, work, replicas=((1, 2),), configs=allowed)
 
 
-def test_nothing_new_is_led_by_a_broker_that_leaves(tree: Tree) -> None:
+def test_a_broker_that_is_shutting_down_leads_nothing_new(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.controller.shut_down(BrokerId(1), -1)
         new = NewTopic("u", assignments=((0, (1, 2)),))
@@ -239,15 +239,15 @@ def test_nothing_new_is_led_by_a_broker_that_leaves(tree: Tree) -> None:
     with_topic(tree, work)
 
 
-def test_a_failed_directory_takes_its_replicas_only(tree: Tree) -> None:
+def test_a_failed_directory_affects_only_its_replicas(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         event = encode(LogDirEvent(broker=BrokerId(1)))
         await running.store.create(paths.LOG_DIR_EVENT_PREFIX, event, sequential=True)
         await running.settled()
-        assert 1 in running.last_change.joined  # asked of all its replicas
+        assert 1 in running.last_change.joined  # it gets all its replicas again
         assert await running.store.children(paths.LOG_DIR_EVENT_NOTIFICATION) == []
         epoch = running.controller.image.brokers[BrokerId(1)].epoch
-        running.controller.replicas_failed(BrokerId(1), epoch - 1, [FIRST])  # an earlier life
+        running.controller.replicas_failed(BrokerId(1), epoch - 1, [FIRST])  # in an earlier epoch
         await running.settled()
         assert (state(running).leader, state(running).isr) == (1, (1, 2, 0))
         running.controller.replicas_failed(BrokerId(1), epoch, [FIRST])
@@ -259,13 +259,13 @@ def test_a_failed_directory_takes_its_replicas_only(tree: Tree) -> None:
     with_topic(tree, work)
 
 
-def test_a_broker_where_nobody_listens_loses_its_registration(tree: Tree) -> None:
+def test_a_broker_that_refuses_connections_loses_its_registration(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         broker = running.controller.image.brokers[BrokerId(1)]
-        running.controller.broker_refused(broker.id, broker.epoch - 1)  # an earlier life
+        running.controller.connection_refused(broker.id, broker.epoch - 1)  # in an earlier epoch
         await running.settled()
         assert state(running).leader == 1
-        running.controller.broker_refused(broker.id, broker.epoch)
+        running.controller.connection_refused(broker.id, broker.epoch)
         await running.settled()
         await running.settled()
         assert not await running.store.exists(paths.broker(broker.id))
@@ -274,12 +274,12 @@ def test_a_broker_where_nobody_listens_loses_its_registration(tree: Tree) -> Non
     with_topic(tree, work)
 
 
-def test_leaders_are_given_back_to_brokers_that_lead_too_little(tree: Tree) -> None:
+def test_preferred_leaders_are_elected_for_brokers_that_lead_too_few_partitions(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 1)
         await come(running, 1)
         await running.controller.balance_leaders()
-        assert state(running).leader == 2  # the preferred one is not in sync yet
+        assert state(running).leader == 2  # the preferred leader is not in sync yet
         caught_up = wanted(state(running), (2, 0, 1))
         await running.controller.alter_isrs(BrokerId(2), -1, [caught_up])
         await running.controller.balance_leaders()
@@ -296,9 +296,9 @@ def test_an_isr_change_is_written_without_a_new_leader_epoch(tree: Tree) -> None
         assert isinstance(after, Partition)
         assert (after.isr, after.leader_epoch) == ((1, 0), before.leader_epoch)
         assert after.partition_epoch == before.partition_epoch + 1
-        assert running.last_change.told == (FIRST,)
+        assert running.last_change.metadata_only == (FIRST,)
         assert running.last_change.partitions == ()
-        # Said again, it is so already.
+        # The same request again finds the ISR as requested.
         again = await running.controller.alter_isrs(BrokerId(1), -1, [wanted(before, (0, 1))])
         assert again[FIRST] == after
 
@@ -316,10 +316,15 @@ def test_an_isr_change_is_written_without_a_new_leader_epoch(tree: Tree) -> None
         (1, (2, 0), {}, ErrorCode.INVALID_REQUEST),
         (1, (1, 2, 7), {}, ErrorCode.INVALID_REQUEST),
         (1, (1, (2, 3)), {}, ErrorCode.INELIGIBLE_REPLICA),
-        (1, (1, 2), {"where": TopicPartition("t", 9)}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (
+            1,
+            (1, 2),
+            {"topic_partition": TopicPartition("t", 9)},
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ),
     ],
 )
-def test_isr_changes_that_are_refused(
+def test_invalid_isr_changes_are_refused(
     tree: Tree,
     sender: int,
     isr: tuple[int | tuple[int, int], ...],
@@ -330,7 +335,7 @@ def test_isr_changes_that_are_refused(
         before = state(running)
         change = wanted(before, isr, **epochs)  # type: ignore[arg-type]
         outcomes = await running.controller.alter_isrs(BrokerId(sender), -1, [change])
-        refusal = outcomes[change.where]
+        refusal = outcomes[change.topic_partition]
         assert isinstance(refusal, KafkaError)
         assert refusal.code == code
         assert state(running) == before
@@ -338,7 +343,7 @@ def test_isr_changes_that_are_refused(
     with_topic(tree, work)
 
 
-def test_a_dead_broker_is_not_taken_into_an_isr(tree: Tree) -> None:
+def test_a_dead_broker_does_not_join_an_isr(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await die(running, 0)
         change = wanted(state(running), (1, 2, 0))
@@ -353,7 +358,7 @@ def test_a_dead_broker_is_not_taken_into_an_isr(tree: Tree) -> None:
     with_topic(tree, work)
 
 
-def test_topics_and_deletions_that_tools_write_are_taken_up(tree: Tree) -> None:
+def test_topics_and_deletions_written_by_tools_are_processed(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         assignment = b'{"partitions":{"0":[2,1]},"topic_id":"2TjEEIxXQEqTSneHmIscYQ","version":3}'
         await running.store.create(paths.topic("by-hand"), assignment)
@@ -368,22 +373,22 @@ def test_topics_and_deletions_that_tools_write_are_taken_up(tree: Tree) -> None:
     with_topic(tree, work)
 
 
-def test_what_is_noticed_before_the_office_is_taken_does_no_harm(tree: Tree) -> None:
+def test_changes_noticed_before_the_controller_is_active_do_no_harm(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         running.controller.resign()
         running.controller.replicas_deleted(BrokerId(1), [FIRST])
-        running.controller.broker_refused(BrokerId(1), 1)
+        running.controller.connection_refused(BrokerId(1), 1)
         with pytest.raises(KafkaError) as refusal:
             await running.settled()
         assert refusal.value.code == ErrorCode.NOT_CONTROLLER
         await running.store.delete(paths.CONTROLLER)
         await running.controller.start()
-        assert running.controller.in_office
+        assert running.controller.is_active
 
     with_topic(tree, work)
 
 
-def test_lists_that_old_tools_leave_are_carried_out(tree: Tree) -> None:
+def test_requests_of_old_tools_are_carried_out(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         moves = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,1,0]},'
         moves += b'{"topic":"unknown","partition":0,"replicas":[1]}]}'
@@ -400,7 +405,7 @@ def test_lists_that_old_tools_leave_are_carried_out(tree: Tree) -> None:
     with_topic(tree, work)
 
 
-def test_a_list_of_moves_stays_until_they_are_done(tree: Tree) -> None:
+def test_a_tools_reassignments_stay_listed_until_they_are_complete(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         moves = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[0]}]}'
         await running.store.create(paths.REASSIGN_PARTITIONS, moves)
@@ -416,39 +421,39 @@ def test_a_list_of_moves_stays_until_they_are_done(tree: Tree) -> None:
     with_topic(tree, work, replicas=((1, 2),))
 
 
-@pytest.mark.parametrize("page_cache_lost", [True, False])
-def test_who_lost_its_page_cache_while_nobody_was_in_office_leaves(
-    tree: Tree, page_cache_lost: bool
+@pytest.mark.parametrize("unclean_shutdown", [True, False])
+def test_a_new_controller_removes_brokers_after_an_unclean_shutdown_from_isrs(
+    tree: Tree, unclean_shutdown: bool
 ) -> None:
-    """A new controller cannot know whether its place in the ISR is that of its former life."""
+    """A new controller cannot know whether the ISR membership dates from before the crash."""
 
     async def work(running: RunningController) -> None:
         assert (state(running).leader, state(running).isr) == (1, (1, 2, 0))
         running.controller.resign()
         await running.store.delete(paths.CONTROLLER)
         await running.store.delete(paths.broker(BrokerId(1)))
-        await come(running, 1, page_cache_lost=page_cache_lost)
+        await come(running, 1, unclean_shutdown=unclean_shutdown)
         await running.controller.start()
-        expected = (2, (2, 0)) if page_cache_lost else (1, (1, 2, 0))
+        expected = (2, (2, 0)) if unclean_shutdown else (1, (1, 2, 0))
         assert (state(running).leader, state(running).isr) == expected
 
-    async def come(running: RunningController, broker: int, *, page_cache_lost: bool) -> None:
+    async def come(running: RunningController, broker: int, *, unclean_shutdown: bool) -> None:
         address = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.1", 9092 + broker)
-        registration = BrokerRegistration.of([address], 0, page_cache_lost=page_cache_lost)
+        registration = BrokerRegistration.of([address], 0, unclean_shutdown=unclean_shutdown)
         await register(running.store, BrokerId(broker), registration)
 
     with_topic(tree, work)
 
 
-def test_who_has_left_every_isr_is_trusted_again(tree: Tree) -> None:
-    """Else nobody could take over where two machines had once lost power, and the third does."""
+def test_a_broker_that_has_left_every_isr_is_trusted_again(tree: Tree) -> None:
+    """Otherwise two brokers that once lost power could not take over from a third."""
 
     async def work(running: RunningController) -> None:
         for broker in (1, 2):
             await die(running, broker)
-            await come(running, broker, page_cache_lost=True)
+            await come(running, broker, unclean_shutdown=True)
             node = await running.store.get(paths.broker(BrokerId(broker)))
-            assert decode(BrokerRegistration, node).page_cache_lost is UNSET
+            assert decode(BrokerRegistration, node).unclean_shutdown is UNSET
             members = (*state(running).isr, broker)
             await running.controller.alter_isrs(BrokerId(0), -1, [wanted(state(running), members)])
         assert set(state(running).isr) == {0, 1, 2}
@@ -461,14 +466,14 @@ def test_who_has_left_every_isr_is_trusted_again(tree: Tree) -> None:
     with_topic(tree, work, replicas=((0, 1, 2),))
 
 
-def test_who_may_lack_records_stays_in_doubt_until_a_better_one_is_back(tree: Tree) -> None:
+def test_an_unclean_shutdown_stays_marked_until_a_better_replica_is_back(tree: Tree) -> None:
     async def is_trusted(running: RunningController) -> bool:
         node = await running.store.get(paths.broker(BrokerId(1)))
-        return decode(BrokerRegistration, node).page_cache_lost is UNSET
+        return decode(BrokerRegistration, node).unclean_shutdown is UNSET
 
     async def work(running: RunningController) -> None:
         await die(running, 1, 2)
-        await come(running, 1, page_cache_lost=True)
+        await come(running, 1, unclean_shutdown=True)
         assert (state(running).leader, state(running).isr) == (-1, (1, 2))
         assert not await is_trusted(running)
         await come(running, 2)
@@ -478,14 +483,14 @@ def test_who_may_lack_records_stays_in_doubt_until_a_better_one_is_back(tree: Tr
     with_topic(tree, work, replicas=((1, 2),))
 
 
-def test_what_happened_while_the_store_was_away_is_looked_at_again(tree: Tree) -> None:
-    """A connection that was lost and came back tells nobody what was changed meanwhile."""
+def test_changes_made_while_the_store_was_away_are_read(tree: Tree) -> None:
+    """After a lost connection to the store, no watch tells of changes made meanwhile."""
 
     async def work(running: RunningController) -> None:
         controller = running.controller
-        candidacy = Candidacy(running.store, controller, lambda _: None)
+        candidacy = ControllerElection(running.store, controller, lambda _: None)
         await candidacy.start()
-        controller._watches.cancel()  # as of a change that went untold
+        controller._watches.cancel()  # a change without notification
         await running.store.delete(paths.broker(BrokerId(1)))
         await running.settled()
         assert state(running).leader == 1

@@ -1,16 +1,22 @@
-"""What each broker is told of a change: LeaderAndIsr, UpdateMetadata, StopReplica. Pure.
+"""The control requests that carry a state change to each broker. Pure.
 
-In this order, as Kafka 3.9 sends them: a replica is there before clients hear of it, and it is
-still known while it stops. One who has just joined hears first of all who there is: Kafka follows
-nobody whom it does not know. Nothing is implied about what a request does not name.
+They are LeaderAndIsr, UpdateMetadata and StopReplica, in this order, as Kafka 3.9 sends them: a
+replica exists before clients learn of it, and clients still know it while it stops. A broker that
+has just joined gets UpdateMetadata first, because Kafka does not follow a leader that it does not
+know. A request says nothing about partitions that it does not name.
 """
 
 from collections.abc import Iterable
 
-from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
+from penstock.controller.state_change import (
+    PartitionChange,
+    StateChange,
+    StoppedReplicas,
+    all_partitions,
+)
 from penstock.metadata.image import Broker, ClusterImage, Partition
 from penstock.metadata.records import NO_LEADER
-from penstock.types import BrokerId, TopicPartition, Uuid
+from penstock.types import BrokerId, Uuid
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -30,39 +36,39 @@ from penstock.wire.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 
-DELETED = BrokerId(-2)
-"""As the leader in UpdateMetadata: the partition is being deleted, forget it."""
+LEADER_DURING_DELETE = BrokerId(-2)
+"""The leader of a partition that is being deleted, in UpdateMetadata."""
 
-PARTITIONS_A_REQUEST = 1000
-"""Larger changes go as several requests, so that other work is done in between."""
+PARTITIONS_PER_REQUEST = 1000
+"""Larger changes are divided, so that the broker does other work in between."""
 
-Order = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
 
-def orders(change: StateChange, broker: Broker, listener: str) -> list[Order]:
-    """What to send to this broker, which is in the image. `listener` is the one between brokers."""
+def control_requests(change: StateChange, broker: Broker, listener: str) -> list[ControlRequest]:
+    """The requests for one live broker. `listener` is the inter-broker listener."""
     image = change.image
     if broker.id in change.joined:
-        known = {each.where: each for each in _everything(image)}
-        known |= {each.where: each for each in change.partitions}
-        led, told = list(known.values()), [*known.values(), *_gone(change)]
+        known = {each.topic_partition: each for each in all_partitions(image)}
+        known |= {each.topic_partition: each for each in change.partitions}
+        changed, announced = list(known.values()), [*known.values(), *_deleted(change)]
     else:
-        led, told = list(change.partitions), list(_named(change))
-    replicas = [each for each in led if broker.id in each.state.replicas]
+        changed, announced = list(change.partitions), list(_announced(change))
+    replicas = [each for each in changed if broker.id in each.state.replicas]
     stopped = [each for each in change.stopped if broker.id in each.replicas]
-    leads = _leader_and_isr(image, broker, replicas, listener)
-    metadata = _update_metadata(image, broker, told)
+    leader_and_isr = _leader_and_isr(image, broker, replicas, listener)
+    metadata = _update_metadata(image, broker, announced)
     stops = _stop_replica(image, broker, stopped)
     if broker.id in change.joined:
-        return [*metadata, *leads, *stops, _end_of_all(image, broker)]
-    return [*leads, *metadata, *stops]
+        return [*metadata, *leader_and_isr, *stops, _end_of_full_set(image, broker)]
+    return [*leader_and_isr, *metadata, *stops]
 
 
-def _end_of_all(image: ClusterImage, broker: Broker) -> LeaderAndIsrRequest:
-    """Ends what a broker that has joined is told of: LeaderAndIsr without any partition.
+def _end_of_full_set(image: ClusterImage, broker: Broker) -> LeaderAndIsrRequest:
+    """Ends the full set that a joining broker receives: a LeaderAndIsr without partitions.
 
-    Replicas that it holds and was not told of are strays. `type` says as much of a single request
-    only, and Kafka, which knows no such end, has nothing to do for this one.
+    Replicas that the broker holds and that the set did not name are strays. The request's own
+    `type` field means a full set within one request only. Kafka has no such end, and ignores it.
     """
     return LeaderAndIsrRequest(
         controller_id=image.controller,
@@ -71,30 +77,23 @@ def _end_of_all(image: ClusterImage, broker: Broker) -> LeaderAndIsrRequest:
     )
 
 
-def _everything(image: ClusterImage) -> Iterable[PartitionChange]:
-    for topic in image.topics.values():
-        for index, state in topic.partitions.items():
-            if state.partition_epoch >= 0:
-                yield PartitionChange(TopicPartition(topic.name, index), topic.id, state)
-
-
-def _named(change: StateChange) -> Iterable[PartitionChange]:
+def _announced(change: StateChange) -> Iterable[PartitionChange]:
     image = change.image
-    changed = {each.where: each for each in change.partitions}
-    for where in change.told:
-        topic, state = image.topics.get(where.topic), image.partition(where)
+    changed = {each.topic_partition: each for each in change.partitions}
+    for topic_partition in change.metadata_only:
+        topic, state = image.topics.get(topic_partition.topic), image.partition(topic_partition)
         if topic is not None and state is not None:
-            changed[where] = PartitionChange(where, topic.id, state)
+            changed[topic_partition] = PartitionChange(topic_partition, topic.id, state)
     yield from changed.values()
-    yield from _gone(change)
+    yield from _deleted(change)
 
 
-def _gone(change: StateChange) -> Iterable[PartitionChange]:
+def _deleted(change: StateChange) -> Iterable[PartitionChange]:
     image = change.image
     for stopped in change.stopped:
-        if stopped.where.topic not in image.topics:
-            gone = Partition(stopped.replicas, leader=DELETED)
-            yield PartitionChange(stopped.where, stopped.topic_id, gone)
+        if stopped.topic_partition.topic not in image.topics:
+            deleted = Partition(stopped.replicas, leader=LEADER_DURING_DELETE)
+            yield PartitionChange(stopped.topic_partition, stopped.topic_id, deleted)
 
 
 def _leader_and_isr(
@@ -122,10 +121,10 @@ def _leader_and_isr(
         )
 
 
-def _replica_state(told: PartitionChange, broker: BrokerId) -> LeaderAndIsrPartitionState:
-    state = told.state
+def _replica_state(change: PartitionChange, broker: BrokerId) -> LeaderAndIsrPartitionState:
+    state = change.state
     return LeaderAndIsrPartitionState(
-        partition_index=told.where.partition,
+        partition_index=change.topic_partition.partition,
         controller_epoch=state.controller_epoch,
         leader=state.leader,
         leader_epoch=state.leader_epoch,
@@ -134,7 +133,7 @@ def _replica_state(told: PartitionChange, broker: BrokerId) -> LeaderAndIsrParti
         replicas=list(state.replicas),
         adding_replicas=list(state.adding_replicas),
         removing_replicas=list(state.removing_replicas),
-        is_new=told.is_new_on(broker),
+        is_new=change.is_new_on(broker),
         leader_recovery_state=int(state.recovering),
     )
 
@@ -143,7 +142,9 @@ def _update_metadata(
     image: ClusterImage, broker: Broker, partitions: list[PartitionChange]
 ) -> Iterable[UpdateMetadataRequest]:
     live = [_live(each) for each in image.brokers.values()]
-    for some in _portions(partitions) or [[]]:  # without partitions: who is alive
+    for some in _portions(partitions) or [
+        []
+    ]:  # without partitions it tells which brokers are alive
         yield UpdateMetadataRequest(
             controller_id=image.controller,
             controller_epoch=image.controller_epoch,
@@ -176,10 +177,10 @@ def _live(broker: Broker) -> UpdateMetadataBroker:
     )
 
 
-def _metadata_state(told: PartitionChange) -> UpdateMetadataPartitionState:
-    state = told.state
+def _metadata_state(change: PartitionChange) -> UpdateMetadataPartitionState:
+    state = change.state
     return UpdateMetadataPartitionState(
-        partition_index=told.where.partition,
+        partition_index=change.topic_partition.partition,
         controller_epoch=state.controller_epoch,
         leader=state.leader,
         leader_epoch=state.leader_epoch,
@@ -197,9 +198,9 @@ def _stop_replica(
         return
     topics: dict[str, list[StopReplicaPartitionState]] = {}
     for each in stopped:
-        topics.setdefault(each.where.topic, []).append(
+        topics.setdefault(each.topic_partition.topic, []).append(
             StopReplicaPartitionState(
-                partition_index=each.where.partition,
+                partition_index=each.topic_partition.partition,
                 leader_epoch=each.leader_epoch,
                 delete_partition=each.delete,
             )
@@ -217,8 +218,8 @@ def _stop_replica(
 
 def _portions(partitions: list[PartitionChange]) -> list[list[PartitionChange]]:
     return [
-        partitions[start : start + PARTITIONS_A_REQUEST]
-        for start in range(0, len(partitions), PARTITIONS_A_REQUEST)
+        partitions[start : start + PARTITIONS_PER_REQUEST]
+        for start in range(0, len(partitions), PARTITIONS_PER_REQUEST)
     ]
 
 
@@ -227,5 +228,5 @@ def _by_topic(
 ) -> dict[tuple[str, Uuid], list[PartitionChange]]:
     topics: dict[tuple[str, Uuid], list[PartitionChange]] = {}
     for each in partitions:
-        topics.setdefault((each.where.topic, each.topic_id), []).append(each)
+        topics.setdefault((each.topic_partition.topic, each.topic_id), []).append(each)
     return topics

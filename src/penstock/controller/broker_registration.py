@@ -1,4 +1,4 @@
-"""How a broker joins: the tree's upper nodes, the cluster's id, its own number and registration."""
+"""Registration of a broker in the store: base nodes, cluster id, broker id, broker node."""
 
 import asyncio
 import logging
@@ -20,25 +20,26 @@ class InconsistentClusterId(ConfigError):
 
 
 class BrokerIdInUse(ConfigError):
-    """A live broker is registered under this number."""
+    """Another live broker is registered with this id."""
 
 
 async def prepare_tree(store: MetadataStore) -> None:
-    """Make the nodes that everything else is under, as far as they are missing."""
+    """Create the persistent base nodes that are missing."""
     wanted = dict.fromkeys(
         path for leaf in (*paths.PERSISTENT, paths.CLUSTER_ID) for path in paths.with_parents(leaf)
     )
-    del wanted[paths.CLUSTER_ID]  # not before there is an id to put in
-    there = await store.get_many(wanted)
+    del wanted[paths.CLUSTER_ID]  # created later, with the id in it
+    existing = await store.get_many(wanted)
     for path in wanted:
-        if path not in there:
-            with suppress(NodeExists):  # another broker starts as well
+        if path not in existing:
+            with suppress(NodeExists):  # another broker starts at the same time
                 await store.create(path)
 
 
 async def cluster_id(store: MetadataStore, stated: str | None, fresh: Uuid) -> str:
-    """The cluster's id: the one in the store, else the one that the log directories state, else
-    a fresh one. Refused if store and directories differ.
+    """The cluster id: from the store, else from the log directories (`stated`), else `fresh`.
+
+    Refused if the store and the log directories differ.
     """
     with suppress(NodeExists):
         record = ClusterId(id=stated or uuid_text(fresh))
@@ -46,13 +47,13 @@ async def cluster_id(store: MetadataStore, stated: str | None, fresh: Uuid) -> s
     found = decode(ClusterId, await store.get(paths.CLUSTER_ID)).id
     if stated not in {None, found}:
         raise InconsistentClusterId(
-            f"the log directories are of cluster {stated}, the metadata store of cluster {found}"
+            f"the log directories belong to cluster {stated}, the metadata store to cluster {found}"
         )
     return found
 
 
 async def new_broker_id(store: MetadataStore, reserved_max: int) -> BrokerId:
-    """A number that no broker has had, above those that are kept for people to choose."""
+    """An id that no broker has had, above those reserved for manual assignment."""
     node = await store.set(paths.BROKER_SEQID, None)
     return BrokerId(reserved_max + node.version)
 
@@ -64,11 +65,11 @@ async def register(
     *,
     patience_s: float = 0,
 ) -> int:
-    """Say that this broker lives, for as long as the session does; its epoch comes back.
+    """Register this broker for as long as its session lives; returns the broker epoch.
 
-    A registration by this very session is ours: the connection went before we heard of it. One
-    by another session with our addresses is of a process that has died, since we listen there;
-    it goes with its session, for which we have `patience_s`.
+    A registration by this session is our own, and only its answer was lost with the connection. A
+    registration by another session at our addresses belongs to a process that has died, because we
+    listen there now. It ends with its session; we wait `patience_s` for that.
     """
     path = paths.broker(broker)
     record = encode(registration)
@@ -79,38 +80,38 @@ async def register(
             return node.created_zxid
         found = (await store.get_many((path,))).get(path)
         if found is None:
-            continue  # it has just gone
+            continue  # it was deleted in between
         if found.ephemeral_owner == store.session_id:
             return (await store.set(path, record)).created_zxid
-        _check_former_life(broker, found, registration)
-        logger.info("broker %s: waiting for the session of its former process to end", broker)
-        if not await _gone(store, path, patience_s):
+        _check_former_process(broker, found, registration)
+        logger.info("broker %s: waiting until the session of its former process ends", broker)
+        if not await _is_deleted_in_time(store, path, patience_s):
             raise BrokerIdInUse(
                 f"broker.id: broker {broker} is registered already, at the addresses of this"
                 f" broker; after {patience_s:g} s the session of its former process has not ended"
             )
 
 
-def _check_former_life(broker: BrokerId, found: Node, registration: BrokerRegistration) -> None:
+def _check_former_process(broker: BrokerId, found: Node, registration: BrokerRegistration) -> None:
     theirs = decode(BrokerRegistration, found)
     if theirs.endpoints != registration.endpoints:
-        where = ", ".join(theirs.endpoints) or f"{theirs.host}:{theirs.port}"
+        addresses = ", ".join(theirs.endpoints) or f"{theirs.host}:{theirs.port}"
         raise BrokerIdInUse(
-            f"broker.id: broker {broker} is registered already, at {where};"
+            f"broker.id: broker {broker} is registered already, at {addresses};"
             " stop that broker or give this one another broker.id"
         )
 
 
-async def _gone(store: MetadataStore, path: str, patience_s: float) -> bool:
-    """Whether the node goes in time. What happens while the store is away nobody tells: it is
-    looked for again once the store is back.
+async def _is_deleted_in_time(store: MetadataStore, path: str, patience_s: float) -> bool:
+    """Whether the node is deleted in time. Changes made while the store is away are not told, so
+    the node is checked again once the store is back.
     """
     changed = asyncio.Event()
     watch = await store.watch(lambda _: changed.set(), data=(path,))
     session = store.watch_session(lambda _: changed.set())
     try:
         async with asyncio.timeout(patience_s):
-            while await _is_there(store, path):
+            while await _exists(store, path):
                 await changed.wait()
                 changed.clear()
     except TimeoutError:
@@ -121,8 +122,8 @@ async def _gone(store: MetadataStore, path: str, patience_s: float) -> bool:
     return True
 
 
-async def _is_there(store: MetadataStore, path: str) -> bool:
+async def _exists(store: MetadataStore, path: str) -> bool:
     try:
         return await store.exists(path)
     except StoreUnavailable:
-        return True  # as far as is known
+        return True  # nothing else is known

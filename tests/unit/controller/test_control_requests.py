@@ -1,11 +1,11 @@
-"""What the controller tells each broker, and what a broker makes of it."""
+"""The control requests for each broker, and what a broker makes of them."""
 
 from msgspec.structs import replace
 
 from penstock.broker.peers.received import metadata_change, replicas_of, stopped_by
 from penstock.config.listener import Endpoint, SecurityProtocol
-from penstock.controller.change import PartitionChange, StateChange, StoppedReplicas
-from penstock.controller.orders import Order, orders
+from penstock.controller.control_requests import ControlRequest, control_requests
+from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
 from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
 from penstock.types import BrokerId, LeaderEpoch, TopicPartition, Uuid
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest
@@ -38,21 +38,21 @@ IMAGE = ClusterImage(
 )
 
 
-def change_of(where: TopicPartition, *, is_new: bool = False) -> PartitionChange:
-    state = IMAGE.partition(where)
+def change_of(topic_partition: TopicPartition, *, is_new: bool = False) -> PartitionChange:
+    state = IMAGE.partition(topic_partition)
     assert state is not None
-    return PartitionChange(where, TOPIC_ID, state, is_new=is_new)
+    return PartitionChange(topic_partition, TOPIC_ID, state, is_new=is_new)
 
 
-def kinds(sent: list[Order]) -> list[type[Order]]:
+def kinds(sent: list[ControlRequest]) -> list[type[ControlRequest]]:
     return [type(each) for each in sent]
 
 
-def test_replicas_hear_of_their_partitions_and_all_of_all() -> None:
+def test_replicas_get_leader_and_isr_and_every_broker_gets_metadata() -> None:
     change = StateChange(image=IMAGE, partitions=(change_of(FIRST, is_new=True),))
-    sent = orders(change, broker(1), "INTERNAL")
+    sent = control_requests(change, broker(1), "INTERNAL")
     assert kinds(sent) == [LeaderAndIsrRequest, UpdateMetadataRequest]
-    assert kinds(orders(change, broker(2), "INTERNAL")) == [UpdateMetadataRequest]
+    assert kinds(control_requests(change, broker(2), "INTERNAL")) == [UpdateMetadataRequest]
     first = sent[0]
     assert isinstance(first, LeaderAndIsrRequest)
     assert (first.controller_id, first.controller_epoch, first.broker_epoch) == (0, 7, 101)
@@ -60,9 +60,9 @@ def test_replicas_hear_of_their_partitions_and_all_of_all() -> None:
     assert replicas_of(first) == [change_of(FIRST, is_new=True)]
 
 
-def test_one_who_joined_hears_of_everything() -> None:
+def test_a_joining_broker_receives_everything() -> None:
     change = StateChange(image=IMAGE, joined=frozenset({BrokerId(2)}))
-    metadata, leads, end = orders(change, broker(2), "INTERNAL")
+    metadata, leads, end = control_requests(change, broker(2), "INTERNAL")
     assert isinstance(leads, LeaderAndIsrRequest)
     assert replicas_of(leads) == [change_of(SECOND)]
     assert isinstance(end, LeaderAndIsrRequest)
@@ -78,55 +78,55 @@ def test_one_who_joined_hears_of_everything() -> None:
 
 
 def test_an_isr_change_is_metadata_only() -> None:
-    change = StateChange(image=IMAGE, told=(FIRST,))
-    assert kinds(orders(change, broker(0), "INTERNAL")) == [UpdateMetadataRequest]
+    change = StateChange(image=IMAGE, metadata_only=(FIRST,))
+    assert kinds(control_requests(change, broker(0), "INTERNAL")) == [UpdateMetadataRequest]
 
 
-def test_who_lives_is_told_without_partitions() -> None:
-    (sent,) = orders(StateChange(image=IMAGE), broker(1), "INTERNAL")
+def test_live_brokers_are_announced_without_partitions() -> None:
+    (sent,) = control_requests(StateChange(image=IMAGE), broker(1), "INTERNAL")
     assert isinstance(sent, UpdateMetadataRequest)
     assert (len(sent.live_brokers), sent.topic_states) == (3, [])
     gone = IMAGE.apply(ImageDelta(brokers={BrokerId(2): None}))
-    (sent,) = orders(StateChange(image=gone), broker(1), "INTERNAL")
+    (sent,) = control_requests(StateChange(image=gone), broker(1), "INTERNAL")
     assert isinstance(sent, UpdateMetadataRequest)
     learned = metadata_change(sent, IMAGE, {}).image
     assert set(learned.brokers) == {0, 1}
-    # Nothing is implied about what is not named.
+    # A request says nothing about what it does not name.
     assert learned.topics is IMAGE.topics
 
 
-def test_a_replica_that_is_added_is_new_on_its_broker_alone() -> None:
+def test_an_added_replica_is_new_only_on_its_broker() -> None:
     state = replace(partition(0, (2, 0, 1)), adding_replicas=(BrokerId(2),))
     change = StateChange(image=IMAGE, partitions=(PartitionChange(FIRST, TOPIC_ID, state),))
     for number, is_new in ((0, False), (1, False), (2, True)):
-        first = orders(change, broker(number), "INTERNAL")[0]
+        first = control_requests(change, broker(number), "INTERNAL")[0]
         assert isinstance(first, LeaderAndIsrRequest)
         assert first.topic_states[0].partition_states[0].is_new == is_new
 
 
-def test_a_topic_that_goes_is_forgotten_by_all_and_deleted_where_it_is() -> None:
+def test_a_deleted_topic_is_removed_from_metadata_and_its_replicas_are_stopped() -> None:
     gone = IMAGE.apply(ImageDelta(topics={"t": None}))
     stopped = tuple(
-        StoppedReplicas(where, TOPIC_ID, tuple(map(BrokerId, replicas)))
-        for where, replicas in ((FIRST, (0, 1)), (SECOND, (1, 2)))
+        StoppedReplicas(topic_partition, TOPIC_ID, tuple(map(BrokerId, replicas)))
+        for topic_partition, replicas in ((FIRST, (0, 1)), (SECOND, (1, 2)))
     )
     change = StateChange(image=gone, stopped=stopped)
-    metadata, stop = orders(change, broker(2), "INTERNAL")
+    metadata, stop = control_requests(change, broker(2), "INTERNAL")
     assert isinstance(metadata, UpdateMetadataRequest)
     assert isinstance(stop, StopReplicaRequest)
     learned = metadata_change(metadata, IMAGE, {})
     assert learned.image.topics == {}
-    assert [each.where for each in learned.stopped] == [FIRST, SECOND]
-    assert all(not each.replicas for each in learned.stopped)  # nothing stops by this alone
+    assert [each.topic_partition for each in learned.stopped] == [FIRST, SECOND]
+    assert all(not each.replicas for each in learned.stopped)  # UpdateMetadata alone stops nothing
     (only,) = stopped_by(stop, BrokerId(2))
-    assert (only.where, only.delete, only.leader_epoch) == (SECOND, True, -2)
+    assert (only.topic_partition, only.delete, only.leader_epoch) == (SECOND, True, -2)
 
 
-def test_large_changes_go_in_portions() -> None:
+def test_large_changes_are_divided() -> None:
     many = {index: partition(0, (0, 1)) for index in range(2500)}
     image = IMAGE.apply(ImageDelta(topics={"t": Topic("t", TOPIC_ID, many)}))
     change = StateChange(image=image, joined=frozenset({BrokerId(1)}))
-    sent = orders(change, broker(1), "INTERNAL")
+    sent = control_requests(change, broker(1), "INTERNAL")
     assert kinds(sent) == [UpdateMetadataRequest] * 3 + [LeaderAndIsrRequest] * 4
     learned = ClusterImage()
     for each in sent:

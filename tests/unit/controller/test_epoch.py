@@ -7,7 +7,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from penstock.clock import SystemClock
-from penstock.controller.term import GROUP_BYTES, GROUP_OPERATIONS, NotController, Term, grouped
+from penstock.controller.epoch import (
+    GROUP_BYTES,
+    GROUP_OPERATIONS,
+    ControllerEpoch,
+    NotController,
+    grouped,
+)
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.refusal import NodeExists, StoreError
@@ -30,40 +36,40 @@ class CountingStore(EmbeddedStore):
 
 
 @asynccontextmanager
-async def in_office() -> AsyncIterator[tuple[CountingStore, Term]]:
+async def won_epoch() -> AsyncIterator[tuple[CountingStore, ControllerEpoch]]:
     tree = Tree.in_memory(SystemClock())
     store = CountingStore(tree, asyncio.get_running_loop().call_soon)
     try:
-        term = await Term.begin(store, BrokerId(0), now_ms=0)
+        epoch = await ControllerEpoch.win(store, BrokerId(0), now_ms=0)
         store.transactions = 0
-        yield store, term
+        yield store, epoch
     finally:
         await store.close()
         tree.close()
 
 
-def with_term(work: Callable[[CountingStore, Term], Awaitable[None]]) -> None:
+def with_term(work: Callable[[CountingStore, ControllerEpoch], Awaitable[None]]) -> None:
     async def run() -> None:
-        async with in_office() as (store, term):
-            await work(store, term)
+        async with won_epoch() as (store, epoch):
+            await work(store, epoch)
 
     asyncio.run(run())
 
 
-def test_many_transactions_go_as_few_and_each_has_its_own_answer() -> None:
-    async def work(store: CountingStore, term: Term) -> None:
+def test_many_transactions_are_grouped_and_each_gets_its_own_answer() -> None:
+    async def work(store: CountingStore, epoch: ControllerEpoch) -> None:
         multis = [[Create(f"/{n}"), Create(f"/{n}/child")] for n in range(1000)]
-        answers = await term.write_each(multis)
+        answers = await epoch.write_each(multis)
         assert answers == [[f"/{n}", f"/{n}/child"] for n in range(1000)]
         assert store.transactions == 2000 // GROUP_OPERATIONS
 
     with_term(work)
 
 
-def test_one_that_fails_takes_no_other_along() -> None:
-    async def work(store: CountingStore, term: Term) -> None:
+def test_a_failed_transaction_does_not_fail_others_in_its_group() -> None:
+    async def work(store: CountingStore, epoch: ControllerEpoch) -> None:
         await store.create("/5")
-        answers = await term.write_each([[Create(f"/{n}"), Create(f"/{n}/c")] for n in range(200)])
+        answers = await epoch.write_each([[Create(f"/{n}"), Create(f"/{n}/c")] for n in range(200)])
         failed: dict[int, list[Answer] | StoreError] = {
             n: answer for n, answer in enumerate(answers) if isinstance(answer, StoreError)
         }
@@ -76,12 +82,12 @@ def test_one_that_fails_takes_no_other_along() -> None:
     with_term(work)
 
 
-def test_whoever_was_succeeded_writes_nothing_in_a_group_either() -> None:
-    async def work(store: CountingStore, term: Term) -> None:
+def test_a_former_controller_writes_nothing_in_a_group() -> None:
+    async def work(store: CountingStore, epoch: ControllerEpoch) -> None:
         await store.delete(paths.CONTROLLER)
-        await Term.begin(store, BrokerId(1), now_ms=0)
+        await ControllerEpoch.win(store, BrokerId(1), now_ms=0)
         with pytest.raises(NotController):
-            await term.write_each([[Create(f"/{n}")] for n in range(10)])
+            await epoch.write_each([[Create(f"/{n}")] for n in range(10)])
         assert not await store.exists("/0")
 
     with_term(work)

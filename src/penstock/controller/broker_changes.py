@@ -1,0 +1,67 @@
+"""Brokers register and disappear; their partitions get new leaders and ISRs."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from penstock.controller.context import ControllerContext
+from penstock.controller.repair import AllowsUnclean, repair
+from penstock.controller.topic_life import unfinished_deletions
+from penstock.metadata import paths
+from penstock.metadata.image import Broker, ImageDelta
+from penstock.metadata.refusal import BadVersion, NoNode
+from penstock.metadata.store import Delete
+from penstock.types import BrokerId
+
+
+async def brokers_changed(
+    context: ControllerContext, registered: Mapping[BrokerId, Broker], allows_unclean: AllowsUnclean
+) -> None:
+    """Apply the registrations in the store to the image.
+
+    A broker with another epoch has died and come back, even if its process never stopped. It
+    leaves every ISR that has another live member, and rejoins once it has caught up.
+    """
+    known = context.image.brokers
+    dead, joined = missing_from(registered, known), missing_from(known, registered)
+    if dead:
+        context.image = context.image.apply(ImageDelta(brokers={each.id: None for each in dead}))
+        for each in dead:
+            context.shutting_down.pop(each.id, None)
+        context.replicas_on_offline_dirs = {
+            (broker, topic_partition)
+            for broker, topic_partition in context.replicas_on_offline_dirs
+            if broker in context.image.brokers
+        }
+        await repair(context, allows_unclean)
+    if joined:
+        context.image = context.image.apply(ImageDelta(brokers={each.id: each for each in joined}))
+        ids = [each.id for each in joined]
+        await repair(
+            context, allows_unclean, joined=ids, stopped=unfinished_deletions(context, ids)
+        )
+
+
+def missing_from(
+    others: Mapping[BrokerId, Broker], brokers: Mapping[BrokerId, Broker]
+) -> list[Broker]:
+    """The brokers that `others` lacks, or has in another epoch."""
+    return [each for each in brokers.values() if _epoch(others, each.id) != each.epoch]
+
+
+def _epoch(brokers: Mapping[BrokerId, Broker], broker: BrokerId) -> int | None:
+    found = brokers.get(broker)
+    return None if found is None else found.epoch
+
+
+async def remove_registration(context: ControllerContext, broker: BrokerId, epoch: int) -> None:
+    """Remove the registration of a broker that refuses connections, before its session ends.
+
+    This is safe even if the broker lives: it cannot change an ISR in its old epoch, and registers
+    again.
+    """
+    if _epoch(context.image.brokers, broker) == epoch:
+        path = paths.broker(broker)
+        node = (await context.store.get_many([path])).get(path)
+        if node is not None and node.created_zxid == epoch:
+            with suppress(BadVersion, NoNode):
+                await context.epoch.write(Delete(path, node.version))

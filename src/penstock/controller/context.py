@@ -1,0 +1,123 @@
+"""What the active controller knows: its epoch, its image of the cluster, and work in progress."""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from penstock.controller.epoch import ControllerEpoch, NotController
+from penstock.controller.state_change import (
+    Brokers,
+    PartitionChange,
+    StateChange,
+    StoppedReplicas,
+)
+from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
+from penstock.metadata.store import MetadataStore
+from penstock.types import BrokerId, TopicPartition
+
+
+class TopicDeletion(NamedTuple):
+    """A topic being deleted. Its nodes stay until every replica's log is gone."""
+
+    topic: Topic
+    awaited: set[tuple[BrokerId, TopicPartition]]
+    """Replicas whose brokers have not confirmed the deletion of the log yet."""
+
+
+class ElectionCounts(Struct):
+    """Elections that this broker held as the controller since it started, in all its epochs."""
+
+    unclean: int = 0
+    """Leaders elected although another replica may have had more records."""
+
+
+class ControllerContext:
+    """State shared by the controller's parts. One operation at a time uses it."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        epoch: ControllerEpoch,
+        image: ClusterImage,
+        broker: BrokerId,
+        brokers: Brokers,
+        counts: ElectionCounts,
+    ) -> None:
+        self.store, self.epoch, self.image = store, epoch, image
+        self.broker, self._brokers, self.counts = broker, brokers, counts
+        self.shutting_down: dict[BrokerId, int] = {}
+        """Brokers in a controlled shutdown, with their epochs. They are not elected."""
+        self.replicas_on_offline_dirs: set[tuple[BrokerId, TopicPartition]] = set()
+        """Replicas whose log directory has failed."""
+        self.deletions: dict[str, TopicDeletion] = {}
+        """Topics being deleted, by name."""
+        self.may_delete_topics = True
+        """`delete.topic.enable`."""
+        self.changed_elsewhere: set[TopicPartition] = set()
+        """Partitions whose state node another writer changed. The next repair gives each of them a
+        new leader epoch, because brokers ignore an epoch that they know.
+        """
+        self.repair_soon: Callable[[], object] = lambda: None
+        """Schedules a repair of all partitions after the current operation."""
+        self.is_resigned = False
+        """Set on resignation, while an operation may still be running."""
+
+    def live_replicas(
+        self, topic_partition: TopicPartition, replicas: Iterable[BrokerId]
+    ) -> Collection[BrokerId]:
+        """Those with a working log, on a live broker that is not shutting down."""
+        return [
+            each
+            for each in self.live_or_shutting_down_replicas(topic_partition, replicas)
+            if each not in self.shutting_down
+        ]
+
+    def live_or_shutting_down_replicas(
+        self, topic_partition: TopicPartition, replicas: Iterable[BrokerId]
+    ) -> Collection[BrokerId]:
+        """Those with a working log, on a live broker."""
+        return [each for each in replicas if not self._is_offline(each, topic_partition)]
+
+    def offline_replicas(
+        self, topic_partition: TopicPartition, partition: Partition
+    ) -> tuple[BrokerId, ...]:
+        """Those that clients cannot read from. A broker that is shutting down still serves."""
+        return tuple(each for each in partition.replicas if self._is_offline(each, topic_partition))
+
+    def _is_offline(self, broker: BrokerId, topic_partition: TopicPartition) -> bool:
+        return (
+            broker not in self.image.brokers
+            or (broker, topic_partition) in self.replicas_on_offline_dirs
+        )
+
+    @property
+    def unclean_shutdown_brokers(self) -> Collection[BrokerId]:
+        """Brokers that may have lost records that they had acknowledged."""
+        return [each.id for each in self.image.brokers.values() if each.unclean_shutdown]
+
+    async def announce(
+        self,
+        delta: ImageDelta,
+        *,
+        partitions: Iterable[PartitionChange] = (),
+        metadata_only: Iterable[TopicPartition] = (),
+        stopped: Iterable[StoppedReplicas] = (),
+        joined: Iterable[BrokerId] = (),
+        topic_configs: Iterable[str] = (),
+        broker_configs: bool = False,
+    ) -> Collection[TopicPartition]:
+        """Apply what was written to the image, and send it to the brokers; see `Brokers.apply`."""
+        if self.is_resigned:
+            raise NotController(f"the controller of epoch {self.epoch.number} has resigned")
+        self.image = self.image.apply(delta)
+        change = StateChange(
+            image=self.image,
+            partitions=tuple(partitions),
+            metadata_only=tuple(metadata_only),
+            stopped=tuple(stopped),
+            joined=frozenset(joined),
+            topic_configs=tuple(topic_configs),
+            broker_configs=broker_configs,
+        )
+        return await self._brokers.apply(change)

@@ -1,0 +1,98 @@
+"""Elections on request (KIP-460), and the periodic election of preferred leaders."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+from penstock.controller.context import ControllerContext
+from penstock.controller.leader_election import Elected, forced, preferred
+from penstock.controller.partition_states import write_elected
+from penstock.controller.topic_rules import UnknownTopic
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata.image import ClusterImage, ImageDelta
+from penstock.types import BrokerId, TopicPartition
+
+
+class ElectionType(IntEnum):
+    """The election_type of election, numbered as in ElectLeaders."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+class StaleElection(KafkaError):
+    """The partition changed during the election; the client tries again."""
+
+    code = ErrorCode.LEADER_NOT_AVAILABLE
+
+
+async def elect(
+    context: ControllerContext, election_type: ElectionType, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, KafkaError | None]:
+    """None for each partition that got a new leader, else why it did not."""
+    outcomes: dict[TopicPartition, Elected] = {}
+    answers: dict[TopicPartition, KafkaError | None] = {}
+    for topic_partition in partitions:
+        try:
+            outcomes[topic_partition] = _outcome(context, election_type, topic_partition)
+        except KafkaError as error:
+            answers[topic_partition] = error
+        else:
+            answers[topic_partition] = None
+    changes = await write_elected(context, outcomes)
+    for topic_partition in outcomes.keys() - changes.keys():
+        answers[topic_partition] = StaleElection(
+            f"the state of {topic_partition} has changed during the election"
+        )
+    if changes:
+        delta = ImageDelta(
+            partitions={each.topic_partition: each.state for each in changes.values()}
+        )
+        await context.announce(delta, partitions=changes.values())
+    return answers
+
+
+def _outcome(
+    context: ControllerContext, election_type: ElectionType, topic_partition: TopicPartition
+) -> Elected:
+    partition = context.image.partition(topic_partition)
+    if partition is None:
+        unknown = (
+            f"partition as {topic_partition}"
+            if topic_partition.topic in context.image.topics
+            else ""
+        )
+        raise UnknownTopic(f"No such {unknown or f'topic as {topic_partition.topic}'}")
+    live = context.live_replicas(topic_partition, partition.replicas)
+    return (
+        preferred(partition, live)
+        if election_type is ElectionType.PREFERRED
+        else forced(partition, live)
+    )
+
+
+async def balance(context: ControllerContext, percentage: int) -> None:
+    """Elect the preferred leaders of imbalanced brokers."""
+    wanted = imbalanced(context.image, percentage)
+    await elect(context, ElectionType.PREFERRED, wanted)
+
+
+def imbalanced(image: ClusterImage, percentage: int) -> list[TopicPartition]:
+    """Partitions not led by their preferred leader, if these are more than `percentage` of the
+    partitions that prefer the same broker.
+    """
+    by_preferred: dict[BrokerId, list[tuple[TopicPartition, bool]]] = {}
+    for topic in image.topics.values():
+        for index, partition in topic.partitions.items():
+            if partition.leader >= 0 and not partition.removing_replicas:
+                first = partition.replicas[0]
+                topic_partition = TopicPartition(topic.name, index)
+                by_preferred.setdefault(first, []).append(
+                    (topic_partition, partition.leader != first)
+                )
+    return [
+        topic_partition
+        for partitions in by_preferred.values()
+        if 100 * sum(elsewhere for _, elsewhere in partitions) > percentage * len(partitions)
+        for topic_partition, elsewhere in partitions
+        if elsewhere
+    ]
