@@ -69,17 +69,19 @@ class TransactionCompletion:
     def on_change(self, partition: int, shard: TransactionShard) -> None:
         if not shard.decided:
             return
-        for name, decided in list(shard.decided.items()):
-            if self._started.get((partition, name)) is not decided:
-                self._started[partition, name] = decided
-                self._write_markers(partition, name, decided)
+        for transactional_id, decided in list(shard.decided.items()):
+            if self._started.get((partition, transactional_id)) is not decided:
+                self._started[partition, transactional_id] = decided
+                self._write_markers(partition, transactional_id, decided)
 
     def on_resign(self, partition: int) -> None:
         """The partition's new leader completes its decided transactions."""
         for key in [each for each in self._started if each[0] == partition]:
             del self._started[key]
 
-    def _write_markers(self, partition: int, name: str, decided: TransactionMetadata) -> None:
+    def _write_markers(
+        self, partition: int, transactional_id: str, decided: TransactionMetadata
+    ) -> None:
         """Write the markers once the decision is committed and cannot be lost.
 
         The producer gets its response first: the markers follow in the loop's next turn. On a
@@ -97,7 +99,7 @@ class TransactionCompletion:
                 marker,
                 decided.partitions,
                 partition,
-                lambda: self._complete(partition, name, decided),
+                lambda: self._complete(partition, transactional_id, decided),
             )
 
         self._runtime.when_committed(partition, lambda: self._loop.call_soon(write))
@@ -105,12 +107,13 @@ class TransactionCompletion:
     def _complete(
         self,
         partition: int,
-        name: str,
+        transactional_id: str,
         decided: TransactionMetadata,
         refused_before: ErrorCode | None = None,
     ) -> None:
         pending: PendingReply[EmptyReply] = self._runtime.run(
-            partition, lambda shard, now, pending: shard.completed(now, pending, name, decided)
+            partition,
+            lambda shard, now, pending: shard.completed(now, pending, transactional_id, decided),
         )
         refused = pending.reply
         if isinstance(refused, KafkaError) and not isinstance(refused, NotCoordinator):
@@ -118,11 +121,12 @@ class TransactionCompletion:
                 logger.warning(
                     "transactional id %s: the completion of its transaction cannot be written: %s; "
                     "trying again",
-                    name,
+                    transactional_id,
                     refused,
                 )
             self._loop.call_later(
-                RETRY_MS / 1000, lambda: self._complete(partition, name, decided, refused.code)
+                RETRY_MS / 1000,
+                lambda: self._complete(partition, transactional_id, decided, refused.code),
             )
-        elif self._started.get((partition, name)) is decided:
-            del self._started[partition, name]
+        elif self._started.get((partition, transactional_id)) is decided:
+            del self._started[partition, transactional_id]

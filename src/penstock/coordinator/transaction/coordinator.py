@@ -34,67 +34,83 @@ class TransactionCoordinator:
     ) -> None:
         self.runtime, self.partition_count = runtime, partition_count
 
-    def partition_of(self, name: str) -> int:
-        return partition_for(name, self.partition_count())
+    def partition_of(self, transactional_id: str) -> int:
+        return partition_for(transactional_id, self.partition_count())
 
     def shards(self) -> list[TransactionShard]:
         """Every shard that this broker leads; refused while one of them is loading."""
         return self.runtime.shards()
 
-    def needs_producer_id(self, name: str, request: TransactionInit | TransactionEnd) -> bool:
+    def needs_producer_id(
+        self, transactional_id: str, request: TransactionInit | TransactionEnd
+    ) -> bool:
         """Whether the request needs a new producer id; raises what the request itself would."""
-        known = self.runtime.shard(self.partition_of(name)).transactions.get(name)
+        known = self.runtime.shard(self.partition_of(transactional_id)).transactions.get(
+            transactional_id
+        )
         if isinstance(request, TransactionInit):
             return initiation.needs_producer_id(known)
         return ending.needs_producer_id(known, request)
 
     def init(
-        self, name: str, request: TransactionInit, new_producer_id: int
+        self, transactional_id: str, request: TransactionInit, new_producer_id: int
     ) -> PendingReply[ProducerIdAndEpoch]:
         return self._run(
-            name,
-            lambda shard, now, pending: shard.init(now, pending, name, request, new_producer_id),
+            transactional_id,
+            lambda shard, now, pending: shard.init(
+                now, pending, transactional_id, request, new_producer_id
+            ),
         )
 
     def add(
         self,
-        name: str,
+        transactional_id: str,
         producer: ProducerIdAndEpoch,
         partitions: frozenset[TopicPartition],
         client_version: int = 0,
     ) -> PendingReply[EmptyReply]:
         return self._run(
-            name,
+            transactional_id,
             lambda shard, now, pending: shard.add(
-                now, pending, name, producer, partitions, client_version
+                now, pending, transactional_id, producer, partitions, client_version
             ),
         )
 
     def verify(
-        self, name: str, producer: ProducerIdAndEpoch, partitions: tuple[TopicPartition, ...]
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: tuple[TopicPartition, ...],
     ) -> PendingReply[tuple[Refused, ...]]:
         return self._run(
-            name, lambda shard, _, pending: shard.verify(pending, name, producer, partitions)
+            transactional_id,
+            lambda shard, _, pending: shard.verify(pending, transactional_id, producer, partitions),
         )
 
     def end(
-        self, name: str, request: TransactionEnd, new_producer_id: int
+        self, transactional_id: str, request: TransactionEnd, new_producer_id: int
     ) -> PendingReply[ProducerIdAndEpoch]:
         return self._run(
-            name,
-            lambda shard, now, pending: shard.end(now, pending, name, request, new_producer_id),
+            transactional_id,
+            lambda shard, now, pending: shard.end(
+                now, pending, transactional_id, request, new_producer_id
+            ),
         )
 
-    def describe(self, name: str) -> PendingReply[TransactionMetadata]:
-        return self._run(name, lambda shard, _, pending: shard.describe(pending, name))
+    def describe(self, transactional_id: str) -> PendingReply[TransactionMetadata]:
+        return self._run(
+            transactional_id, lambda shard, _, pending: shard.describe(pending, transactional_id)
+        )
 
     def _run(
         self,
-        name: str,
+        transactional_id: str,
         operation: Callable[[TransactionShard, Now, PendingReply[T]], TransactionResult],
     ) -> PendingReply[T]:
-        return self.runtime.run(self.partition_of(name), operation if name else _nameless)
+        return self.runtime.run(
+            self.partition_of(transactional_id), operation if transactional_id else _without_id
+        )
 
 
-def _nameless(*_: object) -> TransactionResult:
-    raise InvalidTransactionRequest("a transaction needs an id")
+def _without_id(*_: object) -> TransactionResult:
+    raise InvalidTransactionRequest("the transactional id is empty")

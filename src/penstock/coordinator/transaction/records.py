@@ -48,14 +48,14 @@ class TransactionFormat:
     def decode(self, raw: RawRecord) -> TransactionRecord | None:
         if _number(raw.key) != _KEY:
             return None
-        name = decode(TransactionLogKey, _KEY, raw.key[_NUMBER.size :]).transactional_id
+        transactional_id = decode(TransactionLogKey, _KEY, raw.key[_NUMBER.size :]).transactional_id
         if raw.value is None:
-            return TransactionRecord(name, None)
+            return TransactionRecord(transactional_id, None)
         version = _number(raw.value)
         if not 0 <= version <= DATA_MESSAGES["TransactionLogValue"].high:
             raise ProtocolError(f"TransactionLogValue v{version} is newer than this broker")
         value = decode(TransactionLogValue, version, raw.value[_NUMBER.size :])
-        return TransactionRecord(name, _transaction(value))
+        return TransactionRecord(transactional_id, _transaction(value))
 
 
 def _number(data: bytes) -> int:

@@ -57,45 +57,53 @@ class TransactionShard:
         self,
         now: Now,
         pending: PendingReply[ProducerIdAndEpoch],
-        name: str,
+        transactional_id: str,
         request: TransactionInit,
         new_producer_id: int,
     ) -> TransactionResult:
-        longest_ms = self._config.transaction_max_timeout_ms
-        if not 0 < request.timeout_ms <= longest_ms:
-            raise InvalidTransactionTimeout(f"{request.timeout_ms} ms, at most {longest_ms}")
-        new = initiated(self.transactions.get(name), request, new_producer_id, now.wall_ms)
+        max_ms = self._config.transaction_max_timeout_ms
+        if not 0 < request.timeout_ms <= max_ms:
+            raise InvalidTransactionTimeout(
+                f"transaction timeout {request.timeout_ms} ms is not within 1 to {max_ms} ms"
+            )
+        new = initiated(
+            self.transactions.get(transactional_id), request, new_producer_id, now.wall_ms
+        )
         if new.state.is_decided:
             refused = ConcurrentTransactions("the open transaction is being aborted first")
-            return CoordinatorResult((TransactionRecord(name, new),), (answer(pending, refused),))
-        return CoordinatorResult((TransactionRecord(name, new),), (answer(pending, new.producer),))
+            return CoordinatorResult(
+                (TransactionRecord(transactional_id, new),), (answer(pending, refused),)
+            )
+        return CoordinatorResult(
+            (TransactionRecord(transactional_id, new),), (answer(pending, new.producer),)
+        )
 
     def add(
         self,
         now: Now,
         pending: PendingReply[EmptyReply],
-        name: str,
+        transactional_id: str,
         producer: ProducerIdAndEpoch,
         partitions: frozenset[TopicPartition],
         client_version: int,
     ) -> TransactionResult:
-        known = self._known(name)
+        known = self._known(transactional_id)
         known.check(producer)
         done = (answer(pending, EmptyReply()),)
         if known.state is TransactionState.ONGOING and partitions <= known.partitions:
             return CoordinatorResult(answers=done, reads_state=True)
         new = known.with_partitions(partitions, now.wall_ms, client_version)
-        return CoordinatorResult((TransactionRecord(name, new),), done)
+        return CoordinatorResult((TransactionRecord(transactional_id, new),), done)
 
     def verify(
         self,
         pending: PendingReply[tuple[Refused, ...]],
-        name: str,
+        transactional_id: str,
         producer: ProducerIdAndEpoch,
         partitions: tuple[TopicPartition, ...],
     ) -> TransactionResult:
         """For each partition, whether it is part of the producer's open transaction."""
-        known = self._known(name)
+        known = self._known(transactional_id)
         known.check(producer)
         taking_part = known.partitions if known.state is TransactionState.ONGOING else frozenset()
         refused = tuple(
@@ -108,45 +116,53 @@ class TransactionShard:
         self,
         now: Now,
         pending: PendingReply[ProducerIdAndEpoch],
-        name: str,
+        transactional_id: str,
         request: TransactionEnd,
         new_producer_id: int,
     ) -> TransactionResult:
-        known = self._known(name)
+        known = self._known(transactional_id)
         new = ended(known, request, new_producer_id, now.wall_ms)
         if new is None:
             return CoordinatorResult(answers=(answer(pending, known.producer),), reads_state=True)
-        return CoordinatorResult((TransactionRecord(name, new),), (answer(pending, new.producer),))
+        return CoordinatorResult(
+            (TransactionRecord(transactional_id, new),), (answer(pending, new.producer),)
+        )
 
     # --- requests of the broker and of administrators
 
     def completed(
-        self, now: Now, pending: PendingReply[EmptyReply], name: str, decided: TransactionMetadata
+        self,
+        now: Now,
+        pending: PendingReply[EmptyReply],
+        transactional_id: str,
+        decided: TransactionMetadata,
     ) -> TransactionResult:
         """Every partition of `decided` has its marker."""
         done = (answer(pending, EmptyReply()),)
-        if self.decided.get(name) != decided:
+        if self.decided.get(transactional_id) != decided:
             return CoordinatorResult(answers=done)
         new = decided.completed(now.wall_ms)
-        return CoordinatorResult((TransactionRecord(name, new),), done)
+        return CoordinatorResult((TransactionRecord(transactional_id, new),), done)
 
-    def describe(self, pending: PendingReply[TransactionMetadata], name: str) -> TransactionResult:
-        known = self.transactions.get(name)
+    def describe(
+        self, pending: PendingReply[TransactionMetadata], transactional_id: str
+    ) -> TransactionResult:
+        known = self.transactions.get(transactional_id)
         if known is None:
-            raise TransactionalIdNotFound(f"{name} is not known")
+            raise TransactionalIdNotFound(f"transactional id {transactional_id} is unknown")
         return CoordinatorResult(answers=(answer(pending, known),), reads_state=True)
 
     # --- changes of the state
 
     def replay(self, record: TransactionRecord) -> None:
-        name, known = record.transactional_id, record.transaction
-        self.decided.pop(name, None)
+        transactional_id, known = record.transactional_id, record.transaction
+        self.decided.pop(transactional_id, None)
         if known is None:
-            self.transactions.pop(name, None)
+            self.transactions.pop(transactional_id, None)
             return
-        self.transactions[name] = known
+        self.transactions[transactional_id] = known
         if known.state.is_decided:
-            self.decided[name] = known
+            self.decided[transactional_id] = known
 
     def replay_pending(self, record: TransactionRecord) -> None:
         raise ProtocolError(
@@ -172,25 +188,25 @@ class TransactionShard:
             records = tuple(self._timed_out(now.wall_ms))
             cleanup = CleanupTimes(self._next_timeouts_ms(now), cleanup.removals_ms)
         else:
-            records = tuple(self._unused(now.wall_ms))
+            records = tuple(self._expired(now.wall_ms))
             cleanup = CleanupTimes(cleanup.timeouts_ms, self._next_removals_ms(now))
         return CoordinatorResult(records, soft_state=cleanup, may_split=True)
 
     def _timed_out(self, now_ms: int) -> Iterable[TransactionRecord]:
-        for name, known in self.transactions.items():
+        for transactional_id, known in self.transactions.items():
             # A start that far in the future means that the wall clock was set back since then:
             # the transaction would hold back its readers until that time comes again.
             if (
                 known.state is TransactionState.ONGOING
                 and abs(now_ms - known.start_ms) >= known.timeout_ms
             ):
-                yield TransactionRecord(name, known.fenced(now_ms))
+                yield TransactionRecord(transactional_id, known.fenced(now_ms))
 
-    def _unused(self, now_ms: int) -> Iterable[TransactionRecord]:
+    def _expired(self, now_ms: int) -> Iterable[TransactionRecord]:
         retention_ms = self._config.transactional_id_expiration_ms
-        for name, known in self.transactions.items():
+        for transactional_id, known in self.transactions.items():
             if known.state.is_at_rest and known.updated_ms + retention_ms <= now_ms:
-                yield TransactionRecord(name, None)
+                yield TransactionRecord(transactional_id, None)
 
     def _next_timeouts_ms(self, now: Now) -> int:
         config = self._config
@@ -200,8 +216,8 @@ class TransactionShard:
         config = self._config
         return now.steady_ms + config.transaction_remove_expired_transaction_cleanup_interval_ms
 
-    def _known(self, name: str) -> TransactionMetadata:
-        known = self.transactions.get(name)
+    def _known(self, transactional_id: str) -> TransactionMetadata:
+        known = self.transactions.get(transactional_id)
         if known is None:
-            raise InvalidProducerIdMapping(f"{name} is not known")
+            raise InvalidProducerIdMapping(f"transactional id {transactional_id} is unknown")
         return known

@@ -130,7 +130,7 @@ class ConsumerGroupDraft:
         known = self.group.metadata_hash
         if self.group.hash_of(topics) != known:
             self.bump_epoch(
-                "topics changed" if known != NO_HASH else "the last rebalance was not through"
+                "topics changed" if known != NO_HASH else "the last rebalance had not finished"
             )
 
     def resolve(self, regex: str) -> None:
@@ -179,8 +179,8 @@ class ConsumerGroupDraft:
             for name in sorted(group.subscribed_topics & topics.keys())
         }
         assignors = self.context.assignors
-        request = group.assignor(assignors.default)
-        name = request if request in assignors.by_name else assignors.default
+        wanted = group.assignor(assignors.default)
+        name = wanted if wanted in assignors.by_name else assignors.default
         assignments = computed_assignment(name, assignors.by_name[name], subscribers, counts)
         for member_id, assignment in assignments.items():
             if group.target.get(member_id) != assignment:
@@ -228,10 +228,8 @@ class ConsumerGroupDraft:
     def finish(self) -> None:
         """Log the rebalance if it has ended."""
         group = self.group
-        if not group.rebalance_reason or group.state not in {
-            ConsumerGroupState.STABLE,
-            ConsumerGroupState.EMPTY,
-        }:
+        has_ended = group.state in {ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY}
+        if not group.rebalance_reason or not has_ended:
             return
         duration_ms = self.now_ms - group.rebalance_began_ms
         self.finished.append(

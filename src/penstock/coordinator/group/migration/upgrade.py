@@ -83,15 +83,15 @@ def upgrade(draft: ConsumerGroupDraft, classic: ClassicGroup) -> tuple[Answer, .
         draft.write(current_record(name, member))
         draft.renew_session(member.id)
     rejoin = RebalanceInProgress(f"{name} becomes a group of the consumer protocol")
-    return tuple(_waiting(classic, rejoin))
+    return tuple(_answers(classic, rejoin))
 
 
-def _waiting(classic: ClassicGroup, subscription: KafkaError) -> Iterator[Answer]:
+def _answers(classic: ClassicGroup, error: KafkaError) -> Iterator[Answer]:
     for each in classic.members.values():
         if each.awaiting_join is not None:
-            yield answer(each.awaiting_join, subscription)
+            yield answer(each.awaiting_join, error)
         if each.awaiting_sync is not None:
-            yield answer(each.awaiting_sync, subscription)
+            yield answer(each.awaiting_sync, error)
 
 
 class UpgradedMember(NamedTuple):
@@ -109,10 +109,10 @@ def _upgraded_members(group: ClassicGroup, topics: Topics) -> Iterator[UpgradedM
     what it had, and after a rebalance that failed the coordinator knows no assignment at all. So
     what members claim to own counts too; otherwise another member would get it as well.
     """
-    subscription, assignments = {}, {}
+    subscriptions, assignments = {}, {}
     for member in group.members.values():
         try:
-            subscription[member.id] = _subscription(member, group)
+            subscriptions[member.id] = _subscription(member, group)
             assignments[member.id] = _assignment(member, group.protocol, topics)
         except ProtocolError as error:
             raise GroupIdNotFound(f"{member.id} of {group.id}: {error}") from None
@@ -123,11 +123,10 @@ def _upgraded_members(group: ClassicGroup, topics: Topics) -> Iterator[UpgradedM
         has_synced = (
             group.state is ClassicGroupState.STABLE and member.id not in group.pending_sync_members
         )
-        owned_beside = (
-            NO_PARTITIONS if has_synced else owned(subscription[member.id], topics) - assigned
-        )
-        assigned |= owned_beside
-        yield UpgradedMember(member, subscription[member.id], assignments[member.id] | owned_beside)
+        subscription = subscriptions[member.id]
+        claimed = NO_PARTITIONS if has_synced else owned(subscription, topics) - assigned
+        assigned |= claimed
+        yield UpgradedMember(member, subscription, assignments[member.id] | claimed)
 
 
 def _subscription(member: ClassicGroupMember, group: ClassicGroup) -> ConsumerProtocolSubscription:

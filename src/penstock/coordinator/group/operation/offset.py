@@ -55,9 +55,9 @@ def commit(
     refused: list[Refused] = []
     records: list[OffsetRecord] = []
     for topic_partition, committed in offsets:
-        no = metadata_too_large(committed.metadata, limit)
-        refused.append(no)
-        if no is None:
+        error = metadata_too_large(committed.metadata, limit)
+        refused.append(error)
+        if error is None:
             records.append(
                 OffsetRecord(group, topic_partition.topic, topic_partition.partition, committed)
             )
@@ -128,8 +128,8 @@ def delete_offsets(
     there = shard.offsets_of(group)
     records = tuple(
         OffsetRecord(group, *topic_partition, None)
-        for topic_partition, no in zip(wanted, refused, strict=True)
-        if no is None and topic_partition in there
+        for topic_partition, error in zip(wanted, refused, strict=True)
+        if error is None and topic_partition in there
     )
     return CoordinatorResult(records, (answer(pending, refused),), may_split=True)
 
