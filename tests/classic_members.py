@@ -1,4 +1,4 @@
-"""Members of the classic protocol without a network, eager or cooperative, whoever shares out."""
+"""Members of the classic protocol without a network, eager or cooperative."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ SESSION_MS, REBALANCE_MS = 30_000, 5_000
 
 @dataclass
 class ClassicConsumer:
-    """What a client believes: who it is, of which generation, and what it has."""
+    """A client's view: its member id, its generation, and the partitions that it owns."""
 
     cluster: Cluster
     name: str
@@ -56,13 +56,13 @@ class ClassicConsumer:
         return "cooperative-sticky" if self.cooperative else "range"
 
     def join(self) -> None:
-        """An eager member gives up all that it has; a cooperative one says what it has."""
+        """An eager member revokes everything; a cooperative one states what it owns."""
         if not self.cooperative:
             self.has = NO_PARTITIONS
-        said = names_of(self.has, self.cluster.topics)
-        told = ConsumerProtocolSubscription(
+        owned_names = names_of(self.has, self.cluster.topics)
+        subscription = ConsumerProtocolSubscription(
             topics=sorted(self.topics),
-            owned_partitions=[TopicPartition(*each) for each in said.items()],
+            owned_partitions=[TopicPartition(*each) for each in owned_names.items()],
         )
         self.syncing = None
         self.joining = self.cluster.groups.join(
@@ -73,10 +73,10 @@ class ClassicConsumer:
                 session_timeout_ms=SESSION_MS,
                 rebalance_timeout_ms=REBALANCE_MS,
                 protocol_type="consumer",
-                protocols=(ProtocolMetadata(self.protocol, b"\0\1" + encode(told, 1)),),
+                protocols=(ProtocolMetadata(self.protocol, b"\0\1" + encode(subscription, 1)),),
             ),
         )
-        self.hear()
+        self.receive_replies()
 
     def sync(self) -> None:
         if self.generation < 0 or self.must_join or self.joining is not None:
@@ -89,12 +89,12 @@ class ClassicConsumer:
                 protocol_type="consumer",
                 protocol=self.protocol,
                 assignments={
-                    who: assignment_bytes(names_of(assignment, self.cluster.topics), b"\0\1")
-                    for who, assignment in self._shared_out().items()
+                    member_id: assignment_bytes(names_of(assignment, self.cluster.topics), b"\0\1")
+                    for member_id, assignment in self._assignments().items()
                 },
             ),
         )
-        self.hear()
+        self.receive_replies()
 
     def beat(self) -> None:
         if self.generation >= 0 and self.joining is None and self.syncing is None:
@@ -103,7 +103,7 @@ class ClassicConsumer:
                 self._refused(reply)
 
     def step(self) -> None:
-        """Whatever a client does next by itself."""
+        """What a client does next by itself."""
         if self.must_join and self.joining is None:
             self.join()
         elif self.must_sync and self.syncing is None:
@@ -117,16 +117,16 @@ class ClassicConsumer:
         self.forget()
 
     def forget(self) -> None:
-        """It is nobody, and has nothing."""
+        """It is no member, and owns nothing."""
         self.id, self.generation, self.has, self._leads = "", -1, NO_PARTITIONS, ()
         self.must_join, self.must_sync, self.joining, self.syncing = True, False, None, None
 
-    def lose_answers(self) -> None:
-        """The coordinator has moved: who waited asks again."""
+    def lose_replies(self) -> None:
+        """The coordinator has moved: a waiting client joins again."""
         if self.joining is not None or self.syncing is not None:
             self.must_join, self.joining, self.syncing = True, None, None
 
-    def hear(self) -> None:
+    def receive_replies(self) -> None:
         if self.joining is not None and self.joining.reply is not None:
             joined, self.joining = self.joining.reply, None
             if isinstance(joined, KafkaError):
@@ -159,18 +159,27 @@ class ClassicConsumer:
             case _:
                 self.forget()
 
-    def _shared_out(self) -> dict[str, Assignment]:
-        """As the leader, in turns; what another has to give up first is nobody's this time."""
-        told = {each.id: read_subscription(each.metadata(self.protocol)) for each in self._leads}
-        has = {who: owned(each, self.cluster.topics) for who, each in told.items()}
-        assignments: dict[str, set[TopicIdPartition]] = {who: set() for who in told}
+    def _assignments(self) -> dict[str, Assignment]:
+        """Assign as the leader, round robin; what another member has to revoke first waits."""
+        subscriptions = {
+            each.id: read_subscription(each.metadata(self.protocol)) for each in self._leads
+        }
+        has = {
+            member_id: owned(each, self.cluster.topics) for member_id, each in subscriptions.items()
+        }
+        assignments: dict[str, set[TopicIdPartition]] = {
+            member_id: set() for member_id in subscriptions
+        }
         for name, topic in sorted(self.cluster.topics.items()):
-            readers = sorted(who for who, each in told.items() if name in each.topics)
+            readers = sorted(
+                member_id for member_id, each in subscriptions.items() if name in each.topics
+            )
             for index in range(len(topic.partitions)):
                 partition = TopicIdPartition(topic.id, index)
                 owner = next(
-                    (who for who, assignment in has.items() if partition in assignment), None
+                    (member_id for member_id, assignment in has.items() if partition in assignment),
+                    None,
                 )
                 if readers and owner in {None, wanted := readers[index % len(readers)]}:
                     assignments[wanted].add(partition)
-        return {who: frozenset(assignment) for who, assignment in assignments.items()}
+        return {member_id: frozenset(assignment) for member_id, assignment in assignments.items()}

@@ -1,4 +1,4 @@
-"""Members of the consumer protocol without a network: they heartbeat and do as they are told."""
+"""Members of the consumer protocol without a network: they follow the replies to heartbeats."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from penstock.testing.loop import ManualLoop
 from penstock.types import Uuid
 
 CONFIG = GroupConfig(group_consumer_assignment_interval_ms=0)
-"""Most scenarios want each change to be assigned at once."""
+"""Most scenarios assign at once after each change."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def topic(name: str, partitions: int) -> KnownTopic:
 
 @dataclass
 class Cluster:
-    """A coordinator over a log in memory, with time by hand, and the topics that there are."""
+    """A coordinator with a log in memory and manual time, and the cluster's topics."""
 
     topics: dict[str, GroupTopic] = field(default_factory=lambda: {"t": topic("t", 4)})
     config: GroupConfig = CONFIG
@@ -49,7 +49,7 @@ class Cluster:
         self.start()
 
     def start(self) -> None:
-        """Begin, or begin again from the log alone; nothing of the last time goes on."""
+        """Start, or restart from the log alone; the old coordinator's timers are gone."""
         self.loop = ManualLoop(self.loop.now_s)
         self.groups: GroupCoordinator = coordinator(
             self.log,
@@ -77,7 +77,7 @@ class Cluster:
         self.topics = {name: topic(name, count) for name, count in counts.items()}
 
     def beat(self, **fields: Any) -> ConsumerHeartbeatReply:
-        """The reply to a heartbeat; a refusal rises."""
+        """The reply to a heartbeat; an error is raised."""
         reply = self.groups.consumer_heartbeat(GROUP, ConsumerHeartbeat(**fields)).reply
         if isinstance(reply, KafkaError):
             raise reply
@@ -87,7 +87,7 @@ class Cluster:
 
 @dataclass
 class Consumer:
-    """What a client believes: its epoch, and what it has."""
+    """A client's view: its epoch, and the partitions that it owns."""
 
     cluster: Cluster
     id: str
@@ -99,7 +99,7 @@ class Consumer:
     def join(self, **fields: Any) -> ConsumerHeartbeatReply:
         self.epoch, self.has = 0, NO_PARTITIONS
         wanted = {"topics": self.topics} | fields
-        return self._told(
+        return self._applied(
             self.cluster.beat(
                 member_id=self.id,
                 instance_id=self.instance_id,
@@ -111,11 +111,11 @@ class Consumer:
         )
 
     def beat(self, **fields: Any) -> ConsumerHeartbeatReply:
-        """Say what it has; take what it is given and drop the rest at once."""
-        said = {"owned": self.has} | fields
-        return self._told(
+        """State what it owns; take its assignment and revoke the rest at once."""
+        stated = {"owned": self.has} | fields
+        return self._applied(
             self.cluster.beat(
-                member_id=self.id, instance_id=self.instance_id, epoch=self.epoch, **said
+                member_id=self.id, instance_id=self.instance_id, epoch=self.epoch, **stated
             )
         )
 
@@ -123,7 +123,7 @@ class Consumer:
         self.cluster.beat(member_id=self.id, instance_id=self.instance_id, epoch=epoch)
         self.epoch, self.has = 0, NO_PARTITIONS
 
-    def _told(self, reply: ConsumerHeartbeatReply) -> ConsumerHeartbeatReply:
+    def _applied(self, reply: ConsumerHeartbeatReply) -> ConsumerHeartbeatReply:
         self.epoch = reply.epoch
         if reply.assignment is not None:
             self.has = reply.assignment
@@ -131,7 +131,7 @@ class Consumer:
 
 
 def settle(*consumers: Consumer) -> None:
-    """Everybody heartbeats until the group is stable; a few rounds must do."""
+    """All send heartbeats until the group is stable; a few rounds must suffice."""
     for _ in range(6):
         for each in consumers:
             each.beat()
@@ -141,7 +141,7 @@ def settle(*consumers: Consumer) -> None:
 
 
 def durable(group: ConsumerGroup) -> tuple[Any, ...]:
-    """What records hold of a group."""
+    """The part of a group that is in records."""
     members = {
         name: msgspec.structs.replace(each, deadline_ms=0, rebalance_deadline_ms=None)
         for name, each in group.members.items()

@@ -1,16 +1,16 @@
-"""The stories of groups with members of the consumer protocol, alone or beside classic ones.
+"""Transcripts of groups with members of the consumer protocol, alone or beside classic ones.
 
-    topics t=4 u=1            what topics there are from now on, with so many partitions
+    topics t=4 u=1            the topics from now on, with their partition counts
     enter a topics=t,u        a member of the consumer protocol joins; also `static=i regex=t.*
                               assignor=range timeout=5000`
-    live a has=t0,t1          its heartbeat, with what it has; `has=` nothing, left out: untold
-    live a epoch=3            ... of another epoch than it was told last
-    exit a                    it leaves; `exit a for=now` for a while
-    join b topics=t has=t0    a member of the classic protocol joins, as in other stories, but with
-                              a subscription that the coordinator understands
+    live a has=t0,t1          its heartbeat, with what it owns; `has=`: nothing; without: not stated
+    live a epoch=3            ... with another epoch than its last one
+    exit a                    it leaves; `exit a for=now`: temporarily
+    join b topics=t has=t0    a classic member joins, as in other transcripts, but with a
+                              subscription that the coordinator can read
 
-A share is told as partitions behind a member's epoch; without news of it there is none. Members
-of the classic protocol sync, beat and leave as in other stories.
+An assignment is shown as partitions after a member's epoch, if it has changed. Classic members
+sync, beat and leave as in other transcripts.
 """
 
 from collections.abc import Iterable
@@ -32,14 +32,14 @@ from penstock.wire.messages.consumer_protocol_subscription import (
 
 
 class ConsumerStory(Story):
-    """A group that either protocol may own."""
+    """A group of either protocol."""
 
     KNOWS_EPOCHS = True
 
-    def _told_state(self) -> str:
+    def _state_text(self) -> str:
         group = self.shard.consumer_groups.get(GROUP)
         if group is None:
-            return super()._told_state()
+            return super()._state_text()
         kinds = ["classic" if each.classic else "consumer" for each in group.members.values()]
         counts = [f"{kinds.count(kind)} {kind}" for kind in ("classic", "consumer")]
         who = f", {' and '.join(counts)}" if "classic" in kinds else ""
@@ -98,7 +98,7 @@ class ConsumerStory(Story):
         self._heartbeat(f"exit {name}", request)
 
     def _heartbeat(self, name: str, request: ConsumerHeartbeat) -> None:
-        def told(reply: ConsumerHeartbeatReply) -> str:
+        def text_of(reply: ConsumerHeartbeatReply) -> str:
             self.generations[reply.member_id] = reply.epoch
             if reply.epoch < 0:
                 return "ok"
@@ -107,23 +107,23 @@ class ConsumerStory(Story):
             )
             return f"epoch {reply.epoch}{assignment}"
 
-        self._wait(name, self.groups.consumer_heartbeat(GROUP, request), told)
+        self._wait(name, self.groups.consumer_heartbeat(GROUP, request), text_of)
 
     def _metadata(self, text: str, *, topics: str = "", has: str = "") -> bytes:
         if not topics:
             return super()._metadata(text)
-        told = ConsumerProtocolSubscription(
+        subscription = ConsumerProtocolSubscription(
             topics=topics.split(","),
             owned_partitions=[TopicPartition(*each) for each in self._by_topic(has).items()],
         )
-        return b"\0\1" + encode(told, 1)
+        return b"\0\1" + encode(subscription, 1)
 
     def _share_bytes(self, text: str) -> bytes:
         return assignment_bytes(self._by_topic(text), b"\0\1")
 
     def _share_text(self, assignment: bytes) -> str:
-        told = read_assignment(assignment).assigned_partitions if assignment else []
-        return ",".join(f"{each.topic}{index}" for each in told for index in each.partitions)
+        partitions = read_assignment(assignment).assigned_partitions if assignment else []
+        return ",".join(f"{each.topic}{index}" for each in partitions for index in each.partitions)
 
     def _by_topic(self, text: str) -> dict[str, list[int]]:
         """The partitions `t0,t1,u0`; topics have names of one letter."""

@@ -1,13 +1,13 @@
-"""A group's story as text: commands in, events out, for people to read and for tests to replay.
+"""Transcripts of a group: commands and the events that they cause, to read and to replay.
 
-    join a            a member asks to join; options as `static=i1 session=9000 protocols=x,y`;
-                      `known=` comes without an id and wants one, `known=x` comes as x
-    sync a a=s1 b=s2  the leader hands shares in
-    pass 3000         time goes by, in milliseconds
-    restart           another coordinator reads the log
+    join a            a member joins; options like `static=i1 session=9000 protocols=x,y`;
+                      `known=` joins without an id and requires one, `known=x` joins as x
+    sync a a=s1 b=s2  the leader submits assignments
+    pass 3000         time passes, in milliseconds
+    restart           another coordinator loads the log
 
-Behind each command stand the events that it must cause, one to a line, with two blanks before
-them. Member ids are the names that the transcript gives; generations and states are real.
+The events that a command must cause follow it, one per line, indented by two blanks. The
+transcript's names are the member ids; generations and states are the coordinator's.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,7 +41,9 @@ GROUP = "g"
 
 
 class MemoryLog:
-    """A partition's log in memory; `full` refuses every append, `committed` may lag behind."""
+    """A partition's log in memory. `refusal` fails every append; without `commits`, appends stay
+    uncommitted until `commit`.
+    """
 
     def __init__(self) -> None:
         self.batches: list[bytearray] = []
@@ -79,7 +81,7 @@ class MemoryLog:
         return self.end_offset
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
-        """A marker, as the broker appends it for a transaction coordinator."""
+        """Append a marker, as the broker does for a transaction coordinator."""
         marker = build_marker(
             producer_id=producer_id,
             producer_epoch=0,
@@ -99,7 +101,7 @@ class MemoryLog:
             self.when_committed(offset, then)
 
     def lose_uncommitted(self) -> None:
-        """What happens to the leader's log when another replica takes over."""
+        """Truncate the log, as when another replica takes over."""
         while self.ends and self.ends[-1] > self._committed:
             self.ends.pop()
             self.batches.pop()
@@ -121,7 +123,7 @@ class MemoryLog:
 
 
 class LoopClock:
-    """The clock of a `ManualLoop`; the time of day began a while before."""
+    """The clock of a `ManualLoop`; wall time is ahead of it."""
 
     def __init__(self, loop: ManualLoop) -> None:
         self._loop = loop
@@ -142,7 +144,7 @@ def coordinator(
     assignors: Assignors = OFFERED,
     settings: Callable[[str], ConsumerGroupConfig] | None = None,
 ) -> GroupCoordinator:
-    """One that has nothing but this partition, and has not read it yet."""
+    """A coordinator of this partition alone, whose log it has not loaded yet."""
     runtime: CoordinatorRuntime[GroupShard, StoredRecord] = CoordinatorRuntime(
         "offsets",
         lambda pending: GroupShard(config, assignors, topics, settings, pending),
@@ -160,14 +162,14 @@ class Story:
     """One group and its log, driven by lines."""
 
     KNOWS_EPOCHS = False
-    """Whether its members commit by a version that knows the consumer protocol."""
+    """Whether its members commit with a version that has member epochs."""
 
     def __init__(self, config: GroupConfig) -> None:
         self._config = config
         self.loop = ManualLoop()
         self.log = MemoryLog()
         self.clock = LoopClock(self.loop)
-        self._tickets: dict[str, tuple[PendingReply[Any], Callable[[object], str]]] = {}
+        self._pending_replies: dict[str, tuple[PendingReply[Any], Callable[[object], str]]] = {}
         self.generations: dict[str, int] = {}
         self._state = ""
         self._rebalances = 0
@@ -185,7 +187,7 @@ class Story:
         return self.groups.shards()[0]
 
     def play(self, line: str) -> list[str]:
-        """What happens because of a command."""
+        """The events that a command causes."""
         command, *words = line.split()
         options = dict(word.split("=", 1) for word in words if "=" in word)
         names = [word for word in words if "=" not in word]
@@ -193,14 +195,15 @@ class Story:
         return [*self._answers(), *self._changes()]
 
     def _answers(self) -> Iterator[str]:
-        for name, (pending, told) in list(self._tickets.items()):
+        for name, (pending, text_of) in list(self._pending_replies.items()):
             reply = self.groups.runtime.reply(pending)
             if reply is not None:
-                del self._tickets[name]
-                yield f"{name}: {reply.code.name if isinstance(reply, KafkaError) else told(reply)}"
+                del self._pending_replies[name]
+                text = reply.code.name if isinstance(reply, KafkaError) else text_of(reply)
+                yield f"{name}: {text}"
 
     def _changes(self) -> Iterator[str]:
-        state = self._told_state()
+        state = self._state_text()
         if state != self._state:
             self._state = state
             yield f"group: {state}"
@@ -209,12 +212,12 @@ class Story:
             yield f"log: generation {each.generation} in {each.duration_ms} ms: {each.reason}"
         self._rebalances = len(rebalances)
 
-    def _told_state(self) -> str:
+    def _state_text(self) -> str:
         known = self.shard.classic_groups.get(GROUP)
         return "gone" if known is None else f"{known.state.value} {known.generation}"
 
-    def _wait(self, name: str, pending: PendingReply[Any], told: Callable[..., str]) -> None:
-        self._tickets[name] = (pending, told)
+    def _wait(self, name: str, pending: PendingReply[Any], text_of: Callable[..., str]) -> None:
+        self._pending_replies[name] = (pending, text_of)
 
     def _join(
         self,
@@ -228,7 +231,7 @@ class Story:
         known: str | None = None,
         reason: str = "",
         skip: str = "",
-        **said: str,
+        **subscription: str,
     ) -> None:
         is_known = self._is_known(name)
         pending = self.groups.join(
@@ -241,7 +244,7 @@ class Story:
                 rebalance_timeout_ms=int(rebalance),
                 protocol_type=kind,
                 protocols=tuple(
-                    ProtocolMetadata(each, self._metadata(f"{name}/{each}", **said))
+                    ProtocolMetadata(each, self._metadata(f"{name}/{each}", **subscription))
                     for each in protocols.split(",")
                 ),
                 reason=reason,
@@ -286,10 +289,10 @@ class Story:
             ),
         )
 
-        def told(synced: Synced) -> str:
+        def text_of(synced: Synced) -> str:
             return self._share_text(synced.assignment) or "nothing"
 
-        self._wait(f"sync {name}", pending, told)
+        self._wait(f"sync {name}", pending, text_of)
 
     def _beat(self, *names: str, generation: str = "", static: str | None = None) -> None:
         for name in names:
@@ -302,10 +305,10 @@ class Story:
         leaving += [LeavingMember("", static)] if static is not None else []
         pending = self.groups.leave(GROUP, tuple(leaving))
 
-        def told(refused: tuple[KafkaError | None, ...]) -> str:
+        def text_of(refused: tuple[KafkaError | None, ...]) -> str:
             return ",".join("ok" if each is None else each.code.name for each in refused)
 
-        self._wait(f"leave {' '.join(names) or static}", pending, told)
+        self._wait(f"leave {' '.join(names) or static}", pending, text_of)
 
     def _commit(
         self,
@@ -328,17 +331,17 @@ class Story:
         self._wait(f"commit {name}", pending, lambda _: "ok")
 
     def _end(self, producer: str, outcome: str) -> None:
-        """The transaction of a producer is committed or aborted: its marker is in the log."""
+        """A producer's transaction ends: its marker is in the log."""
         self.log.end_transaction(int(producer), committed=outcome == "committed")
         self.groups.runtime.end_transaction(0, int(producer), committed=outcome == "committed")
 
     def _fetch(self) -> None:
         pending = self.groups.fetch(GROUP, None)
 
-        def told(offsets: dict[TopicPartition, CommittedOffset]) -> str:
+        def text_of(offsets: dict[TopicPartition, CommittedOffset]) -> str:
             return " ".join(f"{k}={v.offset}" for k, v in sorted(offsets.items())) or "nothing"
 
-        self._wait("fetch", pending, told)
+        self._wait("fetch", pending, text_of)
 
     def _delete(self) -> None:
         self._wait("delete", self.groups.delete_group(GROUP), lambda _: "ok")
@@ -354,9 +357,9 @@ class Story:
         self._start()
 
 
-def replayed(path: Path, config: GroupConfig, tells: type[Story] = Story) -> str:
-    """The transcript as the group really behaves: equal to the file, if the file is right."""
-    story = tells(config)
+def replayed(path: Path, config: GroupConfig, story_type: type[Story] = Story) -> str:
+    """The transcript with the events that really happen: equal to the file, if that is right."""
+    story = story_type(config)
     lines = []
     for line in path.read_text().splitlines():
         if line.startswith("  "):

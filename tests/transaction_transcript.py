@@ -1,16 +1,17 @@
-"""A transactional id's story as text: commands in, events out, to read and to replay.
+"""Transcripts of a transactional id: commands and the events that they cause.
 
-    init a            a producer takes the id over; `as=a` says who it was, `timeout=500` how long
+    init a            a producer initialises the id; `as=a` states its identity so far,
+                      `timeout=500` its transaction timeout
     add a t-0 t-1     partitions become part of its transaction; `v=2` by a newer client
     commit a          or `abort a`; `v=2` as a newer client ends it
-    verify a t-0      does the partition take part?
+    verify a t-0      is the partition part of the transaction?
     hold t-0          its leader cannot be reached; `release t-0` ends that
-    pass 3000         time goes by, in milliseconds
-    restart           another coordinator reads the log
-    lag, commit-log   decisions are not replicated for now; they are
+    pass 3000         time passes, in milliseconds
+    restart           another coordinator loads the log
+    lag, commit-log   decisions are not replicated for now; they are again
 
-Behind each command stand the events that it must cause, one to a line, with two blanks before
-them. Producers are named by the transcript; ids, epochs and states are real.
+The events that a command must cause follow it, one per line, indented by two blanks. The
+transcript names producers; ids, epochs and states are the coordinator's.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -40,25 +41,25 @@ RETRY_S = 0.5
 
 
 class Participants:
-    """Partitions that take markers, unless they are held; `told` has each as it came."""
+    """Partitions that take markers, unless they are held; `markers` has each in its order."""
 
     def __init__(self, loop: ManualLoop) -> None:
         self._loop = loop
         self.held: set[TopicPartition] = set()
-        self.told: list[tuple[TopicPartition, TransactionMarker]] = []
+        self.markers: list[tuple[TopicPartition, TransactionMarker]] = []
 
     def write(
         self,
-        verdict: TransactionMarker,
+        marker: TransactionMarker,
         participants: Collection[TopicPartition],
         coordinator: int,
         done: Callable[[], object],
     ) -> None:
         ready = sorted(set(participants) - self.held)
-        self.told += [(each, verdict) for each in ready]
+        self.markers += [(each, marker) for each in ready]
         rest = set(participants) - set(ready)
         if rest:
-            self._loop.call_later(RETRY_S, lambda: self.write(verdict, rest, coordinator, done))
+            self._loop.call_later(RETRY_S, lambda: self.write(marker, rest, coordinator, done))
         else:
             done()
 
@@ -66,7 +67,7 @@ class Participants:
 def coordinator(
     log: MemoryLog, loop: ManualLoop, participants: Participants, config: TransactionConfig
 ) -> TransactionCoordinator:
-    """One that has nothing but this partition, and has not read it yet."""
+    """A coordinator of this partition alone, whose log it has not loaded yet."""
     runtime: CoordinatorRuntime[TransactionShard, TransactionRecord] = CoordinatorRuntime(
         "transactions",
         lambda _: TransactionShard(config),
@@ -90,7 +91,7 @@ class Story:
         self.participants = Participants(self.loop)
         self._ids = count(1000)
         self.producers: dict[str, ProducerIdAndEpoch] = {}
-        self._tickets: dict[str, tuple[PendingReply[Any], Callable[[Any], str]]] = {}
+        self._pending_replies: dict[str, tuple[PendingReply[Any], Callable[[Any], str]]] = {}
         self._state = ""
         self._start()
 
@@ -103,26 +104,27 @@ class Story:
         return self.transactions.shards()[0]
 
     def play(self, line: str) -> list[str]:
-        """What happens because of a command."""
+        """The events that a command causes."""
         command, *words = line.split()
         options = {f"{k}_": v for k, v in (word.split("=", 1) for word in words if "=" in word)}
         names = [word for word in words if "=" not in word]
-        self.participants.told.clear()
+        self.participants.markers.clear()
         getattr(self, f"_{command.replace('-', '_')}")(*names, **options)
         self.loop.advance()
         return [*self._answers(), *self._changes()]
 
     def _answers(self) -> Iterator[str]:
-        for name, (pending, told) in list(self._tickets.items()):
+        for name, (pending, text_of) in list(self._pending_replies.items()):
             reply = self.transactions.runtime.reply(pending)
             if reply is not None:
-                del self._tickets[name]
-                yield f"{name}: {reply.code.name if isinstance(reply, KafkaError) else told(reply)}"
+                del self._pending_replies[name]
+                text = reply.code.name if isinstance(reply, KafkaError) else text_of(reply)
+                yield f"{name}: {text}"
 
     def _changes(self) -> Iterator[str]:
-        for topic_partition, verdict in self.participants.told:
-            how = "commit" if verdict.committed else "abort"
-            yield f"{topic_partition}: {how} {verdict.producer_id}/{verdict.producer_epoch}"
+        for topic_partition, marker in self.participants.markers:
+            how = "commit" if marker.committed else "abort"
+            yield f"{topic_partition}: {how} {marker.producer_id}/{marker.producer_epoch}"
         known = self.shard.transactions.get(NAME)
         if known is None:
             state = "gone"
@@ -138,7 +140,7 @@ class Story:
         known = None if as_ is None else self.producers[as_]
         request = TransactionInit(int(timeout_), known)
         pending = self.transactions.init(NAME, request, next(self._ids))
-        self._tickets[f"init {name}"] = pending, lambda given: self._given(name, given)
+        self._pending_replies[f"init {name}"] = pending, lambda given: self._given(name, given)
 
     def _given(self, name: str, given: ProducerIdAndEpoch) -> str:
         self.producers[name] = given
@@ -147,13 +149,13 @@ class Story:
     def _add(self, name: str, *partitions: str, v_: str = "0") -> None:
         wanted = frozenset(map(_partition, partitions))
         pending = self.transactions.add(NAME, self.producers[name], wanted, int(v_))
-        self._tickets[f"add {name}"] = pending, lambda _: "ok"
+        self._pending_replies[f"add {name}"] = pending, lambda _: "ok"
 
     def _verify(self, name: str, *partitions: str) -> None:
         pending = self.transactions.verify(
             NAME, self.producers[name], tuple(map(_partition, partitions))
         )
-        self._tickets[f"verify {name}"] = (
+        self._pending_replies[f"verify {name}"] = (
             pending,
             lambda refused: " ".join("ok" if each is None else each.code.name for each in refused),
         )
@@ -168,13 +170,13 @@ class Story:
         request = TransactionEnd(self.producers[name], committed, version)
         pending = self.transactions.end(NAME, request, next(self._ids))
 
-        def told(given: ProducerIdAndEpoch) -> str:
+        def text_of(given: ProducerIdAndEpoch) -> str:
             return self._given(name, given) if version >= 2 else "ok"
 
-        self._tickets[f"{'commit' if committed else 'abort'} {name}"] = pending, told
+        self._pending_replies[f"{'commit' if committed else 'abort'} {name}"] = pending, text_of
 
     def _copy(self, name: str, to: str) -> None:
-        """Another that knows what this one knows, as before a lost answer."""
+        """Another producer with this one's identity, as after a lost response."""
         self.producers[to] = self.producers[name]
 
     def _epoch(self, name: str, epoch: str) -> None:
@@ -206,7 +208,7 @@ class Story:
 
     def _restart(self) -> None:
         self.transactions.runtime.resign(0)
-        self._tickets.clear()
+        self._pending_replies.clear()
         self._start()
 
 
@@ -216,7 +218,7 @@ def _partition(text: str) -> TopicPartition:
 
 
 def replayed(path: Path, config: TransactionConfig) -> str:
-    """The transcript as the coordinator really behaves: equal to the file, if that is right."""
+    """The transcript with the events that really happen: equal to the file, if that is right."""
     story = Story(config)
     lines = []
     for line in path.read_text().splitlines():

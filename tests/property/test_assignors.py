@@ -1,4 +1,4 @@
-"""Whatever members want: each partition has one owner, shares are even, little moves."""
+"""For any subscriptions: each partition has one owner, assignments are even, little moves."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -24,14 +24,16 @@ BOTH = pytest.mark.parametrize("assignor", BUILT_IN.values(), ids=BUILT_IN)
 
 @st.composite
 def subscribers(draw: st.DrawFn) -> dict[str, Subscriber]:
-    alike = draw(st.none() | st.frozensets(st.sampled_from(TOPICS)))
-    wishes = st.frozensets(st.sampled_from(TOPICS)) if alike is None else st.just(alike)
-    places = st.builds(TopicIdPartition, st.sampled_from(TOPICS), st.integers(0, 11))
-    held = draw(st.dictionaries(places, st.integers(0, 5)))
+    common = draw(st.none() | st.frozensets(st.sampled_from(TOPICS)))
+    wishes = st.frozensets(st.sampled_from(TOPICS)) if common is None else st.just(common)
+    topic_partitions = st.builds(TopicIdPartition, st.sampled_from(TOPICS), st.integers(0, 11))
+    held = draw(st.dictionaries(topic_partitions, st.integers(0, 5)))
     return {
         member: Subscriber(
             draw(wishes),
-            frozenset(place for place, owner in held.items() if owner == number),
+            frozenset(
+                topic_partition for topic_partition, owner in held.items() if owner == number
+            ),
             draw(st.sampled_from([None, f"static-{number}"])),
         )
         for number, member in enumerate(draw(MEMBERS))
@@ -47,7 +49,7 @@ def again(members: Mapping[str, Subscriber], assignments: GroupAssignment) -> di
 
 @BOTH
 @given(members=subscribers(), partitions=PARTITIONS)
-def test_every_partition_that_is_wanted_has_one_owner_who_wants_it(
+def test_every_subscribed_partition_has_one_owner_that_subscribes_to_it(
     assignor: Assignor, members: dict[str, Subscriber], partitions: dict[Uuid, int]
 ) -> None:
     assignments = assignor(members, partitions)
@@ -66,14 +68,14 @@ def test_every_partition_that_is_wanted_has_one_owner_who_wants_it(
 
 @pytest.mark.row("A053")
 @given(members=subscribers(), partitions=PARTITIONS)
-def test_uniform_shares_differ_by_one_where_subscriptions_allow(
+def test_uniform_assignments_differ_by_one_where_subscriptions_allow(
     members: dict[str, Subscriber], partitions: dict[Uuid, int]
 ) -> None:
     assignments = uniform(members, partitions)
     for assignment in assignments.values():
-        for place in assignment:
+        for topic_partition in assignment:
             for other, subscriber in members.items():
-                if place.topic_id in subscriber.topics:
+                if topic_partition.topic_id in subscriber.topics:
                     assert len(assignment) - len(assignments[other]) <= 1
 
 
@@ -88,7 +90,7 @@ def test_nothing_moves_when_nothing_changed(
 
 @pytest.mark.row("A053")
 @given(count=st.integers(0, 30), size=st.integers(1, 6))
-def test_uniform_moves_no_more_than_a_newcomer_gets(count: int, size: int) -> None:
+def test_uniform_moves_no_more_than_a_new_member_gets(count: int, size: int) -> None:
     topics = frozenset(TOPICS[:1])
     partitions = {TOPICS[0]: count}
     members = {f"m{number}": Subscriber(topics) for number in range(size)}
@@ -99,7 +101,7 @@ def test_uniform_moves_no_more_than_a_newcomer_gets(count: int, size: int) -> No
 
 
 @given(count=st.integers(0, 30), size=st.integers(2, 6))
-def test_uniform_moves_only_what_a_leaver_had(count: int, size: int) -> None:
+def test_uniform_moves_only_the_partitions_of_a_leaving_member(count: int, size: int) -> None:
     partitions = {TOPICS[0]: count}
     members = {f"m{number}": Subscriber(frozenset(TOPICS[:1])) for number in range(size)}
     before = uniform(members, partitions)
@@ -109,7 +111,7 @@ def test_uniform_moves_only_what_a_leaver_had(count: int, size: int) -> None:
 
 
 @given(count=st.integers(0, 20), size=st.integers(1, 6))
-def test_ranges_are_contiguous_and_topics_of_one_size_are_cut_alike(count: int, size: int) -> None:
+def test_ranges_are_contiguous_and_equal_for_topics_of_one_size(count: int, size: int) -> None:
     partitions = dict.fromkeys(TOPICS[:2], count)
     members = {f"m{number}": Subscriber(frozenset(TOPICS[:2])) for number in range(size)}
     seen = []
@@ -121,17 +123,19 @@ def test_ranges_are_contiguous_and_topics_of_one_size_are_cut_alike(count: int, 
 
 
 @pytest.mark.row("A052")
-def test_by_range_the_first_members_get_the_partitions_that_are_left_over() -> None:
+def test_by_range_the_first_members_get_the_surplus_partitions() -> None:
     members = {name: Subscriber(frozenset(TOPICS[:1])) for name in ("a", "b", "c")}
-    shares = by_range(members, {TOPICS[0]: 8})
-    assert {name: sorted(index for _, index in share) for name, share in shares.items()} == {
+    assignments = by_range(members, {TOPICS[0]: 8})
+    assert {
+        name: sorted(index for _, index in assignment) for name, assignment in assignments.items()
+    } == {
         "a": [0, 1, 2],
         "b": [3, 4, 5],
         "c": [6, 7],
     }
 
 
-def test_an_assignor_that_is_not_known_stops_the_broker() -> None:
+def test_an_unknown_assignor_stops_the_broker() -> None:
     assert named(["range"]).default == "range"
     for names in (["uniform", "best"], []):
         with pytest.raises(ConfigError, match=r"group\.consumer\.assignors"):

@@ -1,5 +1,5 @@
-"""Members of the consumer protocol come, go, stall and vanish in any order; topics change; and the
-coordinator is lost now and then.
+"""Members of the consumer protocol join, leave, stall and crash in any order; topics change, and
+the coordinator is lost now and then.
 """
 
 from hypothesis import settings
@@ -30,8 +30,8 @@ WISHES = st.frozensets(st.sampled_from(["t", "u", "none"]))
 
 
 class ConsumerGroupMachine(RuleBasedStateMachine):
-    """No two members ever have the same partition; the log alone tells the whole state; and a
-    group that is left alone becomes stable, with everything given out.
+    """No two members ever own the same partition; the log holds the whole state; and a group that
+    is left alone becomes stable, with every partition assigned.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
     @rule(number=NUMBERS, deaf=st.booleans(), slow=st.booleans())
     def beat(self, number: int, deaf: bool, slow: bool) -> None:
-        """A deaf member does not get the answer; a slow one still has all that it had."""
+        """A deaf member misses the response; a slow one has not revoked anything yet."""
         consumer = self.consumers[number]
         if not consumer.epoch:
             return
@@ -80,7 +80,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 1), waits=st.booleans())
     def restart_static(self, number: int, waits: bool) -> None:
-        """It leaves for a while, or crashes; another process comes in its place."""
+        """It leaves temporarily, or crashes; another process takes its place."""
         consumer = self.consumers[number]
         if not consumer.epoch:
             return
@@ -97,15 +97,15 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         consumer.epoch, consumer.has = 0, NO_PARTITIONS
         self.cluster.pass_ms(45_001)
         for each in self.consumers:
-            each.epoch, each.has = 0, NO_PARTITIONS  # none of them was heard of in this time
+            each.epoch, each.has = 0, NO_PARTITIONS  # all their sessions have ended
 
     @rule(milliseconds=st.sampled_from([10, 4999, 5001, 30_000]))
     def pass_time(self, milliseconds: int) -> None:
         self.cluster.pass_ms(milliseconds)
-        self._drop_the_dead()
+        self._drop_removed()
 
-    def _drop_the_dead(self) -> None:
-        """A client knows by itself that its time is up, and has nothing then."""
+    def _drop_removed(self) -> None:
+        """A client knows that its session has ended, and owns nothing then."""
         known = self._group().members
         for each in self.consumers:
             if each.epoch and each.id not in known:
@@ -125,21 +125,21 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         return self.cluster.shard.consumer_groups.get(GROUP, ConsumerGroup(GROUP))
 
     @invariant()
-    def nobody_has_what_another_has(self) -> None:
+    def no_partition_has_two_owners(self) -> None:
         owned = [each.has for each in self.consumers if each.epoch]
         assert sum(map(len, owned)) == len(NO_PARTITIONS.union(*owned))
         held = [each.holds for each in self._group().members.values()]
         assert sum(map(len, held)) == len(NO_PARTITIONS.union(*held))
 
     @invariant()
-    def members_have_no_more_than_the_coordinator_knows(self) -> None:
+    def members_own_no_more_than_the_coordinator_knows(self) -> None:
         for each in self.consumers:
             member = self._group().members.get(each.id)
             if each.epoch and member is not None:
                 assert each.has <= member.holds
 
     @invariant()
-    def the_short_way_of_a_heartbeat_comes_to_what_the_long_one_does(self) -> None:
+    def a_fast_heartbeat_comes_to_the_same_as_a_slow_one(self) -> None:
         group, shard, now = self._group(), self.cluster.shard, self.cluster.groups.runtime.now()
         for member in group.members.values():
             for instance_id in {None, member.instance_id}:
@@ -153,10 +153,10 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
                     reply = heartbeat(draft, request)
                     assert draft.group == replace(group, members={**group.members, after.id: after})
                     assert (draft.records, draft.finished) == ([], [])
-                    told = ConsumerHeartbeatReply(
+                    expected = ConsumerHeartbeatReply(
                         after.id, after.epoch, interval_ms(group, context)
                     )
-                    assert reply == told
+                    assert reply == expected
 
     def teardown(self) -> None:
         members = [each for each in self.consumers if each.id in self._group().members]
@@ -164,7 +164,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             each.join(topics=frozenset({"t", "u"}))
         gone = self._group().members.keys() - {each.id for each in members}
         if gone:
-            return  # a static member is away: what it has waits for it
+            return  # a static member is away: its partitions wait for it
         if members:
             settle(*members)
             everything = sum(len(each.partitions) for each in self.cluster.topics.values())

@@ -1,4 +1,4 @@
-"""Members come, go, die and lie in any order, and the coordinator is lost now and then."""
+"""Classic members join, leave and crash in any order; the coordinator is lost now and then."""
 
 from dataclasses import dataclass, field
 
@@ -38,7 +38,7 @@ class Consumer:
     join: PendingReply[Joined] | None = None
     sync: PendingReply[Synced] | None = None
     stale: list[tuple[str, int]] = field(default_factory=list)
-    """Who it was in generations before."""
+    """Its member ids and generations before."""
 
     def forget(self) -> None:
         if self.generation >= 0:
@@ -48,8 +48,8 @@ class Consumer:
 
 
 class GroupMachine(RuleBasedStateMachine):
-    """One owner for each partition in a generation; whoever is not of the present one is fenced;
-    offsets are those of the last commit that was accepted; and the log tells all of it.
+    """Each partition has one owner in a generation; members of other generations are fenced;
+    offsets are those of the last accepted commit; and the log holds all of it.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class GroupMachine(RuleBasedStateMachine):
                 may_skip_assignment=True,
             ),
         )
-        self.hear()
+        self.deliver()
 
     @rule(number=NAMES)
     def sync(self, number: int) -> None:
@@ -106,7 +106,7 @@ class GroupMachine(RuleBasedStateMachine):
                 assignments=assignments,
             ),
         )
-        self.hear()
+        self.deliver()
 
     @rule(number=NAMES)
     def beat(self, number: int) -> None:
@@ -122,11 +122,11 @@ class GroupMachine(RuleBasedStateMachine):
         consumer = self.consumers[number]
         self.groups.leave(GROUP, (LeavingMember(consumer.id, consumer.instance),))
         consumer.forget()
-        self.hear()
+        self.deliver()
 
     @rule(number=NAMES)
     def die(self, number: int) -> None:
-        """Its process is gone, and with it what it knew; the coordinator hears nothing."""
+        """Its process crashes and forgets its state; the coordinator does not notice."""
         self.consumers[number].forget()
 
     @rule(number=NAMES, partition=st.sampled_from(PARTITIONS), offset=st.integers(0, 99))
@@ -164,12 +164,12 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(milliseconds=st.sampled_from([100, 1000, 4000, 11_000]))
     def time_passes(self, milliseconds: int) -> None:
         self.loop.advance(milliseconds / 1000)
-        self.hear()
+        self.deliver()
 
     @rule()
     def the_coordinator_moves(self) -> None:
         self.groups.runtime.resign(0)
-        self.hear()
+        self.deliver()
         self.groups = coordinator(self.log, self.loop, self.clock, CONFIG)
         self.loop.advance()
 
@@ -182,12 +182,12 @@ class GroupMachine(RuleBasedStateMachine):
     def the_log_accepts(self) -> None:
         self.log.refusal = None
 
-    def hear(self) -> None:
+    def deliver(self) -> None:
         for consumer in self.consumers:
-            self._hear_join(consumer)
-            self._hear_sync(consumer)
+            self._deliver_join(consumer)
+            self._deliver_sync(consumer)
 
-    def _hear_join(self, consumer: Consumer) -> None:
+    def _deliver_join(self, consumer: Consumer) -> None:
         if consumer.join is None or consumer.join.reply is None:
             return
         reply, consumer.join = consumer.join.reply, None
@@ -201,7 +201,7 @@ class GroupMachine(RuleBasedStateMachine):
         consumer.leads = bool(reply.members) and not reply.skip_assignment
         consumer.members = tuple(each.id for each in reply.members)
 
-    def _hear_sync(self, consumer: Consumer) -> None:
+    def _deliver_sync(self, consumer: Consumer) -> None:
         if consumer.sync is None or consumer.sync.reply is None:
             return
         reply, consumer.sync = consumer.sync.reply, None
@@ -215,19 +215,19 @@ class GroupMachine(RuleBasedStateMachine):
             assert owners.setdefault(partition, who) == who
 
     @invariant()
-    def offsets_are_those_that_were_committed(self) -> None:
+    def offsets_are_those_of_accepted_commits(self) -> None:
         found = self.groups.shards()[0].offsets.get(GROUP, {})
         assert {
             topic_partition: each.offset for topic_partition, each in found.items()
         } == self.committed
 
     @invariant()
-    def nobody_is_kept_waiting(self) -> None:
+    def every_wait_has_a_deadline(self) -> None:
         """Whatever the group's state, some deadline ends it."""
         group = self.groups.shards()[0].classic_groups.get(GROUP)
         if group is None:
             return
-        # A static member that is away stays, and takes nobody's place meanwhile, as in Kafka.
+        # An absent static member stays and does not count towards the limit, as in Kafka.
         dynamic = sum(each.instance_id is None for each in group.members.values())
         assert dynamic <= 4 or group.state is ClassicGroupState.PREPARING_REBALANCE
         if group.members:
@@ -237,8 +237,8 @@ class GroupMachine(RuleBasedStateMachine):
             assert due is not None
 
     @invariant()
-    def the_log_tells_the_same(self) -> None:
-        """A coordinator that reads the log knows what this one knows, but for who waits."""
+    def the_log_holds_the_whole_state(self) -> None:
+        """A coordinator that loads the log has the same state, except pending replies."""
         here = self.groups.shards()[0]
         loop = ManualLoop()
         there = coordinator(self.log, loop, LoopClock(loop), CONFIG)

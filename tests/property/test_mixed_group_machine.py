@@ -1,5 +1,6 @@
-"""Members of both protocols come, go, stall and vanish in one group, in any order; it changes hands
-as often; topics come and grow; and the coordinator is lost now and then.
+"""Members of both protocols join, leave, stall and crash in one group, in any order. The group
+changes its protocol as often, topics are created and extended, and the coordinator is lost now and
+then.
 """
 
 from hypothesis import settings
@@ -24,9 +25,9 @@ ROUNDS = 40
 
 
 class MixedGroupMachine(RuleBasedStateMachine):
-    """No two members ever have the same partition, whichever protocols they speak; commits that
-    were accepted stand; the log alone tells the whole state; and a group that is left alone
-    becomes stable, with everything given out.
+    """No two members ever own the same partition, whatever their protocols; accepted commits stand;
+    the log holds the whole state; and a group that is left alone becomes stable, with every
+    partition assigned.
     """
 
     @initialize(
@@ -58,13 +59,13 @@ class MixedGroupMachine(RuleBasedStateMachine):
         if member.joining is None:
             member.topics = frozenset({"t", "u"} if both else {"t"})
             member.join()
-            self._hear()
+            self._deliver()
 
     @rule(number=NUMBERS)
     def sync(self, number: int) -> None:
         if self.classic[number].syncing is None:
             self.classic[number].sync()
-            self._hear()
+            self._deliver()
 
     @rule(number=NUMBERS)
     def beat(self, number: int) -> None:
@@ -73,7 +74,7 @@ class MixedGroupMachine(RuleBasedStateMachine):
     @rule(number=NUMBERS)
     def leave(self, number: int) -> None:
         self.classic[number].leave()
-        self._hear()
+        self._deliver()
 
     @rule(number=NUMBERS)
     def die(self, number: int) -> None:
@@ -87,15 +88,15 @@ class MixedGroupMachine(RuleBasedStateMachine):
             consumer.join()
         except GroupIdNotFound:
             assert GROUP in self.cluster.shard.classic_groups, (
-                "a classic group that must stay as it is"
+                "a classic group that must not be upgraded"
             )
             consumer.epoch, consumer.has = 0, NO_PARTITIONS
-        self._hear()
+        self._deliver()
 
     @rule(number=NUMBERS, deaf=st.booleans(), slow=st.booleans())
     def live(self, number: int, deaf: bool, slow: bool) -> None:
-        """A deaf member does not get the answer, and says everything the next time; a slow one
-        still has all that it had.
+        """A deaf member misses the response, and sends a full heartbeat the next time; a slow one
+        has not revoked anything yet.
         """
         consumer = self.consumers[number]
         if not consumer.epoch:
@@ -123,11 +124,11 @@ class MixedGroupMachine(RuleBasedStateMachine):
                 consumer.leave()
             except (UnknownMemberId, GroupIdNotFound):
                 consumer.epoch, consumer.has = 0, NO_PARTITIONS
-            self._hear()
+            self._deliver()
 
     @rule(number=st.integers(0, 5), offset=st.integers(0, 99))
     def commit(self, number: int, offset: int) -> None:
-        """Who is refused is not of the present epoch or generation, or waits for its share."""
+        """A refused member has another epoch or generation, or waits for its assignment."""
         member = self.everybody[number]
         epoch = member.generation if isinstance(member, ClassicConsumer) else member.epoch
         topic_partition = TopicPartition("t", 0)
@@ -141,11 +142,11 @@ class MixedGroupMachine(RuleBasedStateMachine):
     @rule(milliseconds=st.sampled_from([10, 1000, 4999, 5001, 20_000]))
     def pass_time(self, milliseconds: int) -> None:
         self.cluster.pass_ms(milliseconds)
-        self._hear()
+        self._deliver()
 
     @rule(t=st.integers(0, 1), u=st.integers(0, 1))
     def grow_topics(self, t: int, u: int) -> None:
-        """A topic comes with its first partition."""
+        """A topic is created with its first partition."""
         counts = {name: len(topic.partitions) for name, topic in self.cluster.topics.items()}
         self.cluster.set_topics(t=counts["t"] + t, **_there(u=counts.get("u", 0) + u))
 
@@ -160,17 +161,17 @@ class MixedGroupMachine(RuleBasedStateMachine):
         if classic is not None:
             assert metadata_of(self.cluster.shard.classic_groups[GROUP]) == classic
         for member in self.classic:
-            member.lose_answers()
-        self._hear()
+            member.lose_replies()
+        self._deliver()
 
     def _stable(self) -> object:
         group = self.cluster.shard.classic_groups.get(GROUP)
         return metadata_of(group) if group and group.state is ClassicGroupState.STABLE else None
 
-    def _hear(self) -> None:
-        """Answers reach who waits; and whoever is out knows it by its clock, and has nothing."""
+    def _deliver(self) -> None:
+        """Deliver replies; a removed member knows by its clock, and owns nothing."""
         for member in self.classic:
-            member.hear()
+            member.receive_replies()
         shard = self.cluster.shard
         group = shard.consumer_groups.get(GROUP) or shard.classic_groups.get(GROUP)
         known = group.members if group is not None else {}
@@ -182,7 +183,7 @@ class MixedGroupMachine(RuleBasedStateMachine):
                 consumer.epoch, consumer.has = 0, NO_PARTITIONS
 
     @invariant()
-    def nobody_has_what_another_has(self) -> None:
+    def no_partition_has_two_owners(self) -> None:
         owned = [member.has for member in self.everybody]
         assert sum(map(len, owned)) == len(NO_PARTITIONS.union(*owned))
         group = self.cluster.shard.consumer_groups.get(GROUP)
@@ -196,24 +197,24 @@ class MixedGroupMachine(RuleBasedStateMachine):
         assert not (GROUP in shard.classic_groups and GROUP in shard.consumer_groups)
 
     @invariant()
-    def offsets_are_those_that_were_committed(self) -> None:
+    def offsets_are_those_of_accepted_commits(self) -> None:
         found = self.cluster.shard.offsets.get(GROUP, {})
         assert {
             topic_partition: each.offset for topic_partition, each in found.items()
         } == self.committed
 
     def teardown(self) -> None:
-        """Left alone, whoever is there shares everything."""
+        """Left alone, the members own every partition."""
         if not hasattr(self, "cluster"):
             return
         for _ in range(ROUNDS):
             for member in filter(lambda each: each.id, self.classic):
                 member.step()
-                self._hear()
+                self._deliver()
             for number in range(3):
                 self.live(number, deaf=False, slow=False)
             self.cluster.pass_ms(1001)
-            self._hear()
+            self._deliver()
         members = [*filter(_is_member, self.everybody)]
         wanted = frozenset[str]().union(*(each.topics for each in members))
         topics = self.cluster.topics

@@ -1,4 +1,4 @@
-"""Records of open transactions beside plain ones: the newest of what counts is what is replayed."""
+"""Records of open transactions beside plain ones: the newest effective record wins."""
 
 from dataclasses import dataclass, field
 
@@ -19,43 +19,43 @@ EVENTS = st.lists(st.one_of(PLAIN, TOMBSTONE, PENDED, PENDED, ENDED), max_size=4
 
 @dataclass
 class Model:
-    """By offset: a record counts if none under its key counts that lies behind it."""
+    """By offset: a record takes effect unless a later one under its key already has."""
 
-    counting: dict[bytes, int] = field(default_factory=dict)
+    effective: dict[bytes, int] = field(default_factory=dict)
     open: dict[int, dict[bytes, int]] = field(default_factory=dict)
 
     def end(self, producer: int, committed: bool) -> None:
         for key, offset in self.open.pop(producer, {}).items():
-            if committed and self.counting.get(key, -1) < offset:
-                self.counting[key] = offset
+            if committed and self.effective.get(key, -1) < offset:
+                self.effective[key] = offset
 
     def tombstone(self, key: bytes) -> None:
-        self.counting.pop(key, None)
+        self.effective.pop(key, None)
         for pending in self.open.values():
             pending.pop(key, None)
 
 
 @given(EVENTS)
-def test_what_counts_is_the_newest_whatever_the_order_of_ends(events: list[tuple]) -> None:  # type: ignore[type-arg]
-    pending, counting, model = PendingRecords(), dict[bytes, int](), Model()
+def test_the_newest_record_takes_effect_whatever_the_order_of_markers(events: list[tuple]) -> None:  # type: ignore[type-arg]
+    pending, effective, model = PendingRecords(), dict[bytes, int](), Model()
     for offset, event in enumerate(events):
         match event:
             case ("plain", key):
                 pending.supersede(RawRecord(key, b"%d" % offset))
-                counting[key] = model.counting[key] = offset
+                effective[key] = model.effective[key] = offset
             case ("tombstone", key):
                 pending.supersede(RawRecord(key, None))
-                counting.pop(key, None)
+                effective.pop(key, None)
                 model.tombstone(key)
             case ("pended", producer, key):
                 pending.add(producer, RawRecord(key, b"%d" % offset))
                 model.open.setdefault(producer, {})[key] = offset
             case ("ended", producer, committed):
                 for raw in pending.end(producer, committed=committed):
-                    counting[raw.key] = int(raw.value or b"")
+                    effective[raw.key] = int(raw.value or b"")
                 model.end(producer, committed)
             case _:
                 raise AssertionError(event)
-        assert counting == model.counting
+        assert effective == model.effective
         held = {key for each in model.open.values() for key in each}
         assert {raw.key for raw in pending} == held

@@ -1,4 +1,4 @@
-"""Transactions under crashes, held partitions and late requests, with any interleaving."""
+"""Transactions with crashes, unreachable partitions and late requests, in any order."""
 
 from itertools import count, pairwise
 
@@ -31,9 +31,9 @@ versions = st.sampled_from([0, 2])
 
 
 class TransactionMachine(RuleBasedStateMachine):
-    """A decision in the log is never changed, every participant gets just that marker, and none
-    gets one that was not decided for good. Of several instances of an application only the newest
-    is let in, and no two of them ever have the same producer id and epoch.
+    """A decision in the log never changes, every partition gets exactly that marker, and none gets
+    a marker before its decision is committed. Of several instances of an application only the
+    newest is accepted, and no two of them ever have the same producer id and epoch.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class TransactionMachine(RuleBasedStateMachine):
         self.loop, self.log, self.ids = ManualLoop(), MemoryLog(), count(1)
         self.participants = Participants(self.loop)
         self.given: dict[str, list[tuple[int, ProducerIdAndEpoch]]] = {name: [] for name in NAMES}
-        """Which instance of the application was given which identity."""
+        """The identities given to each instance of the application."""
         self.instances = count()
         self.start()
 
@@ -52,7 +52,7 @@ class TransactionMachine(RuleBasedStateMachine):
         self.loop.advance()
 
     def holder(self, name: str, data: st.DataObject) -> tuple[int, ProducerIdAndEpoch] | None:
-        """Mostly the newest; sometimes one that should have gone, or that missed an answer."""
+        """Mostly the newest; sometimes one that should be fenced, or that missed a response."""
         given = self.given[name]
         if not given:
             return None
@@ -68,7 +68,7 @@ class TransactionMachine(RuleBasedStateMachine):
         reply = self.transactions.runtime.reply(pending)
         if isinstance(reply, ProducerIdAndEpoch):
             newest = max((each for each, _ in self.given[name]), default=instance)
-            assert not is_known or instance >= newest, "a replaced instance is let back in"
+            assert not is_known or instance >= newest, "a fenced instance is accepted again"
             self.give(name, instance, reply)
 
     def give(self, name: str, instance: int, producer: ProducerIdAndEpoch) -> None:
@@ -145,17 +145,17 @@ class TransactionMachine(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        """Another coordinator goes on with what is committed; calls of the old one are gone."""
+        """Another coordinator goes on with what is committed; the old one's timers are gone."""
         self.transactions.runtime.resign(0)
         self.log.lose_uncommitted()
         self.loop = ManualLoop(self.loop.now_s)  # a crash does not turn the clock back
-        told, held = self.participants.told, self.participants.held
+        written, held = self.participants.markers, self.participants.held
         self.participants = Participants(self.loop)
-        self.participants.told, self.participants.held = told, held
+        self.participants.markers, self.participants.held = written, held
         self.start()
 
     def history(self, name: str) -> list[TransactionMetadata | None]:
-        """What the log tells of an id, record by record."""
+        """The records of an id in the log, in order."""
         found = []
         for raw in self.log.batches:
             view = memoryview(raw)
@@ -170,7 +170,7 @@ class TransactionMachine(RuleBasedStateMachine):
         return [each for each in self.history(name) if each is not None and each.state.is_decided]
 
     @invariant()
-    def states_follow_each_other(self) -> None:
+    def states_follow_the_transitions(self) -> None:
         for name in NAMES:
             before = None
             for each in self.history(name):
@@ -183,7 +183,7 @@ class TransactionMachine(RuleBasedStateMachine):
                 before = each
 
     @invariant()
-    def only_what_was_decided_is_told(self) -> None:
+    def every_marker_was_decided(self) -> None:
         decided = {
             (
                 topic_partition,
@@ -195,15 +195,15 @@ class TransactionMachine(RuleBasedStateMachine):
             for each in self.decisions(name)
             for topic_partition in each.partitions
         }
-        for topic_partition, verdict in self.participants.told:
-            told = (topic_partition, verdict.producer_id, verdict.producer_epoch, verdict.committed)
-            assert told in decided
+        for topic_partition, marker in self.participants.markers:
+            written = (topic_partition, marker.producer_id, marker.producer_epoch, marker.committed)
+            assert written in decided
 
     @invariant()
-    def what_is_complete_was_told_to_all(self) -> None:
-        told = {
-            (topic_partition, verdict.producer_id, verdict.producer_epoch, verdict.committed)
-            for topic_partition, verdict in self.participants.told
+    def every_partition_of_a_complete_transaction_got_its_marker(self) -> None:
+        written = {
+            (topic_partition, marker.producer_id, marker.producer_epoch, marker.committed)
+            for topic_partition, marker in self.participants.markers
         }
         for name in NAMES:
             history = self.history(name)
@@ -214,10 +214,10 @@ class TransactionMachine(RuleBasedStateMachine):
                         (topic_partition, each.producer_id, each.producer_epoch, committed)
                         for topic_partition in each.partitions
                     }
-                    assert wanted <= told
+                    assert wanted <= written
 
     def teardown(self) -> None:
-        """Nothing stays open once everybody can be reached and time goes by."""
+        """No transaction stays open once every partition can be reached and time passes."""
         self.participants.held.clear()
         self.log.commits = True
         self.log.commit()

@@ -1,6 +1,6 @@
-"""What groups with members of the consumer protocol do, as stories; see `consumer_transcript`.
+"""Transcripts of groups with members of the consumer protocol; see `consumer_transcript`.
 
-`PENSTOCK_REWRITE=1` writes the events: then read them.
+`PENSTOCK_REWRITE=1` rewrites the events: review them then.
 """
 
 import os
@@ -19,15 +19,15 @@ POLICIES = {"disabled", "upgrade", "downgrade"}
 
 
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_the_group_does_what_the_transcript_tells(path: Path) -> None:
-    """A file whose name ends in a policy is of a broker with that policy."""
+def test_the_group_follows_the_transcript(path: Path) -> None:
+    """A file whose name ends in a migration policy runs with that policy."""
     policy = path.stem.rpartition("_")[2]
     config = GroupConfig(
         group_initial_rebalance_delay_ms=0,
         group_consumer_assignment_interval_ms=0,
         group_consumer_migration_policy=policy if policy in POLICIES else "bidirectional",
     )
-    told = replayed(path, config, ConsumerStory)
+    actual = replayed(path, config, ConsumerStory)
     if os.environ.get("PENSTOCK_REWRITE"):
-        path.write_text(told)
-    assert told == path.read_text()
+        path.write_text(actual)
+    assert actual == path.read_text()

@@ -1,4 +1,4 @@
-"""The runtime: what is appended before it is answered, and what happens when it cannot be."""
+"""The runtime: appends before replies, failed appends, loading, and lost leadership."""
 
 import gc
 import weakref
@@ -71,7 +71,7 @@ def code(pending: PendingReply[Any]) -> ErrorCode:
     return pending.reply.code
 
 
-def test_an_answer_waits_until_its_records_are_committed(stage: Stage) -> None:
+def test_a_reply_waits_until_its_records_are_committed(stage: Stage) -> None:
     stage.log.commits = False
     pending = stage.commit(5)
     assert not stage.is_ready(pending)
@@ -80,7 +80,7 @@ def test_an_answer_waits_until_its_records_are_committed(stage: Stage) -> None:
     assert pending.reply == (None,)
 
 
-def test_an_offset_is_not_told_before_it_is_committed(stage: Stage) -> None:
+def test_an_offset_is_not_fetched_before_it_is_replicated(stage: Stage) -> None:
     stage.log.commits = False
     stage.commit(5)
     pending = stage.groups.fetch(GROUP, None)
@@ -89,7 +89,7 @@ def test_an_offset_is_not_told_before_it_is_committed(stage: Stage) -> None:
     assert stage.is_ready(pending)
 
 
-def test_what_cannot_be_written_has_not_happened(stage: Stage) -> None:
+def test_a_commit_that_cannot_be_written_changes_nothing(stage: Stage) -> None:
     stage.commit(5)
     stage.log.refusal = CoordinatorNotAvailable("too few replicas")
     assert code(stage.commit(6)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -97,7 +97,7 @@ def test_what_cannot_be_written_has_not_happened(stage: Stage) -> None:
     assert stage.groups.fetch(GROUP, None).reply == {TOPIC_PARTITION: CommittedOffset(5)}
 
 
-def test_shares_that_cannot_be_written_are_nobodys(stage: Stage) -> None:
+def test_assignments_that_cannot_be_written_are_not_handed_out(stage: Stage) -> None:
     stage.join()
     stage.loop.advance(1)
     stage.log.refusal = CoordinatorNotAvailable("too few replicas")
@@ -111,7 +111,7 @@ def test_shares_that_cannot_be_written_are_nobodys(stage: Stage) -> None:
     assert stage.groups.sync(GROUP, request).reply is not None
 
 
-def test_what_is_due_is_tried_again_until_it_can_be_written(stage: Stage) -> None:
+def test_an_expiry_is_retried_until_it_can_be_written(stage: Stage) -> None:
     stage.join()
     stage.loop.advance(1)
     stage.groups.sync(GROUP, GroupSync(member_id="a", generation=1, assignments={"a": b"all"}))
@@ -124,7 +124,7 @@ def test_what_is_due_is_tried_again_until_it_can_be_written(stage: Stage) -> Non
 
 
 class AlwaysDue:
-    """A shard that has something due at any time."""
+    """A shard with an expiry due at any time."""
 
     def __init__(self, clock: LoopClock) -> None:
         self._clock = clock
@@ -138,10 +138,10 @@ class AlwaysDue:
         return CoordinatorResult()
 
     def on_loaded(self, now: Now) -> None:
-        """Nothing was in the log."""
+        """The log was empty."""
 
 
-def test_what_is_always_due_leaves_others_their_turns() -> None:
+def test_many_expiries_do_not_starve_other_callbacks() -> None:
     loop = ManualLoop()
     shard = AlwaysDue(LoopClock(loop))
     runtime: CoordinatorRuntime[Any, Any] = CoordinatorRuntime(
@@ -167,10 +167,10 @@ def test_what_is_always_due_leaves_others_their_turns() -> None:
 
 
 @pytest.mark.parametrize("timeout_ms", [-5, 0, 1])
-def test_a_static_member_that_is_away_does_not_keep_the_coordinator_busy(
+def test_an_absent_static_member_does_not_keep_the_coordinator_busy(
     stage: Stage, timeout_ms: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only it is left: the join phase begins anew until it returns or its session ends."""
+    """Only it is left: the join phase starts again until it returns or its session ends."""
     for member, instance in (("a", "i1"), ("b", None)):
         stage.groups.join(GROUP, joining(member, instance, timeout_ms))
     stage.loop.advance(1)
@@ -189,7 +189,7 @@ def test_a_static_member_that_is_away_does_not_keep_the_coordinator_busy(
 
     def counted(now: Now) -> GroupResult:
         rounds.append(now)
-        assert len(rounds) < 100, "the loop stands still"
+        assert len(rounds) < 100, "the loop is blocked"
         return expire(now)
 
     monkeypatch.setattr(shard, "expire", counted)
@@ -211,24 +211,24 @@ def joining(member: str, instance: str | None, timeout_ms: int) -> GroupJoin:
     )
 
 
-def test_whoever_waits_hears_when_the_coordinator_moves(stage: Stage) -> None:
+def test_pending_replies_fail_when_the_coordinator_moves(stage: Stage) -> None:
     pending = stage.join()
     assert pending.reply is None
     stage.groups.runtime.resign(0)
     assert stage.is_ready(pending)
     assert code(pending) is ErrorCode.NOT_COORDINATOR
     assert code(stage.commit(5)) is ErrorCode.NOT_COORDINATOR
-    stage.loop.advance(100)  # no timer of the old shard strikes
+    stage.loop.advance(100)  # no timer of the old shard fires
     assert stage.loop.waiting == 0
 
 
-def test_a_client_that_went_away_is_not_kept(stage: Stage) -> None:
+def test_the_reply_of_a_disconnected_client_is_not_kept(stage: Stage) -> None:
     pending = weakref.ref(stage.commit(5))
     gc.collect()
     assert pending() is None
 
 
-def test_a_shard_answers_when_all_of_its_log_is_read(stage: Stage) -> None:
+def test_a_shard_answers_once_its_whole_log_is_loaded(stage: Stage) -> None:
     for offset in range(3):
         stage.commit(offset)
     stage.groups = stage.started()
@@ -239,13 +239,13 @@ def test_a_shard_answers_when_all_of_its_log_is_read(stage: Stage) -> None:
     assert stage.groups.fetch(GROUP, None).reply == {TOPIC_PARTITION: CommittedOffset(2)}
 
 
-def test_a_log_that_cannot_be_read_is_not_taken_for_an_empty_one(
+def test_an_unreadable_log_is_not_taken_for_an_empty_one(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage.commit(5)
     damaged = build_batch(numbered([(b"k", b"v" * 100)], 0, 1), base_offset=1)
     damaged[-100:] = b"\xff" * 100
-    damaged[61] = 1  # the length of its record, as no batch says it
+    damaged[61] = 1  # an impossible length of its record
     stage.log.batches.append(damaged)
     stage.log.ends.append(2)
     stage.groups = stage.started()
@@ -264,7 +264,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("foreign", FOREIGN.values(), ids=list(FOREIGN))
 @pytest.mark.parametrize("producer_id", [-1, 3], ids=["plain", "in a transaction"])
-def test_a_record_that_cannot_be_read_is_skipped_and_told(
+def test_an_unreadable_record_is_skipped_and_logged(
     stage: Stage,
     caplog: pytest.LogCaptureFixture,
     foreign: tuple[bytes | None, bytes],
@@ -296,16 +296,16 @@ def test_a_record_that_cannot_be_read_is_skipped_and_told(
     stage.loop.advance()
     assert stage.groups.fetch(GROUP, None).reply == {TOPIC_PARTITION: CommittedOffset(5)}
     assert stage.groups.runtime.unreadable_records == 1
-    (told,) = [each for each in caplog.records if each.levelname == "ERROR"]
-    assert "offsets-0: skipping the record at offset 1" in told.message
+    (logged,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert "offsets-0: skipping the record at offset 1" in logged.message
     assert stage.commit(6).reply == (None,)
 
 
 @pytest.mark.parametrize(("committed", "found"), [(True, 7), (False, 5), (None, 5)])
-def test_records_of_a_transaction_count_once_it_is_committed(
+def test_records_of_a_transaction_take_effect_once_it_is_committed(
     stage: Stage, committed: bool | None, found: int
 ) -> None:
-    """So Kafka writes offsets of transactions; a log of its may hold them."""
+    """Kafka writes offsets of transactions like this; its logs may hold them."""
     stage.commit(5)
     other = Stage()
     other.commit(7)
@@ -348,7 +348,7 @@ def _pairs(batch: bytearray) -> list[tuple[bytes | None, bytes | None]]:
     return [(each.key, each.value) for each in records(batch, read_header(batch), 1 << 20)]
 
 
-def test_offsets_of_deleted_topics_are_forgotten(stage: Stage) -> None:
+def test_offsets_of_deleted_topics_are_removed(stage: Stage) -> None:
     stage.commit(5)
     stage.groups.partitions_deleted([TOPIC_PARTITION])
     assert stage.groups.fetch(GROUP, None).reply == {}
@@ -357,7 +357,7 @@ def test_offsets_of_deleted_topics_are_forgotten(stage: Stage) -> None:
     assert stage.groups.fetch(GROUP, None).reply == {}
 
 
-def test_what_was_not_committed_when_leadership_went_is_refused(stage: Stage) -> None:
+def test_uncommitted_requests_fail_when_leadership_is_lost(stage: Stage) -> None:
     before = stage.commit(4)
     stage.log.commits = False
     committed, joining = stage.commit(5), stage.join()
@@ -369,7 +369,7 @@ def test_what_was_not_committed_when_leadership_went_is_refused(stage: Stage) ->
     assert code(stage.commit(6)) is ErrorCode.NOT_COORDINATOR
 
 
-def test_whoever_leads_again_does_not_confirm_what_was_refused(stage: Stage) -> None:
+def test_a_coordinator_that_leads_again_does_not_confirm_failed_requests(stage: Stage) -> None:
     stage.log.commits = False
     pending = stage.commit(5)
     stage.groups.runtime.resign(0)
@@ -378,7 +378,7 @@ def test_whoever_leads_again_does_not_confirm_what_was_refused(stage: Stage) -> 
     assert code(pending) is ErrorCode.NOT_COORDINATOR
 
 
-def test_nothing_is_decided_while_the_log_is_read(stage: Stage) -> None:
+def test_requests_are_refused_while_the_log_is_loaded(stage: Stage) -> None:
     stage.commit(5)
     stage.groups.runtime.lead(0, stage.log)
     assert code(stage.commit(6)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -396,7 +396,7 @@ def with_many_offsets(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("way", ["expire", "delete group", "delete offsets", "delete topic"])
-def test_more_tombstones_than_a_batch_can_hold_are_several_batches(stage: Stage, way: str) -> None:
+def test_tombstones_too_many_for_one_batch_become_several(stage: Stage, way: str) -> None:
     with_many_offsets(stage)
     before = len(stage.log.batches)
     match way:
@@ -422,7 +422,7 @@ def test_a_commit_is_one_batch_or_none(stage: Stage) -> None:
     assert stage.log.batches == []
 
 
-def test_what_is_split_and_then_refused_goes_on_where_it_was(stage: Stage) -> None:
+def test_a_split_removal_that_fails_halfway_is_finished_later(stage: Stage) -> None:
     with_many_offsets(stage)
     append, appended = stage.log.append, list[int]()
 
@@ -443,40 +443,44 @@ def test_what_is_split_and_then_refused_goes_on_where_it_was(stage: Stage) -> No
     assert stage.groups.fetch(GROUP, None).reply == {}
 
 
-def test_offsets_of_deleted_topics_are_forgotten_once_that_can_be_written(
+def test_removing_offsets_of_deleted_topics_is_retried_until_it_can_be_written(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Else a topic made anew would be read from where the old one was."""
+    """Otherwise a recreated topic would be read from the old topic's offset."""
     stage.commit(5)
     stage.loop.advance(1)
     stage.log.refusal = CoordinatorNotAvailable("too few replicas")
     stage.groups.partitions_deleted([TOPIC_PARTITION])
     stage.loop.advance(5)
-    told = [each for each in caplog.messages if "forgetting the offsets of deleted topics" in each]
-    assert len(told) == 1
-    assert "too few replicas" in told[0]
+    logged = [
+        each for each in caplog.messages if "forgetting the offsets of deleted topics" in each
+    ]
+    assert len(logged) == 1
+    assert "too few replicas" in logged[0]
     stage.log.refusal = None
-    made_anew = TopicPartition("t", 1)
+    recreated = TopicPartition("t", 1)
     now_ms = stage.groups.runtime.now().wall_ms
-    anew = ((made_anew, CommittedOffset(1, commit_ms=now_ms)),)
-    assert stage.groups.commit(GROUP, Committer(), anew).reply == (None,)
+    new_offsets = ((recreated, CommittedOffset(1, commit_ms=now_ms)),)
+    assert stage.groups.commit(GROUP, Committer(), new_offsets).reply == (None,)
     stage.loop.advance(1)
-    assert stage.groups.fetch(GROUP, None).reply == dict(anew)
+    assert stage.groups.fetch(GROUP, None).reply == dict(new_offsets)
 
 
-def test_a_deletion_that_comes_late_leaves_offsets_of_a_topic_made_anew(stage: Stage) -> None:
+def test_a_late_removal_spares_offsets_of_a_recreated_topic(stage: Stage) -> None:
     stage.commit(5)
     stage.log.refusal = CoordinatorNotAvailable("too few replicas")
     stage.groups.partitions_deleted([TOPIC_PARTITION])
     stage.log.refusal = None
     stage.loop.now_s += 0.1
-    anew = ((TOPIC_PARTITION, CommittedOffset(1, commit_ms=stage.groups.runtime.now().wall_ms)),)
-    stage.groups.commit(GROUP, Committer(), anew)
+    new_offsets = (
+        (TOPIC_PARTITION, CommittedOffset(1, commit_ms=stage.groups.runtime.now().wall_ms)),
+    )
+    stage.groups.commit(GROUP, Committer(), new_offsets)
     stage.loop.advance(5)
-    assert stage.groups.fetch(GROUP, None).reply == dict(anew)
+    assert stage.groups.fetch(GROUP, None).reply == dict(new_offsets)
 
 
-def test_topics_that_are_deleted_while_a_shard_is_loaded_are_forgotten_too(stage: Stage) -> None:
+def test_offsets_of_topics_deleted_while_a_shard_loads_are_removed_too(stage: Stage) -> None:
     stage.commit(5)
     stage.groups = stage.started()
     stage.groups.partitions_deleted([TOPIC_PARTITION])

@@ -1,4 +1,4 @@
-"""Rules of groups and offsets, by values."""
+"""Rules of groups and offsets as values in, values out."""
 
 import pytest
 
@@ -32,7 +32,7 @@ TOPIC_PARTITION = TopicPartition("t", 0)
         ("", 50, 0),
         ("a", 50, 47),
         ("console-consumer-1", 50, 24),
-        # Java's hash of this text is the one integer that has no absolute value.
+        # Java's hash of this text is the one integer without an absolute value.
         ("polygenelubricants", 50, 0),
         ("\U0001f600", 1000, 899),
     ],
@@ -50,8 +50,8 @@ def test_every_state_has_its_transitions() -> None:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_a_subscription_of_any_version_is_understood(version: int) -> None:
-    """Also of one from the future, which only adds to the end."""
+def test_a_subscription_of_any_version_is_read(version: int) -> None:
+    """Also of a newer version, which only appends fields."""
     metadata = bytes([0, version]) + encode(
         ConsumerProtocolSubscription(topics=["a", "b"]), min(version, 3)
     )
@@ -66,12 +66,12 @@ def test_a_subscription_of_any_version_is_understood(version: int) -> None:
 
 
 @pytest.mark.parametrize("metadata", [b"", b"\0", b"\xff\xff\0\0\0\0", b"\0\0\0\0\0\7x"])
-def test_what_is_no_subscription_is_not_guessed_at(metadata: bytes) -> None:
+def test_bytes_that_are_no_subscription_are_refused(metadata: bytes) -> None:
     with pytest.raises(ProtocolError):
         read_subscription(metadata)
 
 
-def test_metadata_has_a_limit() -> None:
+def test_offset_metadata_has_a_limit() -> None:
     assert metadata_too_large("é" * 4096, 4096) is None
     assert metadata_too_large("é" * 4097, 4096) is not None
 
@@ -133,16 +133,16 @@ def test_groups_of_every_version_are_read(version: int) -> None:
     assert read.metadata.generation == 3
 
 
-def test_records_of_other_kinds_are_passed_over() -> None:
+def test_records_of_unknown_types_are_ignored() -> None:
     assert GroupFormat().decode(RawRecord(b"\0\12\0\1g", b"\0\0")) is None
 
 
-def test_a_record_without_its_kind_is_refused() -> None:
+def test_a_record_without_a_type_is_refused() -> None:
     with pytest.raises(ProtocolError):
         GroupFormat().decode(RawRecord(b"", b""))
 
 
-def test_an_expiring_offset_is_written_in_the_version_that_can_say_so() -> None:
+def test_an_expiring_offset_is_written_in_the_version_with_an_expiry_time() -> None:
     record = OffsetRecord("g", "t", 0, CommittedOffset(1, expire_ms=5))
     raw = GroupFormat().encode(record)
     assert raw.value is not None
@@ -150,7 +150,7 @@ def test_an_expiring_offset_is_written_in_the_version_that_can_say_so() -> None:
     assert GroupFormat().decode(raw) == record
 
 
-def test_a_full_group_takes_nobody_in() -> None:
+def test_a_full_group_refuses_new_members() -> None:
     story = Story(GroupConfig(group_max_size=2))
     for line in ("join a", "join b"):
         assert "GROUP_MAX_SIZE_REACHED" not in str(story.play(line))
@@ -158,7 +158,7 @@ def test_a_full_group_takes_nobody_in() -> None:
     story.play("pass 1000")
     story.play("sync a a=x b=y")
     assert story.play("join c") == ["join c: GROUP_MAX_SIZE_REACHED"]
-    # Whoever joins again is one of them.
+    # A member may join again.
     assert story.play("join a") == ["group: PreparingRebalance 1"]
 
 

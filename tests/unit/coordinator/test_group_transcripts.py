@@ -1,4 +1,4 @@
-"""What a classic group does, as stories. `PENSTOCK_REWRITE=1` writes the events: then read them."""
+"""Transcripts of classic groups. `PENSTOCK_REWRITE=1` rewrites the events: review them then."""
 
 import os
 from pathlib import Path
@@ -15,8 +15,8 @@ CONFIG = GroupConfig(offsets_retention_minutes=1)
 
 @pytest.mark.row("A046", "A047", "A049", "A050", "A051")
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
-def test_the_group_does_what_the_transcript_tells(path: Path) -> None:
-    told = replayed(path, CONFIG)
+def test_the_group_follows_the_transcript(path: Path) -> None:
+    actual = replayed(path, CONFIG)
     if os.environ.get("PENSTOCK_REWRITE"):
-        path.write_text(told)
-    assert told == path.read_text()
+        path.write_text(actual)
+    assert actual == path.read_text()

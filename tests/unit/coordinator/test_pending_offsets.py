@@ -1,4 +1,4 @@
-"""Offsets that an open transaction holds, when it is time to forget offsets and groups."""
+"""Expiry of offsets and groups, and deletion of groups, while a transaction is open."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def shard(*held: StoredRecord) -> GroupShard:
     return made
 
 
-def test_old_offsets_go_and_their_group_with_them() -> None:
+def test_expired_offsets_are_removed_together_with_their_group() -> None:
     assert shard().expire(LATE).records == (
         OffsetRecord("g", "t", 0, None),
         OffsetRecord("g", "t", 1, None),
@@ -32,11 +32,11 @@ def test_old_offsets_go_and_their_group_with_them() -> None:
     )
 
 
-def test_what_a_transaction_holds_stays_and_so_does_its_group() -> None:
+def test_offsets_in_an_open_transaction_and_their_group_do_not_expire() -> None:
     assert shard(HELD).expire(LATE).records == (OffsetRecord("g", "t", 0, None),)
 
 
-def test_a_group_that_has_only_what_a_transaction_holds_stays() -> None:
+def test_a_group_with_offsets_only_in_an_open_transaction_does_not_expire() -> None:
     other = OffsetRecord("h", "t", 0, CommittedOffset(1))
     made = shard(other)
     assert "h" in made.classic_groups
@@ -44,7 +44,7 @@ def test_a_group_that_has_only_what_a_transaction_holds_stays() -> None:
 
 
 @pytest.mark.parametrize("held", [(), (HELD,), (OffsetRecord("g", "t", 5, OLD),)])
-def test_a_deleted_group_leaves_a_tombstone_for_each_offset_held_or_not(
+def test_a_deleted_group_gets_a_tombstone_for_each_offset_pending_or_not(
     held: tuple[StoredRecord, ...],
 ) -> None:
     made = shard(*held)

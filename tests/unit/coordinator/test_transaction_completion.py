@@ -12,7 +12,7 @@ from transaction_transcript import Participants, coordinator
 TOPIC_PARTITION = TopicPartition("t", 0)
 
 
-def test_the_producer_hears_of_its_commit_before_the_markers_are_written() -> None:
+def test_the_producer_gets_its_response_before_the_markers_are_written() -> None:
     loop = ManualLoop()
     participants = Participants(loop)
     transactions = coordinator(MemoryLog(), loop, participants, TransactionConfig())
@@ -23,8 +23,8 @@ def test_the_producer_hears_of_its_commit_before_the_markers_are_written() -> No
     transactions.add("x", producer, frozenset({TOPIC_PARTITION}))
     pending = transactions.end("x", TransactionEnd(producer, True, 0), -1)
     assert transactions.runtime.reply(pending) is not None
-    assert participants.told == []
+    assert participants.markers == []
     loop.advance()
-    assert [topic_partition for topic_partition, _ in participants.told] == [TOPIC_PARTITION]
+    assert [topic_partition for topic_partition, _ in participants.markers] == [TOPIC_PARTITION]
     (shard,) = transactions.shards()
     assert shard.transactions["x"].state is TransactionState.COMPLETE_COMMIT

@@ -24,7 +24,9 @@ OPEN = TransactionMetadata(
 
 
 @pytest.mark.parametrize(("level", "version"), [(0, 0), (1, 1), (2, 1)])
-def test_a_value_has_the_version_that_brokers_at_the_level_read(level: int, version: int) -> None:
+def test_a_value_has_the_version_that_brokers_at_the_feature_level_can_read(
+    level: int, version: int
+) -> None:
     stored = TransactionFormat(lambda: level)
     record = TransactionRecord("x", OPEN)
     raw = stored.encode(record)
@@ -33,8 +35,10 @@ def test_a_value_has_the_version_that_brokers_at_the_level_read(level: int, vers
     assert stored.decode(raw) == record
 
 
-def test_a_record_in_a_transaction_of_its_own_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
-    """Such as a client could once write."""
+def test_a_record_that_is_part_of_a_transaction_is_skipped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Clients could once write such records."""
     loop, log = ManualLoop(), MemoryLog()
     record = TransactionRecord(
         "x", TransactionMetadata(producer_id=1, producer_epoch=0, timeout_ms=1)

@@ -1,4 +1,4 @@
-"""Transactions that take too long, by a clock that may be set back."""
+"""Timeouts of transactions, by a wall clock that may be set back."""
 
 import pytest
 
@@ -23,7 +23,7 @@ DAY_MS = 86_400_000
         (STARTED_MS - DAY_MS, True),
     ],
 )
-def test_a_transaction_ends_in_time_also_where_the_wall_clock_was_set_back(
+def test_a_transaction_times_out_even_if_the_wall_clock_was_set_back(
     wall_ms: int, *, ends: bool
 ) -> None:
     shard = TransactionShard(TransactionConfig())

@@ -1,4 +1,4 @@
-"""What the transaction coordinator does, as stories; `PENSTOCK_REWRITE=1` writes the events."""
+"""Transcripts of the transaction coordinator; `PENSTOCK_REWRITE=1` rewrites the events."""
 
 import os
 from pathlib import Path
@@ -17,8 +17,8 @@ CONFIG = TransactionConfig(
 
 
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
-def test_the_coordinator_does_what_the_transcript_tells(path: Path) -> None:
-    told = replayed(path, CONFIG)
+def test_the_coordinator_follows_the_transcript(path: Path) -> None:
+    actual = replayed(path, CONFIG)
     if os.environ.get("PENSTOCK_REWRITE"):
-        path.write_text(told)
-    assert told == path.read_text()
+        path.write_text(actual)
+    assert actual == path.read_text()

@@ -53,14 +53,14 @@ def commit(cluster: Cluster, epoch: int, member_id: str, *, knows_epochs: bool =
     return cluster.groups.commit(GROUP, committer, ((TOPIC_PARTITION, CommittedOffset(7)),)).reply
 
 
-def test_the_first_member_has_everything_at_once(cluster: Cluster, a: Consumer) -> None:
+def test_the_first_member_gets_all_partitions_at_once(cluster: Cluster, a: Consumer) -> None:
     reply = a.join()
     assert len(reply.assignment or ()) == 4
     assert reply.epoch == 2
     assert cluster.group.state is ConsumerGroupState.STABLE
 
 
-def test_a_partition_is_given_only_when_its_owner_has_released_it(
+def test_a_partition_is_assigned_only_once_its_owner_has_revoked_it(
     cluster: Cluster, a: Consumer, b: Consumer
 ) -> None:
     a.join()
@@ -68,17 +68,17 @@ def test_a_partition_is_given_only_when_its_owner_has_released_it(
     assert b.join().assignment == NO_PARTITIONS
     assert cluster.group.members["b"].state is MemberState.UNRELEASED_PARTITIONS
 
-    told = a.beat()
-    assert len(told.assignment or ()) == 2
-    assert told.epoch == 2, "the new epoch comes when it has given up what it must"
-    assert b.beat().assignment is None, "not given up yet"
+    reply = a.beat()
+    assert len(reply.assignment or ()) == 2
+    assert reply.epoch == 2, "the new epoch comes once it has revoked what it must"
+    assert b.beat().assignment is None, "not revoked yet"
 
     assert a.beat().epoch == 3
     assert b.beat().assignment == all_of_it - a.has
     assert cluster.group.state is ConsumerGroupState.STABLE
 
 
-def test_a_member_that_still_has_what_it_must_give_up_keeps_others_waiting(
+def test_a_member_that_has_not_revoked_keeps_others_waiting(
     cluster: Cluster, a: Consumer, b: Consumer
 ) -> None:
     a.join()
@@ -91,7 +91,7 @@ def test_a_member_that_still_has_what_it_must_give_up_keeps_others_waiting(
     assert cluster.group.members["a"].state is MemberState.UNREVOKED_PARTITIONS
 
 
-def test_a_member_that_does_not_give_up_in_time_is_out(
+def test_a_member_that_does_not_revoke_in_time_is_removed(
     cluster: Cluster, a: Consumer, b: Consumer
 ) -> None:
     a.join()
@@ -107,7 +107,7 @@ def test_a_member_that_does_not_give_up_in_time_is_out(
         a.beat()
 
 
-def test_a_silent_member_is_out_when_its_session_ends(
+def test_a_silent_member_is_removed_when_its_session_ends(
     cluster: Cluster, a: Consumer, b: Consumer
 ) -> None:
     a.join()
@@ -121,7 +121,9 @@ def test_a_silent_member_is_out_when_its_session_ends(
     assert len(b.has) == 4
 
 
-def test_what_a_leaver_had_goes_to_the_others(cluster: Cluster, a: Consumer, b: Consumer) -> None:
+def test_the_partitions_of_a_leaving_member_go_to_the_others(
+    cluster: Cluster, a: Consumer, b: Consumer
+) -> None:
     a.join()
     b.join()
     settle(a, b)
@@ -131,7 +133,9 @@ def test_what_a_leaver_had_goes_to_the_others(cluster: Cluster, a: Consumer, b: 
     assert cluster.group.state is ConsumerGroupState.EMPTY
 
 
-def test_a_stable_heartbeat_writes_nothing_and_tells_nothing(cluster: Cluster, a: Consumer) -> None:
+def test_a_heartbeat_in_a_stable_group_writes_nothing_and_returns_no_assignment(
+    cluster: Cluster, a: Consumer
+) -> None:
     a.join()
     before = cluster.log.end_offset
     reply = a.beat(owned=None)
@@ -140,13 +144,13 @@ def test_a_stable_heartbeat_writes_nothing_and_tells_nothing(cluster: Cluster, a
     assert cluster.log.end_offset == before
 
 
-def test_who_asks_for_everything_hears_everything(a: Consumer) -> None:
+def test_a_full_heartbeat_gets_the_whole_assignment(a: Consumer) -> None:
     a.join()
     again = a.beat(rebalance_timeout_ms=5000, topics=frozenset({"t"}))
     assert again.assignment == a.has
 
 
-def test_another_epoch_is_fenced_but_the_one_before_is_not(
+def test_a_wrong_epoch_is_fenced_but_the_previous_one_is_not(
     cluster: Cluster, a: Consumer, b: Consumer
 ) -> None:
     a.join()
@@ -166,7 +170,7 @@ def test_a_fenced_member_joins_again_under_its_id(a: Consumer) -> None:
     assert len(a.join().assignment or ()) == 4
 
 
-def test_a_static_member_comes_back_to_its_share(cluster: Cluster, b: Consumer) -> None:
+def test_a_static_member_that_returns_keeps_its_assignment(cluster: Cluster, b: Consumer) -> None:
     old = Consumer(cluster, "old", instance_id="i")
     old.join()
     b.join()
@@ -174,7 +178,7 @@ def test_a_static_member_comes_back_to_its_share(cluster: Cluster, b: Consumer) 
     had, epoch = old.has, cluster.group.epoch
     old.leave(-2)
     b.beat()
-    assert len(b.has) == 2, "nobody takes what it had while it is away"
+    assert len(b.has) == 2, "its partitions wait for it while it is away"
     new = Consumer(cluster, "new", instance_id="i")
     assert new.join().assignment == had
     assert cluster.group.epoch == epoch
@@ -182,13 +186,13 @@ def test_a_static_member_comes_back_to_its_share(cluster: Cluster, b: Consumer) 
         cluster.beat(member_id="old", instance_id="i", epoch=epoch)
 
 
-def test_a_static_member_in_use_is_not_given_away(cluster: Cluster) -> None:
+def test_an_instance_id_in_use_is_refused(cluster: Cluster) -> None:
     Consumer(cluster, "old", instance_id="i").join()
     with pytest.raises(UnreleasedInstanceId):
         Consumer(cluster, "new", instance_id="i").join()
 
 
-def test_a_static_member_that_stays_away_is_out(cluster: Cluster, b: Consumer) -> None:
+def test_a_static_member_that_stays_away_is_removed(cluster: Cluster, b: Consumer) -> None:
     old = Consumer(cluster, "old", instance_id="i")
     old.join()
     old.leave(-2)
@@ -208,7 +212,7 @@ def test_new_partitions_and_topics_reach_the_group(cluster: Cluster, a: Consumer
     assert len(a.has) == 2
 
 
-def test_an_expression_finds_topics_that_come_later(cluster: Cluster, a: Consumer) -> None:
+def test_a_regex_finds_topics_that_are_created_later(cluster: Cluster, a: Consumer) -> None:
     cluster.set_topics(t1=1, x=5)
     assert len(a.join(topics=None, regex="t[0-9]+").assignment or ()) == 1
     cluster.set_topics(t1=1, t22=2, xt3=5)
@@ -219,7 +223,7 @@ def test_an_expression_finds_topics_that_come_later(cluster: Cluster, a: Consume
     assert cluster.group.regexes == {}
 
 
-def test_no_expression_is_refused(cluster: Cluster, a: Consumer) -> None:
+def test_an_invalid_regex_is_refused(cluster: Cluster, a: Consumer) -> None:
     with pytest.raises(InvalidRegularExpression):
         a.join(topics=None, regex="t(")
     assert GROUP not in cluster.shard.consumer_groups
@@ -238,9 +242,7 @@ def test_no_expression_is_refused(cluster: Cluster, a: Consumer) -> None:
     ],
     ids=str,
 )
-def test_a_heartbeat_that_makes_no_sense_is_refused(
-    cluster: Cluster, fields: dict[str, object]
-) -> None:
+def test_an_invalid_heartbeat_is_refused(cluster: Cluster, fields: dict[str, object]) -> None:
     sound = {
         "member_id": "a",
         "epoch": 0,
@@ -253,7 +255,7 @@ def test_a_heartbeat_that_makes_no_sense_is_refused(
         cluster.beat(**sound | fields)
 
 
-def test_an_assignor_that_is_none_is_refused(a: Consumer) -> None:
+def test_an_unknown_assignor_is_refused(a: Consumer) -> None:
     with pytest.raises(UnsupportedAssignor):
         a.join(assignor="best")
 
@@ -267,7 +269,7 @@ def test_members_vote_for_the_assignor(cluster: Cluster, a: Consumer, b: Consume
     assert sorted(index for _, index in a.has) == [0, 0, 1, 1]
 
 
-def test_commits_are_for_members_of_the_present_epoch(cluster: Cluster, a: Consumer) -> None:
+def test_only_members_of_the_present_epoch_commit(cluster: Cluster, a: Consumer) -> None:
     a.join()
     assert commit(cluster, 2, "a") == (None,)
     assert isinstance(commit(cluster, 1, "a"), StaleMemberEpoch)
@@ -278,7 +280,7 @@ def test_commits_are_for_members_of_the_present_epoch(cluster: Cluster, a: Consu
     assert commit(cluster, -1, "") == (None,)
 
 
-def test_offsets_are_read_by_members_of_the_present_epoch_and_administrators(
+def test_only_members_of_the_present_epoch_and_administrators_fetch_offsets(
     cluster: Cluster, a: Consumer
 ) -> None:
     a.join()
@@ -321,7 +323,7 @@ def test_a_group_with_members_is_not_deleted_and_an_empty_one_leaves_nothing(
         cluster.start()
 
 
-def test_offsets_that_nobody_reads_are_forgotten(cluster: Cluster, a: Consumer) -> None:
+def test_offsets_of_topics_without_subscribers_expire(cluster: Cluster, a: Consumer) -> None:
     a.join()
     commit(cluster, 2, "a")
     week_ms = cluster.config.offsets_retention_minutes * 60_000
@@ -344,8 +346,8 @@ def test_a_rebalance_is_logged_with_its_reason(cluster: Cluster, a: Consumer, b:
     assert (second.generation, second.reason, second.members) == (3, "b joined", 2)
 
 
-def test_a_member_is_written_as_none_of_the_classic_protocol() -> None:
-    """Absent, the field would be read as an empty one: Kafka would take it for a classic member."""
+def test_a_consumer_member_is_written_with_null_classic_metadata() -> None:
+    """Kafka reads a missing field as an empty struct, and would take it for a classic member."""
     raw = GroupFormat().encode(member_record(GROUP, ConsumerGroupMember(id="a")))
     assert raw.value is not None
     assert raw.value.endswith(b"\x01\x00\x01\x00"), "one tag, its number, one byte: null"

@@ -1,4 +1,4 @@
-"""Which heartbeats take the short way: those of members that say nothing, in a group at rest."""
+"""The fast path of heartbeats: for plain heartbeats in a stable group."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from penstock.coordinator.group.consumer.heartbeat import ConsumerHeartbeat, fas
 from penstock.coordinator.group.consumer.member import NO_PARTITIONS, ConsumerGroupMember
 
 
-def heard(cluster: Cluster, request: ConsumerHeartbeat) -> ConsumerGroupMember | None:
+def fast(cluster: Cluster, request: ConsumerHeartbeat) -> ConsumerGroupMember | None:
     return fast_heartbeat(
         cluster.group, request, cluster.shard.context(GROUP, cluster.groups.runtime.now())
     )
@@ -24,16 +24,16 @@ def settled() -> Cluster:
     return cluster
 
 
-def test_a_member_that_only_lives_is_heard_of(settled: Cluster) -> None:
+def test_a_plain_heartbeat_takes_the_fast_path(settled: Cluster) -> None:
     settled.pass_ms(100)
     before = settled.group.members["b"]
-    after = heard(settled, ConsumerHeartbeat(member_id="b", epoch=before.epoch))
+    after = fast(settled, ConsumerHeartbeat(member_id="b", epoch=before.epoch))
     assert after is not None
     assert after.deadline_ms == before.deadline_ms + 100
 
 
 @pytest.mark.parametrize(
-    "said",
+    "changes",
     [
         {"topics": frozenset({"t"})},
         {"regex": "t.*"},
@@ -49,15 +49,17 @@ def test_a_member_that_only_lives_is_heard_of(settled: Cluster) -> None:
         {"member_id": "c"},
     ],
 )
-def test_one_that_says_more_is_not(settled: Cluster, said: dict[str, object]) -> None:
-    request = {"member_id": "a", "epoch": settled.group.epoch, "instance_id": "i"} | said
-    assert heard(settled, ConsumerHeartbeat(**request)) is None  # type: ignore[arg-type]
+def test_a_heartbeat_that_changes_something_does_not_take_it(
+    settled: Cluster, changes: dict[str, object]
+) -> None:
+    request = {"member_id": "a", "epoch": settled.group.epoch, "instance_id": "i"} | changes
+    assert fast(settled, ConsumerHeartbeat(**request)) is None  # type: ignore[arg-type]
 
 
-def test_nor_one_whose_group_has_something_to_do(settled: Cluster) -> None:
+def test_a_heartbeat_in_a_group_with_pending_changes_does_not_take_it(settled: Cluster) -> None:
     epoch = settled.group.epoch
     settled.set_topics(t=5)
-    assert heard(settled, ConsumerHeartbeat(member_id="b", epoch=epoch)) is None
+    assert fast(settled, ConsumerHeartbeat(member_id="b", epoch=epoch)) is None
     settled.beat(member_id="b", epoch=epoch)
     assert settled.group.epoch > epoch
-    assert heard(settled, ConsumerHeartbeat(member_id="a", epoch=epoch)) is None
+    assert fast(settled, ConsumerHeartbeat(member_id="a", epoch=epoch)) is None

@@ -1,4 +1,4 @@
-"""What a group of the consumer protocol may set for itself, and what that changes."""
+"""The settings of a group of the consumer protocol, and their effects."""
 
 import pytest
 
@@ -19,7 +19,7 @@ WIDE = GroupConfig(
 )
 
 
-def test_what_a_group_has_not_set_follows_the_broker() -> None:
+def test_settings_that_a_group_lacks_follow_the_broker() -> None:
     broker = GroupConfig(group_consumer_session_timeout_ms=50_000)
     found = effective_group_config({"consumer.heartbeat.interval.ms": "7000"}, broker)
     assert found == ConsumerGroupConfig(
@@ -29,7 +29,7 @@ def test_what_a_group_has_not_set_follows_the_broker() -> None:
     )
 
 
-def test_a_value_from_before_the_limits_were_narrowed_gives_way() -> None:
+def test_a_value_outside_of_narrowed_limits_is_clamped() -> None:
     given = {"consumer.session.timeout.ms": "1000", "consumer.heartbeat.interval.ms": "99000"}
     found = effective_group_config(given, GroupConfig())
     assert found.consumer_session_timeout_ms == 45_000
@@ -48,20 +48,22 @@ def test_a_value_from_before_the_limits_were_narrowed_gives_way() -> None:
         ({"no.such": "1"}, "Unknown group config name: no.such"),
     ],
 )
-def test_what_the_broker_does_not_allow_is_refused(given: dict[str, str], words: str) -> None:
+def test_a_value_outside_of_the_limits_of_the_broker_is_refused(
+    given: dict[str, str], words: str
+) -> None:
     with pytest.raises(ConfigError) as refused:
         check_group_config(given, GroupConfig())
     assert words in str(refused.value)
 
 
-def test_heartbeats_come_more_often_than_the_session_lasts() -> None:
+def test_the_heartbeat_interval_must_be_less_than_the_session_timeout() -> None:
     given = {"consumer.session.timeout.ms": "20000", "consumer.heartbeat.interval.ms": "20000"}
     with pytest.raises(ConfigError, match="must be less than"):
         check_group_config(given, WIDE)
     check_group_config(given | {"consumer.heartbeat.interval.ms": "19999"}, WIDE)
 
 
-def test_a_new_session_timeout_and_interval_hold_from_the_next_heartbeat_on() -> None:
+def test_a_new_session_timeout_and_interval_apply_from_the_next_heartbeat_on() -> None:
     now = [group_defaults(CONFIG)]
     cluster = Cluster(settings=lambda _: now[0])
     a = Consumer(cluster, "a")
@@ -76,10 +78,10 @@ def test_a_new_session_timeout_and_interval_hold_from_the_next_heartbeat_on() ->
     assert not cluster.group.members
 
 
-def test_those_who_join_within_the_assignment_interval_are_assigned_together() -> None:
+def test_members_that_join_within_the_assignment_interval_are_assigned_together() -> None:
     cluster = Cluster(config=GroupConfig(group_consumer_assignment_interval_ms=1000))
     a, b, c = (Consumer(cluster, name) for name in "abc")
-    assert len(a.join().assignment or ()) == 4, "the first waits for nobody"
+    assert len(a.join().assignment or ()) == 4, "the first member is assigned at once"
     cluster.pass_ms(10)
     joined = b.join()
     c.join()
@@ -106,7 +108,7 @@ def test_a_new_coordinator_assigns_at_once() -> None:
     assert cluster.group.target_epoch == cluster.group.epoch
 
 
-def test_expressions_are_matched_anew_after_the_refresh_interval() -> None:
+def test_a_regex_is_resolved_again_after_the_refresh_interval() -> None:
     cluster = Cluster(
         config=GroupConfig(
             group_consumer_assignment_interval_ms=0, group_consumer_regex_refresh_interval_ms=10_000
@@ -115,7 +117,7 @@ def test_expressions_are_matched_anew_after_the_refresh_interval() -> None:
     a = Consumer(cluster, "a", topics=frozenset())
     a.join(regex="t.*")
     assert len(a.has) == 4
-    # Changed in place, as nothing that tells of itself: what a member may read, say.
+    # Changed in place, so that no change is noticed; authorizations, for example, change so.
     cluster.topics["t2"] = cluster.topics.pop("t")
     cluster.pass_ms(9_999)
     a.beat()

@@ -1,4 +1,4 @@
-"""Which classic groups become groups of the consumer protocol."""
+"""Which classic groups are upgraded to the consumer protocol."""
 
 import pytest
 
@@ -22,7 +22,7 @@ SUBSCRIPTION = b"\0\1" + encode(ConsumerProtocolSubscription(topics=["t"]), 1)
 def classic_group(
     cluster: Cluster, strategy: str, *assignments: ConsumerProtocolAssignment
 ) -> None:
-    """A stable group with a member for each share, which the first one hands in."""
+    """A stable group with a member for each assignment; the first member leads."""
     pending_replies = [
         cluster.groups.join(
             GROUP,
@@ -38,11 +38,13 @@ def classic_group(
     ]
     cluster.pass_ms(3001)
     assert all(isinstance(pending.reply, Joined) for pending in pending_replies)
-    told = {
+    encoded = {
         f"m{number}": b"\0\1" + encode(assignment, 1)
         for number, assignment in enumerate(assignments)
     }
-    pending = cluster.groups.sync(GROUP, GroupSync(member_id="m0", generation=1, assignments=told))
+    pending = cluster.groups.sync(
+        GROUP, GroupSync(member_id="m0", generation=1, assignments=encoded)
+    )
     assert isinstance(pending.reply, Synced)
 
 
@@ -51,15 +53,15 @@ def assignment(*partitions: int, user_data: bytes | None = None) -> ConsumerProt
 
 
 @pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
-def test_what_sticky_assignors_send_along_is_no_obstacle(strategy: str) -> None:
-    """librdkafka's leader sends each member's own data back to it."""
+def test_user_data_of_sticky_assignors_does_not_prevent_an_upgrade(strategy: str) -> None:
+    """librdkafka's leader sends each member's user data back to it."""
     cluster = Cluster()
     classic_group(cluster, strategy, assignment(0, 1, 2, 3, user_data=b"what it had"))
     Consumer(cluster, "a").join()
     assert len(cluster.group.members["m0"].assigned) == 4
 
 
-def test_data_of_an_assignor_that_nobody_knows_would_be_lost() -> None:
+def test_user_data_of_a_custom_assignor_prevents_an_upgrade() -> None:
     cluster = Cluster()
     classic_group(cluster, "own", assignment(0, 1, 2, 3, user_data=b"precious"))
     with pytest.raises(GroupIdNotFound, match="data of its own"):
@@ -67,7 +69,7 @@ def test_data_of_an_assignor_that_nobody_knows_would_be_lost() -> None:
     assert cluster.shard.classic_groups[GROUP].members
 
 
-def test_a_partition_that_an_assignor_gave_to_two_is_not_taken_over() -> None:
+def test_a_partition_with_two_owners_prevents_an_upgrade() -> None:
     cluster = Cluster()
     classic_group(cluster, "range", assignment(0, 1), assignment(1, 2))
     with pytest.raises(GroupIdNotFound, match="same partition"):
@@ -81,7 +83,7 @@ def test_a_group_larger_than_the_consumer_protocol_allows_stays_classic() -> Non
         Consumer(cluster, "a").join()
 
 
-def test_the_history_of_a_group_survives_the_change() -> None:
+def test_the_rebalance_history_of_a_group_survives_an_upgrade() -> None:
     cluster = Cluster()
     classic_group(cluster, "range", assignment(0, 1, 2, 3))
     Consumer(cluster, "a").join()

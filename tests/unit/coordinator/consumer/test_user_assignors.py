@@ -1,4 +1,4 @@
-"""Assignors that are not ours: what they may answer, and what becomes of a group if they fail."""
+"""User assignors: what they may return, and what a group does if they fail."""
 
 import logging
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ def everything_to_the_first(subscribers: Subscribers, partitions: Partitions) ->
 
 
 class Changing:
-    """An assignor that works until it is told to be another."""
+    """An assignor that can be replaced while it is in use."""
 
     now: Assignor
 
@@ -51,7 +51,7 @@ def cluster_with(assignor: Assignor) -> Cluster:
     return Cluster(assignors=Assignors({"mine": assignor, "uniform": uniform}))
 
 
-def test_a_user_s_assignor_shares_out_and_whom_it_does_not_name_gets_nothing() -> None:
+def test_a_user_assignor_assigns_and_members_that_it_omits_get_nothing() -> None:
     cluster = cluster_with(everything_to_the_first)
     a, b = Consumer(cluster, "a"), Consumer(cluster, "b")
     b.join()
@@ -100,7 +100,7 @@ def gives_nonsense(_: Subscribers, __: Partitions) -> GroupAssignment:
         gives_nonsense,
     ],
 )
-def test_who_would_need_a_failing_assignor_is_refused_and_the_group_goes_on(
+def test_a_join_that_needs_a_failing_assignor_is_refused_and_the_group_goes_on(
     fails: Assignor, caplog: pytest.LogCaptureFixture
 ) -> None:
     changing = Changing()
@@ -122,7 +122,7 @@ def test_who_would_need_a_failing_assignor_is_refused_and_the_group_goes_on(
     assert (len(a.has), len(b.has)) == (2, 2)
 
 
-def test_a_member_that_changes_nothing_keeps_its_share_while_the_assignor_fails() -> None:
+def test_a_member_that_changes_nothing_keeps_its_assignment_while_the_assignor_fails() -> None:
     changing = Changing()
     cluster = cluster_with(changing)
     a, b = Consumer(cluster, "a"), Consumer(cluster, "b")
@@ -136,7 +136,7 @@ def test_a_member_that_changes_nothing_keeps_its_share_while_the_assignor_fails(
         a.beat()
         cluster.pass_ms(30_000)
     assert a.has == had
-    assert set(cluster.group.members) == {"a"}, "its session lives"
+    assert set(cluster.group.members) == {"a"}, "its session is renewed"
     changing.now = uniform
     settle(a)
     assert len(a.has) == 4
@@ -186,7 +186,7 @@ def test_functions_and_classes_are_imported_by_their_paths(module: str) -> None:
         ("org.apache.kafka.Uniform", "is not among"),
     ],
 )
-def test_a_wrong_path_is_named_at_the_start(module: str, path: str, words: str) -> None:
+def test_a_wrong_import_path_is_named_at_start_up(module: str, path: str, words: str) -> None:
     wanted = path.format(module)
     with pytest.raises(ConfigError) as refused:
         assignors(("uniform", wanted))
