@@ -1,4 +1,4 @@
-"""A link to a broker on which one produce request, or the answer to one, gets lost."""
+"""A link to a broker on which one request, or the answer to one, gets lost."""
 
 import socket
 import struct
@@ -10,17 +10,19 @@ from typing import Literal, Self
 from peers.process import free_ports
 
 PRODUCE = 0
+OFFSET_COMMIT = 8
 Loss = Literal["request", "answer"]
 
 
 class LossyLink:
     """Forwards frames to the broker on `broker_port`, which must advertise `address`, and back.
 
-    After `lose` the next produce request or the next answer to one is dropped, and its connection
-    with it: the client cannot tell which of the two it was.
+    After `lose` the next request of the API, or the next answer to one, is dropped, and its
+    connection with it: the client cannot tell which of the two it was.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, api_key: int = PRODUCE) -> None:
+        self._api_key = api_key
         self.port, self.broker_port = free_ports(2)
         self._listener = socket.create_server(("127.0.0.1", self.port))
         self._lock = threading.Lock()
@@ -57,28 +59,28 @@ class LossyLink:
                 except OSError:  # a client that outlives the broker
                     cut(client)
                     continue
-                produces: set[int] = set()
+                asked: set[int] = set()
                 for forward in (self._requests, self._answers):
                     thread = threading.Thread(
-                        target=forward, args=(client, broker, produces), daemon=True
+                        target=forward, args=(client, broker, asked), daemon=True
                     )
                     thread.start()
 
-    def _requests(self, client: socket.socket, broker: socket.socket, produces: set[int]) -> None:
+    def _requests(self, client: socket.socket, broker: socket.socket, asked: set[int]) -> None:
         with cut_at_end(client, broker):
             while frame := read_frame(client):
                 key, _, correlation = struct.unpack_from(">hhi", frame, 4)
-                if key == PRODUCE:
-                    produces.add(correlation)
+                if key == self._api_key:
+                    asked.add(correlation)
                     if self._loses("request"):
                         return
                 broker.sendall(frame)
 
-    def _answers(self, client: socket.socket, broker: socket.socket, produces: set[int]) -> None:
+    def _answers(self, client: socket.socket, broker: socket.socket, asked: set[int]) -> None:
         with cut_at_end(client, broker):
             while frame := read_frame(broker):
                 (correlation,) = struct.unpack_from(">i", frame, 4)
-                if correlation in produces and self._loses("answer"):
+                if correlation in asked and self._loses("answer"):
                     return
                 client.sendall(frame)
 

@@ -14,7 +14,12 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient
+from kafka import KafkaConsumer
+from kafka import TopicPartition as KafkaTopicPartition
+from kafka.errors import KafkaError as KafkaPythonError
+from kafka.structs import OffsetAndMetadata
 
+from lossy_link import OFFSET_COMMIT, LossyLink
 from peers.process import wait_until
 from penstock.testing.broker import EmbeddedBroker
 
@@ -126,6 +131,39 @@ def test_commits_without_waiting_and_now_and_then_one_that_waits(
         assert read(successor, 1) == [RECORDS - 1]
 
 
+@pytest.mark.row("A042")
+def test_a_commit_without_waiting_is_not_tried_again(topic: str) -> None:
+    told: list[object] = []
+    with LossyLink(OFFSET_COMMIT) as link:
+        settings = {
+            "listeners": f"PLAINTEXT://127.0.0.1:{link.broker_port}",
+            "advertised.listeners": f"PLAINTEXT://{link.address}",
+        }
+        with Broker(settings=settings) as broker:
+            broker.create_topic(topic, 1)
+            place = KafkaTopicPartition(topic, 0)
+            consumer = KafkaConsumer(
+                bootstrap_servers=link.address, group_id=topic, enable_auto_commit=False
+            )
+            with closing(consumer):
+                consumer.assign([place])
+                consumer.commit({place: OffsetAndMetadata(1, "", -1)})
+                link.lose("request")
+                consumer.commit_async(
+                    {place: OffsetAndMetadata(2, "", -1)}, lambda _, error: told.append(error)
+                )
+
+                def is_told() -> bool:
+                    consumer.poll(timeout_ms=20)
+                    return bool(told)
+
+                wait_until(is_told, WAIT_S, "the outcome")
+                assert isinstance(told[0], KafkaPythonError)
+                assert consumer.committed(place) == 1
+                consumer.commit({place: OffsetAndMetadata(3, "", -1)})
+                assert consumer.committed(place) == 3
+
+
 @contextmanager
 def slow_and_idle(
     broker: EmbeddedBroker, topic: str, max_poll_interval_ms: int
@@ -150,8 +188,11 @@ def slow_and_idle(
         def both_are_in() -> bool:
             for each in (one, other):
                 assert each.poll(0.02) is None
-            asked = admin.describe_consumer_groups([topic])[topic].result(WAIT_S)
-            is_stable = asked.state == ConsumerGroupState.STABLE and len(asked.members) == 2
+            try:
+                group = admin.describe_consumer_groups([topic])[topic].result(WAIT_S)
+            except KafkaException:
+                return False  # it is not there yet, nor perhaps its coordinator
+            is_stable = group.state == ConsumerGroupState.STABLE and len(group.members) == 2
             return is_stable and len(one.assignment()) + len(other.assignment()) == 1
 
         wait_until(both_are_in, WAIT_S, "two members, one of them with the partition")

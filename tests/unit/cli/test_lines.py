@@ -1,3 +1,5 @@
+"""Lines of a stream, however it is cut, within a bound."""
+
 import asyncio
 import io
 
