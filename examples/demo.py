@@ -14,12 +14,13 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
-from operator import itemgetter
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from access_lines import lines
+from access_lines import START, lines
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -128,24 +129,36 @@ def show(
     )
     consumer.subscribe(["access-log-minutes"])
     deadline = None if limit_s is None else time.monotonic() + limit_s
-    shown, waiting = 0, list[dict[str, Any]]()
+    shown, minutes = 0, Minutes(START)
     try:
         while pipeline.poll() is None and (deadline is None or time.monotonic() < deadline):
             message = consumer.poll(0.5)
             value = None if message is None or message.error() else message.value()
-            if value is not None:
-                waiting.append(json.loads(value))
-                continue
-            # A batch of the pipeline comes from several tasks, so in any order; now it is whole.
-            for row in sorted(waiting, key=itemgetter("minute")):
+            for row in minutes.add(json.loads(value)) if value is not None else ():
                 show_minute(row, shown)
                 shown += 1
-            waiting.clear()
             if enough is not None and shown >= enough:
                 break
     finally:
         consumer.close()
     return shown
+
+
+class Minutes:
+    """Rows in the order of their minutes: each waits for the one before it.
+
+    They come from several tasks of Spark and several partitions, so in any order.
+    """
+
+    def __init__(self, first: datetime) -> None:
+        self._next, self._waiting = first, dict[str, dict[str, Any]]()
+
+    def add(self, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The rows whose turn it is now."""
+        self._waiting[row["minute"]] = row
+        while due := self._waiting.pop(f"{self._next:%Y-%m-%d %H:%M}", None):
+            self._next += timedelta(minutes=1)
+            yield due
 
 
 def show_minute(row: dict[str, Any], before: int) -> None:

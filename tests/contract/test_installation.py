@@ -1,0 +1,64 @@
+"""`pip install .` in an empty environment, with the dependencies that the project names, serves."""
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+PIP = [sys.executable, "-m", "pip"]
+
+
+def run(*words: str | Path, given: str = "") -> str:
+    without = {"PYTHONPATH", "PENSTOCK_BOOTSTRAP"}
+    environ = {name: value for name, value in os.environ.items() if name not in without}
+    done = subprocess.run(
+        words, env=environ, input=given, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def needed(distributed: Distribution) -> Iterator[Distribution]:
+    """What a distribution requires where no extra is asked for, with all that this requires."""
+    for each in map(Requirement, distributed.requires or []):
+        if each.marker is None or each.marker.evaluate({"extra": ""}):
+            found = distribution(each.name)
+            yield found
+            yield from needed(found)
+
+
+def test_the_core_installation_serves(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    not_sources = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
+    shutil.copytree(ROOT / "src", source / "src", ignore=not_sources)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    # No index is asked: what builds the wheel, and what it needs, is taken from where tests run.
+    offline = ["--quiet", "--no-index", "--no-deps"]
+    run(*PIP, "wheel", *offline, "--no-build-isolation", "-w", tmp_path, source)
+    (wheel,) = tmp_path.glob("penstock-*.whl")
+    empty = tmp_path / "venv"
+    venv.create(empty, symlinks=True)
+    run(*PIP, "--python", empty / "bin" / "python", "install", *offline, wheel)
+    (site,) = empty.glob("lib/python*/site-packages")
+    for each in needed(distribution("penstock")):
+        for top in {file.parts[0] for file in each.files or [] if file.parts[0] != ".."}:
+            if not (site / top).exists():
+                (site / top).symlink_to(str(each.locate_file(top)))
+
+    penstock = empty / "bin" / "penstock"
+    served = tmp_path / "data"
+    run(penstock, "serve", "--daemon", "--port", "0", "--dir", served)
+    try:
+        run(penstock, "topic", "create", "events", "--dir", served)
+        run(penstock, "produce", "events", "--dir", served, given="hello\n")
+        assert run(penstock, "consume", "events", "--dir", served) == "hello\n"
+    finally:
+        run(penstock, "stop", "--dir", served)
