@@ -98,6 +98,20 @@ def alone(error: Exception) -> Exception:
     return min(causes, key=lambda each: isinstance(each, EXPECTED))
 
 
+def cause(error: Exception) -> Exception:
+    """The deleted working folder, if there is one: files were not found because of it.
+
+    A broker's refusal has nothing to do with it.
+    """
+    if isinstance(error, KafkaError | ProtocolError | BrokenPipeError):
+        return error
+    try:
+        os.getcwd()  # noqa: PTH109  pathlib's imports more
+    except FileNotFoundError as gone:
+        return gone
+    return error
+
+
 def is_closed_pipe(error: Exception) -> bool:
     """The reader of our output has left, as `head` does when it has seen enough."""
     return isinstance(error, BrokenPipeError)

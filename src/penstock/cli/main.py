@@ -14,6 +14,7 @@ from penstock.cli.failure import (
     FORMAT_KEY,
     ExitCode,
     alone,
+    cause,
     exit_code,
     fill_closed_streams,
     flush_output,
@@ -89,7 +90,7 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             raise SystemExit(ExitCode.INTERRUPTED) from None
         except Exception as raised:  # noqa: BLE001  the boundary around every command
-            error, as_json = alone(raised), ctx.meta.get(FORMAT_KEY) == "json"
+            error, as_json = cause(alone(raised)), ctx.meta.get(FORMAT_KEY) == "json"
             if isinstance(error, click.ClickException) and not as_json:
                 raise error from None  # click shows the command's usage as well
             if not is_closed_pipe(error):

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import msgspec
 
-from penstock.cli.failure import ExitCode
+from penstock.cli.failure import ExitCode, cause, sentence
 from penstock.cli.output import FORMAT, iso_time, print_json
 from penstock.cli.pipeline_view import Display, table
 from penstock.cli.remote import Remote
@@ -231,7 +231,7 @@ def told_failures() -> Iterator[None]:
     try:
         yield
     except PipelineFailed as error:
-        click.echo(f"penstock: {error}", err=True)
+        click.echo(f"penstock: {sentence(cause(error))}", err=True)
         raise SystemExit(ExitCode.FAILED) from None
 
 

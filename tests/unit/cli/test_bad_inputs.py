@@ -205,14 +205,41 @@ def test_a_damaged_batch_is_named_with_its_partition(tmp_path: Path) -> None:
         ends_in_a_sentence(words, FAILED, "t-0: the CRC of the batch at offset 0 is wrong")
 
 
-def test_a_working_folder_that_was_deleted_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "serve --port 0",
+        "serve --port 0 --daemon",
+        "serve p.properties",
+        "stop",
+        "topic list --dir d",
+        "produce t file",
+        "metadata export",
+        "metadata import file",
+        "log dump 00000000000000000000.log",
+        "log verify .",
+        "log adopt d",
+        "log forget d",
+        "cluster start",
+        "cluster status",
+        "cluster stop",
+        "pipeline init .",
+        "pipeline init p",
+        "pipeline validate",
+        "pipeline run",
+        "pipeline status",
+        "pipeline stop",
+        "pipeline pack p.zip",
+    ],
+)
+def test_a_working_folder_that_was_deleted_is_told(words: str, tmp_path: Path) -> None:
     here = Path.cwd()
     gone = tmp_path / "gone"
     gone.mkdir()
     os.chdir(gone)
     gone.rmdir()
     try:
-        ends_in_a_sentence(["serve", "--port", "0"], FAILED, "the working folder is gone")
+        ends_in_a_sentence(words.split(), FAILED, "the working folder is gone")
     finally:
         os.chdir(here)
 
