@@ -189,8 +189,8 @@ def test_a_marker_that_comes_while_the_coordinator_is_asked_keeps_the_write_out(
         before = state.log.end_offset
         sent = produce(leader, connection, producer, b"late")
         await until(lambda: state.log.end_offset > before)
-        verdict = TransactionMarker(producer.producer_id, producer.producer_epoch, committed=False)
-        leader.services.markers.append(partition.topic_partition, verdict, 0)
+        marker = TransactionMarker(producer.producer_id, producer.producer_epoch, committed=False)
+        leader.services.markers.append(partition.topic_partition, marker, 0)
         state.fetched(FollowerFetch(1, state.log.end_offset))
         leader.services.waiters.changed(state.topic_partition)
         assert await code_of(sent) == ErrorCode.NOT_ENOUGH_REPLICAS
@@ -215,9 +215,9 @@ def test_markers_follow_their_partition_from_leader_to_leader(tmp_path: Path) ->
         )
         done: list[bool] = []
         led_by(leader, OTHER)
-        verdict = TransactionMarker(7, 0, committed=True)
+        marker = TransactionMarker(7, 0, committed=True)
         markers.write(
-            verdict, [where], state_of(leader).topic_partition.partition, lambda: done.append(True)
+            marker, [where], state_of(leader).topic_partition.partition, lambda: done.append(True)
         )
         assert [broker for broker, _ in sent] == [OTHER]
         led_by(leader, THIRD)
@@ -230,7 +230,7 @@ def test_markers_follow_their_partition_from_leader_to_leader(tmp_path: Path) ->
 
         # Whoever coordinates no more leaves it to its successor.
         markers.write(
-            verdict, [where], state_of(leader).topic_partition.partition, lambda: done.append(True)
+            marker, [where], state_of(leader).topic_partition.partition, lambda: done.append(True)
         )
         state = state_of(leader)
         state.follow(OTHER, state.leader_epoch + 1, (0, 1), state.partition_epoch + 1)

@@ -161,9 +161,9 @@ def test_each_marker_hears_of_its_partitions() -> None:
     heard: list[tuple[int, TopicPartition, int]] = []
 
     def remote(producer: int, *places: TopicPartition) -> RemoteMarker:
-        verdict = TransactionMarker(producer, 3, committed=True, bumps_epoch=producer == 1)
+        marker = TransactionMarker(producer, 3, committed=True, bumps_epoch=producer == 1)
         return RemoteMarker(
-            verdict, 7, places, lambda where, code: heard.append((producer, where, code))
+            marker, 7, places, lambda where, code: heard.append((producer, where, code))
         )
 
     def result(producer: int, **codes: int) -> WritableTxnMarkerResult:

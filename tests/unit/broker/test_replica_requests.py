@@ -335,11 +335,11 @@ def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path)
     async def test(leader: Leading, _: Connection) -> None:
         leader.lead(0, 3)
         partition = leader.partition()
-        verdict = TransactionMarker(producer_id=1, producer_epoch=0, committed=True)
+        marker = TransactionMarker(producer_id=1, producer_epoch=0, committed=True)
         services = leader.services
         state = services.partitions.create("state", 0, partition.topic_id, 0, is_new=True)
         state.lead(0, (0,))
-        round_ = Round(markers_of(services), verdict, [partition.topic_partition], state)
+        round_ = Round(markers_of(services), marker, [partition.topic_partition], state)
         assert not round_.attempt()
         partition.follow(1, 4, (0, 1), 20)
         assert not round_.attempt(), "nobody leads here"

@@ -44,20 +44,20 @@ def write_txn_markers(
     return attempt() or Parked(keys, WAIT_MS, attempt, respond)
 
 
-def write(marker: WritableTxnMarker, ctx: Context) -> Results:
-    verdict = TransactionMarker(
-        marker.producer_id,
-        marker.producer_epoch,
-        marker.transaction_result,
-        bumps_epoch=marker.transaction_version >= EPOCH_BUMP_VERSION,
+def write(writable: WritableTxnMarker, ctx: Context) -> Results:
+    marker = TransactionMarker(
+        writable.producer_id,
+        writable.producer_epoch,
+        writable.transaction_result,
+        bumps_epoch=writable.transaction_version >= EPOCH_BUMP_VERSION,
     )
     results: Results = {}
-    for topic in marker.topics:
+    for topic in writable.topics:
         for index in topic.partition_indexes:
             where = TopicPartition(topic.name, index)
             try:
                 results[where] = ctx.services.markers.append(
-                    where, verdict, marker.coordinator_epoch
+                    where, marker, writable.coordinator_epoch
                 )
             except Refusal as error:
                 results[where] = code_of(error)

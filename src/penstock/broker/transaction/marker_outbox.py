@@ -24,7 +24,7 @@ TIMEOUT_MS = 35_000
 class RemoteMarker(msgspec.Struct, frozen=True):
     """One transaction's markers for one broker; `answered` gets each partition's error code."""
 
-    verdict: TransactionMarker
+    marker: TransactionMarker
     coordinator_epoch: int
     partitions: tuple[TopicPartition, ...]
     answered: Callable[[TopicPartition, int], object]
@@ -49,18 +49,18 @@ def markers_request(markers: list[RemoteMarker]) -> WriteTxnMarkersRequest:
     return WriteTxnMarkersRequest(markers=[_writable(each) for each in markers])
 
 
-def _writable(marker: RemoteMarker) -> WritableTxnMarker:
-    verdict = marker.verdict
+def _writable(remote: RemoteMarker) -> WritableTxnMarker:
+    marker = remote.marker
     return WritableTxnMarker(
-        producer_id=verdict.producer_id,
-        producer_epoch=verdict.producer_epoch,
-        transaction_result=verdict.committed,
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        transaction_result=marker.committed,
         topics=[
             WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
-            for name, indexes in indexes_by_topic(marker.partitions).items()
+            for name, indexes in indexes_by_topic(remote.partitions).items()
         ],
-        coordinator_epoch=marker.coordinator_epoch,
-        transaction_version=EPOCH_BUMP_VERSION if verdict.bumps_epoch else 0,
+        coordinator_epoch=remote.coordinator_epoch,
+        transaction_version=EPOCH_BUMP_VERSION if marker.bumps_epoch else 0,
     )
 
 
@@ -72,7 +72,7 @@ def answer_all(markers: list[RemoteMarker], response: WriteTxnMarkersResponse) -
         for topic in each.topics
         for result in topic.partitions
     }
-    for marker in markers:
-        for tp in marker.partitions:
-            key = (marker.verdict.producer_id, tp)
-            marker.answered(tp, codes.get(key, ErrorCode.UNKNOWN_SERVER_ERROR))
+    for remote in markers:
+        for tp in remote.partitions:
+            key = (remote.marker.producer_id, tp)
+            remote.answered(tp, codes.get(key, ErrorCode.UNKNOWN_SERVER_ERROR))

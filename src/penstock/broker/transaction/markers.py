@@ -27,12 +27,12 @@ RETRY_MS = 100
 
 
 @lru_cache(maxsize=1)
-def marker(verdict: TransactionMarker, coordinator_epoch: int, now_ms: int) -> bytes:
+def marker_batch(marker: TransactionMarker, coordinator_epoch: int, now_ms: int) -> bytes:
     """The same for all participants, which take it one after the other."""
     batch = build_marker(
-        producer_id=verdict.producer_id,
-        producer_epoch=verdict.producer_epoch,
-        committed=verdict.committed,
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        committed=marker.committed,
         coordinator_epoch=coordinator_epoch,
         timestamp=now_ms,
     )
@@ -91,7 +91,7 @@ class MarkerLogs:
         self._waiters, self._flusher, self._clock = waiters, flusher, clock
 
     def append(
-        self, tp: TopicPartition, verdict: TransactionMarker, coordinator_epoch: int
+        self, tp: TopicPartition, marker: TransactionMarker, coordinator_epoch: int
     ) -> Written:
         """Refused as an append is, and if the coordinator has been replaced.
 
@@ -101,18 +101,18 @@ class MarkerLogs:
         partition = self._partitions.get(*tp)
         partition.check_leader()
         now_ms = self._clock.now_ms()
-        batch = bytearray(marker(verdict, coordinator_epoch, now_ms))
+        batch = bytearray(marker_batch(marker, coordinator_epoch, now_ms))
         log = partition.log
         try:
-            if verdict.bumps_epoch:
-                log.producers.check_next_epoch(verdict.producer_id, verdict.producer_epoch)
+            if marker.bumps_epoch:
+                log.producers.check_next_epoch(marker.producer_id, marker.producer_epoch)
             appended = partition.append(batch, read_header(batch), -1, now_ms, from_client=False)
         except InvalidProducerEpoch as error:
             return Written(partition, log.end_offset, needs_flush=log.flush_due, refusal=error.code)
-        self._verifications.marker_appended(tp, verdict.producer_id)
+        self._verifications.marker_appended(tp, marker.producer_id)
         if tp.topic == CONSUMER_OFFSETS:
             self._groups.runtime.end_transaction(
-                tp.partition, verdict.producer_id, committed=verdict.committed
+                tp.partition, marker.producer_id, committed=marker.committed
             )
         self._waiters.changed(tp)
         if appended.flush_due:
@@ -138,7 +138,7 @@ class ClusterMarkers:
 
     def write(
         self,
-        verdict: TransactionMarker,
+        marker: TransactionMarker,
         participants: Collection[TopicPartition],
         coordinator: int,
         done: Callable[[], object],
@@ -146,7 +146,7 @@ class ClusterMarkers:
         state = self._partitions.find(TRANSACTION_STATE, coordinator)
         if state is None or not state.leads:
             return  # the current leader writes them
-        round_ = Round(self, verdict, participants, state)
+        round_ = Round(self, marker, participants, state)
         if round_.attempt():
             done()
         else:
@@ -184,11 +184,11 @@ class Round:
     def __init__(
         self,
         markers: ClusterMarkers,
-        verdict: TransactionMarker,
+        marker: TransactionMarker,
         participants: Collection[TopicPartition],
         state: Partition,
     ) -> None:
-        self._markers, self._verdict = markers, verdict
+        self._markers, self._marker = markers, marker
         self._state, self._tenure = state, state.tenure
         self.participants = participants
         self._missing = set(participants)
@@ -223,7 +223,7 @@ class Round:
     def _write_here(self, tp: TopicPartition) -> None:
         try:
             self._written[tp] = self._markers.logs.append(
-                tp, self._verdict, self._state.leader_epoch
+                tp, self._marker, self._state.leader_epoch
             )
         except (KafkaError, StorageError):
             if self._markers.exists(tp):
@@ -234,7 +234,7 @@ class Round:
         self._under_way.update(topic_partitions)
         self._markers.post(
             leader,
-            RemoteMarker(self._verdict, self._state.leader_epoch, topic_partitions, self._answered),
+            RemoteMarker(self._marker, self._state.leader_epoch, topic_partitions, self._answered),
         )
 
     def _answered(self, tp: TopicPartition, code: int) -> None:
