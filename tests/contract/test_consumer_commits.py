@@ -139,7 +139,7 @@ def test_a_commit_without_waiting_is_not_tried_again(topic: str) -> None:
             "listeners": f"PLAINTEXT://127.0.0.1:{link.broker_port}",
             "advertised.listeners": f"PLAINTEXT://{link.address}",
         }
-        with Broker(settings=settings) as broker:
+        with EmbeddedBroker(settings=settings) as broker:
             broker.create_topic(topic, 1)
             place = KafkaTopicPartition(topic, 0)
             consumer = KafkaConsumer(
