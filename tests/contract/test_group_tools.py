@@ -88,7 +88,7 @@ def test_groups_are_listed_with_their_state_and_type(run: Run, committed: str) -
     assert re.search(rf"^{committed}\s+Classic", everything, re.MULTILINE)
 
 
-@pytest.mark.row("A136")
+@pytest.mark.row("A136", "A160")
 def test_a_description_has_offsets_and_lag(run: Run, committed: str) -> None:
     told = run("kafka-consumer-groups", "--describe", "--group", committed)
     assert "has no active members" in told.stderr + told.stdout

@@ -160,6 +160,7 @@ def test_the_producer_perf_test_sends_everything(
     assert settled(lambda: referee.offset(topic, 0, LATEST), 2000) == 2000
 
 
+@pytest.mark.row("A160")
 def test_log_dirs_tells_the_size_of_a_partition(
     run: Run, target: Target, referee: Client, topic: str
 ) -> None:

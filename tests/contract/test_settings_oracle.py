@@ -118,6 +118,7 @@ def test_every_group_setting_has_kafkas_name_type_and_default() -> None:
     assert ours == {name: kafka[name] for name in kafka if name.startswith("consumer.")}
 
 
+@pytest.mark.row("A147")
 def test_every_topic_setting_takes_its_default_from_kafkas_broker_settings() -> None:
     ours = {
         name: [(synonym.name, synonym.factor) for synonym in each.synonyms]

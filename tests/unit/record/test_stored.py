@@ -1,3 +1,5 @@
+"""A produced batch as it is stored: checked, corrected, and in the codec of its topic."""
+
 import pytest
 
 from penstock.errors import ErrorCode
