@@ -1,0 +1,120 @@
+"""Removal of offsets: of deleted topics and groups, in several batches, with retries."""
+
+from typing import Any
+
+import pytest
+
+from coordinator_stage import CONFIG, TOPIC_PARTITION, Stage
+from group_transcript import GROUP
+from penstock.coordinator.errors import CoordinatorNotAvailable, RecordTooLarge
+from penstock.coordinator.group.offsets import CommittedOffset, Committer
+from penstock.coordinator.result import EmptyReply
+from penstock.types import TopicPartition
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_offsets_of_deleted_topics_are_removed(stage: Stage) -> None:
+    stage.commit(5)
+    stage.groups.partitions_deleted([TOPIC_PARTITION])
+    assert stage.groups.fetch(GROUP, None).reply == {}
+    stage.groups = stage.started()
+    stage.loop.advance()
+    assert stage.groups.fetch(GROUP, None).reply == {}
+
+
+MANY = [TopicPartition("t", number) for number in range(2000)]
+
+
+def with_many_offsets(stage: Stage) -> None:
+    offsets = tuple((topic_partition, CommittedOffset(1)) for topic_partition in MANY)
+    assert stage.groups.commit(GROUP, Committer(), offsets).reply == (None,) * len(MANY)
+    stage.log.largest_bytes = 10_000
+
+
+@pytest.mark.parametrize("way", ["expire", "delete group", "delete offsets", "delete topic"])
+def test_tombstones_too_many_for_one_batch_become_several(stage: Stage, way: str) -> None:
+    with_many_offsets(stage)
+    before = len(stage.log.batches)
+    match way:
+        case "expire":
+            stage.loop.advance(CONFIG.offsets_retention_minutes * 60 + 3600)
+        case "delete group":
+            assert stage.groups.delete_group(GROUP).reply == EmptyReply()
+        case "delete offsets":
+            assert stage.groups.delete_offsets(GROUP, tuple(MANY)).reply == (None,) * len(MANY)
+        case _:
+            stage.groups.partitions_deleted(MANY)
+    assert stage.groups.fetch(GROUP, None).reply == {}
+    assert len(stage.log.batches) - before > 2
+    stage.groups = stage.started()
+    stage.loop.advance()
+    assert stage.groups.fetch(GROUP, None).reply == {}
+
+
+def test_a_commit_is_one_batch_or_none(stage: Stage) -> None:
+    stage.log.largest_bytes = 10_000
+    offsets = tuple((topic_partition, CommittedOffset(1)) for topic_partition in MANY)
+    assert isinstance(stage.groups.commit(GROUP, Committer(), offsets).reply, RecordTooLarge)
+    assert stage.log.batches == []
+
+
+def test_a_split_removal_that_fails_halfway_is_finished_later(stage: Stage) -> None:
+    with_many_offsets(stage)
+    append, appended = stage.log.append, list[int]()
+
+    def append_three(*args: Any, **kwargs: Any) -> int:
+        if len(appended) == 3:
+            raise CoordinatorNotAvailable("too few replicas")
+        end = append(*args, **kwargs)
+        appended.append(end)
+        return end
+
+    stage.log.append = append_three  # type: ignore[method-assign]
+    stage.groups.partitions_deleted(MANY)
+    left = stage.groups.fetch(GROUP, None).reply
+    assert isinstance(left, dict)
+    assert 0 < len(left) < len(MANY)
+    stage.log.append = append  # type: ignore[method-assign]
+    stage.loop.advance(1)
+    assert stage.groups.fetch(GROUP, None).reply == {}
+
+
+def test_removing_offsets_of_deleted_topics_is_retried_until_it_can_be_written(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise a recreated topic would be read from the old topic's offset."""
+    stage.commit(5)
+    stage.loop.advance(1)
+    stage.log.refusal = CoordinatorNotAvailable("too few replicas")
+    stage.groups.partitions_deleted([TOPIC_PARTITION])
+    stage.loop.advance(5)
+    logged = [
+        each for each in caplog.messages if "forgetting the offsets of deleted topics" in each
+    ]
+    assert len(logged) == 1
+    assert "too few replicas" in logged[0]
+    stage.log.refusal = None
+    recreated = TopicPartition("t", 1)
+    now_ms = stage.groups.runtime.now().wall_ms
+    new_offsets = ((recreated, CommittedOffset(1, commit_ms=now_ms)),)
+    assert stage.groups.commit(GROUP, Committer(), new_offsets).reply == (None,)
+    stage.loop.advance(1)
+    assert stage.groups.fetch(GROUP, None).reply == dict(new_offsets)
+
+
+def test_a_late_removal_spares_offsets_of_a_recreated_topic(stage: Stage) -> None:
+    stage.commit(5)
+    stage.log.refusal = CoordinatorNotAvailable("too few replicas")
+    stage.groups.partitions_deleted([TOPIC_PARTITION])
+    stage.log.refusal = None
+    stage.loop.now_s += 0.1
+    new_offsets = (
+        (TOPIC_PARTITION, CommittedOffset(1, commit_ms=stage.groups.runtime.now().wall_ms)),
+    )
+    stage.groups.commit(GROUP, Committer(), new_offsets)
+    stage.loop.advance(5)
+    assert stage.groups.fetch(GROUP, None).reply == dict(new_offsets)
