@@ -1,4 +1,4 @@
-"""All settings of a broker, in one section for each part that reads them."""
+"""All broker settings, in one section per part that reads them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from penstock.config.zookeeper import ZookeeperConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
-    """A broker's settings. Hand a part its section, or less; never the whole."""
+    """A broker's settings. Pass a part only its section, or less; never all of them."""
 
     identity: IdentityConfig = field(default_factory=IdentityConfig)
     listener: ListenerConfig = field(default_factory=ListenerConfig)
@@ -55,13 +55,13 @@ SECTIONS: tuple[type, ...] = (
 
 @cache
 def broker_settings() -> Mapping[str, Setting]:
-    """Every broker setting by wire name."""
+    """Every broker setting by name."""
     own = {name: each for section in SECTIONS for name, each in settings(section).items()}
     return {**own, **synonym_settings()}
 
 
 def broker_config(texts: Mapping[str, str]) -> BrokerConfig:
-    """Parse texts by wire name over the defaults; names that no section declares are left."""
+    """Parse texts by name over the defaults; ignores undeclared names."""
     return BrokerConfig(
         identity=load(IdentityConfig, texts),
         listener=load(ListenerConfig, texts),

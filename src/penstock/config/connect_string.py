@@ -1,4 +1,4 @@
-"""`zookeeper.connect`: the servers of an ensemble and, behind the last one, the chroot."""
+"""`zookeeper.connect`: the servers of an ensemble, then an optional chroot."""
 
 import re
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ _SERVER = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/\[\],]+))(?::([0-9]+))?")
 
 @dataclass(frozen=True, slots=True)
 class ConnectString:
-    """Addresses as host and port; the chroot begins with a slash, or is empty for the root."""
+    """Servers as host and port; the chroot starts with a slash, or is empty for the root."""
 
     servers: tuple[tuple[str, int], ...]
     chroot: str = ""
 
     @classmethod
     def parse(cls, text: str) -> "ConnectString":
-        """As Kafka reads it: `host:port,host:port/chroot`; 2181 where no port is given."""
+        """Parse `host:port,host:port/chroot` as Kafka does; the default port is 2181."""
         addresses, slash, chroot = text.strip().partition("/")
         chroot = chroot.rstrip("/")
         if chroot and any(part in {"", ".", ".."} for part in chroot.split("/")):
@@ -29,7 +29,7 @@ class ConnectString:
 
     @property
     def addresses(self) -> str:
-        """The servers alone, spelled again."""
+        """The servers without the chroot."""
         return ",".join(_spelled(host, port) for host, port in self.servers)
 
     def __str__(self) -> str:

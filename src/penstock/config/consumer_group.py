@@ -4,39 +4,39 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from penstock.config.group import GroupConfig
-from penstock.config.setting import Synonym, attribute, load, setting, settings
+from penstock.config.setting import BrokerSynonym, attribute, load, setting, settings
 from penstock.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupConfig:
-    """What a group has not set follows the broker, whose limits hold for what it has."""
+    """A group's own settings, within the broker's limits; the rest follows the broker."""
 
     consumer_session_timeout_ms: int = setting(
         "consumer.session.timeout.ms",
         45_000,
-        "How long a member may be silent before it is taken for dead.",
+        "How long a member may be silent before it is considered dead.",
         low=1,
-        synonyms=(Synonym("group.consumer.session.timeout.ms"),),
+        synonyms=(BrokerSynonym("group.consumer.session.timeout.ms"),),
     )
     consumer_heartbeat_interval_ms: int = setting(
         "consumer.heartbeat.interval.ms",
         5000,
-        "Heartbeat interval told to members.",
+        "Heartbeat interval of members.",
         low=1,
-        synonyms=(Synonym("group.consumer.heartbeat.interval.ms"),),
+        synonyms=(BrokerSynonym("group.consumer.heartbeat.interval.ms"),),
     )
     consumer_assignment_interval_ms: int = setting(
         "consumer.assignment.interval.ms",
         1000,
         "Least time between two assignments.",
         low=0,
-        synonyms=(Synonym("group.consumer.assignment.interval.ms"),),
+        synonyms=(BrokerSynonym("group.consumer.assignment.interval.ms"),),
     )
 
 
 def group_defaults(broker: GroupConfig) -> ConsumerGroupConfig:
-    """What a group has that has set nothing."""
+    """The settings of a group that has set nothing."""
     return ConsumerGroupConfig(
         consumer_session_timeout_ms=broker.group_consumer_session_timeout_ms,
         consumer_heartbeat_interval_ms=broker.group_consumer_heartbeat_interval_ms,
@@ -47,7 +47,7 @@ def group_defaults(broker: GroupConfig) -> ConsumerGroupConfig:
 def effective_group_config(
     overrides: Mapping[str, str], broker: GroupConfig
 ) -> ConsumerGroupConfig:
-    """A group's settings; those from before the broker's limits were narrowed give way to them."""
+    """A group's settings, clamped to the broker's limits, which may have been narrowed since."""
     given = load(ConsumerGroupConfig, overrides, group_defaults(broker))
     return replace(
         given,
@@ -59,7 +59,7 @@ def effective_group_config(
 
 
 def check_group_config(overrides: Mapping[str, str], broker: GroupConfig) -> None:
-    """Refuse what a group cannot set on such a broker."""
+    """Reject what a group cannot set on this broker."""
     unknown = sorted(overrides.keys() - settings(ConsumerGroupConfig).keys())
     if unknown:
         raise ConfigError(f"Unknown group config name: {unknown[0]}")

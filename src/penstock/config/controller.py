@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from penstock.config.setting import setting
-from penstock.config.value import Kind
+from penstock.config.value import ConfigType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,18 +13,18 @@ class ControllerConfig:
     auto_create_topics_enable: bool = setting(
         "auto.create.topics.enable",
         True,
-        "Create a topic when a client first asks for it by name.",
+        "Create a missing topic when a client first requests it by name.",
     )
     num_partitions: int = setting(
         "num.partitions",
         1,
-        "Partitions of a topic whose creator names no number.",
+        "Partitions of a topic created without a partition count.",
         low=1,
     )
     default_replication_factor: int = setting(
         "default.replication.factor",
         1,
-        "Replicas of a topic whose creator names no number.",
+        "Replicas of a topic created without a replication factor.",
     )
     delete_topic_enable: bool = setting(
         "delete.topic.enable",
@@ -35,24 +35,24 @@ class ControllerConfig:
         "create.topic.policy.class.name",
         None,
         "Accepted, without effect: Java classes cannot be loaded.",
-        kind=Kind.CLASS,
+        kind=ConfigType.CLASS,
     )
     alter_config_policy_class_name: str | None = setting(
         "alter.config.policy.class.name",
         None,
         "Accepted, without effect: Java classes cannot be loaded.",
-        kind=Kind.CLASS,
+        kind=ConfigType.CLASS,
     )
     auto_leader_rebalance_enable: bool = setting(
         "auto.leader.rebalance.enable",
         True,
-        "Give leadership back to preferred replicas in the background.",
+        "Return leadership to preferred leaders in the background.",
     )
     leader_imbalance_check_interval_seconds: int = setting(
         "leader.imbalance.check.interval.seconds",
         300,
-        "How often the balance of leaders is looked at.",
-        kind=Kind.LONG,
+        "How often the balance of leaders is checked.",
+        kind=ConfigType.LONG,
         low=1,
     )
     leader_imbalance_per_broker_percentage: int = setting(
@@ -65,7 +65,7 @@ class ControllerConfig:
         "unclean.leader.election.interval.ms",
         300_000,
         "Accepted, without effect: an unclean leader is elected as soon as there is no other.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
         low=1,
     )
     controller_socket_timeout_ms: int = setting(
@@ -87,7 +87,7 @@ class ControllerConfig:
         "controlled.shutdown.retry.backoff.ms",
         5000,
         "How long to wait between these attempts.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
     )
     inter_broker_protocol_version: str = setting(
         "inter.broker.protocol.version",

@@ -8,27 +8,27 @@ from penstock.config.profile import PROFILES
 from penstock.config.setting import Setting, settings
 from penstock.config.topic import TopicConfig
 from penstock.config.topic_defaults import synonym_settings
-from penstock.config.value import INT_MAX, LONG_MAX, Kind, render
+from penstock.config.value import INT_MAX, LONG_MAX, ConfigType, render
 
 INTRODUCTION = """\
 # Settings
 
-Written from the declarations in `src/penstock/config` by `scripts/docs.py`: change them there.
+Generated from the declarations in `src/penstock/config` by `scripts/docs.py`: change them there.
 Names, types and defaults are Apache Kafka 4.3's, those of ZooKeeper Kafka 3.9's; Penstock's own
 start with `penstock.`.
 
-A broker takes a setting from the first of these that has it: `--set name=value`, the environment,
+The first of these sources that has a setting wins: `--set name=value`, the environment,
 the file (`server.properties`, or TOML or YAML with nested keys), the profile, the default below.
 In the environment `KAFKA_LOG_SEGMENT_BYTES` is `log.segment.bytes` and `PENSTOCK_HTTP_LISTEN`
-is `penstock.http.listen`; `__` stands for an underscore, `___` for a dash. A name that is not
-on this page is a warning with the nearest name that is, and an error in strict mode.
+is `penstock.http.listen`; `__` stands for an underscore, `___` for a dash. An unknown
+name gives a warning with the nearest known one, and an error in strict mode.
 
-*Change* says whether a running broker takes a new value: `read-only` needs a restart,
+*Change* says whether a running broker accepts a new value: `read-only` needs a restart,
 `per-broker` and `cluster-wide` do not.
 
-Settings that say "Accepted, without effect" are there so that Kafka's files start a broker; one
-that is set to another value is a warning at the start. Where only the default is allowed, another
-value would promise a limit or a safety that is not kept, and refuses the start.
+Settings marked "Accepted, without effect" exist so that Kafka's files start a broker; a value other
+than the default gives a warning at start. Where only the default is allowed, any other value would
+promise a limit or a safety that the broker does not provide, and stops the start.
 """
 
 
@@ -100,7 +100,7 @@ def _default(setting: Setting) -> str:
         case None:
             return "not set"
         case int() as number if number == LONG_MAX or (
-            number == INT_MAX and setting.kind is Kind.INT
+            number == INT_MAX and setting.kind is ConfigType.INT
         ):
             return "no limit"
         case value:

@@ -7,12 +7,12 @@ from penstock.errors import ConfigError
 
 
 def texts(data: bytes, suffix: str, file: str) -> Iterator[tuple[str, str]]:
-    """(name, text) of every leaf; a list becomes a comma-separated one."""
+    """(name, text) of every leaf; lists are joined by commas."""
     root = _toml(data, file) if suffix == ".toml" else _yaml(data, file)
     if root is None:
         return
     if not isinstance(root, dict):
-        raise ConfigError(f"{file}: holds no settings, but a {type(root).__name__}")
+        raise ConfigError(f"{file}: contains a {type(root).__name__} instead of settings")
     yield from _leaves(root, "", file)
 
 

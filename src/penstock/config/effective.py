@@ -1,8 +1,7 @@
-"""Which of several layers gives a setting its value, and what the others would have given.
+"""Finds the layer that gives a setting its value, and the values of the other layers.
 
 A broker's settings come from four layers, nearest first: altered for this broker, altered for all
-brokers, given at start, declared default. A topic's or a group's own settings lie above these.
-Pure.
+brokers, set at start, declared default. A topic's or group's own settings take precedence. Pure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,13 +15,13 @@ from penstock.config.group import GroupConfig
 from penstock.config.setting import Setting, attribute, load, parse, settings
 from penstock.config.topic import TopicConfig, topic_config
 from penstock.config.topic_defaults import topic_defaults
-from penstock.config.value import Kind, render
+from penstock.config.value import ConfigType, render
 
 Texts = Mapping[str, str]
 
 
-class ConfigSource(IntEnum):
-    """Where a value comes from, numbered as DescribeConfigs sends it."""
+class EffectiveSource(IntEnum):
+    """The source of a value, numbered as in DescribeConfigs."""
 
     UNKNOWN = 0
     TOPIC = 1
@@ -34,35 +33,35 @@ class ConfigSource(IntEnum):
     DYNAMIC_GROUP = 8
 
 
-class ConfigSynonym(NamedTuple):
-    """One layer's value, and the name that it has there."""
+class EffectiveSynonym(NamedTuple):
+    """One layer's value, and the setting's name in that layer."""
 
     name: str
     value: str | None
-    source: ConfigSource
+    source: EffectiveSource
 
 
-class ConfigEntry(NamedTuple):
+class EffectiveConfig(NamedTuple):
     """A setting with its effective value; `synonyms` begin with the one that wins."""
 
     name: str
     value: str | None
-    source: ConfigSource
-    synonyms: tuple[ConfigSynonym, ...]
+    source: EffectiveSource
+    synonyms: tuple[EffectiveSynonym, ...]
     setting: Setting | None
-    """None if nobody declares it: then it may be a secret, and is shown as one."""
+    """None for an undeclared name: it may be a secret, so its value is hidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerLayers:
-    """What a broker was told by name, in each of its layers."""
+    """A broker's settings by name, in each layer."""
 
     static: Texts = field(default_factory=dict)
     dynamic_default: Texts = field(default_factory=dict)
     dynamic: Texts = field(default_factory=dict)
 
     def texts(self) -> dict[str, str]:
-        """What holds by name, to be parsed by `broker_config`."""
+        """The effective texts by name, for `broker_config` to parse."""
         return {**self.static, **self.dynamic_default, **self.dynamic}
 
 
@@ -71,60 +70,63 @@ def effective_topic_config(overrides: Texts, layers: BrokerLayers) -> TopicConfi
     return topic_config(overrides, topic_defaults(layers.texts()))
 
 
-def topic_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[ConfigEntry]:
-    """Every topic setting, in the order of its declaration."""
+def topic_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveConfig]:
+    """Every topic setting, in declaration order."""
     config = effective_topic_config(overrides, layers)
     for name, setting in settings(TopicConfig).items():
         found = list(_broker_synonyms([each.name for each in setting.synonyms], layers))
         if name in overrides:
-            own = _shown(setting, overrides[name])
-            found.insert(0, ConfigSynonym(name, own, ConfigSource.TOPIC))
+            own = _displayed(setting, overrides[name])
+            found.insert(0, EffectiveSynonym(name, own, EffectiveSource.TOPIC))
         value = render(getattr(config, name.replace(".", "_")))
         yield _entry(name, value, found, setting)
 
 
-def group_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[ConfigEntry]:
-    """Every setting that a group may have of its own, as it holds for this one."""
+def group_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveConfig]:
+    """Every group setting, as it applies to this group."""
     config = effective_group_config(overrides, load(GroupConfig, layers.texts()))
     for name, setting in settings(ConsumerGroupConfig).items():
         found = list(_broker_synonyms([each.name for each in setting.synonyms], layers))
         if name in overrides:
-            own = _shown(setting, overrides[name])
-            found.insert(0, ConfigSynonym(name, own, ConfigSource.DYNAMIC_GROUP))
+            own = _displayed(setting, overrides[name])
+            found.insert(0, EffectiveSynonym(name, own, EffectiveSource.DYNAMIC_GROUP))
         yield _entry(name, render(getattr(config, attribute(name))), found, setting)
 
 
-def broker_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
-    """Every setting of a broker, and what was altered under names that nobody declares."""
+def broker_entries(layers: BrokerLayers) -> Iterator[EffectiveConfig]:
+    """Every broker setting, and undeclared names that were altered."""
     known, texts = broker_settings(), layers.texts()
     for name, setting in known.items():
         text = texts.get(name)
-        value = _shown(setting, text) if text is not None else _shown_default(setting)
+        value = _displayed(setting, text) if text is not None else _displayed_default(setting)
         yield _entry(name, value, list(_broker_synonyms(_family(name), layers)), setting)
     for name in (*layers.dynamic, *(set(layers.dynamic_default) - set(layers.dynamic))):
         if name not in known:
             yield _entry(name, None, list(_broker_synonyms([name], layers)), None)
 
 
-def broker_default_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
-    """What was altered for all brokers, and nothing else."""
+def broker_default_entries(layers: BrokerLayers) -> Iterator[EffectiveConfig]:
+    """Only the settings that were altered for all brokers."""
     for name, text in layers.dynamic_default.items():
         setting = broker_settings().get(name)
-        value = _shown(setting, text)
+        value = _displayed(setting, text)
         yield _entry(
-            name, value, [ConfigSynonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER)], setting
+            name,
+            value,
+            [EffectiveSynonym(name, value, EffectiveSource.DYNAMIC_DEFAULT_BROKER)],
+            setting,
         )
 
 
 def _entry(
-    name: str, value: str | None, synonyms: list[ConfigSynonym], setting: Setting | None
-) -> ConfigEntry:
-    source = synonyms[0].source if synonyms else ConfigSource.DEFAULT
-    return ConfigEntry(name, value, source, tuple(synonyms), setting)
+    name: str, value: str | None, synonyms: list[EffectiveSynonym], setting: Setting | None
+) -> EffectiveConfig:
+    source = synonyms[0].source if synonyms else EffectiveSource.DEFAULT
+    return EffectiveConfig(name, value, source, tuple(synonyms), setting)
 
 
 def _family(name: str) -> list[str]:
-    """A broker setting with those of the same meaning in other units, nearest first."""
+    """A broker setting, then those with the same meaning in other units, by precedence."""
     for each in settings(TopicConfig).values():
         names = [synonym.name for synonym in each.synonyms]
         if len(names) > 1 and name in names:
@@ -132,14 +134,14 @@ def _family(name: str) -> list[str]:
     return [name]
 
 
-def _broker_synonyms(names: list[str], layers: BrokerLayers) -> Iterator[ConfigSynonym]:
-    """Layer by layer. Kafka lists none before the setting's nearest name: so do we."""
+def _broker_synonyms(names: list[str], layers: BrokerLayers) -> Iterator[EffectiveSynonym]:
+    """Synonyms layer by layer, from the setting's own name on, as Kafka lists them."""
     found = [
-        ConfigSynonym(name, _shown(broker_settings().get(name), texts[name]), source)
+        EffectiveSynonym(name, _displayed(broker_settings().get(name), texts[name]), source)
         for source, texts in (
-            (ConfigSource.DYNAMIC_BROKER, layers.dynamic),
-            (ConfigSource.DYNAMIC_DEFAULT_BROKER, layers.dynamic_default),
-            (ConfigSource.STATIC_BROKER, layers.static),
+            (EffectiveSource.DYNAMIC_BROKER, layers.dynamic),
+            (EffectiveSource.DYNAMIC_DEFAULT_BROKER, layers.dynamic_default),
+            (EffectiveSource.STATIC_BROKER, layers.static),
         )
         for name in names
         if name in texts
@@ -147,7 +149,9 @@ def _broker_synonyms(names: list[str], layers: BrokerLayers) -> Iterator[ConfigS
     for name in names:
         setting = broker_settings().get(name)
         if setting is not None and setting.default is not None:
-            found.append(ConfigSynonym(name, _shown_default(setting), ConfigSource.DEFAULT))
+            found.append(
+                EffectiveSynonym(name, _displayed_default(setting), EffectiveSource.DEFAULT)
+            )
     started = False
     for each in found:
         started = started or each.name == names[0]
@@ -155,12 +159,12 @@ def _broker_synonyms(names: list[str], layers: BrokerLayers) -> Iterator[ConfigS
             yield each
 
 
-def _shown(setting: Setting | None, text: str) -> str | None:
-    """The text as Kafka would print the value it means; secrets are not shown."""
-    if setting is None or setting.kind is Kind.PASSWORD:
+def _displayed(setting: Setting | None, text: str) -> str | None:
+    """The value in Kafka's text form; None for secrets."""
+    if setting is None or setting.kind is ConfigType.PASSWORD:
         return None
     return render(parse(setting, text))
 
 
-def _shown_default(setting: Setting) -> str | None:
+def _displayed_default(setting: Setting) -> str | None:
     return None if setting.sensitive else render(setting.default)

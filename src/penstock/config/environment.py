@@ -1,4 +1,4 @@
-"""Settings in environment variables, by the rule of the Kafka images.
+"""Settings in environment variables, named as in the Kafka images.
 
 `KAFKA_LOG_SEGMENT_BYTES` is log.segment.bytes; `__` stands for an underscore, `___` for a dash.
 `PENSTOCK_HTTP_LISTEN` is penstock.http.listen.
@@ -7,8 +7,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
-# What the images and start scripts use for the JVM and themselves, and what Kubernetes sets in
-# every container of a namespace that has a service named "kafka".
+# Variables of the images and start scripts for the JVM and themselves, and those that Kubernetes
+# sets in every container of a namespace with a service named "kafka".
 _NO_SETTING = re.compile(
     r"KAFKA_(HEAP_OPTS|OPTS|HOME|DIR|DEBUG|VERSION|JMX_.*|.*LOG4J_.*|JVM_PERFORMANCE_OPTS"
     r"|GC_LOG_OPTS|CLASSPATH|MODE|JAVA_.*|TOOLS_.*|CONFIG|DATA|PID_.*|ADVERTISED_HOST_NAME_COMMAND"
@@ -35,7 +35,7 @@ _MEANING = {"_": ".", "__": "_", "___": "-"}
 
 
 def setting_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """(variable, setting name) of those variables that mean a setting."""
+    """(variable, setting name) of the variables that hold settings."""
     for variable in environ:
         if variable in _OF_OTHERS:
             continue

@@ -1,7 +1,6 @@
-"""Counts of threads that a running broker changes in steps: at most to double or half of before.
+"""Thread counts that a running broker changes at most to double or half the current value.
 
-Kafka's rule against slips of the finger; a count far from the present one takes several steps, or a
-restart. Pure.
+Kafka's rule against typing errors; a larger change takes several steps, or a restart. Pure.
 """
 
 from collections.abc import Mapping
@@ -21,14 +20,14 @@ GRADUAL = (
 
 
 class TooFar(ConfigError):
-    """A count that is too far from the present one."""
+    """A count that is too far from the current one."""
 
     def __init__(self, name: str, wanted: int, why: str) -> None:
         super().__init__(f"{name}={wanted} cannot be while the broker runs: {why}")
 
 
 def check_steps(before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """Refuse counts that are too far from those that the broker has; both are effective texts."""
+    """Reject counts that are too far from the broker's current ones; both are effective texts."""
     for name in GRADUAL:
         now, wanted = _count(name, before), _count(name, after)
         if wanted == now:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from penstock.config.setting import Update, attribute, setting
-from penstock.config.value import INT_MAX, Kind
+from penstock.config.value import INT_MAX, ConfigType
 from penstock.errors import ConfigError
 
 
@@ -14,12 +14,12 @@ class GroupConfig:
     group_min_session_timeout_ms: int = setting(
         "group.min.session.timeout.ms",
         6000,
-        "Shortest session timeout a classic member may ask for.",
+        "Shortest session timeout that a classic member may request.",
     )
     group_max_session_timeout_ms: int = setting(
         "group.max.session.timeout.ms",
         1_800_000,
-        "Longest session timeout a classic member may ask for.",
+        "Longest session timeout that a classic member may request.",
     )
     group_initial_rebalance_delay_ms: int = setting(
         "group.initial.rebalance.delay.ms",
@@ -85,7 +85,7 @@ class GroupConfig:
     group_consumer_heartbeat_interval_ms: int = setting(
         "group.consumer.heartbeat.interval.ms",
         5000,
-        "Heartbeat interval told to members of the consumer protocol.",
+        "Heartbeat interval of members of the consumer protocol.",
         low=1,
     )
     group_consumer_min_heartbeat_interval_ms: int = setting(
@@ -148,7 +148,7 @@ class GroupConfig:
     offset_metadata_max_bytes: int = setting(
         "offset.metadata.max.bytes",
         4096,
-        "Longest text a client may store beside a committed offset.",
+        "Longest metadata that a client may store with a committed offset.",
     )
     offsets_commit_timeout_ms: int = setting(
         "offsets.commit.timeout.ms",
@@ -160,7 +160,7 @@ class GroupConfig:
         "offsets.commit.required.acks",
         -1,
         "Accepted, without effect: commits always wait for all in-sync replicas.",
-        kind=Kind.SHORT,
+        kind=ConfigType.SHORT,
     )
     offsets_load_buffer_size: int = setting(
         "offsets.load.buffer.size",
@@ -178,8 +178,8 @@ class GroupConfig:
     offsets_retention_check_interval_ms: int = setting(
         "offsets.retention.check.interval.ms",
         600_000,
-        "How often such offsets are looked for.",
-        kind=Kind.LONG,
+        "How often such offsets are expired.",
+        kind=ConfigType.LONG,
         low=1,
     )
     offsets_topic_num_partitions: int = setting(
@@ -193,7 +193,7 @@ class GroupConfig:
         3,
         "Replicas of `__consumer_offsets`; while not set, a smaller cluster uses as many as it "
         "has brokers.",
-        kind=Kind.SHORT,
+        kind=ConfigType.SHORT,
         low=1,
     )
     offsets_topic_segment_bytes: int = setting(

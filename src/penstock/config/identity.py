@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from penstock.config.setting import Update, setting
-from penstock.config.value import Kind
+from penstock.config.value import ConfigType
 from penstock.errors import ConfigError
 from penstock.types import BrokerId
 
@@ -15,24 +15,24 @@ class IdentityConfig:
     broker_id: int = setting(
         "broker.id",
         -1,
-        "This broker's number in the cluster; -1 lets the metadata store hand one out.",
+        "This broker's id in the cluster; -1 lets the metadata store generate one.",
     )
     node_id: int | None = setting(
         "node.id",
         None,
         "KRaft's name for `broker.id`; the two must agree when both are set.",
-        kind=Kind.INT,
+        kind=ConfigType.INT,
         low=0,
     )
     broker_id_generation_enable: bool = setting(
         "broker.id.generation.enable",
         True,
-        "Hand out a number to a broker whose `broker.id` is -1.",
+        "Generate an id for a broker whose `broker.id` is -1.",
     )
     reserved_broker_max_id: int = setting(
         "reserved.broker.max.id",
         1000,
-        "Numbers up to this one are never handed out.",
+        "Generated ids are greater than this.",
         low=0,
     )
     broker_rack: str | None = setting(
@@ -45,12 +45,12 @@ class IdentityConfig:
         "log.dirs",
         None,
         "Directories that hold the partitions' logs; `log.dir` serves when this is not set.",
-        kind=Kind.LIST,
+        kind=ConfigType.LIST,
     )
     log_dir: tuple[str, ...] = setting(
         "log.dir",
         ("/tmp/kafka-logs",),  # noqa: S108 (Kafka's default)
-        "The one log directory when `log.dirs` is not set.",
+        "The log directory when `log.dirs` is not set.",
     )
     cordoned_log_dirs: tuple[str, ...] = setting(
         "cordoned.log.dirs",

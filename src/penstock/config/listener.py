@@ -1,7 +1,7 @@
 """Where clients and other brokers connect.
 
-A listener has a name of its own, and `listener.security.protocol.map` says what is spoken there:
-so one broker can serve an internal and an external network.
+Listeners have names, and `listener.security.protocol.map` gives the protocol of each, so one broker
+can serve an internal and an external network.
 """
 
 import re
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from penstock.config.setting import Update, setting
-from penstock.config.value import Kind
+from penstock.config.value import ConfigType
 from penstock.errors import ConfigError
 
 EVERY_INTERFACE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  recognised, not bound
-"""Hosts to listen on that are no address to connect to, or to come from."""
+"""Hosts that one can listen on, but not connect to or from."""
 
 
 class SecurityProtocol(StrEnum):
-    """What is spoken on a listener: with or without TLS, with or without SASL."""
+    """A listener's protocol: with or without TLS, with or without SASL."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -27,13 +27,13 @@ class SecurityProtocol(StrEnum):
 
     @property
     def number(self) -> int:
-        """As brokers tell it to each other."""
+        """Its number in requests between brokers."""
         return tuple(SecurityProtocol).index(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One address of a listener. An empty host: every interface, or this machine's name."""
+    """One address of a listener; an empty host means every interface, or this machine's name."""
 
     listener: str
     protocol: SecurityProtocol
@@ -54,8 +54,8 @@ class ListenerConfig:
     advertised_listeners: tuple[str, ...] | None = setting(
         "advertised.listeners",
         None,
-        "Addresses told to clients; `listeners` when not set.",
-        kind=Kind.LIST,
+        "Addresses that clients are given; `listeners` when not set.",
+        kind=ConfigType.LIST,
     )
     listener_security_protocol_map: str = setting(
         "listener.security.protocol.map",
@@ -92,9 +92,9 @@ class ListenerConfig:
         _refuse_twice("listeners", (f"{each.host}:{each.port}" for each in bound if each.port))
         if not bound:
             raise ConfigError("listeners names no address")
-        told = self.advertised()
-        _refuse_twice("advertised.listeners", (each.listener for each in told))
-        for each in told:
+        advertised = self.advertised()
+        _refuse_twice("advertised.listeners", (each.listener for each in advertised))
+        for each in advertised:
             if each.host in {"0.0.0.0", "::"}:  # noqa: S104 (refused, not bound)
                 raise ConfigError(
                     f"advertised.listeners: nobody can connect to {each.host}; name the address "
@@ -102,18 +102,18 @@ class ListenerConfig:
                 )
             if each.listener not in {other.listener for other in bound}:
                 raise ConfigError(f"advertised.listeners: {each.listener} is not in listeners")
-        if self.inter_broker() not in {each.listener for each in told}:
+        if self.inter_broker() not in {each.listener for each in advertised}:
             refuse_protected(bound)  # what is missing is what speaks PLAINTEXT
             raise ConfigError(
                 f"inter.broker.listener.name: {self.inter_broker()} is not in advertised.listeners"
             )
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """What to bind, without the listeners of a KRaft controller."""
+        """The addresses to bind, without the listeners of a KRaft controller."""
         return tuple(self._parsed("listeners", self.listeners))
 
     def advertised(self) -> tuple[Endpoint, ...]:
-        """What to tell clients."""
+        """The addresses that clients are given."""
         if not self.advertised_listeners:
             return self.endpoints()
         return tuple(self._parsed("advertised.listeners", self.advertised_listeners))
@@ -157,12 +157,12 @@ class ListenerConfig:
 
 
 def refuse_protected(endpoints: Iterable[Endpoint]) -> None:
-    """Nobody may think that a listener is protected which is not."""
+    """Reject TLS and SASL listeners: nobody may believe that an open listener is protected."""
     for each in endpoints:
         if each.protocol is not SecurityProtocol.PLAINTEXT:
             raise ConfigError(
                 f"listeners: {each.listener} speaks {each.protocol}, but TLS and SASL are not "
-                "there yet; only PLAINTEXT is served"
+                "supported yet; only PLAINTEXT is"
             )
 
 

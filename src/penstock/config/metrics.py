@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from penstock.config.setting import Form, Update, setting
-from penstock.config.value import Kind
+from penstock.config.value import ConfigType
 
 PORT = "[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
 
@@ -15,8 +15,8 @@ class MetricsConfig:
     penstock_http_listen: str = setting(
         "penstock.http.listen",
         "127.0.0.1:0",
-        "host:port of the HTTP server for metrics and health; port 0 takes a free one, none when "
-        "empty.",
+        "host:port of the HTTP server for metrics and health; port 0 picks a free one; empty "
+        "disables it.",
         form=Form(rf"([^\s\[\]:/]*|\[[0-9A-Fa-f:.%]+\]):({PORT})|", "host:port, or empty"),
     )
     metrics_num_samples: int = setting(
@@ -29,7 +29,7 @@ class MetricsConfig:
         "metrics.sample.window.ms",
         30_000,
         "Accepted, without effect: metrics are totals, of which their reader makes rates.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
         low=1,
     )
     metrics_recording_level: str = setting(

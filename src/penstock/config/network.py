@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from penstock.config.setting import Form, Update, setting
-from penstock.config.value import INT_MAX, Kind
+from penstock.config.value import INT_MAX, ConfigType
 
 OVERRIDES = Form(r"([^,]+:[0-9]+)(,[^,]+:[0-9]+)*|", "a comma-separated list of host:count")
 
@@ -15,7 +15,7 @@ class NetworkConfig:
     socket_request_max_bytes: int = setting(
         "socket.request.max.bytes",
         104_857_600,
-        "Largest request taken; a larger one closes the connection.",
+        "Largest request accepted; a larger one closes the connection.",
         low=1,
     )
     socket_send_buffer_bytes: int = setting(
@@ -38,19 +38,19 @@ class NetworkConfig:
         "socket.connection.setup.timeout.ms",
         10_000,
         "Accepted, without effect: a connection to another broker may take three seconds to open.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
     )
     socket_connection_setup_timeout_max_ms: int = setting(
         "socket.connection.setup.timeout.max.ms",
         30_000,
         "Accepted, without effect: a connection to another broker may take three seconds to open.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
     )
     connections_max_idle_ms: int = setting(
         "connections.max.idle.ms",
         600_000,
         "Close a connection that is silent this long.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
     )
     connection_failed_authentication_delay_ms: int = setting(
         "connection.failed.authentication.delay.ms",
@@ -61,14 +61,14 @@ class NetworkConfig:
     max_connections: int = setting(
         "max.connections",
         INT_MAX,
-        "Connections at a time, over all listeners.",
+        "Open connections, over all listeners.",
         low=0,
         update=Update.CLUSTER_WIDE,
     )
     max_connections_per_ip: int = setting(
         "max.connections.per.ip",
         INT_MAX,
-        "Connections at a time from one address.",
+        "Open connections from one address.",
         low=0,
         update=Update.CLUSTER_WIDE,
     )
@@ -82,7 +82,7 @@ class NetworkConfig:
     max_connection_creation_rate: int = setting(
         "max.connection.creation.rate",
         INT_MAX,
-        "New connections a second.",
+        "New connections per second.",
         low=0,
         update=Update.CLUSTER_WIDE,
     )
@@ -101,25 +101,25 @@ class NetworkConfig:
         "queued.max.request.bytes",
         -1,
         "Bytes of requests that may wait before the broker stops reading. Only -1, no limit.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
         only="the memory of requests is bounded for each connection, not for all together",
     )
     fetch_max_bytes: int = setting(
         "fetch.max.bytes",
         57_671_680,
-        "Most bytes a fetch may return, whatever the client asks for.",
+        "Most bytes a fetch may return, whatever the client requests.",
         low=1_024,
     )
     max_incremental_fetch_session_cache_slots: int = setting(
         "max.incremental.fetch.session.cache.slots",
         1000,
-        "Incremental fetch sessions kept at a time.",
+        "Incremental fetch sessions cached at a time.",
         low=0,
     )
     max_request_partition_size_limit: int = setting(
         "max.request.partition.size.limit",
         2000,
-        "Most partitions one DescribeTopicPartitions answer holds.",
+        "Most partitions in one DescribeTopicPartitions response.",
         low=1,
     )
     num_network_threads: int = setting(

@@ -1,4 +1,4 @@
-"""Profiles: sets of broker settings by one name, below whatever else is set."""
+"""Profiles: named sets of broker settings, which any other source overrides."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ CLASSIC: Mapping[str, str] = {
     "replica.lag.time.max.ms": "10000",
     "unclean.leader.election.enable": "true",
 }
-"""The figures that older Kafka documentation teaches, where Kafka 4 ships others."""
+"""Values from older Kafka documentation, where Kafka 4 has other defaults."""
 
 PROFILES: Mapping[str, Mapping[str, str]] = {"classic": CLASSIC}
 

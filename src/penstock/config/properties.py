@@ -1,4 +1,4 @@
-"""Java's properties syntax, in which `server.properties` is written."""
+"""Parses Java's properties syntax, the format of `server.properties`."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,7 +11,7 @@ ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class Property(NamedTuple):
-    """One key with its value, and the line it starts on."""
+    """A key, its value, and the line where it starts."""
 
     key: str
     value: str
@@ -19,7 +19,7 @@ class Property(NamedTuple):
 
 
 def properties(text: str) -> Iterator[Property]:
-    """The properties of a text in their order; a key may come twice."""
+    """The properties of a text, in order; a key may occur twice."""
     for number, line in _logical_lines(text):
         end = _key_end(line)
         rest = line[end:].lstrip(BLANK)
@@ -35,7 +35,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         line = natural.lstrip(BLANK)
         if not logical:
             start = number
-            # Only a logical line's first text can begin a comment; a continuation never does.
+            # A comment can start a logical line, but not a continuation.
             if line[:1] in {"", "#", "!"}:
                 continue
         slashes = len(line) - len(line.rstrip("\\"))
@@ -81,5 +81,7 @@ def _unescaped(text: str, line: int) -> str:
 
 def _unicode(digits: str, line: int) -> str:
     if len(digits) != 4 or not all(each in "0123456789abcdefABCDEF" for each in digits):
-        raise ConfigError(f"line {line}: \\u{digits} is no escape: four hexadecimal digits follow")
+        raise ConfigError(
+            f"line {line}: \\u{digits} is not an escape: four hexadecimal digits must follow \\u"
+        )
     return chr(int(digits, 16))

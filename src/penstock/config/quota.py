@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from penstock.config.setting import setting
-from penstock.config.value import Kind
+from penstock.config.value import ConfigType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,5 +62,5 @@ class QuotaConfig:
         "client.quota.callback.class",
         None,
         "Accepted, without effect: Java classes cannot be loaded.",
-        kind=Kind.CLASS,
+        kind=ConfigType.CLASS,
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from penstock.config.setting import Update, setting
-from penstock.config.value import LONG_MAX, Kind
+from penstock.config.value import LONG_MAX, ConfigType
 from penstock.errors import ConfigError
 
 
@@ -15,27 +15,26 @@ class ReplicationConfig:
         "replica.lag.time.max.ms",
         30_000,
         "A follower that has not caught up for this long leaves the ISR.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
     )
     replica_lag_max_messages: int | None = setting(
         "replica.lag.max.messages",
         None,
         "Legacy (before Kafka 0.9): a follower this many records behind leaves the ISR too; "
         "not set, only time counts.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
         low=1,
     )
     replica_fetch_max_bytes: int = setting(
         "replica.fetch.max.bytes",
         1_048_576,
-        "Bytes a follower asks for from each partition; a first batch that is larger still "
-        "comes whole.",
+        "Bytes a follower requests per partition; a larger first batch is still returned whole.",
         low=0,
     )
     replica_fetch_min_bytes: int = setting(
         "replica.fetch.min.bytes",
         1,
-        "Bytes a leader waits for before it answers a follower.",
+        "Bytes a leader waits for before it answers a follower's fetch.",
     )
     replica_fetch_wait_max_ms: int = setting(
         "replica.fetch.wait.max.ms",
@@ -45,25 +44,25 @@ class ReplicationConfig:
     replica_fetch_response_max_bytes: int = setting(
         "replica.fetch.response.max.bytes",
         10_485_760,
-        "Bytes a follower asks for in one fetch, over all partitions.",
+        "Bytes a follower requests in one fetch, over all partitions.",
         low=0,
     )
     replica_fetch_backoff_ms: int = setting(
         "replica.fetch.backoff.ms",
         1000,
-        "How long a follower rests at most after a fetch that failed.",
+        "Longest backoff of a follower after a failed fetch.",
         low=0,
     )
     replica_high_watermark_checkpoint_interval_ms: int = setting(
         "replica.high.watermark.checkpoint.interval.ms",
         5000,
         "How often high watermarks are written to disk.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
     )
     replica_socket_timeout_ms: int = setting(
         "replica.socket.timeout.ms",
         30_000,
-        "How long a follower waits for its leader's answer.",
+        "How long a follower waits for its leader's response.",
     )
     replica_socket_receive_buffer_bytes: int = setting(
         "replica.socket.receive.buffer.bytes",
@@ -87,13 +86,13 @@ class ReplicationConfig:
         "num.replica.alter.log.dirs.threads",
         None,
         "Replicas moved between log directories at the same time; one per directory when not set.",
-        kind=Kind.INT,
+        kind=ConfigType.INT,
     )
     leader_replication_throttled_rate: int = setting(
         "leader.replication.throttled.rate",
         LONG_MAX,
         "Bytes a second that a leader gives to throttled replicas.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
         low=0,
         update=Update.CLUSTER_WIDE,
     )
@@ -101,7 +100,7 @@ class ReplicationConfig:
         "follower.replication.throttled.rate",
         LONG_MAX,
         "Bytes a second that throttled replicas fetch.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
         low=0,
         update=Update.CLUSTER_WIDE,
     )
@@ -109,13 +108,13 @@ class ReplicationConfig:
         "replica.alter.log.dirs.io.max.bytes.per.second",
         LONG_MAX,
         "Bytes a second that moves between log directories may use.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
         low=0,
         update=Update.CLUSTER_WIDE,
     )
 
     def __post_init__(self) -> None:
-        # A leader may hold a fetch this long: neither patience below may run out meanwhile.
+        # A leader may hold a fetch this long: neither timeout below may expire meanwhile.
         for name, patience_ms in (
             ("replica.socket.timeout.ms", self.replica_socket_timeout_ms),
             ("replica.lag.time.max.ms", self.replica_lag_time_max_ms),

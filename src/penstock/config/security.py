@@ -25,7 +25,7 @@ _IN_ENVIRONMENT = re.compile(
     r"|trustmanager|truststore)\..*)|ssl\.protocol|ssl\.provider"
     r"|(?!sasl\.|ssl\.).*"
 )
-"""Names of Kafka's own. Others, such as KAFKA_SASL_PASSWORD, are some client's variables."""
+"""Kafka's own names. Others, such as KAFKA_SASL_PASSWORD, belong to clients."""
 
 _ASKS_FOR_NOTHING = {
     "ssl.client.auth": "none",
@@ -38,8 +38,8 @@ _ASKS_FOR_NOTHING = {
 
 
 def is_refused(name: str, text: str, *, from_environment: bool = False) -> bool:
-    """Whether the setting asks for protection that this broker does not give."""
-    # A name with a prefix or capitals that it should not have was meant all the same.
+    """Whether the setting asks for protection that this broker does not provide."""
+    # A wrong prefix or wrong case does not change what was meant.
     short = _OF_ONE_LISTENER.sub("", name.lower().removeprefix("penstock."))
     if not short.startswith(_PREFIXES):
         return False

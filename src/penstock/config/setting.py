@@ -1,7 +1,7 @@
-"""The machinery by which one line declares one setting.
+"""Declares settings, one line each.
 
 From that line come the typed attribute, parsing and range check, Kafka's text form, DescribeConfigs
-and the docs. Pure: where the texts come from is `penstock.config.sources`' affair.
+and the docs. Pure; `penstock.config.sources` reads the values.
 """
 
 import re
@@ -11,33 +11,33 @@ from enum import Enum
 from functools import cache
 from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
-from penstock.config.value import PARSERS, Kind, Value
+from penstock.config.value import PARSERS, ConfigType, Value
 from penstock.errors import ConfigError
 
 T = TypeVar("T")
 
 
 WITHOUT_EFFECT = "Accepted, without effect"
-"""How the doc of a setting begins that no code reads."""
+"""The doc of a setting that no code reads starts with this."""
 
 
 class Update(Enum):
-    """Whether a running broker takes a new value, and for whom (Kafka's dynamic update modes)."""
+    """Whether a running broker accepts a new value (Kafka's dynamic update modes)."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
     CLUSTER_WIDE = "cluster-wide"
 
 
-class Synonym(NamedTuple):
-    """The broker setting that gives a topic setting its default, in units of `factor`."""
+class BrokerSynonym(NamedTuple):
+    """A broker setting that holds the default of a topic setting, in units of `factor`."""
 
     name: str
     factor: int = 1
 
 
 class Form(NamedTuple):
-    """A shape that texts must have, and how to say it to people."""
+    """A pattern that values must match, and its description for people."""
 
     pattern: str
     words: str
@@ -45,10 +45,10 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One declared setting. `low` and `high` are inclusive; `also` is allowed outside them."""
+    """A declared setting; `low` and `high` are inclusive, `also` is allowed outside them."""
 
     name: str
-    kind: Kind
+    kind: ConfigType
     default: Value
     doc: str
     low: float | None = None
@@ -58,28 +58,28 @@ class Setting:
     any_case: bool = False
     form: Form | None = None
     update: Update = Update.READ_ONLY
-    synonyms: tuple[Synonym, ...] = ()
+    synonyms: tuple[BrokerSynonym, ...] = ()
     only: str = ""
-    """Why no other value than the default is taken: it would promise what is not kept."""
+    """Why only the default is allowed: others would promise what the broker cannot do."""
 
     @property
     def without_effect(self) -> bool:
-        """Taken and described, so that Kafka's files start a broker; no code reads it."""
+        """Whether no code reads the setting, which exists so that Kafka's files start a broker."""
         return self.doc.startswith(WITHOUT_EFFECT)
 
     @property
     def sensitive(self) -> bool:
-        return self.kind is Kind.PASSWORD
+        return self.kind is ConfigType.PASSWORD
 
     @property
     def allowed(self) -> str:
-        """What values are taken, in words that complete "must be"."""
+        """The allowed values, as a phrase that completes "must be"."""
         if self.only:
             default = "not set" if self.default is None else str(self.default).lower()
             return f"{default}: {self.only}"
         if self.choices:
             names = ", ".join(self.choices)
-            return f"a list of {names}" if self.kind is Kind.LIST else f"one of {names}"
+            return f"a list of {names}" if self.kind is ConfigType.LIST else f"one of {names}"
         if self.form:
             return self.form.words
         bounds = ""
@@ -92,7 +92,7 @@ class Setting:
 
 
 class SettingError(ConfigError):
-    """A value that its setting does not take. `origin` says where it was written."""
+    """A value that its setting does not allow; `origin` says where it was set."""
 
     def __init__(self, setting: Setting, text: str, origin: str = "") -> None:
         shown = "[hidden]" if setting.sensitive else repr(text)
@@ -104,33 +104,33 @@ class SettingError(ConfigError):
         return SettingError(self.setting, self.text, origin)
 
 
-_KIND_OF: dict[type, Kind] = {
-    bool: Kind.BOOLEAN,
-    int: Kind.INT,
-    float: Kind.DOUBLE,
-    str: Kind.STRING,
-    tuple: Kind.LIST,
+_KIND_OF: dict[type, ConfigType] = {
+    bool: ConfigType.BOOLEAN,
+    int: ConfigType.INT,
+    float: ConfigType.DOUBLE,
+    str: ConfigType.STRING,
+    tuple: ConfigType.LIST,
 }
 
 _NOUNS = {
-    Kind.BOOLEAN: "true or false",
-    Kind.STRING: "a string",
-    Kind.INT: "a 32-bit integer",
-    Kind.SHORT: "a 16-bit integer",
-    Kind.LONG: "a 64-bit integer",
-    Kind.DOUBLE: "a number",
-    Kind.LIST: "a comma-separated list",
-    Kind.CLASS: "a class name",
-    Kind.PASSWORD: "a secret",
+    ConfigType.BOOLEAN: "true or false",
+    ConfigType.STRING: "a string",
+    ConfigType.INT: "a 32-bit integer",
+    ConfigType.SHORT: "a 16-bit integer",
+    ConfigType.LONG: "a 64-bit integer",
+    ConfigType.DOUBLE: "a number",
+    ConfigType.LIST: "a comma-separated list",
+    ConfigType.CLASS: "a class name",
+    ConfigType.PASSWORD: "a secret",
 }
 
-_BOUNDS = {Kind.SHORT: 1 << 15, Kind.INT: 1 << 31, Kind.LONG: 1 << 63}
+_BOUNDS = {ConfigType.SHORT: 1 << 15, ConfigType.INT: 1 << 31, ConfigType.LONG: 1 << 63}
 
 
 class Traits(TypedDict, total=False):
-    """What a declaration may add to name, default and doc; see `Setting`."""
+    """The optional parts of a declaration; see `Setting`."""
 
-    kind: Kind
+    kind: ConfigType
     low: float
     high: float
     also: int
@@ -138,16 +138,16 @@ class Traits(TypedDict, total=False):
     any_case: bool
     form: Form
     update: Update
-    synonyms: tuple[Synonym, ...]
+    synonyms: tuple[BrokerSynonym, ...]
     only: str
 
 
 def setting(name: str, default: T, doc: str, **traits: Unpack[Traits]) -> T:
-    """A dataclass field that carries its `Setting`; the kind follows from the default if left out.
+    """A dataclass field with its `Setting`; the type follows from the default unless given.
 
-    Typed as the default's own type: to a type checker the field is an ordinary one with a default.
+    Type checkers see an ordinary field with a default of that type.
     """
-    traits.setdefault("kind", _KIND_OF.get(type(default), Kind.STRING))
+    traits.setdefault("kind", _KIND_OF.get(type(default), ConfigType.STRING))
     declared = Setting(name=name, default=cast("Value", default), doc=doc, **traits)
     return field(default=default, metadata={"setting": declared})
 
@@ -159,20 +159,20 @@ def attribute(name: str) -> str:
 
 @cache
 def settings(config: type) -> Mapping[str, Setting]:
-    """The settings that a config class declares, by wire name and in their order."""
+    """The settings that a config class declares, by name, in their order."""
     found = (each.metadata.get("setting") for each in fields(config))
     return {each.name: each for each in found if each is not None}
 
 
 def load(config: type[T], texts: Mapping[str, str], base: T | None = None) -> T:
-    """Parse the texts that `config` declares, over `base` or the defaults; other names are left."""
+    """Parse the texts that `config` declares, over `base` or the defaults; ignores other names."""
     known = settings(cast("type", config))
     values = {name: parse(known[name], text) for name, text in texts.items() if name in known}
     return build(config, values, base)
 
 
 def build(config: type[T], values: Mapping[str, Value], base: T | None = None) -> T:
-    """A config object of values by wire name, over `base` or the defaults."""
+    """A config object from values by name, over `base` or the defaults."""
     arguments: dict[str, Any] = {attribute(name): value for name, value in values.items()}
     return config(**arguments) if base is None else _replaced(base, arguments)
 
@@ -183,7 +183,7 @@ def _replaced(base: T, arguments: dict[str, Any]) -> T:
 
 
 def parse(setting: Setting, text: str) -> Value:
-    """The value that a text means; `SettingError` if it means none or one out of range."""
+    """The value of a text; raises `SettingError` if it is malformed or not allowed."""
     try:
         value = PARSERS[setting.kind](text.strip())
     except ValueError:
@@ -191,14 +191,14 @@ def parse(setting: Setting, text: str) -> Value:
     if setting.any_case and isinstance(value, str):
         value = value.lower()
     if setting.choices and isinstance(value, tuple):
-        value = tuple(dict.fromkeys(value))  # naming a choice twice is harmless (KIP-1161)
-    if not takes(setting, value):
+        value = tuple(dict.fromkeys(value))  # duplicates are harmless (KIP-1161)
+    if not allows(setting, value):
         raise SettingError(setting, text)
     return value
 
 
-def takes(setting: Setting, value: Value) -> bool:
-    """Whether a value lies within the setting's type and range."""
+def allows(setting: Setting, value: Value) -> bool:
+    """Whether the setting's type and range allow a value."""
     if setting.only:
         return value == setting.default
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Where a broker's settings come from: --set, environment, file, profile, in this order.
+"""Reads a broker's settings from --set, environment, file and profile, in order of precedence.
 
 This is the one module of the package that reads files.
 """
@@ -19,11 +19,11 @@ from penstock.config.value import render
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pathlib import Path  # callers bring one; importing it takes longer than this module
+    from pathlib import Path  # slow to import; callers have it anyway
 
 
-class Source(IntEnum):
-    """Who set a value; the greater wins."""
+class SettingSource(IntEnum):
+    """The source of a value; the greater wins."""
 
     DEFAULT = 0
     PROFILE = 1
@@ -33,31 +33,31 @@ class Source(IntEnum):
 
 
 class Given(NamedTuple):
-    """A text somebody set, and where: `server.properties:12`, a variable, `--set`."""
+    """A text that was set, and its origin: `server.properties:12`, a variable, `--set`."""
 
     name: str
     text: str
-    source: Source
+    source: SettingSource
     origin: str
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A broker's settings as they won, with their sources, and what deserves a warning."""
+    """A broker's effective settings, their sources, and warnings."""
 
     config: BrokerConfig
     given: Mapping[str, Given]
     warnings: tuple[str, ...]
 
     def texts(self) -> dict[str, str]:
-        """The static texts, to parse anew with dynamic ones laid over them."""
+        """The static texts, to be parsed again under dynamic ones."""
         return {name: each.text for name, each in self.given.items()}
 
-    def source(self, name: str) -> Source:
-        return self.given[name].source if name in self.given else Source.DEFAULT
+    def source(self, name: str) -> SettingSource:
+        return self.given[name].source if name in self.given else SettingSource.DEFAULT
 
     def text(self, name: str) -> str | None:
-        """A setting's effective text, as DescribeConfigs shows it."""
+        """A setting's effective text, as in DescribeConfigs."""
         setting = broker_settings()[name]
         return render(
             parse(setting, self.given[name].text) if name in self.given else setting.default
@@ -73,12 +73,12 @@ def resolve(
     pairs: Sequence[str] = (),
     strict: bool = False,
 ) -> Resolved:
-    """Read all sources, check every name and value, and let the nearest source win.
+    """Read all sources, check every name and value, and apply their precedence.
 
-    `defaults` are the caller's own, in place of those that the settings declare.
+    `defaults` replace the declared defaults.
     """
     layers = [
-        *(Given(name, text, Source.DEFAULT, "") for name, text in (defaults or {}).items()),
+        *(Given(name, text, SettingSource.DEFAULT, "") for name, text in (defaults or {}).items()),
         *(from_profile(profile) if profile else ()),
         *(from_file(file) if file else ()),
         *from_environment(environ or {}),
@@ -88,20 +88,20 @@ def resolve(
     spelled = {name.lower(): name for name in known}
     given, warnings = {}, []
     for each in layers:
-        # The environment's names have lost their case.
+        # Names from the environment have lost their case.
         each = each._replace(name=spelled.get(each.name.lower(), each.name))
         if each.name in known:
             _check(each)
             given[each.name] = each
             continue
-        is_variable = each.source is Source.ENVIRONMENT
+        is_variable = each.source is SettingSource.ENVIRONMENT
         if is_refused(each.name, each.text, from_environment=is_variable):
             raise ConfigError(
                 f"{each.origin}: {each.name} has no effect yet: the broker would serve everyone; "
                 "remove it, and let only those you trust reach the listeners"
             )
         problem = unknown(each.name, known)
-        # A variable that resembles no setting is another program's.
+        # A variable that resembles no setting belongs to another program.
         if strict and (problem.nearest or not is_variable):
             raise ConfigError(f"{each.origin}: {problem}")
         warnings.append(f"{each.origin}: {problem}")
@@ -118,12 +118,12 @@ def _check(given: Given) -> None:
 
 def from_profile(name: str) -> Iterator[Given]:
     for key, text in profile_texts(name).items():
-        yield Given(key, text, Source.PROFILE, f"profile {name}")
+        yield Given(key, text, SettingSource.PROFILE, f"profile {name}")
 
 
 def from_environment(environ: Mapping[str, str]) -> Iterator[Given]:
     for variable, name in setting_names(environ):
-        yield Given(name, environ[variable], Source.ENVIRONMENT, variable)
+        yield Given(name, environ[variable], SettingSource.ENVIRONMENT, variable)
 
 
 def from_pairs(pairs: Iterable[str]) -> Iterator[Given]:
@@ -131,22 +131,22 @@ def from_pairs(pairs: Iterable[str]) -> Iterator[Given]:
         name, equals, text = pair.partition("=")
         if not equals or not name.strip():
             raise ConfigError(f"--set {pair!r}: must be name=value")
-        yield Given(name.strip(), text, Source.COMMAND_LINE, "--set")
+        yield Given(name.strip(), text, SettingSource.COMMAND_LINE, "--set")
 
 
 def from_file(path: "Path") -> Iterator[Given]:
-    """A file by its suffix: .toml, .yaml or .yml; anything else has Java's properties syntax."""
+    """Read a file by its suffix: .toml, .yaml or .yml; others have Java's properties syntax."""
     try:
         data = path.read_bytes()
     except OSError as problem:
         raise ConfigError(f"{path}: cannot be read: {problem.strerror}") from None
     match path.suffix.lower():
         case ".toml" | ".yaml" | ".yml" as suffix:
-            # Late: few start with such a file, and the parsers cost start-up time.
+            # Imported late: such files are rare, and the parsers cost start-up time.
             from penstock.config.document import texts
 
             for name, text in texts(data, suffix, path.name):
-                yield Given(name, text, Source.FILE, path.name)
+                yield Given(name, text, SettingSource.FILE, path.name)
         case _:
             yield from _from_properties(data, path.name)
 
@@ -155,9 +155,9 @@ def _from_properties(data: bytes, file: str) -> Iterator[Given]:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        text = data.decode("latin-1")  # Java's own reading of these files
+        text = data.decode("latin-1")  # as Java reads these files
     try:
         for key, value, line in properties(text):
-            yield Given(key, value, Source.FILE, f"{file}:{line}")
+            yield Given(key, value, SettingSource.FILE, f"{file}:{line}")
     except ConfigError as problem:
         raise ConfigError(f"{file}: {problem}") from None

@@ -4,7 +4,7 @@ import sys
 from dataclasses import dataclass
 
 from penstock.config.setting import Update, setting
-from penstock.config.value import LONG_MAX, Kind
+from penstock.config.value import LONG_MAX, ConfigType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,8 +14,8 @@ class StorageConfig:
     log_flush_scheduler_interval_ms: int = setting(
         "log.flush.scheduler.interval.ms",
         LONG_MAX,
-        "The default of `flush.ms`; logs are looked through every second.",
-        kind=Kind.LONG,
+        "The default of `flush.ms`; logs are checked every second.",
+        kind=ConfigType.LONG,
     )
     log_flush_offset_checkpoint_interval_ms: int = setting(
         "log.flush.offset.checkpoint.interval.ms",
@@ -32,8 +32,8 @@ class StorageConfig:
     log_retention_check_interval_ms: int = setting(
         "log.retention.check.interval.ms",
         300_000,
-        "How often logs are looked through for segments past retention.",
-        kind=Kind.LONG,
+        "How often logs are checked for segments past retention.",
+        kind=ConfigType.LONG,
         low=1,
     )
     log_initial_task_delay_ms: int = setting(
@@ -41,7 +41,7 @@ class StorageConfig:
         30_000,
         "How long after its start the log store first applies retention and writes recovery "
         "points and log start offsets.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
         low=0,
     )
     num_recovery_threads_per_data_dir: int = setting(
@@ -55,7 +55,7 @@ class StorageConfig:
     log_cleaner_enable: bool = setting(
         "log.cleaner.enable",
         True,
-        "Compact the topics that ask for it.",
+        "Compact topics whose `cleanup.policy` includes compact.",
     )
     log_cleaner_threads: int = setting(
         "log.cleaner.threads",
@@ -67,8 +67,8 @@ class StorageConfig:
     log_cleaner_backoff_ms: int = setting(
         "log.cleaner.backoff.ms",
         15_000,
-        "How long the compactor rests when no log needs it.",
-        kind=Kind.LONG,
+        "How long the compactor sleeps when no log needs it.",
+        kind=ConfigType.LONG,
         low=0,
         update=Update.CLUSTER_WIDE,
     )
@@ -76,7 +76,7 @@ class StorageConfig:
         "log.cleaner.dedupe.buffer.size",
         134_217_728,
         "Memory for the compactor's maps of keys, of all threads together.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
         update=Update.CLUSTER_WIDE,
     )
     log_cleaner_io_buffer_size: int = setting(
@@ -108,7 +108,7 @@ class StorageConfig:
     producer_id_expiration_check_interval_ms: int = setting(
         "producer.id.expiration.check.interval.ms",
         600_000,
-        "How often idle producers are looked for.",
+        "How often idle producers are expired.",
         low=1,
     )
     log_message_format_version: str = setting(
@@ -126,6 +126,6 @@ class StorageConfig:
         LONG_MAX,
         "Accepted, without effect: use `log.message.timestamp.before.max.ms` and "
         "`log.message.timestamp.after.max.ms`.",
-        kind=Kind.LONG,
+        kind=ConfigType.LONG,
         low=0,
     )

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar, Unpack
 
-from penstock.config.setting import Form, Synonym, Traits, Update, load, setting, settings
-from penstock.config.value import LONG_MAX, Kind
+from penstock.config.setting import BrokerSynonym, Form, Traits, Update, load, setting, settings
+from penstock.config.value import LONG_MAX, ConfigType
 from penstock.errors import ConfigError
 
 T = TypeVar("T")
-LONG = Kind.LONG
+LONG = ConfigType.LONG
 
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
@@ -28,9 +28,13 @@ THROTTLED = Form(
 )
 
 
-def topic(name: str, default: T, doc: str, *broker: str | Synonym, **traits: Unpack[Traits]) -> T:
-    """A topic setting with its broker synonyms; every one may be altered while the broker runs."""
-    synonyms = tuple(each if isinstance(each, Synonym) else Synonym(each) for each in broker)
+def topic(
+    name: str, default: T, doc: str, *broker: str | BrokerSynonym, **traits: Unpack[Traits]
+) -> T:
+    """A topic setting with its broker synonyms; all of them can be altered at run time."""
+    synonyms = tuple(
+        each if isinstance(each, BrokerSynonym) else BrokerSynonym(each) for each in broker
+    )
     traits |= {"synonyms": synonyms, "update": Update.CLUSTER_WIDE}
     return setting(name, default, doc, **traits)
 
@@ -42,8 +46,8 @@ class TopicConfig:
     cleanup_policy: tuple[str, ...] = topic(
         "cleanup.policy",
         ("delete",),
-        "How old records go: delete drops whole segments past retention, compact keeps the last "
-        "record of each key, an empty list keeps everything.",
+        "How old records are removed: delete drops whole segments past retention, compact keeps "
+        "the last record of each key, an empty list keeps everything.",
         "log.cleanup.policy",
         choices=("compact", "delete"),
     )
@@ -82,7 +86,7 @@ class TopicConfig:
     delete_retention_ms: int = topic(
         "delete.retention.ms",
         DAY_MS,
-        "How long compaction keeps a tombstone, so that slow readers still see the deletion.",
+        "How long compaction keeps a tombstone, so that slow consumers still see the deletion.",
         "log.cleaner.delete.retention.ms",
         kind=LONG,
         low=0,
@@ -158,14 +162,14 @@ class TopicConfig:
     max_message_bytes: int = topic(
         "max.message.bytes",
         MIB + 12,
-        "Largest batch taken, after compression.",
+        "Largest batch accepted, after compression.",
         "message.max.bytes",
         low=0,
     )
     message_timestamp_after_max_ms: int = topic(
         "message.timestamp.after.max.ms",
         HOUR_MS,
-        "How far a record's create time may lie ahead of the broker's clock.",
+        "How far a record's create time may be ahead of the broker's clock.",
         "log.message.timestamp.after.max.ms",
         kind=LONG,
         low=0,
@@ -173,7 +177,7 @@ class TopicConfig:
     message_timestamp_before_max_ms: int = topic(
         "message.timestamp.before.max.ms",
         LONG_MAX,
-        "How far a record's create time may lie behind the broker's clock.",
+        "How far a record's create time may be behind the broker's clock.",
         "log.message.timestamp.before.max.ms",
         kind=LONG,
         low=0,
@@ -204,7 +208,7 @@ class TopicConfig:
     min_insync_replicas: int = topic(
         "min.insync.replicas",
         1,
-        "In-sync replicas without which writes with acks=all are refused.",
+        "With fewer in-sync replicas, writes with acks=all are rejected.",
         "min.insync.replicas",
         low=1,
     )
@@ -241,8 +245,8 @@ class TopicConfig:
         7 * DAY_MS,
         "Drop segments whose newest record is older than this; -1 keeps any age.",
         "log.retention.ms",
-        Synonym("log.retention.minutes", MINUTE_MS),
-        Synonym("log.retention.hours", HOUR_MS),
+        BrokerSynonym("log.retention.minutes", MINUTE_MS),
+        BrokerSynonym("log.retention.hours", HOUR_MS),
         kind=LONG,
         low=-1,
     )
@@ -265,7 +269,7 @@ class TopicConfig:
         0,
         "Up to this much random time taken off segment.ms, so that segments do not roll together.",
         "log.roll.jitter.ms",
-        Synonym("log.roll.jitter.hours", HOUR_MS),
+        BrokerSynonym("log.roll.jitter.hours", HOUR_MS),
         kind=LONG,
         low=0,
     )
@@ -274,19 +278,19 @@ class TopicConfig:
         7 * DAY_MS,
         "Roll to a new segment after this time even if it is not full.",
         "log.roll.ms",
-        Synonym("log.roll.hours", HOUR_MS),
+        BrokerSynonym("log.roll.hours", HOUR_MS),
         kind=LONG,
         low=1,
     )
     unclean_leader_election_enable: bool = topic(
         "unclean.leader.election.enable",
         False,
-        "Elect a replica outside the ISR when no other is left: available, but records may go.",
+        "Elect a replica outside the ISR if no other is left: available, but may lose records.",
         "unclean.leader.election.enable",
     )
 
     def codec_level(self, codec: str) -> int | None:
-        """The level that is set for a codec; None stands for the library's own, as defaults do."""
+        """The level set for a codec; None, as by default, means the library's own."""
         level, default = {
             "gzip": (self.compression_gzip_level, -1),
             "lz4": (self.compression_lz4_level, 9),
@@ -301,7 +305,7 @@ class TopicConfig:
                 f"max.compaction.lag.ms ({self.max_compaction_lag_ms})"
             )
         if self.remote_storage_enable:
-            # A Kafka broker without a remote log storage system refuses it likewise.
+            # A Kafka broker without a remote log storage system rejects it too.
             raise ConfigError(
                 "Tiered Storage functionality is disabled in the broker. Topic cannot be "
                 "configured with remote log storage."

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from penstock.config.setting import Update, setting
-from penstock.config.value import Kind
+from penstock.config.value import ConfigType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +13,7 @@ class TransactionConfig:
     transaction_max_timeout_ms: int = setting(
         "transaction.max.timeout.ms",
         900_000,
-        "Longest timeout a producer may ask for.",
+        "Longest timeout that a producer may request.",
         low=1,
     )
     transactional_id_expiration_ms: int = setting(
@@ -25,13 +25,13 @@ class TransactionConfig:
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = setting(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
         10_000,
-        "How often transactions past their timeout are looked for.",
+        "How often transactions past their timeout are aborted.",
         low=1,
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
         3_600_000,
-        "How often expired transactional ids are looked for.",
+        "How often expired transactional ids are removed.",
         low=1,
     )
     transaction_partition_verification_enable: bool = setting(
@@ -57,7 +57,7 @@ class TransactionConfig:
         3,
         "Replicas of `__transaction_state`; while not set, a smaller cluster uses as many as "
         "it has brokers.",
-        kind=Kind.SHORT,
+        kind=ConfigType.SHORT,
         low=1,
     )
     transaction_state_log_min_isr: int = setting(

@@ -1,4 +1,4 @@
-"""What to say of a setting that nobody declares."""
+"""Messages about undeclared settings."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -16,16 +16,16 @@ _KAFKA_ONLY = {
     "share.coordinator.": "share groups are not offered",
     "group.streams.": "streams groups are not offered",
 }
-"""Kafka's settings for what Penstock does not have; a near name would only mislead."""
+"""Kafka's settings for features that Penstock lacks; suggesting a similar name would mislead."""
 
 
 class Unknown(NamedTuple):
-    """A name that nobody declares, and the setting that was probably meant."""
+    """An undeclared name, and the setting that was probably meant."""
 
     name: str
     nearest: str | None = None
     no_effect: str | None = None
-    """Why Kafka's setting of that name has none here."""
+    """Why this setting of Kafka has no effect here."""
 
     def __str__(self) -> str:
         if self.no_effect:
@@ -39,7 +39,7 @@ def unknown(name: str, known: Iterable[str]) -> Unknown:
     for prefix, reason in _KAFKA_ONLY.items():
         if name.startswith(prefix):
             return Unknown(name, no_effect=reason)
-    from difflib import get_close_matches  # late: only a mistake needs it
+    from difflib import get_close_matches  # imported late: only a mistake needs it
 
     nearest = get_close_matches(name, known, n=1, cutoff=0.75)
     return Unknown(name, nearest[0] if nearest else None)

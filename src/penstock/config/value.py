@@ -1,4 +1,4 @@
-"""Setting values and their texts, as Kafka writes and reads them."""
+"""Values of settings, and Kafka's text form of them."""
 
 import re
 from collections.abc import Callable
@@ -11,8 +11,8 @@ LONG_MAX = (1 << 63) - 1
 INT_MAX = (1 << 31) - 1
 
 
-class Kind(IntEnum):
-    """Kafka's ConfigDef types, numbered as DescribeConfigs sends them."""
+class ConfigType(IntEnum):
+    """Kafka's ConfigDef types, numbered as in DescribeConfigs."""
 
     BOOLEAN = 1
     STRING = 2
@@ -27,7 +27,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """A secret; only code that names `value` sees it, so that no log or repr gives it away."""
+    """A secret: only `value` reveals it, so that no log or repr does."""
 
     value: str
 
@@ -54,7 +54,7 @@ def render(value: Value) -> str | None:
 
 
 def _java_double(value: float) -> str:
-    """As Java prints it: plain from 10^-3 up to 10^7, else as 1.5E10."""
+    """As Java prints a double: plain from 10^-3 to 10^7, else like 1.5E10."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return format(value, "f") if "e" in repr(value) else repr(value)
     if isinf(value):
@@ -64,7 +64,7 @@ def _java_double(value: float) -> str:
 
 
 def _decimal(value: float) -> tuple[str, str, int]:
-    from decimal import Decimal  # late: only very large or small doubles need it
+    from decimal import Decimal  # imported late: only very large or small doubles need it
 
     number = Decimal(repr(value)).normalize()
     digits = "".join(map(str, number.as_tuple().digits))
@@ -79,7 +79,7 @@ def _boolean(text: str) -> bool:
 
 
 def _integer(text: str) -> int:
-    # Python's int() also takes 1_000 and other scripts' digits, which Kafka's brokers would not.
+    # Python's int() also accepts 1_000 and non-ASCII digits, which Kafka's brokers reject.
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise ValueError(text)
     return int(text)
@@ -98,14 +98,14 @@ def _items(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(",")) if text else ()
 
 
-PARSERS: dict[Kind, Callable[[str], Value]] = {
-    Kind.BOOLEAN: _boolean,
-    Kind.STRING: str,
-    Kind.INT: _integer,
-    Kind.SHORT: _integer,
-    Kind.LONG: _integer,
-    Kind.DOUBLE: _double,
-    Kind.LIST: _items,
-    Kind.CLASS: str,
-    Kind.PASSWORD: Password,
+PARSERS: dict[ConfigType, Callable[[str], Value]] = {
+    ConfigType.BOOLEAN: _boolean,
+    ConfigType.STRING: str,
+    ConfigType.INT: _integer,
+    ConfigType.SHORT: _integer,
+    ConfigType.LONG: _integer,
+    ConfigType.DOUBLE: _double,
+    ConfigType.LIST: _items,
+    ConfigType.CLASS: str,
+    ConfigType.PASSWORD: Password,
 }

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from penstock.config.connect_string import ConnectString
 from penstock.config.setting import setting
-from penstock.config.value import Kind
+from penstock.config.value import ConfigType
 from penstock.errors import ConfigError
 
 
@@ -21,18 +21,18 @@ class ZookeeperConfig:
     zookeeper_session_timeout_ms: int = setting(
         "zookeeper.session.timeout.ms",
         6000,
-        "How long ZooKeeper waits before it takes a silent broker for dead.",
+        "How long ZooKeeper waits before it considers a silent broker dead.",
     )
     zookeeper_connection_timeout_ms: int | None = setting(
         "zookeeper.connection.timeout.ms",
         None,
         "How long to wait for the first connection; the session timeout when not set.",
-        kind=Kind.INT,
+        kind=ConfigType.INT,
     )
     zookeeper_max_in_flight_requests: int = setting(
         "zookeeper.max.in.flight.requests",
         10,
-        "Requests sent to ZooKeeper before an answer is awaited.",
+        "Requests to ZooKeeper in flight at a time.",
         low=1,
     )
     zookeeper_set_acl: bool = setting(
@@ -53,7 +53,7 @@ class ZookeeperConfig:
 
     def __post_init__(self) -> None:
         if self.zookeeper_connect:
-            ConnectString.parse(self.zookeeper_connect)  # a malformed one is refused by name
+            ConnectString.parse(self.zookeeper_connect)  # raises an error that names the setting
         if self.zookeeper_metadata_migration_enable:
             raise ConfigError(
                 "zookeeper.metadata.migration.enable is true, but there is no KRaft to migrate to"

@@ -10,10 +10,10 @@ from penstock.config.consumer_group import ConsumerGroupConfig, check_group_conf
 from penstock.config.effective import BrokerLayers
 from penstock.config.gradual import check_steps
 from penstock.config.group import GroupConfig
-from penstock.config.kafka_words import kafka_words
+from penstock.config.kafka_message import kafka_message
 from penstock.config.setting import Setting, Update, load, settings
 from penstock.config.topic import TopicConfig
-from penstock.config.value import Kind, render
+from penstock.config.value import ConfigType, render
 from penstock.controller.topic_rules import InvalidRequest, UnknownTopic, check_name
 from penstock.controller.topics import InvalidConfig, checked_configs
 from penstock.errors import ConfigError
@@ -111,7 +111,7 @@ def _declared(resource: ConfigResource) -> Mapping[str, Setting]:
 
 def _list_altered(before: str | None, alteration: ConfigAlteration, setting: Setting | None) -> str:
     """A list setting with items appended or removed; an unset one starts at its default."""
-    if setting is None or setting.kind is not Kind.LIST:
+    if setting is None or setting.kind is not ConfigType.LIST:
         raise InvalidConfig(
             f"Can't {alteration.operation.name} to key {alteration.name} because its type is not "
             "LIST."
@@ -162,7 +162,7 @@ def checked(
         broker_config(layers.texts())
         check_steps(before.texts(), layers.texts())
     except ConfigError as error:
-        raise InvalidRequest(kafka_words(error)) from error
+        raise InvalidRequest(kafka_message(error)) from error
     return given
 
 
@@ -170,7 +170,7 @@ def _checked_group(given: dict[str, str], layers: BrokerLayers) -> dict[str, str
     try:
         check_group_config(given, load(GroupConfig, layers.texts()))
     except ConfigError as error:
-        raise InvalidConfig(kafka_words(error)) from error
+        raise InvalidConfig(kafka_message(error)) from error
     return given
 
 

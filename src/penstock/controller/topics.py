@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from penstock.config.controller import ControllerConfig
 from penstock.config.effective import BrokerLayers, effective_topic_config
-from penstock.config.kafka_words import kafka_words
+from penstock.config.kafka_message import kafka_message
 from penstock.config.setting import settings
 from penstock.config.topic import TopicConfig
 from penstock.controller.placement import (
@@ -106,7 +106,7 @@ def checked_configs(configs: Mapping[str, str | None], layers: BrokerLayers) -> 
     try:
         effective_topic_config(given, layers)
     except ConfigError as error:
-        raise InvalidConfig(kafka_words(error)) from error
+        raise InvalidConfig(kafka_message(error)) from error
     return given
 
 

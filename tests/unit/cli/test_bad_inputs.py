@@ -81,7 +81,7 @@ SERVE = [
             "--set=listeners=PLAINTEXT://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
             "--set=listener.security.protocol.map=PLAINTEXT:PLAINTEXT,OUTSIDE:SASL_SSL",
         ),
-        "listeners: OUTSIDE speaks SASL_SSL, but TLS and SASL are not there yet",
+        "listeners: OUTSIDE speaks SASL_SSL, but TLS and SASL are not supported yet",
     ),
     (("--set", "listeners=nonsense"), "must be name://host:port"),
     (("--set", "penstock.http.listen=here"), "must be host:port"),

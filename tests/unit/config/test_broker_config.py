@@ -1,4 +1,4 @@
-"""Settings of a broker: defaults, synonyms, listeners, and what cannot go together."""
+"""Settings of a broker: defaults, synonyms, listeners, and conflicts between settings."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_topics_keep_records_as_long_as_the_finest_unit_says(
     assert broker_config(texts).topic_defaults.retention_ms == retention_ms
 
 
-def test_a_contradiction_between_topic_defaults_is_refused() -> None:
+def test_contradicting_topic_defaults_are_rejected() -> None:
     with pytest.raises(ConfigError, match=r"min\.compaction\.lag\.ms"):
         broker_config(
             {
@@ -103,9 +103,7 @@ def test_brokers_meet_on_the_listener_that_speaks_their_protocol() -> None:
         ({"max.connections.per.ip.overrides": "host"}, "must be a comma-separated list of host"),
     ],
 )
-def test_settings_that_cannot_work_together_are_refused(
-    texts: dict[str, str], message: str
-) -> None:
+def test_conflicting_settings_are_rejected(texts: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         broker_config(texts)
     assert message in str(refused.value)
@@ -121,7 +119,7 @@ def test_log_dirs_go_before_log_dir() -> None:
     assert identity.directories == ("/b", "/c")
 
 
-def test_some_addresses_may_have_limits_of_their_own() -> None:
+def test_single_addresses_may_have_their_own_limits() -> None:
     network = broker_config({"max.connections.per.ip.overrides": "10.0.0.1:5,::1:7"}).network
     assert network.connections_by_ip == {"10.0.0.1": 5, "::1": 7}
 

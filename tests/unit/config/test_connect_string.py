@@ -17,7 +17,7 @@ from penstock.errors import ConfigError
         ("[::1]:2182,127.0.0.1:1/x", (("::1", 2182), ("127.0.0.1", 1)), "/x"),
     ],
 )
-def test_servers_and_chroot_are_told_apart(
+def test_servers_and_chroot_are_parsed(
     text: str, servers: tuple[tuple[str, int], ...], chroot: str
 ) -> None:
     parsed = ConnectString.parse(text)
@@ -28,6 +28,6 @@ def test_servers_and_chroot_are_told_apart(
 @pytest.mark.parametrize(
     "text", ["", "/chroot", "a:", "a:b", "a:0", "a:65536", "a,,b", "a b:1", "a:1//x", "a:1/x/../y"]
 )
-def test_what_is_none_is_refused_by_name(text: str) -> None:
+def test_a_malformed_connect_string_is_rejected_by_name(text: str) -> None:
     with pytest.raises(ConfigError, match=r"zookeeper\.connect is .*; write host:port,host:port"):
         ConnectString.parse(text)

@@ -1,9 +1,9 @@
-"""DescribeConfigs: a setting's value, its source and its synonyms, as Kafka tells them."""
+"""DescribeConfigs: a setting's value, its source and its synonyms, as Kafka returns them."""
 
 from penstock.config.effective import (
     BrokerLayers,
-    ConfigEntry,
-    ConfigSource,
+    EffectiveConfig,
+    EffectiveSource,
     broker_default_entries,
     broker_entries,
     effective_topic_config,
@@ -19,63 +19,63 @@ LAYERS = BrokerLayers(
 )
 
 
-def topic_entry(name: str, overrides: dict[str, str], layers: BrokerLayers) -> ConfigEntry:
+def topic_entry(name: str, overrides: dict[str, str], layers: BrokerLayers) -> EffectiveConfig:
     return next(each for each in topic_entries(overrides, layers) if each.name == name)
 
 
-def broker_entry(name: str, layers: BrokerLayers) -> ConfigEntry:
+def broker_entry(name: str, layers: BrokerLayers) -> EffectiveConfig:
     return next(each for each in broker_entries(layers) if each.name == name)
 
 
-def test_the_nearest_layer_gives_the_value() -> None:
+def test_the_layer_with_precedence_gives_the_value() -> None:
     nearer = [{}, {"retention.ms": "4000"}]
     assert [effective_topic_config(each, LAYERS).retention_ms for each in nearer] == [3000, 4000]
     assert effective_topic_config({}, BrokerLayers(LAYERS.static)).retention_ms == 48 * 3_600_000
     assert effective_topic_config({}, BrokerLayers()) == TopicConfig()
 
 
-def test_synonyms_are_told_layer_by_layer() -> None:
+def test_synonyms_are_listed_layer_by_layer() -> None:
     entry = topic_entry("retention.ms", {"retention.ms": "4000"}, LAYERS)
-    assert (entry.value, entry.source) == ("4000", ConfigSource.TOPIC)
+    assert (entry.value, entry.source) == ("4000", EffectiveSource.TOPIC)
     assert entry.synonyms == (
-        ("retention.ms", "4000", ConfigSource.TOPIC),
-        ("log.retention.ms", "3000", ConfigSource.DYNAMIC_BROKER),
-        ("log.retention.ms", "2000", ConfigSource.DYNAMIC_DEFAULT_BROKER),
-        ("log.retention.hours", "48", ConfigSource.STATIC_BROKER),
-        ("log.retention.hours", "168", ConfigSource.DEFAULT),
+        ("retention.ms", "4000", EffectiveSource.TOPIC),
+        ("log.retention.ms", "3000", EffectiveSource.DYNAMIC_BROKER),
+        ("log.retention.ms", "2000", EffectiveSource.DYNAMIC_DEFAULT_BROKER),
+        ("log.retention.hours", "48", EffectiveSource.STATIC_BROKER),
+        ("log.retention.hours", "168", EffectiveSource.DEFAULT),
     )
 
 
-def test_as_in_kafka_no_synonym_is_told_before_the_nearest_name() -> None:
+def test_as_in_kafka_synonyms_start_with_the_settings_own_name() -> None:
     entry = topic_entry("retention.ms", {}, BrokerLayers(LAYERS.static))
     assert (entry.value, entry.source, entry.synonyms) == (
         str(48 * 3_600_000),
-        ConfigSource.DEFAULT,
+        EffectiveSource.DEFAULT,
         (),
     )
 
 
-def test_values_are_told_as_kafka_prints_them() -> None:
+def test_values_are_rendered_as_kafka_prints_them() -> None:
     entry = topic_entry("segment.bytes", {}, LAYERS)
-    assert (entry.value, entry.source) == ("2000000", ConfigSource.STATIC_BROKER)
+    assert (entry.value, entry.source) == ("2000000", EffectiveSource.STATIC_BROKER)
     assert topic_entry("min.cleanable.dirty.ratio", {}, LAYERS).value == "0.5"
 
 
-def test_every_topic_setting_is_told() -> None:
+def test_every_topic_setting_is_listed() -> None:
     assert [each.name for each in topic_entries({}, LAYERS)] == list(settings(TopicConfig))
 
 
-def test_a_broker_has_its_own_settings_and_unknown_ones_as_secrets() -> None:
+def test_a_broker_lists_its_settings_and_hides_unknown_ones() -> None:
     assert broker_entry("log.retention.ms", LAYERS).value == "3000"
-    assert broker_entry("log.retention.minutes", LAYERS)[1:4] == (None, ConfigSource.DEFAULT, ())
+    assert broker_entry("log.retention.minutes", LAYERS)[1:4] == (None, EffectiveSource.DEFAULT, ())
     unknown = broker_entry("my.plugin", LAYERS)
     assert (unknown.value, unknown.source, unknown.setting) == (
         None,
-        ConfigSource.DYNAMIC_BROKER,
+        EffectiveSource.DYNAMIC_BROKER,
         None,
     )
 
 
-def test_the_default_broker_has_what_was_altered_for_all() -> None:
+def test_the_default_broker_lists_what_was_altered_for_all() -> None:
     (entry,) = broker_default_entries(LAYERS)
-    assert entry[:3] == ("log.retention.ms", "2000", ConfigSource.DYNAMIC_DEFAULT_BROKER)
+    assert entry[:3] == ("log.retention.ms", "2000", EffectiveSource.DYNAMIC_DEFAULT_BROKER)

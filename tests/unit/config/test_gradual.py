@@ -12,7 +12,7 @@ NAME = "num.io.threads"
 @pytest.mark.parametrize(
     ("now", "wanted"), [(8, 4), (8, 16), (8, 8), (3, 1), (1, 2), (5, 2), (100, 50)]
 )
-def test_half_and_double_are_steps(now: int, wanted: int) -> None:
+def test_half_and_double_are_allowed_steps(now: int, wanted: int) -> None:
     check_steps({NAME: str(now)}, {NAME: str(wanted)})
 
 
@@ -25,7 +25,7 @@ def test_half_and_double_are_steps(now: int, wanted: int) -> None:
         (5, 1, "at least half of the present 5"),
     ],
 )
-def test_further_is_refused_with_a_reason(now: int, wanted: int, why: str) -> None:
+def test_a_larger_step_is_rejected_with_a_reason(now: int, wanted: int, why: str) -> None:
     with pytest.raises(TooFar, match=f"^{NAME}={wanted} .*{why}"):
         check_steps({NAME: str(now)}, {NAME: str(wanted)})
 
@@ -33,10 +33,10 @@ def test_further_is_refused_with_a_reason(now: int, wanted: int, why: str) -> No
 def test_a_cleaner_cannot_be_switched_off() -> None:
     with pytest.raises(TooFar, match="at least 1"):
         check_steps({}, {"log.cleaner.threads": "0"})
-    check_steps({"log.cleaner.threads": "0"}, {"log.cleaner.threads": "0"})  # given at start
+    check_steps({"log.cleaner.threads": "0"}, {"log.cleaner.threads": "0"})  # set at start
 
 
-def test_the_default_counts_where_nothing_is_given() -> None:
+def test_the_default_applies_if_nothing_is_set() -> None:
     with pytest.raises(TooFar):
         check_steps({NAME: "32"}, {})
     check_steps({NAME: "16"}, {})

@@ -22,7 +22,7 @@ def test_a_key_ends_at_equals_colon_or_blank() -> None:
     }
 
 
-def test_comments_and_blank_lines_are_left_out() -> None:
+def test_comments_and_blank_lines_are_skipped() -> None:
     assert read("# a=1 \\\n\n  ! b=2\nc=3 # kept") == {"c": "3 # kept"}
 
 
@@ -43,7 +43,7 @@ def test_each_property_knows_the_line_it_starts_on() -> None:
     assert list(properties(text)) == [Property("a", "123", 3), Property("b", "4", 6)]
 
 
-def test_a_broken_unicode_escape_is_refused_with_its_line() -> None:
+def test_a_broken_unicode_escape_is_rejected_with_its_line() -> None:
     with pytest.raises(ConfigError, match="line 2"):
         list(properties("a=1\nb=\\u12"))
 
@@ -58,6 +58,6 @@ def utf16_units(text: str) -> list[int]:
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text()))
-def test_whatever_is_escaped_is_read_back(pairs: dict[str, str]) -> None:
+def test_escaped_pairs_survive_a_round_trip(pairs: dict[str, str]) -> None:
     text = "\n".join(f"{escaped(key)}={escaped(value)}" for key, value in pairs.items())
     assert read(text) == pairs

@@ -1,4 +1,4 @@
-"""A broker that cannot protect what it serves does not start as if it could."""
+"""A broker does not start with security settings that it cannot honour."""
 
 import pytest
 
@@ -26,7 +26,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_security_setting_refuses_the_start(name: str) -> None:
+def test_a_security_setting_stops_the_start(name: str) -> None:
     with pytest.raises(ConfigError, match=f"--set: {name} has no effect yet"):
         resolve(pairs=[f"{name}={REFUSED[name]}"])
 
@@ -40,7 +40,7 @@ def test_a_security_setting_refuses_the_start(name: str) -> None:
         ("zookeeper.ssl.client.enable", "false"),
     ],
 )
-def test_one_that_asks_for_nothing_is_a_warning(name: str, text: str) -> None:
+def test_a_security_setting_without_effect_is_a_warning(name: str, text: str) -> None:
     assert len(resolve(pairs=[f"{name}={text}"]).warnings) == 1
 
 
@@ -54,7 +54,7 @@ def test_variables_mean_the_same_as_lines_of_a_file() -> None:
             resolve(environ={variable: "x"})
 
 
-def test_variables_of_clients_are_no_settings_of_the_broker() -> None:
+def test_variables_of_clients_are_not_broker_settings() -> None:
     theirs = {"KAFKA_SASL_PASSWORD": "x", "KAFKA_SASL_MECHANISM": "PLAIN", "KAFKA_SSL_CAFILE": "/c"}
     assert len(resolve(environ=theirs, strict=True).warnings) == len(theirs)
 
@@ -69,7 +69,7 @@ def test_variables_of_clients_are_no_settings_of_the_broker() -> None:
         "KAFKA_BOOTSTRAP_SERVERS",
     ],
 )
-def test_documented_variables_are_no_unknown_settings(variable: str) -> None:
+def test_documented_variables_are_not_unknown_settings(variable: str) -> None:
     assert resolve(environ={variable: "x"}, strict=True).warnings == ()
 
 

@@ -11,21 +11,21 @@ from penstock.config.setting import (
     Setting,
     SettingError,
     Update,
+    allows,
     load,
     parse,
     setting,
     settings,
-    takes,
 )
 from penstock.config.topic import TopicConfig
-from penstock.config.value import INT_MAX, LONG_MAX, Kind, Password, Value, render
+from penstock.config.value import INT_MAX, LONG_MAX, ConfigType, Password, Value, render
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     size_bytes: int = setting("size.bytes", 10, "A size.", low=1, high=99)
     ratio: float = setting("ratio", 0.5, "A share.", low=0, high=1)
-    secret: Password | None = setting("secret", None, "A key.", kind=Kind.PASSWORD)
+    secret: Password | None = setting("secret", None, "A key.", kind=ConfigType.PASSWORD)
     mode: str = setting("mode", "slow", "A mode.", choices=("slow", "fast"), any_case=True)
     rack: str | None = setting("rack", None, "A rack.")
 
@@ -36,11 +36,11 @@ ALL = [*broker_settings().values(), *settings(TopicConfig).values()]
 def test_one_line_gives_type_name_and_range() -> None:
     assert list(settings(Sample)) == ["size.bytes", "ratio", "secret", "mode", "rack"]
     size = settings(Sample)["size.bytes"]
-    assert (size.kind, size.default, size.update) == (Kind.INT, 10, Update.READ_ONLY)
-    assert settings(Sample)["rack"].kind is Kind.STRING
+    assert (size.kind, size.default, size.update) == (ConfigType.INT, 10, Update.READ_ONLY)
+    assert settings(Sample)["rack"].kind is ConfigType.STRING
 
 
-def test_texts_become_a_config_and_other_names_are_left() -> None:
+def test_texts_become_a_config_and_other_names_are_ignored() -> None:
     config = load(Sample, {"size.bytes": "20", "mode": "FAST", "other": "x"})
     assert config == Sample(size_bytes=20, mode="fast")
     assert load(Sample, {"ratio": "1"}, config) == Sample(size_bytes=20, mode="fast", ratio=1.0)
@@ -55,7 +55,7 @@ def test_texts_become_a_config_and_other_names_are_left() -> None:
         ("mode", "idle", "mode is 'idle', must be one of slow, fast"),
     ],
 )
-def test_a_refusal_names_the_setting_the_value_and_what_is_allowed(
+def test_an_error_names_the_setting_the_value_and_what_is_allowed(
     name: str, text: str, message: str
 ) -> None:
     with pytest.raises(SettingError) as refused:
@@ -64,7 +64,7 @@ def test_a_refusal_names_the_setting_the_value_and_what_is_allowed(
     assert str(refused.value.at("server.properties:3")) == f"server.properties:3: {message}"
 
 
-def test_a_password_shows_itself_nowhere() -> None:
+def test_a_password_is_never_shown() -> None:
     config = load(Sample, {"secret": "hunter2"})
     assert config.secret is not None
     assert config.secret.value == "hunter2"
@@ -72,7 +72,7 @@ def test_a_password_shows_itself_nowhere() -> None:
     assert settings(Sample)["secret"].sensitive
 
 
-def test_a_refused_password_is_not_repeated() -> None:
+def test_a_rejected_password_is_not_shown() -> None:
     shown = str(SettingError(settings(Sample)["secret"], "hunter2"))
     assert "hunter2" not in shown
 
@@ -100,17 +100,17 @@ def test_a_value_is_written_as_kafka_writes_it(value: Value, text: str | None) -
 
 @pytest.mark.parametrize("each", ALL, ids=lambda each: each.name)
 def test_every_default_is_one_of_the_values_allowed(each: Setting) -> None:
-    assert each.default is None or takes(each, each.default)
+    assert each.default is None or allows(each, each.default)
 
 
 @pytest.mark.parametrize("each", ALL, ids=lambda each: each.name)
-def test_every_default_survives_being_written_and_read(each: Setting) -> None:
+def test_every_default_survives_a_round_trip(each: Setting) -> None:
     text = render(each.default)
     assert text is None or parse(each, text) == each.default
 
 
 def numbers(each: Setting) -> st.SearchStrategy[Value]:
-    bounds = {Kind.SHORT: (1 << 15) - 1, Kind.INT: INT_MAX, Kind.LONG: LONG_MAX}
+    bounds = {ConfigType.SHORT: (1 << 15) - 1, ConfigType.INT: INT_MAX, ConfigType.LONG: LONG_MAX}
     limit = bounds[each.kind]
     low = -limit - 1 if each.low is None else int(each.low)
     return st.integers(low, limit if each.high is None else int(each.high))
@@ -118,22 +118,22 @@ def numbers(each: Setting) -> st.SearchStrategy[Value]:
 
 def values(each: Setting) -> st.SearchStrategy[Value]:
     match each.kind:
-        case Kind.BOOLEAN:
+        case ConfigType.BOOLEAN:
             return st.booleans()
-        case Kind.INT | Kind.SHORT | Kind.LONG:
+        case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
             return numbers(each)
-        case Kind.DOUBLE:
+        case ConfigType.DOUBLE:
             return st.floats(each.low, each.high, allow_nan=False)
-        case Kind.LIST if each.choices:
+        case ConfigType.LIST if each.choices:
             return st.lists(st.sampled_from(each.choices), unique=True).map(tuple)
-        case Kind.STRING if each.choices:
+        case ConfigType.STRING if each.choices:
             return st.sampled_from(each.choices)
         case _:
             return st.just(each.default)
 
 
 @given(st.data())
-def test_what_is_written_is_read_back(data: st.DataObject) -> None:
+def test_a_rendered_value_is_parsed_back(data: st.DataObject) -> None:
     each = data.draw(st.sampled_from(ALL))
     value = data.draw(values(each))
     text = render(value)
@@ -141,8 +141,8 @@ def test_what_is_written_is_read_back(data: st.DataObject) -> None:
 
 
 @given(st.sampled_from(ALL), st.text())
-def test_any_text_is_taken_within_range_or_refused_by_name(each: Setting, text: str) -> None:
+def test_any_text_is_accepted_within_range_or_rejected_by_name(each: Setting, text: str) -> None:
     try:
-        assert takes(each, parse(each, text))
+        assert allows(each, parse(each, text))
     except SettingError as refused:
         assert each.name in str(refused)  # noqa: PT017 (either outcome is right)

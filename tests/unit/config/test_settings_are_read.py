@@ -61,7 +61,9 @@ def test_no_setting_that_has_an_effect_says_that_it_has_none() -> None:
         ("transaction.two.phase.commit.enable", "true", "must be false: no client can prepare"),
     ],
 )
-def test_a_promise_that_is_not_kept_is_refused(name: str, text: str, words: str) -> None:
+def test_a_value_that_the_broker_cannot_honour_is_rejected(
+    name: str, text: str, words: str
+) -> None:
     with pytest.raises(SettingError, match=words):
         broker_config({name: text})
     default = broker_settings()[name].default

@@ -1,11 +1,11 @@
-"""Where settings come from, which source wins, and what is said of wrong ones."""
+"""Sources of settings, their precedence, and messages about wrong ones."""
 
 from pathlib import Path
 
 import pytest
 
 from penstock.config.environment import setting_names
-from penstock.config.sources import Source, resolve
+from penstock.config.sources import SettingSource, resolve
 from penstock.errors import ConfigError
 
 
@@ -15,7 +15,7 @@ def written(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_the_nearest_source_wins_and_is_remembered(tmp_path: Path) -> None:
+def test_the_source_with_precedence_wins_and_is_remembered(tmp_path: Path) -> None:
     file = written(
         tmp_path,
         "server.properties",
@@ -34,11 +34,11 @@ def test_the_nearest_source_wins_and_is_remembered(tmp_path: Path) -> None:
     assert config.identity.number == 9
     names = ["message.max.bytes", "log.retention.hours", "num.partitions", "broker.id", "log.dirs"]
     assert [resolved.source(name) for name in names] == [
-        Source.PROFILE,
-        Source.FILE,
-        Source.ENVIRONMENT,
-        Source.COMMAND_LINE,
-        Source.DEFAULT,
+        SettingSource.PROFILE,
+        SettingSource.FILE,
+        SettingSource.ENVIRONMENT,
+        SettingSource.COMMAND_LINE,
+        SettingSource.DEFAULT,
     ]
     assert resolved.given["log.retention.hours"].origin == "server.properties:4"
     assert resolved.text("log.retention.hours") == "1"
@@ -54,7 +54,7 @@ def test_an_unknown_name_is_a_warning_with_the_nearest_one(tmp_path: Path) -> No
     )
 
 
-def test_a_name_like_no_other_gets_no_suggestion() -> None:
+def test_a_name_unlike_any_setting_gets_no_suggestion() -> None:
     assert resolve(pairs=["zzz=1"]).warnings == ("--set: unknown setting zzz",)
 
 
@@ -68,13 +68,13 @@ def test_an_unknown_name_is_an_error_in_strict_mode() -> None:
         resolve(pairs=["log.segment.byte=1"], strict=True)
 
 
-def test_a_bad_value_is_refused_with_file_and_line(tmp_path: Path) -> None:
+def test_a_bad_value_is_rejected_with_file_and_line(tmp_path: Path) -> None:
     file = written(tmp_path, "server.properties", "# x\nnum.partitions = many")
     with pytest.raises(ConfigError, match=r"^server\.properties:2: num\.partitions is 'many'"):
         resolve(file=file)
 
 
-def test_a_bad_value_is_refused_even_where_another_source_wins() -> None:
+def test_a_bad_value_is_rejected_even_if_another_source_wins() -> None:
     with pytest.raises(ConfigError, match="KAFKA_NUM_PARTITIONS"):
         resolve(environ={"KAFKA_NUM_PARTITIONS": "x"}, pairs=["num.partitions=1"])
 
@@ -89,7 +89,7 @@ def test_a_pair_needs_an_equals_sign() -> None:
         resolve(pairs=["num.partitions"])
 
 
-def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
+def test_an_unknown_profile_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match="must be one of classic"):
         resolve(profile="modern")
 
@@ -110,7 +110,9 @@ def test_nested_keys_are_joined_by_dots(tmp_path: Path, name: str, text: str) ->
 
 
 @pytest.mark.parametrize(("name", "text"), [("x.toml", "a = = b"), ("x.toml", "a = 1979-05-27")])
-def test_a_broken_document_is_refused_by_its_file(tmp_path: Path, name: str, text: str) -> None:
+def test_a_broken_document_is_rejected_with_its_file_name(
+    tmp_path: Path, name: str, text: str
+) -> None:
     with pytest.raises(ConfigError, match=r"^x\.toml: "):
         resolve(file=written(tmp_path, name, text))
 

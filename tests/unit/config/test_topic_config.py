@@ -1,4 +1,4 @@
-"""Settings of a topic: Kafka's defaults, and values that are taken or refused."""
+"""Settings of a topic: Kafka's defaults, and values that are accepted or rejected."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_a_topic_overrides_what_the_broker_gives() -> None:
         ("local.retention.ms", "99999999999999", 99_999_999_999_999),
     ],
 )
-def test_a_value_that_kafka_takes_is_taken(name: str, text: str, value: object) -> None:
+def test_a_value_that_kafka_accepts_is_accepted(name: str, text: str, value: object) -> None:
     assert getattr(topic_config({name: text}), attribute(name)) == value
 
 
@@ -68,7 +68,7 @@ def test_a_value_that_kafka_takes_is_taken(name: str, text: str, value: object) 
         ("nope", "1"),
     ],
 )
-def test_a_value_that_kafka_refuses_is_refused_by_name(name: str, text: str) -> None:
+def test_a_value_that_kafka_rejects_is_rejected_by_name(name: str, text: str) -> None:
     with pytest.raises(ConfigError, match=name.replace(".", r"\.")):
         topic_config({name: text})
 
@@ -78,6 +78,6 @@ def test_compaction_may_not_be_due_before_it_is_allowed() -> None:
         topic_config({"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"})
 
 
-def test_tiered_storage_is_refused_rather_than_ignored() -> None:
+def test_tiered_storage_is_rejected_rather_than_ignored() -> None:
     with pytest.raises(ConfigError, match="Tiered Storage functionality is disabled"):
         topic_config({"remote.storage.enable": "true"})

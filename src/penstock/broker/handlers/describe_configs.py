@@ -12,8 +12,8 @@ from penstock.broker.translate import log_levels
 from penstock.broker.translate.config_resources import ResourceType, own_id
 from penstock.broker.translate.refusal import MALFORMED
 from penstock.config.effective import (
-    ConfigEntry,
-    ConfigSource,
+    EffectiveConfig,
+    EffectiveSource,
     broker_default_entries,
     broker_entries,
     group_entries,
@@ -60,7 +60,7 @@ def described(
             raise InvalidRequest("loggers are those of one broker")
         own_id(asked.resource_name, ctx.services)
         for name, level in log_levels.loggers():
-            source = ConfigSource.DYNAMIC_BROKER_LOGGER
+            source = EffectiveSource.DYNAMIC_BROKER_LOGGER
             yield DescribeConfigsResourceResult(name=name, value=level, config_source=source)
         return
     fixed = asked.resource_type == ResourceType.BROKER
@@ -68,7 +68,7 @@ def described(
         yield told(entry, request, fixed=fixed)
 
 
-def entries(asked: DescribeConfigsResource, ctx: Context) -> Iterable[ConfigEntry]:
+def entries(asked: DescribeConfigsResource, ctx: Context) -> Iterable[EffectiveConfig]:
     services, name = ctx.services, asked.resource_name
     match asked.resource_type:
         case ResourceType.TOPIC:
@@ -94,7 +94,7 @@ def entries(asked: DescribeConfigsResource, ctx: Context) -> Iterable[ConfigEntr
 
 
 def told(
-    entry: ConfigEntry, request: DescribeConfigsRequest, *, fixed: bool
+    entry: EffectiveConfig, request: DescribeConfigsRequest, *, fixed: bool
 ) -> DescribeConfigsResourceResult:
     """`fixed`: a setting that is not said to change while the broker runs does not."""
     setting = entry.setting

@@ -8,7 +8,7 @@ from pathlib import Path
 from penstock import __version__
 from penstock.broker.startup.state_file import BrokerState
 from penstock.config.broker import broker_settings
-from penstock.config.sources import Resolved, Source
+from penstock.config.sources import Resolved, SettingSource
 
 
 def starting(resolved: Resolved, directory: Path) -> Iterator[str]:
@@ -19,7 +19,7 @@ def starting(resolved: Resolved, directory: Path) -> Iterator[str]:
     yield f"data directory {directory.absolute()}, log directories {logs}"
     known = broker_settings()
     for name, given in sorted(resolved.given.items()):
-        if given.source is not Source.DEFAULT:
+        if given.source is not SettingSource.DEFAULT:
             shown = "[hidden]" if known[name].sensitive else given.text
             yield f"{name}={shown} ({given.origin})"
 

@@ -1,17 +1,17 @@
-"""A refused value in the words of Kafka's own brokers, which people and scripts look for.
+"""Error messages for rejected values with the text of Kafka's own brokers, which scripts look for.
 
-What a broker says of its own file at the start is longer: it names the place, and what to write.
+For a broker's own file, the message at start is longer: it names the line and the allowed values.
 """
 
 from penstock.config.setting import Setting, SettingError
-from penstock.config.value import PARSERS, Kind
+from penstock.config.value import PARSERS, ConfigType
 from penstock.errors import ConfigError
 
-NUMBERS = {Kind.INT: 32, Kind.SHORT: 16, Kind.LONG: 64}
+NUMBERS = {ConfigType.INT: 32, ConfigType.SHORT: 16, ConfigType.LONG: 64}
 
 
-def kafka_words(error: ConfigError) -> str:
-    """The refusal as an answer to a client."""
+def kafka_message(error: ConfigError) -> str:
+    """The message in a response to a client."""
     if not isinstance(error, SettingError):
         return str(error)
     setting = error.setting
@@ -23,7 +23,7 @@ def kafka_words(error: ConfigError) -> str:
 
 def _why(setting: Setting, text: str) -> str:
     kind = setting.kind
-    if kind is Kind.BOOLEAN:
+    if kind is ConfigType.BOOLEAN:
         return "Expected value to be either true or false"
     if setting.choices:
         return f"String must be one of: {', '.join(setting.choices)}"
