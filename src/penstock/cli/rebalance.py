@@ -46,7 +46,7 @@ class Planned(NamedTuple):
     type=int,
     multiple=True,
     metavar="BROKER",
-    help="PlannedMove everything away from this broker; may be given often.",
+    help="Move everything away from this broker; may be given often.",
 )
 @click.option("--execute", is_flag=True, help="Carry the plan out and wait until it is done.")
 @click.option(
@@ -199,7 +199,7 @@ def spelled(brokers: Iterable[int]) -> str:
 
 
 async def carry_out(client: Client, plan: Planned, throttle: int | None) -> None:
-    """PlannedMove, wait, and have the new preferred leaders lead."""
+    """Move, wait, and have the new preferred leaders lead."""
     targets = {each.topic_partition: each.after for each in plan.moves}
     async with throttled(client, plan, throttle):
         refused = await reassign(client, targets)
