@@ -220,6 +220,33 @@ def test_a_session_expires_while_its_broker_is_stopped(connect: str) -> None:
     run_unblocked(scenario)
 
 
+@pytest.mark.row("A093")
+def test_a_longer_session_outlasts_a_pause_that_ends_a_shorter_one(connect: str) -> None:
+    async def scenario() -> None:
+        short, long = f"{connect}/short", f"{connect}/long"
+        async with opened(short) as beside_short, opened(long) as beside_long:
+            with held(short, timeout_ms=1000) as brief, held(long, timeout_ms=4000) as patient:
+                for process in (brief, patient):
+                    assert process.stdout is not None
+                    await asyncio.to_thread(process.stdout.readline)
+                gone: Inbox[Change] = Inbox()
+                await beside_short.watch(gone.put, data=["/holder"])
+                with stopped(brief.pid), stopped(patient.pid):
+                    await gone.until(DataChanged("/holder"))
+                    assert not await beside_short.exists("/holder")
+                assert (await beside_long.get("/holder")).data == b"0"
+                brief.kill()
+                patient.kill()
+
+    run_unblocked(scenario)
+
+
+def held(connect: str, timeout_ms: int) -> subprocess.Popen[str]:
+    """A process that keeps an ephemeral node, and says so."""
+    command = [sys.executable, "-c", HOLDER, connect, str(timeout_ms)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
 HOLDER = """
 import asyncio, sys
 from pathlib import Path

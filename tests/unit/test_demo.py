@@ -1,3 +1,5 @@
+"""The demo shows its figures in order, however they come."""
+
 from datetime import datetime
 from itertools import permutations
 
