@@ -1,16 +1,13 @@
 """Finding places in a log: by offset, by timestamp, and the transactions aborted in a range."""
 
-from collections.abc import Iterator
-
 import msgspec
 
 from penstock.log.files import LogFile
-from penstock.log.segment import Segment
 from penstock.log.segments import Segments
 from penstock.log.time_index import TimestampOffset
 from penstock.log.txn_index import AbortedTxn, overlapping
 from penstock.record.batch import BatchHeader
-from penstock.record.record import Record, records
+from penstock.record.search import first_since
 
 DECOMPRESSED_LIMIT_BYTES = 1 << 28
 """Of one batch that a search by time opens; it was checked when it was produced."""
@@ -59,45 +56,51 @@ def slice_from(
     return None
 
 
-def offset_for_timestamp(
-    segments: Segments, timestamp: int, log_start_offset: int
-) -> TimestampOffset | None:
-    """The first record at or after `timestamp`; None when all are older."""
-    for segment in segments.since(log_start_offset):
-        if segment.newest.timestamp >= timestamp:
-            found = _search(segment, timestamp, log_start_offset)
-            if found is not None:
-                return found
+class BatchSearch(msgspec.Struct, frozen=True):
+    """The search for the first record at or after `timestamp`, from offset `start` on, in a batch.
+
+    It keeps its file open as long as it lives.
+    """
+
+    file: LogFile
+    position: int
+    header: BatchHeader
+    timestamp: int
+    start: int
+
+    def run(self) -> TimestampOffset | None:
+        """On any thread: a batch may hold millions of records, and each takes a microsecond."""
+        batch = self.file.read(self.position, self.header.size_bytes)
+        found = first_since(
+            batch, self.header, self.timestamp, self.start, DECOMPRESSED_LIMIT_BYTES
+        )
+        return None if found is None else TimestampOffset(*found)
+
+
+def search_by_time(segments: Segments, timestamp: int, start: int) -> BatchSearch | None:
+    """In the first batch, from offset `start` on, that may hold a record at or after `timestamp`.
+
+    None when all are older.
+    """
+    for segment in segments.since(start):
+        if segment.newest.timestamp < timestamp:
+            continue
+        # No record before this entry's offset is newer than its timestamp, and so than ours.
+        indexed = segment.time_index.lookup(timestamp).offset
+        for position, header in segment.headers_from(max(indexed, start)):
+            if header.max_timestamp >= timestamp:
+                return BatchSearch(segment.file, position, header, timestamp, start)
     return None
 
 
-def _search(segment: Segment, timestamp: int, log_start_offset: int) -> TimestampOffset | None:
-    # No record before this entry's offset is newer than its timestamp, and so than ours.
-    start = max(segment.time_index.lookup(timestamp).offset, log_start_offset)
-    for position, header in segment.headers_from(start):
-        if header.max_timestamp >= timestamp:
-            for record in records_at(segment, position, header):
-                if record.timestamp >= timestamp and record.offset >= log_start_offset:
-                    return TimestampOffset(record.timestamp, record.offset)
-    return None
-
-
-def offset_of_max_timestamp(segments: Segments) -> TimestampOffset | None:
-    """The first record with the largest timestamp (KIP-734); None in an empty log."""
+def search_for_newest(segments: Segments) -> BatchSearch | None:
+    """For the first record with the largest timestamp (KIP-734); None in an empty log."""
     newest = max(segments, key=lambda segment: segment.newest.timestamp)
-    if newest.newest.timestamp < 0:
-        return None
-    for position, header in newest.headers_from(newest.newest.offset):
-        for record in records_at(newest, position, header):
-            if record.timestamp == newest.newest.timestamp:
-                return TimestampOffset(record.timestamp, record.offset)
+    timestamp, offset = newest.newest
+    if timestamp >= 0:
+        for position, header in newest.headers_from(offset):
+            return BatchSearch(newest.file, position, header, timestamp, 0)
     return None
-
-
-def records_at(segment: Segment, position: int, header: BatchHeader) -> Iterator[Record]:
-    """One by one: a batch may hold a million, and all of them would take 200 MB."""
-    batch = segment.file.read(position, header.size_bytes)
-    return records(batch, header, DECOMPRESSED_LIMIT_BYTES)
 
 
 def end_of_slice(segments: Segments, start: int, found: LogSlice, up_to: int) -> int:

@@ -4,7 +4,7 @@ Every method is a plain call by the one owner, the event loop; only `Flush.run` 
 another thread. A failure of the disk takes the whole log directory offline.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -18,7 +18,7 @@ from penstock.log.epochs import LeaderEpochs
 from penstock.log.files import Files, finished_or_failed
 from penstock.log.flush import Flush
 from penstock.log.log_dir import LogDir
-from penstock.log.lookup import LogSlice
+from penstock.log.lookup import BatchSearch, LogSlice
 from penstock.log.producer_state import ProducerState
 from penstock.log.replay import heal_aborted, index_aborted, marker_in, note_batch, replay
 from penstock.log.retention import Retention, deletable
@@ -315,15 +315,42 @@ class PartitionLog:
                 heal_aborted(self._files, self.segments, self.segments.since(start))
                 return lookup.aborted_between(self.segments, start, end)
 
+    def searches_by_time(self, timestamp: int) -> Iterator[BatchSearch]:
+        """For the first record at or after `timestamp`: the batches that may hold it, in order.
+
+        The log may change between two of them.
+        """
+        start = self.log_start_offset
+        while True:
+            with self.log_dir:
+                search = lookup.search_by_time(self.segments, timestamp, start)
+            if search is None:
+                return
+            yield search
+            start = max(search.header.next_offset, self.log_start_offset)
+
+    def searches_for_newest(self) -> Iterator[BatchSearch]:
+        """For the first record with the largest timestamp (KIP-734): the batch that holds it."""
+        with self.log_dir:
+            search = lookup.search_for_newest(self.segments)
+        if search is not None:
+            yield search
+
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record at or after `timestamp`; None when all are older."""
-        with self.log_dir:
-            return lookup.offset_for_timestamp(self.segments, timestamp, self.log_start_offset)
+        return self._first_of(self.searches_by_time(timestamp))
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """The first record with the largest timestamp (KIP-734); None in an empty log."""
-        with self.log_dir:
-            return lookup.offset_of_max_timestamp(self.segments)
+        """The first record with the largest timestamp; None in an empty log."""
+        return self._first_of(self.searches_for_newest())
+
+    def _first_of(self, searches: Iterable[BatchSearch]) -> TimestampOffset | None:
+        for search in searches:
+            with self.log_dir:
+                found = search.run()
+            if found is not None:
+                return found
+        return None
 
     def offset_for_leader_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """The largest epoch up to this one, and its end offset; (-1, -1) when unknown."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files
-from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES, records_at
+from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 from penstock.log.producer_state import CompletedTxn, ProducerState
 from penstock.log.segment import Segment
 from penstock.log.segments import Segments
@@ -13,7 +13,7 @@ from penstock.log.snapshots import latest_state
 from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import BatchHeader
 from penstock.record.control import EndTransactionMarker, read_marker
-from penstock.record.record import Record, records
+from penstock.record.record import records
 from penstock.types import Buffer
 
 logger = logging.getLogger(__name__)
@@ -34,8 +34,11 @@ def replay(
             if header.base_offset >= end_offset:
                 break
             if header.producer_id >= 0:
-                control = list(records_at(segment, position, header)) if header.is_control else []
-                txn = note_batch(state, header, _marker(control))
+                marker = None
+                if header.is_control:
+                    batch = segment.file.read(position, header.size_bytes)
+                    marker = marker_in(batch, header)
+                txn = note_batch(state, header, marker)
                 if txn is not None and completed is not None:
                     completed(segment, txn)
     state.map_end_offset = end_offset
@@ -43,11 +46,8 @@ def replay(
 
 def marker_in(batch: Buffer, header: BatchHeader) -> EndTransactionMarker | None:
     """The marker that a control batch holds; compaction may have left none."""
-    return _marker(list(records(batch, header, DECOMPRESSED_LIMIT_BYTES)))
-
-
-def _marker(control: list[Record]) -> EndTransactionMarker | None:
-    return read_marker(control[0]) if control else None
+    control = next(records(batch, header, DECOMPRESSED_LIMIT_BYTES), None)
+    return None if control is None else read_marker(control)
 
 
 def note_batch(

@@ -5,6 +5,7 @@ turn that into `InvalidRecord` once per batch, instead of a bounds check per byt
 """
 
 from penstock.record.invalid import InvalidRecord
+from penstock.types import Buffer
 
 ONE_BYTE = 64
 """Values in [0, 64) take one byte."""
@@ -12,7 +13,7 @@ _VARINT_BITS = 32
 _VARLONG_BITS = 64
 
 
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: Buffer, at: int) -> tuple[int, int]:
     byte = data[at]
     if byte < 0x80:
         return byte >> 1 ^ -(byte & 1), at + 1
@@ -22,14 +23,14 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     return _read_long(data, at, _VARINT_BITS)
 
 
-def read_varlong(data: bytes, at: int) -> tuple[int, int]:
+def read_varlong(data: Buffer, at: int) -> tuple[int, int]:
     byte = data[at]
     if byte < 0x80:
         return byte >> 1 ^ -(byte & 1), at + 1
     return _read_long(data, at, _VARLONG_BITS)
 
 
-def _read_long(data: bytes, at: int, bits: int) -> tuple[int, int]:
+def _read_long(data: Buffer, at: int, bits: int) -> tuple[int, int]:
     raw = shift = 0
     while True:
         byte = data[at]

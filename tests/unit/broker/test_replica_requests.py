@@ -2,9 +2,11 @@
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -22,8 +24,11 @@ from penstock.coordinator.storage import RawRecord
 from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode
+from penstock.log.lookup import LogSlice
+from penstock.log.partition_log import PartitionLog
 from penstock.metadata.image import Broker, Topic
 from penstock.metadata.image import Partition as ImagePartition
+from penstock.record.batch import read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.record import Record
@@ -61,9 +66,11 @@ FETCH, LIST_OFFSETS = 1, 2
 Test = Callable[[Leading, Connection], Awaitable[None]]
 
 
-def run(folder: Path, test: Test, settings: dict[str, str] | None = None) -> None:
+def run(
+    folder: Path, test: Test, settings: dict[str, str] | None = None, partitions: int = 1
+) -> None:
     async def main() -> None:
-        async with leading(folder, settings=settings) as leader:
+        async with leading(folder, partitions, settings) as leader:
             connection = await connect(leader.address, client_id="test")
             try:
                 await test(leader, connection)
@@ -540,6 +547,69 @@ def test_a_batch_that_holds_very_much_is_checked_off_the_loop(tmp_path: Path, co
         )
         answers = (await produced(bytes(AT_ONCE_BYTES))).responses[0].partition_responses
         assert answers[0].error_code == ErrorCode.INVALID_RECORD
+
+    run(tmp_path, test)
+
+
+def test_a_fetch_that_waits_for_many_bytes_looks_only_at_what_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: Counter[int] = Counter()
+    plain = PartitionLog.read
+
+    def counted(log: PartitionLog, *args: Any, **more: Any) -> LogSlice | None:
+        read[log.topic_partition.partition] += 1
+        return plain(log, *args, **more)
+
+    async def test(leader: Leading, connection: Connection) -> None:
+        for index in range(2):
+            leader.append(b"a", index=index)
+        monkeypatch.setattr(PartitionLog, "read", counted)
+        size = leader.partition().log.size_bytes
+        parts = [
+            FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 20)
+            for index in range(2)
+        ]
+        request = FetchRequest(
+            topics=[FetchTopic(topic_id=leader.partition().topic_id, partitions=parts)],
+            max_bytes=1 << 20,
+            min_bytes=5 * size,
+            max_wait_ms=30_000,
+        )
+        sent = connection.send(request, FetchResponse)
+        while not len(leader.services.waiters):
+            await asyncio.sleep(0)
+        for _ in range(2):
+            leader.append(b"b")
+            before = read[0]
+            while read[0] == before:
+                await asyncio.sleep(0)
+        assert read == {0: 3, 1: 1}
+        leader.append(b"c")
+        (topic,) = (await sent).responses
+        assert [len(cast("bytes", each.records)) for each in topic.partitions] == [4 * size, size]
+
+    run(tmp_path, test, partitions=2)
+
+
+@pytest.mark.parametrize(("asked", "offset"), [(15, 1), (30, 2), (31, -1), (-3, 2)])
+def test_a_search_by_time_lets_others_be_served(tmp_path: Path, asked: int, offset: int) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        batch = batch_of(b"a", b"b", b"c", timestamps=[10, 20, 30])
+        leader.partition().append(batch, read_header(batch), 1, 0)
+        may_go_on = threading.Event()
+        leader.services.worker.submit(may_go_on.wait, 30)
+        part = ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=asked)
+        request = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsTopic(name=TOPIC, partitions=[part])]
+        )
+        sent = connection.send(request, ListOffsetsResponse)
+        other = await connect(leader.address, client_id="test")
+        await produce(leader, other)
+        await other.close()
+        assert sent.done() == (asked == 31)  # no batch has to be searched
+        may_go_on.set()
+        assert (await sent).topics[0].partitions[0].offset == offset
 
     run(tmp_path, test)
 

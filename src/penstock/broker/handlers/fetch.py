@@ -55,7 +55,10 @@ def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchRe
         return reading.response()
 
     def attempt() -> FetchResponse | None:
+        found_before = reading.size_bytes > 0
         reading.read_changed()
+        if found_before and reading.is_ready(request.max_wait_ms):
+            reading.read_all()  # what was found before may be gone
         return reading.response() if reading.is_ready(request.max_wait_ms) else None
 
     def expire() -> FetchResponse:
@@ -101,14 +104,14 @@ class Reading:
         if self._rack:
             selector = ctx.services.config.replication.replica_selector_class
             self._rack = request.rack_id if is_rack_aware(selector) else ""
-        self._min_bytes = request.min_bytes
         self._max_bytes = min(request.max_bytes, ctx.services.config.network.fetch_max_bytes)
+        self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._found: list[tuple[Wanted, PartitionData | None]] = []
         self._at: dict[Hashable, int] = {}
         """Where in `_found` a partition is."""
         self._changed: set[Hashable] = set()
         self._max_slices = ctx.services.file_shares.slices
-        self._slices: list[tuple[Partition, int]] = []
+        self._slices: dict[Hashable, tuple[Partition, int]] = {}
         """What would be sent, to be counted when it is: a fetch that waits reads many times."""
 
     def read_all(self, *, arrives: bool = False) -> None:
@@ -130,16 +133,17 @@ class Reading:
         self._changed.add(key)
 
     def read_changed(self) -> None:
-        """As if all were read anew. A session may have thousands of partitions, of which one has
-        changed; but what was found to send before may be gone, and the limits are for all.
+        """Look only at what has changed: a session may have thousands of partitions, and a client
+        that wants many bytes waits through thousands of changes.
         """
-        if self.size_bytes:
-            self.read_all()
-            return
         self._image = self._cluster.image
         for key in self._changed:
             at = self._at[key]
             wanted, _ = self._found[at]
+            if key in self._slices:
+                _, size_bytes = self._slices.pop(key)
+                self.size_bytes -= size_bytes
+                self._left += size_bytes
             self._found[at] = (wanted, self._read(wanted, at))
         self._changed.clear()
 
@@ -251,7 +255,7 @@ class Reading:
         if found is not None:
             self.size_bytes += found.size_bytes
             self._left = max(0, self._left - found.size_bytes)
-            self._slices.append((partition, found.size_bytes))
+            self._slices[partition.topic_partition] = partition, found.size_bytes
         return found
 
     def _diverged(self, partition: Partition, wanted: Wanted) -> PartitionData | None:
@@ -301,7 +305,7 @@ class Reading:
         return NO_PREFERENCE if chosen is None else chosen
 
     def _count(self) -> None:
-        for partition, size_bytes in self._slices:
+        for partition, size_bytes in self._slices.values():
             if self.is_for_follower:
                 partition.replication_bytes_out += size_bytes
             else:

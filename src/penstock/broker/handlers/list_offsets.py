@@ -6,12 +6,18 @@ Brokers get the log's end, and replica -2 may ask a follower.
 Refused: special timestamps before the version that introduced them, partitions named twice.
 """
 
+import asyncio
 from collections import Counter
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Executor
+from typing import TypeAlias
 
 from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.controller.topic_rules import InvalidRequest
 from penstock.errors import ErrorCode, KafkaError
+from penstock.log.partition_log import PartitionLog
+from penstock.log.time_index import TimestampOffset
 from penstock.replication.partition import Partition
 from penstock.replication.refusal import OffsetNotAvailable
 from penstock.types import TopicPartition
@@ -45,7 +51,49 @@ class NamedTwice(KafkaError):
     code = ErrorCode.INVALID_REQUEST
 
 
-def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsResponse:
+Found: TypeAlias = TimestampOffset | Exception | None
+
+
+def list_offsets(
+    request: ListOffsetsRequest, ctx: Context
+) -> ListOffsetsResponse | Coroutine[None, None, ListOffsetsResponse]:
+    if any(is_by_time(each.timestamp) for topic in request.topics for each in topic.partitions):
+        return searched(request, ctx)
+    return answered(request, ctx, {})
+
+
+def is_by_time(asked: int) -> bool:
+    return asked >= 0 or asked == MAX_TIMESTAMP
+
+
+async def searched(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsResponse:
+    """Batches are searched on another thread: one may hold millions of records."""
+    found: dict[TopicPartition, Found] = {}
+    for topic in request.topics:
+        for part in topic.partitions:
+            where = TopicPartition(topic.name, part.partition_index)
+            partition = ctx.services.partitions.find(*where)
+            if partition is not None and where not in found and is_by_time(part.timestamp):
+                found[where] = await search(partition.log, part.timestamp, ctx.services.worker)
+    return answered(request, ctx, found)
+
+
+async def search(log: PartitionLog, asked: int, worker: Executor) -> Found:
+    by_time = asked != MAX_TIMESTAMP
+    try:
+        for each in log.searches_by_time(asked) if by_time else log.searches_for_newest():
+            with log.log_dir:
+                found = await asyncio.get_running_loop().run_in_executor(worker, each.run)
+            if found is not None:
+                return found
+    except Refusal as error:
+        return error
+    return None
+
+
+def answered(
+    request: ListOffsetsRequest, ctx: Context, found: Mapping[TopicPartition, Found]
+) -> ListOffsetsResponse:
     named = Counter(
         TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions
     )
@@ -71,7 +119,9 @@ def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsRespon
             else:
                 end = partition.visible_end(read_committed=committed)
             asked = part.timestamp
-            timestamp, offset, epoch = offset_for(partition, asked, end)
+            timestamp, offset, epoch = offset_for(
+                partition, asked, end, found.get(partition.topic_partition)
+            )
             if offset < 0 or asked == LATEST:
                 partition.check_latest_known(end)
         except OffsetNotAvailable as error:
@@ -98,20 +148,15 @@ def list_offsets(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsRespon
     )
 
 
-def offset_for(partition: Partition, asked: int, end: int) -> tuple[int, int, int]:
+def offset_for(partition: Partition, asked: int, end: int, found: Found) -> tuple[int, int, int]:
     """Timestamp, offset and leader epoch of what lies before `end`; -1 for each that is not."""
     log = partition.log
-    match asked:
-        case -1:
-            return -1, end, partition.leader_epoch
-        case -2 | -4:
-            return -1, log.log_start_offset, epoch_at(partition, log.log_start_offset)
-        case -5 | -6:
-            return -1, -1, -1
-        case -3:
-            found = log.offset_of_max_timestamp()
-        case _:
-            found = log.offset_for_timestamp(asked)
+    if asked == LATEST:
+        return -1, end, partition.leader_epoch
+    if asked in {EARLIEST, EARLIEST_LOCAL}:
+        return -1, log.log_start_offset, epoch_at(partition, log.log_start_offset)
+    if isinstance(found, Exception):
+        raise found
     if found is None or found.offset >= end:
         return -1, -1, -1
     return found.timestamp, found.offset, epoch_at(partition, found.offset)
