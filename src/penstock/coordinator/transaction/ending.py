@@ -42,24 +42,24 @@ def ended(
     transaction: TransactionMetadata, request: TransactionEnd, new_producer_id: int, now_ms: int
 ) -> TransactionMetadata | None:
     """The transaction, decided; None if it has already ended in this way."""
-    state, bumps = transaction.state, request.client_version >= EPOCH_BUMP_VERSION
-    again = bumps and _is_repeated(transaction, request.producer)
-    _check(transaction, request.producer, again=again)
+    state, bumps_epoch = transaction.state, request.client_version >= EPOCH_BUMP_VERSION
+    is_retry = bumps_epoch and _is_retry(transaction, request.producer)
+    _check(transaction, request.producer, is_retry=is_retry)
     if state.is_decided:
-        if state is _DECISION[request.committed] or (bumps and not again):
+        if state is _DECISION[request.committed] or (bumps_epoch and not is_retry):
             raise ConcurrentTransactions("the transaction's markers are being written")
-        raise InvalidTxnState(f"{state.value} is decided")
+        raise InvalidTxnState(f"the transaction is {state.value}, which is final")
     if state is TransactionState.ONGOING:
         return _decided(transaction, request, new_producer_id, now_ms)
-    if state is _END[request.committed] and (again or not bumps):
+    if state is _END[request.committed] and (is_retry or not bumps_epoch):
         return None
-    if bumps and not request.committed and not again:
+    if bumps_epoch and not request.committed and not is_retry:
         # All its partitions may have been refused. The abort bumps the epoch even so.
         return _decided(transaction, request, new_producer_id, now_ms)
     raise InvalidTxnState(f"the transaction is {state.value}")
 
 
-def _is_repeated(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
+def _is_retry(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
     """The producer still has the epoch of its last transaction: it missed the response.
 
     Not once the next transaction is open: a late request must not end that one.
@@ -73,15 +73,19 @@ def _is_repeated(transaction: TransactionMetadata, producer: ProducerIdAndEpoch)
     )
 
 
-def _check(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, *, again: bool) -> None:
-    if again:
+def _check(
+    transaction: TransactionMetadata, producer: ProducerIdAndEpoch, *, is_retry: bool
+) -> None:
+    if is_retry:
         return
     if producer.id != transaction.producer_id:
         raise InvalidProducerIdMapping(
             f"the producer is {transaction.producer_id}, not {producer.id}"
         )
     if producer.epoch != transaction.producer_epoch:
-        raise ProducerFenced(f"epoch {producer.epoch}, and {transaction.producer_epoch} is current")
+        raise ProducerFenced(
+            f"epoch {producer.epoch} is not the current {transaction.producer_epoch}"
+        )
 
 
 def _decided(

@@ -61,7 +61,7 @@ def _next_producer(
 ) -> dict[str, object]:
     """The new producer id and epoch, and the previous epoch if its owner may retry."""
     current = transaction.producer_epoch
-    if request.known is not None and _is_repeated(transaction, request.known):
+    if request.known is not None and _is_retry(transaction, request.known):
         return {}  # the response was lost: repeat it
     last_epoch = NONE if request.known is None else current
     if not transaction.is_epoch_exhausted:
@@ -83,7 +83,7 @@ def _check_id(transaction: TransactionMetadata, known: ProducerIdAndEpoch) -> No
     if known.id == transaction.producer_id:
         return
     if known.id != transaction.previous_producer_id or known.epoch < LAST_EPOCH - 1:
-        raise ProducerFenced(f"producer {known.id}, and {transaction.producer_id} is current")
+        raise ProducerFenced(f"producer id {known.id} is not the current {transaction.producer_id}")
 
 
 def _check_epoch(transaction: TransactionMetadata, known: ProducerIdAndEpoch) -> None:
@@ -93,11 +93,11 @@ def _check_epoch(transaction: TransactionMetadata, known: ProducerIdAndEpoch) ->
     """
     if known == ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch):
         return
-    if transaction.state is TransactionState.ONGOING or not _is_repeated(transaction, known):
-        raise ProducerFenced(f"{known}, and {transaction.producer} is current")
+    if transaction.state is TransactionState.ONGOING or not _is_retry(transaction, known):
+        raise ProducerFenced(f"{known} is not the current {transaction.producer}")
 
 
-def _is_repeated(transaction: TransactionMetadata, known: ProducerIdAndEpoch) -> bool:
+def _is_retry(transaction: TransactionMetadata, known: ProducerIdAndEpoch) -> bool:
     """A retry of the producer that was given the current epoch and missed the response (KIP-360).
 
     The last producer epoch tells; it is unset after another producer took the id over.

@@ -58,7 +58,7 @@ class TransactionMetadata(msgspec.Struct, frozen=True, kw_only=True):
         if producer.id != self.producer_id:
             raise InvalidProducerIdMapping(f"the producer is {self.producer_id}, not {producer.id}")
         if producer.epoch != self.producer_epoch:
-            raise ProducerFenced(f"epoch {producer.epoch}, and {self.producer_epoch} is current")
+            raise ProducerFenced(f"epoch {producer.epoch} is not the current {self.producer_epoch}")
         if self.state.is_decided:
             raise ConcurrentTransactions("the transaction's markers are being written")
 

@@ -24,10 +24,10 @@ def by_range(
         readers = [each for each in ordered if topic in subscribers[each].topics]
         if not readers:
             continue
-        size, longer = divmod(count, len(readers))
+        size, surplus = divmod(count, len(readers))
         start = 0
         for rank, reader in enumerate(readers):
-            end = start + size + (rank < longer)
+            end = start + size + (rank < surplus)
             assignments[reader].update(TopicIdPartition(topic, each) for each in range(start, end))
             start = end
     return {each: frozenset(assignment) for each, assignment in assignments.items()}

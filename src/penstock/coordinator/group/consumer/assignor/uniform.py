@@ -22,11 +22,11 @@ def uniform(
         for topic in subscribers[member_id].topics.intersection(partitions):
             readers[topic].append(member_id)
     assignments, free = _retained(subscribers, partitions, readers)
-    wishes = {each.topics.intersection(partitions) for each in subscribers.values()}
-    if len(wishes) == 1:
+    subscriptions = {each.topics.intersection(partitions) for each in subscribers.values()}
+    if len(subscriptions) == 1:
         _level(assignments, free, in_order(subscribers))
     else:
-        _give(assignments, free, readers)
+        _assign_free(assignments, free, readers)
         _even_out(assignments, readers)
     return {each: frozenset(assignment) for each, assignment in assignments.items()}
 
@@ -55,10 +55,10 @@ def _retained(
 def _level(assignments: Assigned, free: list[TopicIdPartition], ordered: list[str]) -> None:
     """Equal subscriptions: every member gets the same number, and some get one more."""
     total = len(free) + sum(map(len, assignments.values()))
-    size, longer = divmod(total, len(assignments))
+    size, surplus = divmod(total, len(assignments))
     # The members with the most get the surplus: this moves the fewest partitions.
     by_load = sorted(ordered, key=lambda each: -len(assignments[each]))
-    quota = {each: size + (rank < longer) for rank, each in enumerate(by_load)}
+    quota = {each: size + (rank < surplus) for rank, each in enumerate(by_load)}
     for member_id, assignment in assignments.items():
         for each in sorted(assignment)[quota[member_id] :]:
             assignment.discard(each)
@@ -70,7 +70,7 @@ def _level(assignments: Assigned, free: list[TopicIdPartition], ordered: list[st
             assignment.add(next(rest))
 
 
-def _give(
+def _assign_free(
     assignments: Assigned, free: list[TopicIdPartition], readers: Mapping[Uuid, list[str]]
 ) -> None:
     """Assign each free partition to its least loaded reader; topics with few readers first."""
