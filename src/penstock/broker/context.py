@@ -31,7 +31,7 @@ from penstock.wire.messages.metadata import MetadataResponseTopic
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """Who is at the other end of a connection."""
+    """The client at the other end of a connection."""
 
     listener: str
     host: str
@@ -48,16 +48,16 @@ class Services(msgspec.Struct, frozen=True):
     served: frozenset[int]
     """Keys of the APIs that have a handler."""
     clustered: bool
-    """Whether there may be other brokers, which speak to this one."""
+    """Whether other brokers may connect to this one."""
     inter_broker_listener: str
-    """Who comes by it is taken for a broker where requests say so."""
+    """Requests on this listener may act as brokers."""
     cluster: Cluster
     controller: Controller
-    """Decides while it is in office: on a broker alone always."""
+    """Active on one broker of the cluster; always on a single node."""
     link: ControllerLink
-    """The way to whoever is."""
+    """Calls the active controller, wherever it is."""
     orders: Orders
-    """What the controller of a cluster says."""
+    """Carries out the controller's requests."""
     producer_ids: ProducerIdPool
     groups: GroupCoordinator
     transactions: TransactionCoordinator
@@ -70,24 +70,24 @@ class Services(msgspec.Struct, frozen=True):
     fetch_sessions: FetchSessions
     leader_throttle: LeaderThrottle
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
-    """Parts of Metadata responses by topic, version and operations."""
+    """Cached parts of Metadata responses, by topic, version and operations."""
     file_shares: FileShares
     worker: Executor
     """A thread for what would hold up the loop: it does one thing after the other, so that one
     large batch at a time is in memory.
     """
     scratch: bytearray
-    """Where a handler may decompress what it only looks at; free again when it returns."""
+    """Buffer for a handler to decompress into; free again when the handler returns."""
 
     def serves(self, key: int, listener: str) -> bool:
-        """Whether the API is served there: what brokers say to each other, only among them."""
+        """Whether the API is served on that listener; inter-broker APIs only among brokers."""
         if not APIS[key].inter_broker:
             return key in self.served
         return self.clustered and listener == self.inter_broker_listener
 
     @property
     def config(self) -> BrokerConfig:
-        """The broker's settings as they are now."""
+        """The broker's current settings."""
         return self.cluster.config
 
 

@@ -1,7 +1,8 @@
-"""Requests that only the controller can answer are passed on to it, whichever broker got them.
+"""Forwards requests to the controller that only it can answer.
 
-Clients ask the controller that Metadata names; old ones, and those that have not heard of an
-election yet, ask another. The answer is the controller's own, in the client's version.
+Clients send them to the controller that Metadata names. Old clients, and clients that do not know
+of an election yet, send them to another broker. The response is the controller's own, in the
+client's version.
 """
 
 from functools import wraps
@@ -14,14 +15,14 @@ from penstock.wire.schema import Message
 
 
 def at_controller(handler: Handler) -> Handler:
-    """The handler here, or at the broker that is the controller."""
+    """Run the handler here if this broker is the controller; otherwise forward the request."""
 
     @wraps(handler)
     def here_or_there(request: Message, ctx: Context) -> Any:
         if ctx.services.controller.is_active:
             return handler(request, ctx)
         if ctx.header.client_id == FORWARDED:
-            # Two brokers may each take the other for the controller until both have heard.
+            # During an election two brokers may each take the other for the controller.
             raise NotController(f"broker {ctx.services.broker_id} is not the controller")
         return ctx.services.link.call(request, ctx.header.api.response, version=ctx.version)
 

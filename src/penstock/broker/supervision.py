@@ -12,12 +12,12 @@ RESTART_S = 1.0
 
 
 async def supervised(name: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Keep a background loop going: what it raises is logged, and it starts again."""
+    """Run a background loop for ever: log what it raises and start it again."""
     while True:
         try:
             await run()
         except EXPECTED_FAILURES as error:
-            logger.info("%s starts again: %s", name, error)
+            logger.info("background loop %r starts again: %s", name, error)
         except Exception:  # the boundary around a background loop
-            logger.exception("%s failed and starts again", name)
+            logger.exception("background loop %r failed and starts again", name)
         await asyncio.sleep(RESTART_S)

@@ -1,8 +1,8 @@
-"""Where requests wait: for bytes to fetch, for replicas, for members of a group (the purgatory).
+"""Where requests wait for data, acks or group members: Kafka's purgatory.
 
-A handler returns `Parked` instead of a response. What it waits for has keys; whoever changes
-something under a key says `changed(key)`, and the request tries again in the loop's next turn, so
-that many changes of one turn cost one attempt. At its deadline it answers with what there is.
+A handler returns `Parked`, with the keys it waits for, instead of a response. `changed(key)` makes
+the request try again in the loop's next turn; many changes in one turn cost one attempt. At its
+deadline the request answers with what there is.
 """
 
 import asyncio
@@ -15,28 +15,26 @@ from penstock.loop import Handle, Loop
 R = TypeVar("R")
 
 MAX_CLIENT_WAIT_MS = 600_000
-"""The longest that a request waits because its client says so, as long as an idle connection
-lives: the field has room for 24 days.
+"""Bounds the wait that a client asks for: the field allows 24 days. The default of
+`connections.max.idle.ms`.
 """
 
 AT_A_TIME = 16
-"""Of very many that wait for the same, as members of a group do, some try in each of the loop's
-turns: others, who did not wait, get theirs between.
-"""
+"""Waiters woken per loop turn, so that a large group's members do not starve other requests."""
 
 
 def client_wait_ms(asked_ms: int) -> int:
-    """How long a request waits whose client asks for `asked_ms`."""
+    """The wait that a client asks for, within bounds."""
     return min(max(asked_ms, 0), MAX_CLIENT_WAIT_MS)
 
 
 class Parked(Generic[R]):
     """A request that waits for a change under one of `keys`, at most for `wait_ms`.
 
-    `attempt` gives the response once it is ready, and None before; `expire` gives it at the end.
-    `notice` hears, before an attempt, each key under which something has changed. A request that
-    `has_acted` only waits to hear what came of it: those of its kind behind it may act too. One
-    that `gives_way` expires as soon as its client asks for anything else.
+    `attempt` returns the response once it is ready, None before; `expire` returns it at the end.
+    `notice` is called with each changed key before an attempt. A request that `has_acted` only
+    waits for its outcome, so those of its kind behind it may act too. One that `gives_way` expires
+    as soon as its client sends anything else.
     """
 
     __slots__ = ("attempt", "expire", "gives_way", "has_acted", "keys", "notice", "wait_ms")
@@ -62,7 +60,7 @@ class Parked(Generic[R]):
 
 
 class Waiter:
-    """A parked request in its place; whoever holds it may take it away."""
+    """A parked request; `cancel` removes it."""
 
     __slots__ = ("_done", "_failed", "_parked", "_waiters", "timer")
 
@@ -120,7 +118,7 @@ class Waiters:
         self._by_key: dict[Hashable, dict[Waiter, None]] = {}
         self._changed: dict[Hashable, None] = {}
         self._due: dict[Waiter, None] = {}
-        """Those whose turn has not come yet since something changed."""
+        """Waiters to wake after a change, in order."""
         self._is_called = False
 
     def park(
@@ -158,7 +156,7 @@ class Waiters:
         self._due.pop(waiter, None)
 
     def changed(self, key: Hashable) -> None:
-        """Those who wait under `key` try again in the loop's next turn, or soon after."""
+        """Wake the waiters of `key` in the loop's next turn, or soon after."""
         if key in self._by_key:
             self._changed[key] = None
             self._call()
@@ -180,11 +178,11 @@ class Waiters:
             self._call()
         try:
             for waiter in now_due:
-                if waiter in self._due:  # no attempt before has taken it away
+                if waiter in self._due:  # an earlier attempt may have cancelled it
                     del self._due[waiter]
                     waiter.attempt()
         finally:
-            if self._due:  # after an attempt that failed, the others still get their turn
+            if self._due:  # the others still get their turn after an attempt that raised
                 self._call()
 
     def __len__(self) -> int:

@@ -38,12 +38,12 @@ def logged(
 def test_what_was_to_be_expected_is_one_quiet_line(
     error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    text = f"a loop starts again: {error}"
+    text = f"background loop 'a loop' starts again: {error}"
     assert logged(error, monkeypatch, caplog) == [("INFO", text, False)]
 
 
 def test_a_bug_keeps_its_traceback(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    text = "a loop failed and starts again"
+    text = "background loop 'a loop' failed and starts again"
     assert logged(KeyError("a bug"), monkeypatch, caplog) == [("ERROR", text, True)]

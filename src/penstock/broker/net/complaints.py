@@ -1,4 +1,4 @@
-"""Log lines about clients, few enough that a bad client cannot fill the disk."""
+"""Rate-limited log lines about clients: a bad client cannot fill the disk."""
 
 import logging
 
@@ -8,7 +8,7 @@ LINES, PERIOD_S = 10, 60.0
 
 
 class Complaints:
-    """Passes a few lines a minute on, and says how many it has left out."""
+    """Logs a few lines a minute, and how many it has left out."""
 
     def __init__(self) -> None:
         self._since, self._count = float("-inf"), 0

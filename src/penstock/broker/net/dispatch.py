@@ -25,14 +25,14 @@ logger = logging.getLogger(__name__)
 Outcome: TypeAlias = (
     "Message | Parked[Message] | CoroutineType[Any, Any, Message | None] | bytearray | None"
 )
-"""A response; one that comes later; one ready to be sent; or none, as after `acks=0`."""
+"""A response, one that comes later, one already encoded, or none (`acks=0`)."""
 
 VIEWS_FRAME = {0}
 """Produce: its records are views of the frame. Small requests decode faster from bytes."""
 
 
 class Route(msgspec.Struct):
-    """One API at one version, and how often and how long it was asked."""
+    """One API at one version, with its counts and times for the metrics."""
 
     api: Api
     version: int
@@ -44,11 +44,11 @@ class Route(msgspec.Struct):
     requests: int = 0
     errors: int = 0
     total_ns: int = 0
-    """From the last byte of each request to its encoded response, waiting included."""
+    """From the last byte of each request to its encoded response, including waits."""
 
 
 class Request(msgspec.Struct, gc=False):
-    """A request on its way through its handler."""
+    """A decoded request and the time at which its last byte arrived."""
 
     header: RequestHeader
     route: Route | None
@@ -57,7 +57,7 @@ class Request(msgspec.Struct, gc=False):
 
 
 class Routes:
-    """What a broker serves; the way to each API and version is made at first use."""
+    """The served APIs; a route for each API and version is made at first use."""
 
     def __init__(self, handlers: Mapping[int, Handler]) -> None:
         self.handlers = handlers
@@ -85,7 +85,7 @@ class Routes:
 
 
 class Dispatch:
-    """Reads, hands over and answers the requests of one connection."""
+    """Decodes and dispatches the requests of one connection, and encodes their responses."""
 
     def __init__(self, routes: Routes, services: Services, clock: Clock, peer: Peer) -> None:
         self._routes, self._services, self._clock, self.peer = routes, services, clock, peer
@@ -95,9 +95,8 @@ class Dispatch:
         header, at = read_request_header(frame)
         api = header.api
         if api.key == API_VERSIONS and not api.low <= header.version <= api.high:
-            return Request(
-                header, None, None, began_ns
-            )  # KIP-511: answered in version 0, not refused
+            # KIP-511: an unknown version is answered in version 0, not refused.
+            return Request(header, None, None, began_ns)
         if api.inter_broker and not self._services.serves(api.key, self.peer.listener):
             raise ProtocolError(f"{api.name} is for brokers only")
         route = self._routes.find(header)
@@ -117,10 +116,10 @@ class Dispatch:
         return outcome
 
     def refused(self, request: Request, error: KafkaError) -> Message:
-        """The response of an API that answers as a whole: its error code.
+        """The response that carries the error code of a request refused as a whole.
 
-        Where the version has no place for one, the connection closes: without its error the
-        response would say that there is nothing.
+        A version without that field closes the connection: a response without the error would say
+        that there is nothing.
         """
         assert request.route is not None
         request.route.errors += 1

@@ -51,7 +51,7 @@ def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
 
 
 def reason(error: OSError) -> str:
-    """The system's words; a name that does not resolve has no number that the system knows."""
+    """The system's text for an error; a name that does not resolve has no known errno."""
     number = error.errno or 0
     return os.strerror(number) if number > 0 else error.strerror or str(error)
 
@@ -86,7 +86,7 @@ class Server:
         rate = self._network.max_connection_creation_rate
         for _ in range(ACCEPTS_A_TURN):
             wait_ms = self._rate.wait_ms(self._clock.monotonic_ms(), rate)
-            if wait_ms:  # they wait in the kernel's queue
+            if wait_ms:  # new connections wait in the listen backlog
                 self._pause(listening, listener, wait_ms / 1000)
                 return
             try:
@@ -96,10 +96,10 @@ class Server:
             except OSError as error:
                 if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}:
                     # Out of descriptors: accepting again at once would only spin.
-                    logger.warning("accepting pauses on %s: %s", listener, error)
+                    logger.warning("listener %s pauses accepting connections: %s", listener, error)
                     self._pause(listening, listener, ACCEPT_PAUSE_S)
                     return
-                continue  # the client was gone before it was accepted
+                continue  # the client closed before its connection was accepted
             self._rate.accepted()
             host = address[0].removeprefix("::ffff:")
             if self._may_connect(host):
@@ -118,7 +118,7 @@ class Server:
 
     @property
     def _network(self) -> NetworkConfig:
-        """The limits as they are now: some can be altered while the broker runs."""
+        """The current limits: some can be altered while the broker runs."""
         return self._services.config.network
 
     def _may_connect(self, host: str) -> bool:
@@ -157,7 +157,7 @@ class Server:
 
         def ended(_: asyncio.Task[None]) -> None:
             self._running.discard(task)
-            work.close()  # a task that is cancelled before its first step has not begun it
+            work.close()  # a task cancelled before its first step never started the coroutine
 
         task.add_done_callback(ended)
 
@@ -170,13 +170,13 @@ class Server:
             else:
                 session.carry_out(outcome)
         except ProtocolError as error:
-            session.close(str(error))  # such as a refusal that the API has no field for
+            session.close(str(error))  # for example, the API has no field for the error
         except Exception:  # the boundary around one client, as in Session.pump
             logger.exception("a request failed")
             session.close("internal error")
 
     async def close_idle(self) -> None:
-        """Close connections without a request for too long, until cancelled."""
+        """Close connections that sent no request for `connections.max.idle.ms`, until cancelled."""
         while True:
             await asyncio.sleep(IDLE_CHECK_S)
             self.close_those_idle_since(
@@ -184,20 +184,20 @@ class Server:
             )
 
     def close_those_idle_since(self, limit_s: float) -> None:
-        """Also those whose clients have not read anything of a response since then."""
+        """Including connections whose clients stopped reading their response."""
         for session in [s for s in self.sessions if s.active_at < limit_s]:
             if session.is_sending or not session.is_busy:
                 session.close("idle for too long")
 
     def shed(self) -> bool:
-        """Close the connection that has held files of logs open the longest without reading."""
+        """Close the slowest reader among connections that hold log files open."""
         holding = [s for s in self.sessions if s.is_sending and s.holds_files]
         slowest = min(holding, key=lambda session: session.active_at, default=None)
         if slowest is None:
             return False
         logger.warning(
-            "closing the connection of %s: it does not read its response, and the limit of open "
-            "files is reached",
+            "closing the connection of %s: the limit of open files is reached, and this client "
+            "does not read its response",
             slowest.peer,
         )
         slowest.close("files are needed elsewhere")
@@ -210,4 +210,4 @@ class Server:
         for session in list(self.sessions):
             session.close("the broker stops")
         for task in self._running:
-            task.cancel()  # what it waits for may be gone before it, such as the controller
+            task.cancel()  # it may wait for something that stops earlier, such as the controller

@@ -1,10 +1,10 @@
 """One client connection: bytes in, requests one after the other, replies out in order.
 
-The socket is non-blocking and driven by the loop's readiness callbacks; a request is handled
-where its last byte arrived, without a task. While a request waits, or its reply does not fit into
-the socket, nothing further is read beyond one buffer: that is the back-pressure. Only what was
-produced and waits for its replicas lets the next produce request pass: else a producer with many
-requests on their way would have each of them wait for a round of replication of its own.
+The socket is non-blocking and driven by the loop's readiness callbacks. A request is handled in the
+callback that received its last byte, without a task. While a request waits, or its response does
+not fit into the socket, at most one buffer more is read: that is the back-pressure. A produce
+request that waits for acks does not block the next produce request; otherwise each of a pipelining
+producer's requests would cost a replication round trip.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ _complaints = Complaints()
 READ_AHEAD_BYTES = 1 << 16
 PRODUCE = 0
 MAX_IN_LINE = 256
-"""Produce requests of one connection that wait for their replicas at a time."""
+"""Produce requests of one connection that may wait for acks at the same time."""
 MAX_GATHERED = 64
 REQUESTS_A_TURN, TURN_NS = 64, 10_000_000
-"""Pipelined requests, or time, after which other connections get their turn."""
+"""Limits of one connection's turn: pipelined requests, and time. Then others get theirs."""
 SEND_BYTES = 1 << 16
-"""Responses are sent once so many bytes of them wait, before further requests are handled."""
+"""Once this many response bytes are buffered, they are sent before the next request."""
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # absent on macOS: the header leaves on its own
 
 
@@ -61,7 +61,7 @@ class Owner(Protocol):
 
 
 class InLine:
-    """A handled request in the line of replies; `reply` is None until it is known."""
+    """A request whose response must leave in order; `reply` is None until it is known."""
 
     __slots__ = ("reply", "request", "waiter")
 
@@ -71,7 +71,7 @@ class InLine:
 
 
 class Session:
-    """A connection. Belongs to the event loop; `close` may be called at any time, and again."""
+    """A connection. Belongs to the event loop. `close` may be called at any time, repeatedly."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Session:
         self._waiter: Waiter | None = None
         self._line: deque[InLine] = deque()
         self._out_bytes = 0
-        """Of the responses made since the last one was wholly sent."""
+        """Bytes of responses made since the output buffer was last empty."""
         self._reading = self._pumping = self._writing = self._yields = False
         self.active_at = loop.time()
         self.resume_reading()
@@ -120,18 +120,18 @@ class Session:
 
     @property
     def holds_files(self) -> bool:
-        """Files of logs stay open until the client has read."""
+        """Log files stay open until the client has read its response."""
         return any(isinstance(piece, LogSlice) for piece in self._out)
 
     def _may_go_on(self) -> bool:
-        """Whether no request waits; one that gives way is answered as soon as another is there."""
+        """Whether no request waits. One that gives way expires as soon as another arrives."""
         waiter = self._waiter
         if waiter is not None and waiter.gives_way and self._buffer.has_frame:
             waiter.expire()
         return self._request is None
 
     def _may_pass(self) -> bool:
-        """Whether the next request may be handled while those in line wait."""
+        """Whether the next request may be handled while earlier ones wait for acks."""
         return len(self._line) < MAX_IN_LINE and self._buffer.next_api_key == PRODUCE
 
     def on_readable(self) -> None:
@@ -158,11 +158,11 @@ class Session:
     def pump(self) -> None:
         """Handle whole requests until one has to wait, then send their responses.
 
-        Stops early for the sake of other connections, and of memory: a client that sends many
-        small requests and reads no response must not have all of them answered.
+        Stops early to give other connections a turn, and to bound memory: a client may pipeline
+        many small requests and read no response.
         """
         if self._pumping:
-            return  # a reply was given from within: the loop below goes on
+            return  # called from a handler's reply; the outer call continues
         self._pumping, self._yields = True, False
         self.active_at = self._loop.time()
         left, turn_ends_ns = REQUESTS_A_TURN, 0
@@ -197,19 +197,19 @@ class Session:
             self._pumping = False
 
     def _end_after(self, error: Exception) -> None:
-        """A request that waited cannot be answered: the same boundary."""
+        """A request that waited raised: the boundary around one client, as in `pump`."""
         logger.error("a request from %s failed", self._dispatch.peer, exc_info=error)
         self.close("internal error")
 
     def _fail(self, error: Exception) -> None:
-        """The request that waits cannot be answered as its handler meant to."""
+        """An attempt to answer the waiting request raised."""
         if isinstance(error, KafkaError):
             self.refuse(error)
         else:
             self._end_after(error)
 
     def _handle(self, frame: memoryview) -> int:
-        """Returns when it began."""
+        """Handle one request; returns the time at which it began."""
         self._request = request = self._dispatch.read(frame)
         self.carry_out(self._dispatch.handle(request))
         return request.began_ns
@@ -219,7 +219,7 @@ class Session:
         request = self._request
         if isinstance(outcome, Parked):
             if self._fd < 0:
-                return  # the client left while its request was awaited
+                return  # the client disconnected meanwhile
             if outcome.has_acted and request is not None:
                 place, self._request = InLine(request), None
                 self._line.append(place)
@@ -233,7 +233,7 @@ class Session:
             self.reply(outcome)
 
     def reply(self, response: Message | bytearray | None) -> None:
-        """Send a response, or nothing where none is expected, and go on to the next request."""
+        """Send the response, if any is expected, and go on to the next request."""
         request, self._request, self._waiter = self._request, None, None
         if request is None or self._fd < 0:
             return
@@ -257,7 +257,7 @@ class Session:
         return interleaved(frame, splices)
 
     def _reply_in_line(self, place: InLine, response: Message) -> None:
-        """What came of a request; it leaves when all those before it do."""
+        """The response of a request that waited; it is sent once all earlier ones are."""
         if self._fd < 0:
             return
         line = self._line
@@ -267,7 +267,7 @@ class Session:
         self.pump()
 
     def refuse(self, error: KafkaError) -> None:
-        """Answer a request that was refused while it was awaited."""
+        """Answer a request whose coroutine raised an error."""
         if self._request is None:
             return
         try:
@@ -300,9 +300,9 @@ class Session:
                 self.pump()
 
     def _send_some(self) -> bool:
-        """Send what is first in line; False when the socket took only part of it.
+        """Send the first pieces of the output; False when the socket took only part of them.
 
-        Then it is mostly full: asking the loop costs less than asking the kernel again.
+        The socket is then full, most likely: waiting for the loop is cheaper than another call.
         """
         out = self._out
         first = out[0]
@@ -354,7 +354,7 @@ class Session:
 
 
 def gathered(out: Iterable[memoryview | LogSlice]) -> Iterator[memoryview]:
-    """What one call can send: everything in memory before the next slice of a file."""
+    """The pieces that one call can send: all those in memory before the next file slice."""
     for piece in islice(out, MAX_GATHERED):
         if isinstance(piece, LogSlice):
             return
