@@ -92,11 +92,10 @@ class LogStore:
     def online(self) -> list[LogDir]:
         return [log_dir for log_dir in self.dirs if log_dir.failure is None]
 
-    def may_come_back(self, partition: TopicPartition) -> bool:
-        """Whether the next start may find a log that is not known now: in a directory that could
-        not be read, or in one that failed before it had synced the log's deletion.
-        """
-        return bool(self._unread) or any(partition in each for each in self._unsynced.values())
+    @property
+    def is_complete(self) -> bool:
+        """Whether every directory could be read at the start: what is not known is not there."""
+        return not self._unread
 
     def load(self, now_ms: int) -> None:
         """Lock the directories and open every log in them."""
@@ -291,7 +290,7 @@ class LogStore:
     def delete(self, partition: TopicPartition, *, future: bool = False, sync: bool = True) -> None:
         """Drop a log: its directory is renamed now and removed later.
 
-        Without `sync` a crash may bring it back until the caller has called `sync_names`: one
+        Without `sync` a crash may bring it back until the caller has called `sync_deletions`: one
         sync for thousands.
         """
         log = self.future_logs.pop(partition) if future else self.logs[partition]
@@ -304,12 +303,13 @@ class LogStore:
             self.topic_ids.pop(partition, None)
         self._remove_later(log)
 
-    def sync_names(self, log_dirs: Iterable[LogDir]) -> None:
-        """Make renames in these directories last; one where that fails goes offline."""
-        for log_dir in log_dirs:
+    def sync_deletions(self) -> set[TopicPartition]:
+        """Make deletions last; those come back that a crash may undo, in directories that failed."""
+        for log_dir in list(self._unsynced):
             with suppress(StorageError), log_dir:
                 self.files.sync_dir(log_dir.path)
-                self._unsynced.pop(log_dir, None)
+                del self._unsynced[log_dir]
+        return set[TopicPartition]().union(*self._unsynced.values())
 
     def _remove_later(self, log: PartitionLog) -> None:
         log.log_dir.stale_names.add(log.topic_partition)

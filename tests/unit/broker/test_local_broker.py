@@ -207,6 +207,19 @@ def test_logs_that_a_crash_may_bring_back_are_not_said_to_be_deleted() -> None:
     asyncio.run(main())
 
 
+def test_a_deletion_that_was_broken_off_is_synced_when_it_is_asked_for_again() -> None:
+    async def main() -> None:
+        rig = Rig()
+        rig.logs.flush()
+        rig.partitions.drop(*PARTITION, sync=False)
+        stopped = StoppedReplicas(PARTITION, TOPIC_ID, (BROKER,))
+        assert await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,))) == []
+        rig.logs.crash()
+        assert rig.logs.store.logs == {}
+
+    asyncio.run(main())
+
+
 def test_a_deletion_that_was_answered_outlasts_a_crash() -> None:
     async def main() -> None:
         rig = Rig()

@@ -170,21 +170,20 @@ class LocalBroker:
 
     async def _stop_all(self, all_stopped: Collection[StoppedReplicas]) -> list[TopicPartition]:
         """Stop them; those come back whose logs should go and may not be gone after a crash."""
-        store, failed = self._partitions.store, []
-        deleted_in = {
-            each.topic_partition: log.log_dir
-            for each in all_stopped
-            if each.delete and (log := store.get(each.topic_partition)) is not None
-        }
+        store, failed = self._partitions.store, set()
+        found = [each.topic_partition for each in all_stopped if each.topic_partition in store.logs]
         for count, each in enumerate(all_stopped, 1):
             if not self._stop(each):
-                failed.append(each.topic_partition)
-                deleted_in.pop(each.topic_partition, None)
+                failed.add(each.topic_partition)
             if count % PARTITIONS_A_TURN == 0:
                 await asyncio.sleep(0)
-        store.sync_names(dict.fromkeys(deleted_in.values()))
-        self._forget_cleaned(deleted_in)
-        return failed + [each for each, at in deleted_in.items() if at.failure is not None]
+        undone = store.sync_deletions()
+        self._forget_cleaned([each for each in found if each not in store.logs])
+        return [
+            each.topic_partition
+            for each in all_stopped
+            if each.topic_partition in failed or (each.delete and each.topic_partition in undone)
+        ]
 
     def _stop(self, stopped: StoppedReplicas) -> bool:
         """Lead or follow no more; False if the log should go, and its directory has failed."""
@@ -204,7 +203,7 @@ class LocalBroker:
                     self._partitions.set_aside(
                         topic_partition, "is not of the topic that is deleted"
                     )
-            elif stopped.delete and store.may_come_back(topic_partition):
+            elif stopped.delete and not store.is_complete:
                 logger.warning(
                     "%s may be in a directory that is offline: it is not deleted", topic_partition
                 )
