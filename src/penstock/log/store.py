@@ -304,7 +304,7 @@ class LogStore:
         self._remove_later(log)
 
     def sync_deletions(self) -> set[TopicPartition]:
-        """Make deletions last; those come back that a crash may undo, in directories that failed."""
+        """Make deletions last; returns those that a crash may undo, in directories that failed."""
         for log_dir in list(self._unsynced):
             with suppress(StorageError), log_dir:
                 self.files.sync_dir(log_dir.path)
