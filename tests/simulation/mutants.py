@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock.broker.peers import channel, orders, received
+from penstock.broker.peers import control_changes, control_plane, controller_channel
 from penstock.broker.peers.connection import PeerConnection
-from penstock.broker.peers.orders import Orders
+from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.topic_watch import TopicWatch
 from penstock.broker.startup import decision
 from penstock.controller import (
@@ -124,34 +124,34 @@ def write_out_of_office(patch: Patch) -> None:
 
 
 def obey_outrun_controllers(patch: Patch) -> None:
-    check = received.check_epochs
+    check = control_changes.check_epochs
 
     def broker_epoch_only(request: Any, image: Any, broker_epoch: int) -> None:
         check(replace(request, controller_epoch=2**30), image, broker_epoch)
 
-    patch.setattr(received, "check_epochs", broker_epoch_only)
+    patch.setattr(control_changes, "check_epochs", broker_epoch_only)
 
 
 def obey_before_registration(patch: Patch) -> None:
     """Orders for a broker's former life are carried out by the next one."""
-    init = Orders.__init__
+    init = ControlPlane.__init__
 
-    def begin(self: Orders, *args: Any) -> None:
+    def begin(self: ControlPlane, *args: Any) -> None:
         init(self, *args)
         self._is_registered.set()
 
-    patch.setattr(Orders, "__init__", begin)
+    patch.setattr(ControlPlane, "__init__", begin)
 
 
 def forget_lives(patch: Patch) -> None:
     """Nobody looks at broker epochs: neither leaders, nor the controller, nor who is told."""
-    patch.setattr(received, "UNKNOWN_EPOCH", -(2**62))
+    patch.setattr(control_changes, "UNKNOWN_EPOCH", -(2**62))
     patch.setattr(Partition, "check_follower", lambda *_: None)
     patch.setattr(Partition, "_member", lambda _self, broker: InSyncReplica(broker))
     obey_before_registration(patch)
-    check = received.check_epochs
+    check = control_changes.check_epochs
     patch.setattr(
-        received, "check_epochs", lambda request, image, _: check(request, image, -(2**62))
+        control_changes, "check_epochs", lambda request, image, _: check(request, image, -(2**62))
     )
 
 
@@ -196,10 +196,10 @@ def inherit_settings(patch: Patch) -> None:
         }
         return replace(change, image=dataclass_replace(change.image, topic_configs=configs))
 
-    metadata_change = received.metadata_change
+    metadata_change = control_changes.metadata_change
     miss_deletions(patch)
-    patch.setattr(received, "new_topics", named)
-    patch.setattr(received, "metadata_change", kept)
+    patch.setattr(control_changes, "new_topics", named)
+    patch.setattr(control_changes, "metadata_change", kept)
 
 
 def swallow_lost_connections(patch: Patch) -> None:
@@ -215,7 +215,7 @@ def swallow_lost_connections(patch: Patch) -> None:
 
 def say_orders_once(patch: Patch) -> None:
     """Whatever a broker answers, it is told no more."""
-    patch.setattr(channel, "STALE", frozenset(ErrorCode))
+    patch.setattr(controller_channel, "STALE", frozenset(ErrorCode))
 
 
 def fail_by_one_move(patch: Patch) -> None:
@@ -248,12 +248,12 @@ def drop_answers_while_taking_over(patch: Patch) -> None:
 
 def miss_deletions(patch: Patch) -> None:
     """Topics that went while nobody told a broker of it stay in its image."""
-    patch.setattr(TopicWatch, "look", lambda _: None)
+    patch.setattr(TopicWatch, "check", lambda _: None)
 
 
 def keep_what_is_not_assigned(patch: Patch) -> None:
     """Orders of a controller that has told of everything stop nothing."""
-    patch.setattr(orders, "strays", lambda *_: {})
+    patch.setattr(control_plane, "strays", lambda *_: {})
 
 
 def serve_the_log_of_a_deleted_topic(patch: Patch) -> None:
@@ -278,7 +278,7 @@ def succeed_who_leaves_uncleanly(patch: Patch) -> None:
 
 
 def wait_for_the_old_controller(patch: Patch) -> None:
-    patch.setattr(PeerConnection, "follow", lambda _: None)
+    patch.setattr(PeerConnection, "drop_if_moved", lambda _: None)
 
 
 def trust_an_empty_disk(patch: Patch) -> None:

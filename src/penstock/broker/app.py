@@ -81,7 +81,7 @@ async def running(
                 tasks.create_task(supervised(name, each)) for name, each in loops.items()
             )
 
-        services, place = parts.services, parts.place
+        services, member = parts.services, parts.member
         try:
             routes = Routes(HANDLERS)
             server = machine.server(
@@ -105,7 +105,7 @@ async def running(
             )
             if services.clustered:
                 listen(server, sockets)  # the controller connects to a broker that joins
-            background += await place.take()
+            background += await member.join()
             http = None
             if config.metrics.penstock_http_listen:
                 pages = Pages(services, server, routes, parts.peers, tasks, machine.clock)
@@ -117,11 +117,11 @@ async def running(
             state = broker_state(storage.broker_id, storage.cluster_id, addresses, http)
             yield RunningBroker(state, services)
             if services.clustered:
-                await place.leave()
+                await member.leave()
         finally:
             for task in background:
                 task.cancel()
-            place.close()
+            member.close()
 
 
 async def serve_pages(

@@ -16,8 +16,8 @@ from penstock.broker.coordination.coordinators import (
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.machine import Machine
+from penstock.broker.peers.cluster_member import ClusterMember
 from penstock.broker.peers.connections import PeerConnections
-from penstock.broker.peers.place import Place
 from penstock.broker.replicas.environment import environment
 from penstock.broker.replicas.local import LocalBroker
 from penstock.broker.replicas.throttles import LeaderThrottle
@@ -48,7 +48,7 @@ class Parts(Struct, frozen=True):
     """What the composition root runs, beside what handlers use."""
 
     services: Services
-    place: Place
+    member: ClusterMember
     peers: PeerConnections
     compactor: Compactor
 
@@ -67,7 +67,7 @@ def assemble(
     broker_id, cluster, logs = storage.broker_id, storage.cluster, storage.logs
 
     def propose(proposal: IsrProposal) -> None:
-        place.propose(proposal)  # partitions lead once the broker has joined
+        member.propose(proposal)  # partitions lead once the broker has joined
 
     compactor = Compactor(storage.files, logs.logs.values, clock, lambda: cluster.config.storage)
     waiters = Waiters(loop)
@@ -114,7 +114,7 @@ def assemble(
         (groups.partition_count, transactions.partition_count),
     )
 
-    place = Place(
+    member = ClusterMember(
         broker_id,
         storage.metadata,
         cluster,
@@ -145,10 +145,10 @@ def assemble(
         clustered=config.zookeeper.zookeeper_connect is not None,
         inter_broker_listener=config.listener.inter_broker(),
         cluster=cluster,
-        controller=place.controller,
-        link=place.link,
-        orders=place.orders,
-        producer_ids=ProducerIdPool(place.link.next_producer_id_block),
+        controller=member.controller,
+        link=member.link,
+        control_plane=member.control_plane,
+        producer_ids=ProducerIdPool(member.link.next_producer_id_block),
         groups=groups,
         transactions=transactions,
         verifier=verifier,
@@ -168,6 +168,6 @@ def assemble(
         worker=worker,
         scratch=bytearray(SCRATCH_BYTES),
     )
-    logs.on_offline = lambda log_dir, _: place.directory_failed(log_dir.path)
+    logs.on_offline = lambda log_dir, _: member.directory_failed(log_dir.path)
     logs.before_create = lambda log_dir, tp: compactor.forget(log_dir, [tp])
-    return Parts(services, place, peers, compactor)
+    return Parts(services, member, peers, compactor)

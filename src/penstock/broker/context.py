@@ -8,8 +8,8 @@ import msgspec
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.controller_link import ControllerLink
-from penstock.broker.peers.orders import Orders
 from penstock.broker.replicas.throttles import LeaderThrottle
 from penstock.broker.startup.file_limit import FileShares
 from penstock.broker.transaction.markers import MarkerLogs
@@ -56,7 +56,7 @@ class Services(msgspec.Struct, frozen=True):
     """Active on one broker of the cluster; always on a single node."""
     link: ControllerLink
     """Calls the active controller, wherever it is."""
-    orders: Orders
+    control_plane: ControlPlane
     """Carries out the controller's requests."""
     producer_ids: ProducerIdPool
     groups: GroupCoordinator

@@ -1,4 +1,4 @@
-"""A controller whose process is gone is deposed before its session ends."""
+"""A controller whose process is gone is removed before its session ends."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ Scenario = Callable[[EmbeddedStore, EmbeddedStore], Awaitable[None]]
 
 
 def with_stores(scenario: Scenario) -> None:
-    """Ours, and that of a broker which is the controller."""
+    """Our session, and that of another broker, which is the controller."""
 
     async def run() -> None:
         call_soon = asyncio.get_running_loop().call_soon
@@ -31,7 +31,7 @@ def with_stores(scenario: Scenario) -> None:
     asyncio.run(run())
 
 
-def test_a_controller_that_is_gone_leaves_the_office_and_the_cluster_at_once() -> None:
+def test_a_dead_controller_loses_its_role_and_registration_at_once() -> None:
     async def scenario(ours: EmbeddedStore, theirs: EmbeddedStore) -> None:
         await theirs.create(paths.broker(GONE), b"{}", ephemeral=True)
         await depose(ours, GONE)
@@ -41,7 +41,7 @@ def test_a_controller_that_is_gone_leaves_the_office_and_the_cluster_at_once() -
     with_stores(scenario)
 
 
-def test_one_that_has_registered_anew_meanwhile_stays() -> None:
+def test_a_controller_that_registered_again_meanwhile_stays_registered() -> None:
     async def scenario(ours: EmbeddedStore, _theirs: EmbeddedStore) -> None:
         await ours.create(paths.broker(GONE), b"{}", ephemeral=True)  # in another session
         await depose(ours, GONE)

@@ -143,7 +143,7 @@ async def ordered_to_follow(leader: Leading) -> None:
     request = LeaderAndIsrRequest(
         controller_id=1, controller_epoch=99, broker_epoch=-1, topic_states=[topic]
     )
-    await leader.services.orders.lead_and_follow(request)
+    await leader.services.control_plane.leader_and_isr(request)
 
 
 def test_a_coordinator_whose_directory_has_failed_resigns_with_its_leadership(

@@ -1,4 +1,4 @@
-"""Brokers learn the levels of features from the metadata store."""
+"""Brokers read feature levels from the metadata store."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from penstock.metadata.tree import Tree
 WAIT_S = 10
 
 
-def test_a_broker_hears_of_each_level_that_the_controller_writes() -> None:
+def test_a_broker_receives_each_level_that_the_controller_writes() -> None:
     async def run() -> None:
         tree = Tree.in_memory(SystemClock())
         store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)

@@ -1,4 +1,4 @@
-"""Decisions of the controller as this broker carries them out on its logs."""
+"""State changes of the controller, applied to the logs of this broker."""
 
 import asyncio
 import errno
@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.peers import received
+from penstock.broker.peers import control_changes
 from penstock.broker.replicas.local import PARTITIONS_A_TURN, LocalBroker
 from penstock.broker.waiters import Waiters
 from penstock.clock import SystemClock
@@ -26,7 +26,7 @@ ANOTHER_ID = Uuid(bytes(15) + b"2")
 
 
 class Noting:
-    """Fetchers, compactor and coordinators that only note what they are told."""
+    """Fetchers, compactor and coordinators that only record their calls."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -85,8 +85,8 @@ def led(topic_id: Uuid, *, epoch: int) -> PartitionChange:
     return PartitionChange(PARTITION, topic_id, state)
 
 
-def test_a_topic_made_anew_is_led_without_the_records_of_the_deleted_one() -> None:
-    """Its replica here was never told to stop, and its epochs were further on."""
+def test_a_topic_created_again_begins_without_the_deleted_topics_records() -> None:
+    """The old replica was never stopped, and its leader epochs were higher."""
 
     async def main() -> None:
         rig = Rig()
@@ -103,7 +103,7 @@ def test_a_topic_made_anew_is_led_without_the_records_of_the_deleted_one() -> No
     asyncio.run(main())
 
 
-def test_a_deletion_does_not_take_the_log_of_another_topic_of_that_name() -> None:
+def test_a_deletion_keeps_the_log_of_another_topic_of_that_name() -> None:
     async def main() -> None:
         rig = Rig()
         rig.logs.append(batch_of(b"x"))
@@ -116,7 +116,7 @@ def test_a_deletion_does_not_take_the_log_of_another_topic_of_that_name() -> Non
     asyncio.run(main())
 
 
-def test_others_get_their_turn_while_many_replicas_stop() -> None:
+def test_requests_are_served_while_many_replicas_stop() -> None:
     async def main() -> None:
         rig, count = Rig(), 5 * PARTITIONS_A_TURN
         places = [TopicPartition("big", index) for index in range(count)]
@@ -138,8 +138,8 @@ def test_others_get_their_turn_while_many_replicas_stop() -> None:
     asyncio.run(main())
 
 
-def test_all_offsets_of_a_large_topic_are_forgotten_when_it_is_deleted() -> None:
-    """A broker that hears of it by requests hears in portions."""
+def test_the_deletion_of_a_large_topic_removes_all_its_offsets() -> None:
+    """A remote broker receives the deletion in several requests."""
 
     async def main() -> None:
         rig, count = Rig(), 2 * PARTITIONS_PER_REQUEST + 500
@@ -155,7 +155,7 @@ def test_all_offsets_of_a_large_topic_are_forgotten_when_it_is_deleted() -> None
         told = control_requests(change, listener, "PLAINTEXT")
         for each in told:
             assert isinstance(each, UpdateMetadataRequest)
-            await rig.apply(received.metadata_change(each, rig.cluster.image, {}))
+            await rig.apply(control_changes.metadata_change(each, rig.cluster.image, {}))
         assert len(told) > 1
         assert sorted(rig.noting.gone) == places
 
@@ -195,19 +195,19 @@ def test_a_stray_replica_is_neither_led_nor_followed_and_its_log_is_kept() -> No
     asyncio.run(main())
 
 
-def test_logs_that_a_crash_may_bring_back_are_not_said_to_be_deleted() -> None:
+def test_a_log_that_a_crash_may_bring_back_is_not_reported_as_deleted() -> None:
     async def main() -> None:
         rig = Rig()
         stopped = StoppedReplicas(PARTITION, TOPIC_ID, (BROKER,))
         rig.logs.fake.fail_next("sync_dir", errno.EIO)
-        for _ in range(2):  # another controller says it again
+        for _ in range(2):  # another controller repeats it
             failed = await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,)))
             assert failed == [PARTITION]
 
     asyncio.run(main())
 
 
-def test_a_deletion_that_was_broken_off_is_synced_when_it_is_asked_for_again() -> None:
+def test_an_interrupted_deletion_is_synced_when_it_is_repeated() -> None:
     async def main() -> None:
         rig = Rig()
         rig.logs.flush()
@@ -220,7 +220,7 @@ def test_a_deletion_that_was_broken_off_is_synced_when_it_is_asked_for_again() -
     asyncio.run(main())
 
 
-def test_a_deletion_that_was_answered_outlasts_a_crash() -> None:
+def test_a_confirmed_deletion_survives_a_crash() -> None:
     async def main() -> None:
         rig = Rig()
         rig.logs.append(batch_of(b"x"))
@@ -234,20 +234,20 @@ def test_a_deletion_that_was_answered_outlasts_a_crash() -> None:
     asyncio.run(main())
 
 
-def test_a_log_on_a_failed_disk_is_never_said_to_be_deleted() -> None:
+def test_a_log_on_a_failed_disk_is_never_reported_as_deleted() -> None:
     async def main() -> None:
         rig = Rig()
         rig.partitions.create(*PARTITION, TOPIC_ID, 0)
         rig.logs.store.dirs[0].fail(StorageError("Input/output error"))
         stopped = StoppedReplicas(PARTITION, TOPIC_ID, (BROKER,))
-        for _ in range(2):  # another controller says it again
+        for _ in range(2):  # another controller repeats it
             failed = await rig.apply(StateChange(image=ClusterImage(), stopped=(stopped,)))
             assert failed == [PARTITION]
 
     asyncio.run(main())
 
 
-def test_a_log_that_may_be_in_an_unread_directory_is_not_said_to_be_deleted() -> None:
+def test_a_log_that_may_be_in_an_unread_directory_is_not_reported_as_deleted() -> None:
     async def main() -> None:
         rig = Rig()
         rig.logs.store.close()

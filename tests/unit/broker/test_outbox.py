@@ -1,11 +1,11 @@
-"""What goes to other brokers in batches."""
+"""Batched requests to other brokers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from penstock.broker.peers.log_ends import EndsQuestion, ends_request
-from penstock.broker.peers.log_ends import tell as tell_ends
+from penstock.broker.peers.log_ends import LogEndRequest, ends_request
+from penstock.broker.peers.log_ends import answer_all as tell_ends
 from penstock.broker.peers.outbox import Outbox
 from penstock.broker.transaction.marker_outbox import RemoteMarker, markers_request
 from penstock.broker.transaction.marker_outbox import answer_all as answer_markers
@@ -40,7 +40,7 @@ FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class FakeLink:
-    """A broker that answers when the test lets it."""
+    """A broker that answers when the test allows it."""
 
     def __init__(self) -> None:
         self.requests: list[Any] = []
@@ -64,10 +64,10 @@ class FakeLink:
 class Asked:
     def __init__(self, number: int) -> None:
         self.number = number
-        self.heard: list[ErrorCode | int] = []
+        self.results: list[ErrorCode | int] = []
 
     def failed(self, code: ErrorCode) -> None:
-        self.heard.append(code)
+        self.results.append(code)
 
 
 Test = Callable[[Outbox[Asked, ListOffsetsResponse], FakeLink], Awaitable[None]]
@@ -77,12 +77,12 @@ def run(test: Test) -> None:
     async def main() -> None:
         link = FakeLink()
 
-        def request(asked: list[Asked]) -> ListOffsetsRequest:
-            return ListOffsetsRequest(timeout_ms=sum(each.number for each in asked))
+        def request(items: list[Asked]) -> ListOffsetsRequest:
+            return ListOffsetsRequest(timeout_ms=sum(each.number for each in items))
 
-        def answered(asked: list[Asked], response: ListOffsetsResponse) -> None:
-            for each in asked:
-                each.heard.append(10 // response.throttle_time_ms)
+        def answered(items: list[Asked], response: ListOffsetsResponse) -> None:
+            for each in items:
+                each.results.append(10 // response.throttle_time_ms)
 
         async with asyncio.TaskGroup() as tasks:
             outbox = Outbox(tasks, lambda _: link, request, ListOffsetsResponse, answered, 1000)
@@ -97,55 +97,55 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-def test_what_comes_while_a_broker_is_asked_goes_together() -> None:
+def test_items_posted_during_a_request_go_together_in_the_next() -> None:
     async def test(outbox: Outbox[Asked, ListOffsetsResponse], link: FakeLink) -> None:
-        asked = [Asked(each) for each in (1, 2, 4)]
-        outbox.post(OTHER, asked[0])
+        items = [Asked(each) for each in (1, 2, 4)]
+        outbox.post(OTHER, items[0])
         await turns()
-        outbox.post(OTHER, asked[1])
-        outbox.post(OTHER, asked[2])
+        outbox.post(OTHER, items[1])
+        outbox.post(OTHER, items[2])
         await turns()
         assert [each.timeout_ms for each in link.requests] == [1]
         link.answers.put_nowait(ListOffsetsResponse(throttle_time_ms=1))
         link.answers.put_nowait(ListOffsetsResponse(throttle_time_ms=2))
         await turns()
         assert [each.timeout_ms for each in link.requests] == [1, 6]
-        assert [each.heard for each in asked] == [[10], [5], [5]]
+        assert [each.results for each in items] == [[10], [5], [5]]
 
     run(test)
 
 
-def test_whoever_was_not_reached_or_answers_nonsense_has_failed() -> None:
+def test_items_fail_if_the_broker_is_unreachable_or_its_response_is_invalid() -> None:
     async def test(outbox: Outbox[Asked, ListOffsetsResponse], link: FakeLink) -> None:
-        asked = Asked(1)
+        item = Asked(1)
         for answer in (ConnectionFailed("gone"), ListOffsetsResponse(throttle_time_ms=0)):
-            outbox.post(OTHER, asked)
+            outbox.post(OTHER, item)
             link.answers.put_nowait(answer)
             await turns()
-        outbox.post(OTHER, asked)
+        outbox.post(OTHER, item)
         link.answers.put_nowait(ListOffsetsResponse(throttle_time_ms=1))
         await turns()
         failed = [ErrorCode.NETWORK_EXCEPTION, ErrorCode.UNKNOWN_SERVER_ERROR]
-        assert asked.heard == [*failed, 10]
+        assert item.results == [*failed, 10]
 
     run(test)
 
 
-def test_a_broker_that_is_gone_is_not_waited_for() -> None:
+def test_the_outbox_does_not_wait_for_a_broker_that_is_gone() -> None:
     async def test(outbox: Outbox[Asked, ListOffsetsResponse], link: FakeLink) -> None:
-        asked = Asked(1)
-        outbox.post(OTHER, asked)
+        item = Asked(1)
+        outbox.post(OTHER, item)
         await turns()
-        outbox.only({OTHER})
+        outbox.keep_only({OTHER})
         assert not link.dropped
-        outbox.only({BrokerId(2)})
+        outbox.keep_only({BrokerId(2)})
         await turns()
-        assert asked.heard == [ErrorCode.NETWORK_EXCEPTION]
+        assert item.results == [ErrorCode.NETWORK_EXCEPTION]
 
     run(test)
 
 
-def test_nothing_leaves_a_broker_that_stops() -> None:
+def test_a_closed_outbox_sends_nothing() -> None:
     async def test(outbox: Outbox[Asked, ListOffsetsResponse], link: FakeLink) -> None:
         outbox.post(OTHER, Asked(1))
         await turns()
@@ -157,13 +157,16 @@ def test_nothing_leaves_a_broker_that_stops() -> None:
     run(test)
 
 
-def test_each_marker_hears_of_its_partitions() -> None:
-    heard: list[tuple[int, TopicPartition, int]] = []
+def test_each_marker_gets_the_results_of_its_partitions() -> None:
+    results: list[tuple[int, TopicPartition, int]] = []
 
-    def remote(producer: int, *places: TopicPartition) -> RemoteMarker:
+    def remote(producer: int, *topic_partitions: TopicPartition) -> RemoteMarker:
         marker = TransactionMarker(producer, 3, committed=True, bumps_epoch=producer == 1)
         return RemoteMarker(
-            marker, 7, places, lambda where, code: heard.append((producer, where, code))
+            marker,
+            7,
+            topic_partitions,
+            lambda topic_partition, code: results.append((producer, topic_partition, code)),
         )
 
     def result(producer: int, **codes: int) -> WritableTxnMarkerResult:
@@ -181,15 +184,17 @@ def test_each_marker_hears_of_its_partitions() -> None:
     assert request.markers[0].topics[0].partition_indexes == [0, 1]
     answer_markers(markers, WriteTxnMarkersResponse(markers=[result(2, p0=6), result(1, p0=0)]))
     unknown = ErrorCode.UNKNOWN_SERVER_ERROR
-    assert heard == [(1, FIRST, 0), (1, SECOND, unknown), (2, FIRST, 6)]
+    assert results == [(1, FIRST, 0), (1, SECOND, unknown), (2, FIRST, 6)]
 
 
-def test_each_question_hears_of_its_places() -> None:
+def test_each_verification_gets_the_results_of_its_partitions() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         questions = [
-            RemoteVerification("x", ProducerIdAndEpoch(1, 0), places, adds, loop.create_future())
-            for places, adds in (((FIRST, SECOND), True), ((FIRST,), False))
+            RemoteVerification(
+                "x", ProducerIdAndEpoch(1, 0), topic_partitions, adds, loop.create_future()
+            )
+            for topic_partitions, adds in (((FIRST, SECOND), True), ((FIRST,), False))
         ]
         request = verification_request(questions)
         assert [each.verify_only for each in request.transactions] == [False, True]
@@ -217,9 +222,11 @@ def test_each_question_hears_of_its_places() -> None:
     asyncio.run(main())
 
 
-def test_ends_are_those_of_leaders_that_answer() -> None:
-    heard: dict[TopicPartition, int] = {}
-    question = EndsQuestion((FIRST, SECOND), lambda where, end: heard.update({where: end}))
+def test_log_ends_come_from_partitions_without_an_error() -> None:
+    results: dict[TopicPartition, int] = {}
+    question = LogEndRequest(
+        (FIRST, SECOND), lambda topic_partition, end: results.update({topic_partition: end})
+    )
     request = ends_request([question])
     assert [each.timestamp for each in request.topics[0].partitions] == [-1, -1]
     partitions = [
@@ -228,4 +235,4 @@ def test_ends_are_those_of_leaders_that_answer() -> None:
     ]
     topics = [ListOffsetsTopicResponse(name="t", partitions=partitions)]
     tell_ends([question], ListOffsetsResponse(topics=topics))
-    assert heard == {FIRST: 5}
+    assert results == {FIRST: 5}

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from penstock.broker.peers.received import metadata_change, replicas_of, stopped_by
+from penstock.broker.peers.control_changes import metadata_change, replicas_of, stopped_by
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller.control_requests import ControlRequest, control_requests
 from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas

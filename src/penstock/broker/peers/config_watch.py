@@ -1,4 +1,4 @@
-"""Settings that are altered while the broker runs, as `/config/changes` tells them."""
+"""Settings altered while the broker runs, as notified in `/config/changes`."""
 
 import asyncio
 import logging
@@ -18,10 +18,10 @@ RETRY_S = 0.2
 
 
 class ConfigWatch:
-    """Reads all settings again at each notice: they are few, and a notice may be missed while
-    the store is away. Of new topics, of which no notice tells, only theirs.
+    """Reads all settings at each notification: they are few, and a notification may be missed while
+    the store is away. The creation of a topic has no notification; `want` reads its settings only.
 
-    `changed` hears what the image lacked when it was read, and says whether that still held.
+    Calls `changed` with what the image lacks; it returns False if the image has changed meanwhile.
     """
 
     def __init__(
@@ -40,13 +40,13 @@ class ConfigWatch:
         self._wanted |= set(topics)
         self._wake.set()
 
-    def _noticed(self, _: object) -> None:
+    def _notified(self, _: object) -> None:
         self._reads_all = True
         self._wake.set()
 
     async def run(self) -> None:
-        notices = await self._store.watch(self._noticed, children=[paths.CONFIG_CHANGES])
-        session = self._store.watch_session(self._noticed)
+        watch = await self._store.watch(self._notified, children=[paths.CONFIG_CHANGES])
+        session = self._store.watch_session(self._notified)
         self._reads_all = True
         try:
             while True:
@@ -56,7 +56,7 @@ class ConfigWatch:
                     continue
                 await self._wake.wait()
         finally:
-            notices.cancel()
+            watch.cancel()
             session.cancel()
 
     async def _is_read(self) -> bool:
@@ -66,7 +66,7 @@ class ConfigWatch:
         try:
             delta = await (self._read(read_at) if reads_all else self._read_some(wanted, read_at))
         except StoreError as error:
-            logger.debug("settings were not read: %s", error)
+            logger.debug("cannot read the settings, trying again: %s", error)
             self._reads_all |= reads_all
             self._wanted |= wanted
             return False
@@ -84,13 +84,13 @@ class ConfigWatch:
 
     async def _read_some(self, names: Iterable[str], image: ClusterImage) -> ImageDelta | None:
         found = await self.topics(names)
-        news = {
+        changed = {
             name: given for name, given in found.items() if image.topic_configs.get(name) != given
         }
-        return ImageDelta(topic_configs=news) if news else None
+        return ImageDelta(topic_configs=changed) if changed else None
 
     async def topics(self, names: Iterable[str]) -> Mapping[str, Configs]:
-        """The settings of these topics now; none for those that have no node."""
+        """The current settings of these topics; empty for those without a node."""
         listed = {paths.topic_config(name): name for name in names}
         nodes = await self._store.get_many(listed)
         found: dict[str, Configs] = {name: {} for name in listed.values()}

@@ -1,4 +1,4 @@
-"""A connection to another broker that is opened when it is needed, and again after it was lost."""
+"""A connection to another broker, opened on demand and again after it was lost."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,11 +16,11 @@ CONNECT_TIMEOUT_MS = 3_000
 
 
 class PeerConnection:
-    """To whichever address holds at the time. One request at a time. Belongs to the event loop.
+    """To the broker's current address. One request at a time. Belongs to the event loop.
 
-    `source` is the address that this broker speaks from: that of its own listener, so that what
-    cuts a broker off by its address cuts off both directions. `heard` are the addresses at which
-    somebody has listened, shared by all connections of this broker.
+    `source` is the local address: that of this broker's own listener, so that a network fault at
+    that address affects both directions. `reached` are the addresses that this broker has connected
+    to, shared by all its connections.
     """
 
     def __init__(
@@ -29,25 +29,25 @@ class PeerConnection:
         *,
         client_id: str,
         source: str | None,
-        heard: set[Address],
+        reached: set[Address],
     ) -> None:
         self._address, self._client_id, self._source = address, client_id, source
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
-        self._heard = heard
+        self._reached = reached
 
     async def call(
-        self, request: Message, answer: type[R], *, timeout_ms: int, version: int | None = None
+        self, request: Message, response: type[R], *, timeout_ms: int, version: int | None = None
     ) -> R:
         async with self._turn:
             connection = await self.opened()
-            return await connection.call(request, answer, timeout_ms=timeout_ms, version=version)
+            return await connection.call(request, response, timeout_ms=timeout_ms, version=version)
 
     async def opened(self) -> Connection:
-        """The connection, open as far as can be known."""
+        """The connection, open as far as is known."""
         address = self._address()
         if address is None:
-            raise ConnectionFailed("the broker's address is not known")
+            raise ConnectionFailed("the broker's address is unknown")
         known = self._connection
         if known is not None and known.is_open and known.address == address:
             return known
@@ -58,25 +58,25 @@ class PeerConnection:
             source=self._source,
             timeout_ms=CONNECT_TIMEOUT_MS,
         )
-        self._heard.add(address)
+        self._reached.add(address)
         return self._connection
 
-    def is_dead(self, error: KafkaError) -> bool:
-        """Nobody listens where somebody has: the process is gone.
+    def is_process_gone(self, error: KafkaError) -> bool:
+        """A refused connection at an address that was reached before: the process is gone.
 
-        Where nobody ever has, a broker may have registered and not listen yet, as Kafka does.
+        At other addresses a broker may not listen yet: Kafka registers before it listens.
         """
-        return isinstance(error, ConnectionRefused) and self._address() in self._heard
+        return isinstance(error, ConnectionRefused) and self._address() in self._reached
 
-    def forget(self) -> None:
-        """Whoever listens there from now on has not been heard yet."""
+    def forget_reached(self) -> None:
+        """The next process at this address has not been reached yet."""
         address = self._address()
         if address is not None:
-            self._heard.discard(address)
+            self._reached.discard(address)
 
-    def follow(self) -> None:
-        """Drop a connection to an address that holds no more: who waits for an answer need not wait
-        until a process that stands still goes on.
+    def drop_if_moved(self) -> None:
+        """Drop the connection if the address has changed, so that callers do not wait for a process
+        that is stopped or hangs.
         """
         if self._connection is not None and self._connection.address != self._address():
             self.drop()

@@ -1,4 +1,4 @@
-"""Connections from this broker to the others, by the listener that brokers use."""
+"""Connections from this broker to others, over the inter-broker listener."""
 
 from collections.abc import Callable
 
@@ -10,21 +10,21 @@ from penstock.types import BrokerId
 
 
 class PeerConnections:
-    """What all of them share. `heard` are the addresses at which a broker has listened."""
+    """Opens connections to brokers. `reached` are the addresses at which one has listened."""
 
     def __init__(self, broker_id: BrokerId, cluster: Cluster) -> None:
         self._broker_id, self._cluster = broker_id, cluster
         config = cluster.config.listener
         self.listener, self.source = config.inter_broker(), source_of(config)
-        self.heard: set[Address] = set()
+        self.reached: set[Address] = set()
 
     def to(self, broker: BrokerId) -> PeerConnection:
-        """To the broker, wherever it is at the time."""
+        """To the broker at its current address."""
         return self.at(lambda: self._address_of(broker))
 
     def at(self, address: Callable[[], Address | None]) -> PeerConnection:
         return PeerConnection(
-            address, client_id=f"{self._broker_id}", source=self.source, heard=self.heard
+            address, client_id=f"{self._broker_id}", source=self.source, reached=self.reached
         )
 
     def _address_of(self, broker: BrokerId) -> Address | None:

@@ -1,4 +1,4 @@
-"""The way to the cluster's controller, wherever it is: at hand on this broker, else by requests."""
+"""Calls to the controller: direct if this broker is the controller, else by requests."""
 
 import asyncio
 import logging
@@ -33,7 +33,9 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
 
 FORWARDED = "penstock-forwarded"
-"""The client id of what a broker passes on: it is not passed on again."""
+"""The client id of forwarded requests. They are not forwarded again: two brokers that take each
+other for the controller would wait for one another.
+"""
 
 RETRY_S = 0.05
 PATIENCE_MS = 30_000
@@ -50,40 +52,40 @@ class ControllerLink:
         *,
         listener: str,
         source: str | None,
-        heard: set[Address],
+        reached: set[Address],
         broker_epoch: Callable[[], int],
     ) -> None:
         self._broker_id, self._controller = broker_id, controller
         self._image, self._listener, self._broker_epoch = image, listener, broker_epoch
         self._connection = PeerConnection(
-            self.address, client_id=FORWARDED, source=source, heard=heard
+            self.address, client_id=FORWARDED, source=source, reached=reached
         )
 
     def address(self) -> Address | None:
-        """Where the controller listens, as far as this broker knows."""
+        """The controller's address, as far as this broker knows."""
         image = self._image()
         broker = image.brokers.get(image.controller)
         endpoint = None if broker is None else broker.endpoint(self._listener)
         return None if endpoint is None else Address(endpoint.host, endpoint.port)
 
     def controller_changed(self) -> None:
-        """Ask the new one what the old one has not answered."""
-        self._connection.follow()
+        """Send unanswered requests to the new controller."""
+        self._connection.drop_if_moved()
 
     async def call(self, request: Message, answer: type[R], *, version: int | None = None) -> R:
-        """The controller's answer. While there is none, or another, it is waited for."""
+        """The controller's response. Retries while there is no controller or it is changing."""
         try:
             async with asyncio.timeout(PATIENCE_MS / 1000):
                 while True:
-                    response = await self._asked(request, answer, version)
+                    response = await self._attempt(request, answer, version)
                     if response is not None:
                         return response
                     await asyncio.sleep(RETRY_S)
         except TimeoutError:
-            raise RequestTimedOut(f"no controller has answered within {PATIENCE_MS} ms") from None
+            raise RequestTimedOut(f"no controller answered within {PATIENCE_MS} ms") from None
 
-    async def _asked(self, request: Message, answer: type[R], version: int | None) -> R | None:
-        """None: whoever was asked is not the controller, or not yet."""
+    async def _attempt(self, request: Message, answer: type[R], version: int | None) -> R | None:
+        """None if the broker was not reached, or is not the controller (yet)."""
         if self._image().controller == self._broker_id and not self._controller.is_active:
             return None
         try:
@@ -91,19 +93,19 @@ class ControllerLink:
                 request, answer, timeout_ms=PATIENCE_MS, version=version
             )
         except (ConnectionFailed, RequestTimedOut) as error:
-            logger.debug("the controller was not reached: %s", error)
+            logger.debug("cannot reach the controller: %s", error)
             return None
         return None if says_not_controller(response) else response
 
     async def create_topics(self, news: Sequence[NewTopic]) -> list[KafkaError | None]:
-        """None for each that was created, else why it was not."""
+        """None for each topic that was created, else why it was not."""
         if self._controller.is_active:
             made = await self._controller.create_topics(news)
             return [each if isinstance(each, KafkaError) else None for each in made]
         request = CreateTopicsRequest(topics=[_creatable(new) for new in news], timeout_ms=30_000)
         response = await self.call(request, CreateTopicsResponse)
         by_name = {each.name: each for each in response.topics}
-        return [_refusal(by_name[new.name].error_code, new.name) for new in news]
+        return [_error(by_name[new.name].error_code, new.name) for new in news]
 
     async def next_producer_id_block(self) -> ProducerIds:
         if self._controller.is_active:
@@ -118,7 +120,7 @@ class ControllerLink:
 
 
 def says_not_controller(response: Message) -> bool:
-    """Whatever the API, at its top or for each of the things it was asked for."""
+    """Checks the error code of the response, or those of its items, whatever the API."""
     if isinstance(response, ControlledShutdownResponse):
         return response.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
     if getattr(response, "error_code", 0) == ErrorCode.NOT_CONTROLLER:
@@ -143,7 +145,7 @@ def _creatable(new: NewTopic) -> CreatableTopic:
     )
 
 
-def _refusal(code: int, name: str) -> KafkaError | None:
+def _error(code: int, name: str) -> KafkaError | None:
     try:
         check(code, f"topic {name}")
     except KafkaError as error:

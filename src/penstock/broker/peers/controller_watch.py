@@ -1,8 +1,8 @@
-"""Noticing that the controller's process is gone before its session with the store is.
+"""Notices that the controller's process is gone before its session with the store ends.
 
-A closed connection and a refused one after it mean that nobody listens there any more. Whoever
-notices removes `/controller`, and what the broker registered in that session, at the epoch that
-was read: a newer controller is never touched, nor a broker that has come back.
+A closed connection and then a refused one mean that the process is gone. The broker that notices
+deletes `/controller`, and the registration made in the same session, at the epoch that was read.
+So a newer controller is never affected, nor a broker that has come back.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ RETRY_S = 0.1
 
 
 class ControllerWatch:
-    """Holds a connection to whoever is the controller; until cancelled."""
+    """Holds a connection to the current controller until cancelled."""
 
     def __init__(
         self,
@@ -45,16 +45,19 @@ class ControllerWatch:
             await asyncio.sleep(RETRY_S)
 
     async def _hold(self, controller: BrokerId) -> None:
-        """For as long as this broker is the controller."""
+        """Hold the connection for as long as this broker is the controller."""
         held = self._connect()
         try:
             while self._image().controller == controller:
                 try:
                     connection = await held.opened()
                 except KafkaError as error:
-                    logger.debug("broker %s, the controller, is not reached: %s", controller, error)
-                    if held.is_dead(error):
-                        logger.warning("broker %s, the controller, listens no more", controller)
+                    logger.debug("cannot reach the controller, broker %s: %s", controller, error)
+                    if held.is_process_gone(error):
+                        logger.warning(
+                            "the controller, broker %s, refuses connections; removing it",
+                            controller,
+                        )
                         with suppress(StoreError):
                             await depose(self._store, controller)
                     await asyncio.sleep(RETRY_S)
@@ -65,17 +68,18 @@ class ControllerWatch:
 
 
 async def depose(store: MetadataStore, controller: BrokerId) -> None:
-    """Free the office, if it is still this broker that holds it; its registration goes as well.
+    """Delete `/controller` if it still names this broker, together with the broker's registration.
 
-    Else its successor would begin with leaders that are gone, and find that out one by one.
+    In one step, so that the next controller does not begin with leaders that are gone, and find
+    that out one by one.
     """
     wanted = (paths.CONTROLLER, paths.CONTROLLER_EPOCH, paths.broker(controller))
-    holder, epoch, registered = map((await store.get_many(wanted)).get, wanted)
-    if holder is None or epoch is None or decode(Controller, holder).broker != controller:
+    elected, epoch, registered = map((await store.get_many(wanted)).get, wanted)
+    if elected is None or epoch is None or decode(Controller, elected).broker != controller:
         return
-    gone = [holder]
-    if registered is not None and registered.ephemeral_owner == holder.ephemeral_owner:
-        gone.append(registered)  # of the same life: it has not come back meanwhile
+    gone = [elected]
+    if registered is not None and registered.ephemeral_owner == elected.ephemeral_owner:
+        gone.append(registered)  # same session: the broker has not come back since
     await store.multi(
         (
             Check(paths.CONTROLLER_EPOCH, epoch.version),

@@ -1,4 +1,4 @@
-"""Levels of features as the controller leaves them at `/feature`, for brokers that are not it."""
+"""Feature levels that the controller writes to `/feature`, for all other brokers."""
 
 import asyncio
 import logging
@@ -16,26 +16,26 @@ RETRY_S = 0.2
 
 
 class FeatureWatch:
-    """Reads the node again at each change, and when the store was away: a notice may be missed."""
+    """Reads the node at each change, and after the store was away, when a change may be missed."""
 
-    def __init__(self, store: MetadataStore, heard: Callable[[Features], object]) -> None:
-        self._store, self._heard = store, heard
+    def __init__(self, store: MetadataStore, on_features: Callable[[Features], object]) -> None:
+        self._store, self._on_features = store, on_features
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        notices = await self._store.watch(lambda _: self._wake.set(), data=[paths.FEATURE])
+        watch = await self._store.watch(lambda _: self._wake.set(), data=[paths.FEATURE])
         session = self._store.watch_session(lambda _: self._wake.set())
         try:
             while True:
                 self._wake.clear()
                 try:
                     nodes = await self._store.get_many((paths.FEATURE,))
-                    self._heard(features_of(nodes.get(paths.FEATURE)))
+                    self._on_features(features_of(nodes.get(paths.FEATURE)))
                 except StoreError as error:
-                    logger.debug("levels of features were not read: %s", error)
+                    logger.debug("cannot read the feature levels, trying again: %s", error)
                     await asyncio.sleep(RETRY_S)
                     continue
                 await self._wake.wait()
         finally:
-            notices.cancel()
+            watch.cancel()
             session.cancel()

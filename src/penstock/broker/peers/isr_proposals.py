@@ -1,4 +1,4 @@
-"""Leaders' wishes for other ISRs on their way to the controller: all that wait go together."""
+"""Sends ISR proposals to the controller (AlterPartition): all that wait go in one request."""
 
 import asyncio
 import logging
@@ -23,22 +23,22 @@ RETRY_S = 0.05
 
 
 class IsrProposals:
-    """One request at a time; `settled` hears of each proposal what became of it."""
+    """One request at a time; calls `on_settled` with the outcome of each proposal."""
 
     def __init__(
         self,
         broker_id: BrokerId,
         link: ControllerLink,
         broker_epoch: Callable[[], int],
-        settled: Callable[[IsrProposal, Settlement], object],
+        on_settled: Callable[[IsrProposal, Settlement], object],
     ) -> None:
         self._broker_id, self._link = broker_id, link
-        self._broker_epoch, self._settled = broker_epoch, settled
+        self._broker_epoch, self._on_settled = broker_epoch, on_settled
         self._waiting: dict[TopicPartition, IsrProposal] = {}
         self._more = asyncio.Event()
 
     def propose(self, proposal: IsrProposal) -> None:
-        """Send it soon; it takes the place of one for the same partition that has not left."""
+        """Send it soon. It replaces a waiting proposal for the same partition."""
         self._waiting[proposal.where] = proposal
         self._more.set()
 
@@ -49,9 +49,9 @@ class IsrProposals:
             sent, self._waiting = list(self._waiting.values()), {}
             outcomes = await self._sent(sent)
             for proposal, settlement in zip(sent, outcomes, strict=True):
-                self._settled(proposal, settlement)
+                self._on_settled(proposal, settlement)
             if self._more.is_set():
-                await asyncio.sleep(RETRY_S)  # what failed was proposed again at once
+                await asyncio.sleep(RETRY_S)  # failed ones were proposed again at once
 
     async def _sent(self, proposals: list[IsrProposal]) -> list[Settlement]:
         request = altered(self._broker_id, self._broker_epoch(), proposals)

@@ -1,4 +1,4 @@
-"""How far partitions go that other brokers lead: asked every few seconds, for groups' lag."""
+"""Log ends of partitions that other brokers lead, asked every few seconds for groups' lag."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -19,21 +19,21 @@ EVERY_S = 5.0
 TIMEOUT_MS = 5_000
 LATEST = -1
 CONSUMER = -1
-"""Ends are asked as consumers ask: up to the high watermark."""
+"""Asked as a consumer: the answer is the high watermark."""
 
 
-class EndsQuestion(msgspec.Struct, frozen=True):
-    """To one leader; whoever does not answer is asked again in a while."""
+class LogEndRequest(msgspec.Struct, frozen=True):
+    """The partitions to ask one leader about."""
 
-    places: tuple[TopicPartition, ...]
-    answered: Callable[[TopicPartition, int], object]
+    topic_partitions: tuple[TopicPartition, ...]
+    on_end: Callable[[TopicPartition, int], object]
 
     def failed(self, code: ErrorCode) -> None:
-        """What was known last stays so until then."""
+        """Keep the last known ends; the leader is asked again soon."""
 
 
 class LogEnds:
-    """Belongs to the event loop. `wanted` tells which are asked for, by their leaders."""
+    """`wanted` returns the partitions to ask about, by leader. Belongs to the event loop."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class LogEnds:
         wanted: Callable[[], dict[BrokerId, set[TopicPartition]]],
     ) -> None:
         self._wanted = wanted
-        self._posts: Outbox[EndsQuestion, ListOffsetsResponse] = Outbox(
-            tasks, connection_to, ends_request, ListOffsetsResponse, tell, TIMEOUT_MS
+        self._outbox: Outbox[LogEndRequest, ListOffsetsResponse] = Outbox(
+            tasks, connection_to, ends_request, ListOffsetsResponse, answer_all, TIMEOUT_MS
         )
         self._ends: dict[TopicPartition, int] = {}
 
@@ -56,36 +56,36 @@ class LogEnds:
                 self.ask()
                 await asyncio.sleep(EVERY_S)
         finally:
-            self._posts.close()
+            self._outbox.close()
 
     def ask(self) -> None:
         wanted = self._wanted()
-        self._posts.only(wanted)
+        self._outbox.keep_only(wanted)
         every = set().union(*wanted.values()) if wanted else set()
         self._ends = {
             topic_partition: end
             for topic_partition, end in self._ends.items()
             if topic_partition in every
         }
-        for leader, places in wanted.items():
-            self._posts.post(leader, EndsQuestion(tuple(sorted(places)), self._heard))
+        for leader, topic_partitions in wanted.items():
+            self._outbox.post(leader, LogEndRequest(tuple(sorted(topic_partitions)), self._on_end))
 
-    def _heard(self, topic_partition: TopicPartition, end: int) -> None:
+    def _on_end(self, topic_partition: TopicPartition, end: int) -> None:
         self._ends[topic_partition] = end
 
 
-def ends_request(questions: list[EndsQuestion]) -> ListOffsetsRequest:
+def ends_request(requests: list[LogEndRequest]) -> ListOffsetsRequest:
     topics: dict[str, set[int]] = {}
-    for question in questions:
-        for topic, partition in question.places:
+    for request in requests:
+        for topic, partition in request.topic_partitions:
             topics.setdefault(topic, set()).add(partition)
     return ListOffsetsRequest(
         replica_id=CONSUMER,
-        topics=[_asked(name, partitions) for name, partitions in topics.items()],
+        topics=[_topic(name, partitions) for name, partitions in topics.items()],
     )
 
 
-def _asked(name: str, partitions: Collection[int]) -> ListOffsetsTopic:
+def _topic(name: str, partitions: Collection[int]) -> ListOffsetsTopic:
     return ListOffsetsTopic(
         name=name,
         partitions=[
@@ -95,10 +95,13 @@ def _asked(name: str, partitions: Collection[int]) -> ListOffsetsTopic:
     )
 
 
-def tell(questions: list[EndsQuestion], response: ListOffsetsResponse) -> None:
+def answer_all(requests: list[LogEndRequest], response: ListOffsetsResponse) -> None:
     for topic in response.topics:
         for each in topic.partitions:
             topic_partition = TopicPartition(topic.name, each.partition_index)
-            for question in questions:
-                if each.error_code == ErrorCode.NONE and topic_partition in question.places:
-                    question.answered(topic_partition, each.offset)
+            for request in requests:
+                if (
+                    each.error_code == ErrorCode.NONE
+                    and topic_partition in request.topic_partitions
+                ):
+                    request.on_end(topic_partition, each.offset)

@@ -1,4 +1,4 @@
-"""What goes to other brokers in batches: all that waits for one of them leaves together."""
+"""Batched requests to other brokers: all items that wait for a broker go in one request."""
 
 import asyncio
 import logging
@@ -16,55 +16,55 @@ R = TypeVar("R", bound=Message)
 
 
 class Item(Protocol):
-    """Something that a broker is asked."""
+    """One item of a request."""
 
     def failed(self, code: ErrorCode) -> object:
-        """The broker was not reached, or nobody knows whether it was."""
+        """The broker was not reached, or its response was lost."""
 
 
 class Link(Protocol):
-    """A connection to a broker: `PeerConnection` is one."""
+    """A connection to a broker, such as `PeerConnection`."""
 
-    async def call(self, request: Message, answer: type[R], *, timeout_ms: int) -> R: ...
+    async def call(self, request: Message, response: type[R], *, timeout_ms: int) -> R: ...
 
     def drop(self) -> None: ...
 
 
-Asked = TypeVar("Asked", bound=Item)
+ItemT = TypeVar("ItemT", bound=Item)
 
 
-class Outbox(Generic[Asked, R]):
+class Outbox(Generic[ItemT, R]):
     """One connection to each broker, and one request at a time on it. Belongs to the event loop.
 
-    `request` makes one of all that waits; `answered` hands the answer to the items it was made of.
+    `request` makes one request of several items; `answered` gives each item its result.
     """
 
     def __init__(
         self,
         tasks: asyncio.TaskGroup,
         connection_to: Callable[[BrokerId], Link],
-        request: Callable[[list[Asked]], Message],
+        request: Callable[[list[ItemT]], Message],
         response: type[R],
-        answered: Callable[[list[Asked], R], object],
+        answered: Callable[[list[ItemT], R], object],
         timeout_ms: int,
     ) -> None:
         self._tasks, self._connection_to, self._timeout_ms = tasks, connection_to, timeout_ms
         self._request, self._response, self._answered = request, response, answered
-        self._waiting: dict[BrokerId, list[Asked]] = {}
+        self._waiting: dict[BrokerId, list[ItemT]] = {}
         self._delivering: dict[BrokerId, asyncio.Task[None]] = {}
         self._connections: dict[BrokerId, Link] = {}
         self._is_open = True
 
-    def post(self, broker: BrokerId, item: Asked) -> None:
-        """Send it soon: in the loop's next turn, or when the broker has answered what it has."""
+    def post(self, broker: BrokerId, item: ItemT) -> None:
+        """Send it in the loop's next turn, or after the broker has answered the request before."""
         if not self._is_open:
-            return  # this broker stops: whoever comes after it asks anew
+            return  # this broker stops; its successor asks again
         self._waiting.setdefault(broker, []).append(item)
         if broker not in self._delivering:
             self._delivering[broker] = self._tasks.create_task(self._deliver(broker))
 
-    def only(self, alive: Collection[BrokerId]) -> None:
-        """Whoever else was asked answers no more: it is not waited for."""
+    def keep_only(self, alive: Collection[BrokerId]) -> None:
+        """Drop the connections to all other brokers, which are gone."""
         for gone in self._connections.keys() - set(alive):
             self._connections.pop(gone).drop()
 
@@ -80,7 +80,7 @@ class Outbox(Generic[Asked, R]):
         finally:
             del self._delivering[broker]
 
-    async def _send(self, broker: BrokerId, items: list[Asked]) -> None:
+    async def _send(self, broker: BrokerId, items: list[ItemT]) -> None:
         if broker not in self._connections:
             self._connections[broker] = self._connection_to(broker)
         try:
@@ -88,13 +88,13 @@ class Outbox(Generic[Asked, R]):
                 self._request(items), self._response, timeout_ms=self._timeout_ms
             )
         except KafkaError as error:
-            logger.debug("broker %d was not asked: %s", broker, error)
+            logger.debug("cannot reach broker %d: %s", broker, error)
             for item in items:
                 item.failed(error.code)
             return
         try:
             self._answered(items, response)
         except Exception:  # the boundary around a background loop
-            logger.exception("an answer of broker %d is of no use", broker)
+            logger.exception("cannot use the response of broker %d", broker)
             for item in items:
                 item.failed(ErrorCode.UNKNOWN_SERVER_ERROR)

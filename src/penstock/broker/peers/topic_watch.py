@@ -1,8 +1,8 @@
-"""Topics that were deleted while nobody told this broker of it.
+"""Finds topics whose deletion this broker was not told.
 
-A controller tells each broker what comes and goes, in its term and in the broker's life. A broker
-that stood still past its session, or whose controller died before it had told everything, would
-list such topics for ever: a full set of orders does not name what is not there.
+A controller tells each broker of deletions only in its own epoch and the broker's. A broker that
+hung past its session, or whose controller died before it had told everything, would list a deleted
+topic for ever: the full set of control requests does not name what does not exist.
 """
 
 import asyncio
@@ -20,21 +20,21 @@ RETRY_S = 0.2
 
 
 class TopicWatch:
-    """Looks once for each new life of this broker and each new controller.
+    """Checks once after each registration of this broker and for each new controller.
 
-    `gone` hears of topics that are not in the store, and what the image was when that was read.
+    Calls `on_deleted` with the topics that are not in the store, and the image at that time.
     """
 
     def __init__(
         self,
         store: MetadataStore,
         image: Callable[[], ClusterImage],
-        gone: Callable[[ImageDelta, ClusterImage], Awaitable[bool]],
+        on_deleted: Callable[[ImageDelta, ClusterImage], Awaitable[bool]],
     ) -> None:
-        self._store, self._image, self._gone = store, image, gone
+        self._store, self._image, self._on_deleted = store, image, on_deleted
         self._wake = asyncio.Event()
 
-    def look(self) -> None:
+    def check(self) -> None:
         self._wake.set()
 
     async def run(self) -> None:
@@ -42,19 +42,23 @@ class TopicWatch:
             await self._wake.wait()
             self._wake.clear()
             try:
-                await self._look()
+                await self._check()
             except StoreError as error:
-                logger.debug("topics were not read: %s", error)
+                logger.debug("cannot read the topics, trying again: %s", error)
                 await asyncio.sleep(RETRY_S)
                 self._wake.set()
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         image = self._image()
-        # Reads may be a moment behind; whatever was written before our own last write is seen.
+        # Reads may be a moment behind. After a write of our own they show all earlier writes.
         await self._store.multi((Check(paths.TOPICS, ANY_VERSION),))
         names = set(await self._store.children(paths.TOPICS))
         names -= set(await self._store.children(paths.DELETE_TOPICS))
-        gone = dict.fromkeys(name for name in image.topics if name not in names)
-        if gone:
-            logger.info("%d topics were deleted unheard, %s among them", len(gone), min(gone))
-            await self._gone(ImageDelta(topics=gone, topic_configs=gone), image)
+        deleted = dict.fromkeys(name for name in image.topics if name not in names)
+        if deleted:
+            logger.info(
+                "removing %d topics deleted without notice, %s among them",
+                len(deleted),
+                min(deleted),
+            )
+            await self._on_deleted(ImageDelta(topics=deleted, topic_configs=deleted), image)

@@ -1,11 +1,11 @@
-"""An order is said until the broker has carried it out, or it or the controller is another."""
+"""A control request is repeated until the broker accepts it, or its epoch has passed."""
 
 import asyncio
 from typing import Any, cast
 
 import pytest
 
-from penstock.broker.peers.channel import Channel
+from penstock.broker.peers.controller_channel import ControllerChannel
 from penstock.controller.control_requests import ControlRequest
 from penstock.errors import ErrorCode
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
@@ -14,13 +14,13 @@ from penstock.wire.schema import Message
 
 
 class Peer:
-    """A broker that answers with these codes, one after the other, and then without errors."""
+    """A broker that answers with these error codes in turn, then without errors."""
 
     def __init__(self, *codes: ErrorCode) -> None:
-        self.codes, self.heard = list(codes), list[Message]()
+        self.codes, self.requests = list(codes), list[Message]()
 
     async def call(self, request: Message, answer: type[Message], **_: int) -> Message:
-        self.heard.append(request)
+        self.requests.append(request)
         code = self.codes.pop(0) if self.codes else ErrorCode.NONE
         response: Message = cast("Any", answer)(error_code=code)
         return response
@@ -35,22 +35,20 @@ class Peer:
 
 
 @pytest.mark.parametrize(
-    ("codes", "heard"),
+    ("codes", "sent"),
     [
         ([], ["LeaderAndIsr", "StopReplica"]),
-        # Its connection to the store was away.
+        # The broker had no connection to the store.
         ([ErrorCode.REQUEST_TIMED_OUT], ["LeaderAndIsr", "LeaderAndIsr", "StopReplica"]),
-        # It is in another life, or obeys another controller.
+        # The broker has registered again, or knows a newer controller.
         ([ErrorCode.STALE_BROKER_EPOCH], ["LeaderAndIsr", "StopReplica"]),
         ([ErrorCode.STALE_CONTROLLER_EPOCH], ["LeaderAndIsr", "StopReplica"]),
     ],
 )
-def test_an_order_that_could_not_be_carried_out_is_said_again(
-    codes: list[ErrorCode], heard: list[str]
-) -> None:
+def test_a_request_that_failed_is_sent_again(codes: list[ErrorCode], sent: list[str]) -> None:
     async def main() -> None:
         peer, answered = Peer(*codes), list[tuple[ControlRequest, Message]]()
-        channel = Channel(
+        channel = ControllerChannel(
             cast("Any", peer), lambda *each: answered.append(each), lambda: None, timeout_ms=1000
         )
         async with asyncio.TaskGroup() as tasks:
@@ -60,8 +58,8 @@ def test_an_order_that_could_not_be_carried_out_is_said_again(
                 while len(answered) < 2:
                     await asyncio.sleep(0.01)
             running.cancel()
-        names = [type(each).__name__.removesuffix("Request") for each in peer.heard]
-        assert names == heard
+        names = [type(each).__name__.removesuffix("Request") for each in peer.requests]
+        assert names == sent
         kinds = [type(answer) for _, answer in answered]
         assert kinds == [LeaderAndIsrResponse, StopReplicaResponse]
 

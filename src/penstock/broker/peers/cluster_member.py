@@ -1,6 +1,6 @@
-"""A broker's place among the others: its registration, its candidacy, and the ways to them.
+"""Membership of this broker in its cluster: registration, controller election, control requests.
 
-On a broker alone everything is the same, but there is nobody to speak to.
+A broker alone is a member of a cluster of one: the same parts run, without connections to others.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from penstock.broker.cluster import Cluster
 from penstock.broker.peers.cluster_brokers import ClusterBrokers
 from penstock.broker.peers.config_watch import ConfigWatch
 from penstock.broker.peers.connections import PeerConnections
+from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.peers.controller_watch import ControllerWatch
-from penstock.broker.peers.departure import leave
 from penstock.broker.peers.feature_watch import FeatureWatch
 from penstock.broker.peers.isr_proposals import IsrProposals
-from penstock.broker.peers.membership import Membership
-from penstock.broker.peers.orders import Orders
+from penstock.broker.peers.lifecycle import BrokerLifecycle
 from penstock.broker.peers.outbox import Outbox
+from penstock.broker.peers.shutdown_request import request_controlled_shutdown
 from penstock.broker.peers.topic_watch import TopicWatch
 from penstock.broker.replicas.environment import fetchers, shrinking
 from penstock.broker.replicas.local import LocalBroker
@@ -47,19 +47,20 @@ from penstock.types import BrokerId
 
 logger = logging.getLogger(__name__)
 
-Alive = Callable[[Collection[BrokerId]], object]
+OnBrokers = Callable[[Collection[BrokerId]], object]
+"""Called with the live brokers at each change of the image."""
 
-RESTART_S = 1.0
+RETRY_S = 1.0
 DELIVERY_S = 1.0
 LOST_S = 1.0
-WELCOME_S = 10.0
-WELCOME_CHECK_S = 0.01
+ANNOUNCED_S = 10.0
+ANNOUNCED_CHECK_S = 0.01
 
 
 @asynccontextmanager
 async def while_connected(store: MetadataStore) -> AsyncIterator[None]:
-    """`TimeoutError` soon after the session with the store is lost: no controller can decide then,
-    or it takes this broker for dead anyhow.
+    """Raises `TimeoutError` soon after the connection to the store is lost: then the controller
+    cannot decide, or counts this broker as dead anyway.
     """
     now = asyncio.get_running_loop().time
 
@@ -74,8 +75,8 @@ async def while_connected(store: MetadataStore) -> AsyncIterator[None]:
             watch.cancel()
 
 
-class Place:
-    """Put together here, taken by `take`, left when its tasks are cancelled."""
+class ClusterMember:
+    """Built here, active from `join` until `leave`; `close` ends it at once."""
 
     def __init__(
         self,
@@ -87,7 +88,7 @@ class Place:
         peers: PeerConnections,
         *,
         addresses: Sequence[Endpoint],
-        make_local: Callable[[Fetchers, Alive], LocalBroker],
+        make_local: Callable[[Fetchers, OnBrokers], LocalBroker],
         outboxes: Sequence[Outbox[Any, Any]],
         before_cut: Callable[[PartitionLog, int], object],
         unclean_shutdown: bool,
@@ -99,48 +100,48 @@ class Place:
         self._partitions, self._tasks, self._clock = partitions, tasks, clock
         self._is_alone = config.zookeeper.zookeeper_connect is None
         self._is_closed = False
-        self._may_lack_records = unclean_shutdown
+        self._unclean_shutdown = unclean_shutdown
         self._peers, self._outboxes = peers, outboxes
 
         def epoch() -> int:
-            return self.membership.epoch
+            return self.lifecycle.epoch
 
-        self.membership = Membership(
+        self.lifecycle = BrokerLifecycle(
             store,
             broker_id,
             lambda: BrokerRegistration.of(
                 addresses,
                 clock.now_ms(),
                 config.identity.broker_rack,
-                unclean_shutdown=self._may_lack_records,
+                unclean_shutdown=self._unclean_shutdown,
             ),
             self._registered,
-            self._seen,
-            # A former process of this broker may still have its session.
+            self._registration_read,
+            # The session of this broker's former process may not have ended.
             patience_s=2 * config.zookeeper.zookeeper_session_timeout_ms / 1000,
         )
         self._fetchers = fetchers(
             broker_id, cluster, FollowerLogs(partitions.store, before_cut), epoch, clock
         )
-        local = make_local(self._fetchers, self._alive)
+        local = make_local(self._fetchers, self._brokers_changed)
         self._configs = ConfigWatch(store, lambda: cluster.image, self._configs_changed)
-        self._topics = TopicWatch(store, lambda: cluster.image, self._topics_gone)
-        self.orders = Orders(
+        self._topics = TopicWatch(store, lambda: cluster.image, self._topics_deleted)
+        self.control_plane = ControlPlane(
             broker_id,
             cluster,
             partitions,
             local,
             self._configs.topics,
             self._configs.want,
-            self._topics_there,
+            self._existing_topics,
         )
         self._brokers = ClusterBrokers(
             broker_id,
-            self.orders,
+            self.control_plane,
             tasks,
             listener=peers.listener,
             source=peers.source,
-            heard=peers.heard,
+            reached=peers.reached,
             timeout_ms=config.controller.controller_socket_timeout_ms,
         )
         self.controller = Controller(
@@ -153,9 +154,9 @@ class Place:
             chance=chance,
         )
         self._brokers.controller = self.controller
-        self._candidacy = ControllerElection(store, self.controller, self._heard_controller)
+        self._election = ControllerElection(store, self.controller, self._controller_changed)
         self.link = self._link(epoch)
-        self._features = FeatureWatch(store, self._heard_features)
+        self._features = FeatureWatch(store, self._features_changed)
         self._proposals_link = self._link(epoch)
         self._proposals = IsrProposals(broker_id, self._proposals_link, epoch, self._settled)
         self._watch = ControllerWatch(
@@ -172,109 +173,119 @@ class Place:
             lambda: self._cluster.image,
             listener=self._peers.listener,
             source=self._peers.source,
-            heard=self._peers.heard,
+            reached=self._peers.reached,
             broker_epoch=epoch,
         )
 
-    async def take(self) -> list[asyncio.Task[None]]:
-        """Join, and run for controller. The tasks that keep the place come back."""
-        await self.membership.join()
+    async def join(self) -> list[asyncio.Task[None]]:
+        """Register, and take part in the controller election; returns the tasks that do so."""
+        await self.lifecycle.register()
         running = [self._tasks.create_task(self.controller.run())]
-        await self._candidacy.start()
-        loops: dict[str, Callable[[], Awaitable[None]]] = {"candidacy": self._candidacy.run}
+        await self._election.start()
+        loops: dict[str, Callable[[], Awaitable[None]]] = {
+            "controller election": self._election.run
+        }
         if not self._is_alone:
             loops |= {
-                "membership": self.membership.run,
+                "registration": self.lifecycle.run,
                 "settings": self._configs.run,
                 "deleted topics": self._topics.run,
                 "features": self._features.run,
-                "copying": self._fetchers.run,
-                "in-sync sets": lambda: shrinking(self._partitions, self._cluster),
-                "proposals": self._proposals.run,
-                "the controller's life": self._watch.run,
-                "balance of leaders": self._balance,
+                "replica fetchers": self._fetchers.run,
+                "ISR shrinking": lambda: shrinking(self._partitions, self._cluster),
+                "ISR proposals": self._proposals.run,
+                "controller watch": self._watch.run,
+                "preferred leaders": self._elect_preferred_leaders,
             }
         running += [self._tasks.create_task(supervised(name, run)) for name, run in loops.items()]
-        await self._known()
+        await self._announced()
         return running
 
-    async def _known(self) -> None:
-        """Until the controller has told this broker that it is there: whoever asks it for metadata
-        before would hear of a cluster without it. A controller that is busy is not waited for.
+    async def _announced(self) -> None:
+        """Wait until the controller has announced this broker: before that, this broker's Metadata
+        responses would lack it. If the controller is busy, continue without.
         """
         with suppress(TimeoutError):
-            async with asyncio.timeout(WELCOME_S):
+            async with asyncio.timeout(ANNOUNCED_S):
                 while self._broker_id not in self._cluster.image.brokers:
-                    await asyncio.sleep(WELCOME_CHECK_S)
+                    await asyncio.sleep(ANNOUNCED_CHECK_S)
 
     def propose(self, proposal: IsrProposal) -> None:
         self._proposals.propose(proposal)
 
     async def leave(self) -> None:
-        """Give away what this broker leads, and see to it that all have heard of it."""
+        """Controlled shutdown: move leadership away, and wait until all brokers have been told."""
         config = self._cluster.config.controller
         try:
             async with while_connected(self._store):
-                await leave(self._broker_id, self.membership.epoch, self.link, config)
+                await request_controlled_shutdown(
+                    self._broker_id, self.lifecycle.epoch, self.link, config
+                )
         except TimeoutError:
-            logger.warning("leaving without a handover: the metadata store cannot be reached")
+            logger.warning(
+                "stopping without a controlled shutdown: the metadata store cannot be reached"
+            )
         with suppress(TimeoutError):
             async with asyncio.timeout(DELIVERY_S):
                 await self._brokers.delivered()
 
     def close(self) -> None:
-        """Speak to nobody any more."""
+        """Send nothing more to other brokers."""
         self._is_closed = True
         self._brokers.resign()
         for outbox in self._outboxes:
             outbox.close()
 
     def directory_failed(self, path: Path) -> None:
-        """Tell the controller, which asks then which replicas are gone with it.
+        """Notify the controller, which then asks for the failed replicas.
 
-        Not if this broker leaves: everything of it is gone then.
+        Not needed while this broker stops, because all its replicas go offline.
         """
         if not self._is_alone and not self._is_closed:
-            self._tasks.create_task(self._tell_failure(path))
+            self._tasks.create_task(self._notify_failure(path))
 
-    async def _tell_failure(self, path: Path) -> None:
+    async def _notify_failure(self, path: Path) -> None:
         event = encode(LogDirEvent(broker=self._broker_id))
         while True:
             try:
                 await self._store.create(paths.LOG_DIR_EVENT_PREFIX, event, sequential=True)
             except StoreError as error:
-                logger.warning("that %s has failed is not told yet: %s", path, error)
-                await asyncio.sleep(RESTART_S)
+                logger.warning(
+                    "cannot notify the controller of the failed directory %s, trying again: %s",
+                    path,
+                    error,
+                )
+                await asyncio.sleep(RETRY_S)
             else:
                 return
 
-    async def _topics_there(self, names: Collection[str]) -> Collection[str]:
+    async def _existing_topics(self, names: Collection[str]) -> Collection[str]:
         nodes = {paths.topic(name): name for name in names}
         return {nodes[path] for path in await self._store.get_many(nodes)}
 
-    def _alive(self, brokers: Collection[BrokerId]) -> None:
+    def _brokers_changed(self, brokers: Collection[BrokerId]) -> None:
         for outbox in self._outboxes:
-            outbox.only(brokers)
+            outbox.keep_only(brokers)
 
     def _registered(self, epoch: int) -> None:
-        self.orders.registered(epoch)
-        self._topics.look()
+        self.control_plane.registered(epoch)
+        self._topics.check()
 
-    def _seen(self, registration: BrokerRegistration) -> None:
-        """Once the controller trusts this broker, losing its session costs it no trust."""
-        self._may_lack_records &= registration.unclean_shutdown is True
+    def _registration_read(self, registration: BrokerRegistration) -> None:
+        """Once the controller has cleared the mark, a later registration does not set it again."""
+        self._unclean_shutdown &= registration.unclean_shutdown is True
 
-    def _heard_controller(self, controller: BrokerId) -> None:
+    def _controller_changed(self, controller: BrokerId) -> None:
         if controller not in {self._cluster.image.controller, NO_LEADER}:
             logger.info("broker %s is the controller", controller)
         self._cluster.image = self._cluster.image.apply(ImageDelta(controller=controller))
-        self._topics.look()
+        self._topics.check()
         if controller != NO_LEADER:
             self.link.controller_changed()
             self._proposals_link.controller_changed()
 
-    def _heard_features(self, features: Features) -> None:
-        """A later epoch than the image's; the controller has its own levels in there already."""
+    def _features_changed(self, features: Features) -> None:
+        """Apply later levels. On the controller, the image has them already."""
         if features.epoch > self._cluster.image.features.epoch:
             self._cluster.image = self._cluster.image.apply(ImageDelta(features=features))
 
@@ -282,18 +293,20 @@ class Place:
         if self.controller.is_active:
             self.controller.reread_configs()
             return True
-        return await self.orders.heard(delta, read_at)
+        return await self.control_plane.apply_from_store(delta, read_at)
 
-    async def _topics_gone(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
-        """The controller's own image is what it has read and written itself."""
-        return self.controller.is_active or await self.orders.heard(delta, read_at)
+    async def _topics_deleted(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
+        """The controller ignores this: its image follows from its own reads and writes."""
+        return self.controller.is_active or await self.control_plane.apply_from_store(
+            delta, read_at
+        )
 
     def _settled(self, proposal: IsrProposal, settlement: Settlement) -> None:
         partition = self._partitions.find(*proposal.where)
         if partition is not None:
             partition.settle(proposal, settlement)
 
-    async def _balance(self) -> None:
+    async def _elect_preferred_leaders(self) -> None:
         while True:
             config = self._cluster.config.controller
             await asyncio.sleep(config.leader_imbalance_check_interval_seconds)

@@ -1,12 +1,13 @@
-"""Carrying out what the controller of the cluster says. Its requests come one after the other."""
+"""Carries out the controller's requests to this broker, one after the other."""
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.peers import received
+from penstock.broker.peers import control_changes
 from penstock.broker.replicas.local import LocalBroker
 from penstock.broker.replicas.strays import strays, unknown_topics
 from penstock.controller.epoch import NotController
@@ -21,21 +22,21 @@ from penstock.wire.messages.stop_replica import StopReplicaRequest
 from penstock.wire.messages.update_metadata import UpdateMetadataRequest
 
 ReadConfigs = Callable[[Iterable[str]], Awaitable[Mapping[str, Configs]]]
-"""The settings of these topics, as the store has them."""
+"""The settings of these topics in the store."""
 
-TopicsThere = Callable[[Collection[str]], Awaitable[Collection[str]]]
-"""Those of these topics that the store has, readable or not."""
+ExistingTopics = Callable[[Collection[str]], Awaitable[Collection[str]]]
+"""Those of these topics that exist in the store, readable or not."""
 
 logger = logging.getLogger(__name__)
 
 
-class Orders:
-    """One at a time, whoever says them: an old controller's last words and a new one's first must
-    not mix.
+class ControlPlane:
+    """One request at a time, whichever controller sent it: the last requests of an old controller
+    must not mix with the first of a new one.
 
-    Before this broker is registered they wait. They may be meant for its former life, whose
-    registration lasts until its session ends: a machine that lost power would lead with what is
-    left of its logs, and the others would cut theirs.
+    Requests wait until this broker is registered, although it listens before. Earlier requests may
+    be meant for its former process, whose registration lasts until its session ends. A machine that
+    lost power would then lead with what is left of its logs, and its followers would truncate.
     """
 
     def __init__(
@@ -46,22 +47,22 @@ class Orders:
         local: LocalBroker,
         read_configs: ReadConfigs,
         new_topics: Callable[[Collection[str]], object],
-        topics_there: TopicsThere,
+        existing_topics: ExistingTopics,
     ) -> None:
         self._broker_id, self._cluster = broker_id, cluster
         self._partitions, self._local, self._read_configs = partitions, local, read_configs
-        self._new_topics, self._topics_there = new_topics, topics_there
-        """Hears of topics whose settings this broker has yet to read."""
-        self._ahead: dict[str, Uuid] = {}
-        """Topics whose settings were read when LeaderAndIsr named them: UpdateMetadata, which puts
-        a topic into the image, comes after it.
+        self._new_topics, self._existing_topics = new_topics, existing_topics
+        """Called with topics whose settings this broker has yet to read."""
+        self._configs_read: dict[str, Uuid] = {}
+        """Topics whose settings were read for LeaderAndIsr, with their ids. UpdateMetadata, which
+        comes later, adds the topics to the image.
         """
         self._turn = asyncio.Lock()
         self._is_registered = asyncio.Event()
-        self._broker_epoch = received.UNKNOWN_EPOCH
+        self._broker_epoch = control_changes.UNKNOWN_EPOCH
 
     def registered(self, broker_epoch: int) -> None:
-        """Take the epoch of this broker's newest registration."""
+        """Accept requests for the epoch of this broker's latest registration."""
         self._broker_epoch = broker_epoch
         self._is_registered.set()
 
@@ -69,33 +70,33 @@ class Orders:
     async def _checked(
         self, request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
     ) -> AsyncIterator[None]:
-        """The request's turn, unless it comes from another time."""
+        """The request's turn; raises if the epoch of its controller or broker has passed."""
         await self._is_registered.wait()
         async with self._turn:
-            received.check_epochs(request, self._cluster.image, self._broker_epoch)
+            control_changes.check_epochs(request, self._cluster.image, self._broker_epoch)
             yield
 
-    async def lead_and_follow(
+    async def leader_and_isr(
         self, request: LeaderAndIsrRequest
     ) -> dict[Uuid, dict[int, ErrorCode]]:
-        """How each replica took it: by its topic's id and its index."""
+        """Lead or follow each partition; returns error codes by topic id and partition."""
         async with self._checked(request):
             image = self._cluster.image
-            changes = received.replicas_of(request)
+            changes = control_changes.replicas_of(request)
             outdated = {each.topic_partition for each in changes if self._is_outdated(each)}
-            news = tuple(each for each in changes if each.topic_partition not in outdated)
-            unread = received.new_topics(news, image, self._ahead)
+            current = tuple(each for each in changes if each.topic_partition not in outdated)
+            unread = control_changes.new_topics(current, image, self._configs_read)
             try:
                 configs = await self._read_configs(unread) if unread else {}
             except StoreError:
-                # The store is away. Topics whose settings are known do not wait for it.
-                known = tuple(each for each in news if each.topic_partition.topic not in unread)
-                await self._take(request, known, {})
+                # The store is away. Topics with known settings do not wait for it.
+                known = tuple(each for each in current if each.topic_partition.topic not in unread)
+                await self._apply(request, known, {})
                 raise
-            failed = set(await self._take(request, news, configs))
-            self._ahead |= {
+            failed = set(await self._apply(request, current, configs))
+            self._configs_read |= {
                 each.topic_partition.topic: each.topic_id
-                for each in news
+                for each in current
                 if each.topic_partition.topic in unread
             }
             failed |= {
@@ -113,19 +114,19 @@ class Orders:
             answers.setdefault(each.topic_id, {})[each.topic_partition.partition] = code
         return answers
 
-    async def _take(
+    async def _apply(
         self,
         request: LeaderAndIsrRequest,
-        news: tuple[PartitionChange, ...],
+        partitions: tuple[PartitionChange, ...],
         configs: Mapping[str, Configs],
     ) -> list[TopicPartition]:
-        delta = replace_office(received.office_of(request), configs)
+        delta = replace(control_changes.controller_of(request), topic_configs=configs)
         image = self._cluster.image.apply(delta)
-        change = StateChange(image=image, partitions=news, topic_configs=tuple(configs))
+        change = StateChange(image=image, partitions=partitions, topic_configs=tuple(configs))
         return await self._local.apply(change)
 
     def _is_outdated(self, change: PartitionChange) -> bool:
-        """Known already, or older than what is known."""
+        """Its leader epoch is known already, or older."""
         known = self._partitions.find(*change.topic_partition)
         return (
             known is not None
@@ -139,19 +140,21 @@ class Orders:
 
     async def update_metadata(self, request: UpdateMetadataRequest) -> None:
         async with self._checked(request):
-            change = received.metadata_change(request, self._cluster.image, self._ahead)
+            change = control_changes.metadata_change(
+                request, self._cluster.image, self._configs_read
+            )
             names = {each.topic_name for each in request.topic_states}
             for name in names:
-                self._ahead.pop(name, None)
+                self._configs_read.pop(name, None)
             await self._local.apply(change)
             unread = (names & change.image.topics.keys()) - change.image.topic_configs.keys()
             if unread:
                 self._new_topics(unread)
 
-    async def stop_replicas(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:
+    async def stop_replica(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:
         async with self._checked(request):
             image = self._cluster.image
-            stopped = received.stopped_by(request, self._broker_id)
+            stopped = control_changes.stopped_by(request, self._broker_id)
             outdated = {
                 each.topic_partition
                 for each in stopped
@@ -160,7 +163,7 @@ class Orders:
                 and each.leader_epoch < known.leader_epoch
             }
             wanted = tuple(each for each in stopped if each.topic_partition not in outdated)
-            delta = received.office_of(request)
+            delta = control_changes.controller_of(request)
             failed = await self._local.apply(StateChange(image=image.apply(delta), stopped=wanted))
         return {
             each.topic_partition: ErrorCode.FENCED_LEADER_EPOCH
@@ -171,55 +174,48 @@ class Orders:
             for each in stopped
         }
 
-    async def carry_out(self, change: StateChange) -> list[TopicPartition]:
-        """What the controller in this process says, refused like any other's once it was outrun.
+    async def apply_own(self, change: StateChange) -> list[TopicPartition]:
+        """A change by the controller in this process; returns replicas in failed log directories.
 
-        The replicas come back whose log directory has failed.
+        Refused like any other's once a newer controller is known: the old controller's image would
+        replace a newer one.
         """
         async with self._turn:
             known = self._cluster.image.controller_epoch
             if change.image.controller_epoch < known:
-                raise NotController(f"the controller of epoch {known} has been heard of")
-            self._ahead.clear()  # its image has the settings of all topics that are in it
+                raise NotController(f"a controller of epoch {known} is known")
+            self._configs_read.clear()  # its image has the settings of all its topics
             failed = await self._local.apply(change)
-            if self._broker_id in change.joined:  # asked of all that it has, as others are
+            if self._broker_id in change.joined:  # a joining broker reports all its failed replicas
                 failed += self._local.failed()
                 await self._set_strays_aside()
             return failed
 
     async def _set_strays_aside(self) -> None:
-        """The controller has told of everything: what it did not name is not this broker's."""
+        """After the controller's full set: replicas that it did not name are not this broker's."""
         held = self._local.held()
         unknown = unknown_topics(held, self._cluster.image)
         try:
-            there = await self._topics_there(unknown) if unknown else ()
+            existing = await self._existing_topics(unknown) if unknown else ()
         except StoreError as error:
-            logger.info("logs of unknown topics stay for now: %s", error)
-            there = unknown
-        await self._local.set_aside(strays(held, self._cluster.image, self._broker_id, there))
+            logger.info("keeping the logs of unknown topics for now: %s", error)
+            existing = unknown
+        await self._local.set_aside(strays(held, self._cluster.image, self._broker_id, existing))
 
-    async def heard(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
-        """What this broker has read in the store by itself, when its image was `read_at`.
+    async def apply_from_store(self, delta: ImageDelta, read_at: ClusterImage) -> bool:
+        """A change that this broker read from the store itself, when its image was `read_at`.
 
-        Of topics about which the controller has said more since, that holds and not what was
-        read: they may have been deleted and made anew. False if there were any.
+        Topics that the controller has changed since are left out: they may have been deleted and
+        created again. False if there were any.
         """
         async with self._turn:
-            current = received.still_current(delta, read_at, self._cluster.image)
+            current = control_changes.still_current(delta, read_at, self._cluster.image)
             change = StateChange(
                 image=self._cluster.image.apply(current),
-                stopped=received.forgotten(current, self._cluster.image),
+                stopped=control_changes.deleted_partitions(current, self._cluster.image),
                 topic_configs=tuple(current.topic_configs),
                 broker_configs=bool(current.broker_configs)
                 or current.default_broker_config is not None,
             )
             await self._local.apply(change)
             return current == delta
-
-
-def replace_office(office: ImageDelta, configs: Mapping[str, Configs]) -> ImageDelta:
-    return ImageDelta(
-        controller=office.controller,
-        controller_epoch=office.controller_epoch,
-        topic_configs=configs,
-    )

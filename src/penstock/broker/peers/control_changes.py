@@ -1,4 +1,4 @@
-"""A controller's requests as changes of what this broker knows and does. Pure."""
+"""Control requests translated into state changes of this broker. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ UNKNOWN_EPOCH = -1
 
 
 class StaleControllerEpoch(KafkaError):
-    """Another controller was elected since."""
+    """A newer controller is known."""
 
     code = ErrorCode.STALE_CONTROLLER_EPOCH
 
@@ -32,17 +32,17 @@ def check_epochs(
     image: ClusterImage,
     broker_epoch: int,
 ) -> None:
-    """Refuse what an outrun controller says, or what was said to an earlier life of this broker."""
+    """Refuse requests of a former controller, or to an earlier registration of this broker."""
     if request.broker_epoch != UNKNOWN_EPOCH and request.broker_epoch < broker_epoch:
         raise StaleBrokerEpoch(f"this broker is in epoch {broker_epoch}")
     if request.controller_epoch < image.controller_epoch:
         raise StaleControllerEpoch(f"the controller is in epoch {image.controller_epoch}")
 
 
-def office_of(
+def controller_of(
     request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest,
 ) -> ImageDelta:
-    """Who speaks is the controller."""
+    """The sender is the controller."""
     return ImageDelta(
         controller=BrokerId(request.controller_id), controller_epoch=request.controller_epoch
     )
@@ -76,23 +76,23 @@ def _replica(state: LeaderAndIsrPartitionState) -> Partition:
 
 
 def new_topics(
-    changes: Iterable[PartitionChange], image: ClusterImage, ahead: Mapping[str, Uuid]
+    changes: Iterable[PartitionChange], image: ClusterImage, configs_read: Mapping[str, Uuid]
 ) -> set[str]:
-    """Topics whose settings are to be read: this broker has none, or those of a deleted topic.
+    """Topics whose settings must be read: the image has none, or those of a deleted topic.
 
-    `ahead` are topics whose settings it has, and which are not in the image yet.
+    `configs_read` are topics whose settings were read before the topics are in the image.
     """
     return {
         each.topic_partition.topic
         for each in changes
         if each.topic_partition.topic not in image.topic_configs
-        or ahead.get(each.topic_partition.topic, _id(image, each.topic_partition.topic))
+        or configs_read.get(each.topic_partition.topic, _id(image, each.topic_partition.topic))
         != each.topic_id
     }
 
 
 def still_current(delta: ImageDelta, read_at: ClusterImage, image: ClusterImage) -> ImageDelta:
-    """The delta without topics, and settings of topics, that have become others since."""
+    """The delta without topics and topic settings that have changed since `read_at`."""
     return replace(
         delta,
         topics={
@@ -114,8 +114,8 @@ def _id(image: ClusterImage, name: str) -> Uuid | None:
     return None if known is None else known.id
 
 
-def forgotten(delta: ImageDelta, image: ClusterImage) -> tuple[StoppedReplicas, ...]:
-    """The partitions of topics that go: others must hear that they are gone."""
+def deleted_partitions(delta: ImageDelta, image: ClusterImage) -> tuple[StoppedReplicas, ...]:
+    """The partitions of deleted topics, so that coordinators learn of the deletion."""
     return tuple(
         StoppedReplicas(TopicPartition(name, index), topic.id, ())
         for name, after in delta.topics.items()
@@ -139,16 +139,16 @@ def stopped_by(request: StopReplicaRequest, broker: BrokerId) -> list[StoppedRep
 
 
 def metadata_change(
-    request: UpdateMetadataRequest, image: ClusterImage, ahead: Mapping[str, Uuid]
+    request: UpdateMetadataRequest, image: ClusterImage, configs_read: Mapping[str, Uuid]
 ) -> StateChange:
-    """The image as the controller has it. Of partitions that go, nothing stops here yet: others
-    must hear all the same that they are gone.
+    """The image with the controller's changes. Deleted partitions are listed without replicas:
+    nothing stops here yet, but coordinators must learn of the deletion.
 
-    Settings belong to a topic and not to its name: one made anew does not inherit them. `ahead` are
-    topics whose settings were read before.
+    Settings belong to a topic and not to its name: a topic created again does not inherit them.
+    `configs_read` are topics whose settings were read before.
     """
     changed: dict[str, Topic | None] = {}
-    gone: list[StoppedReplicas] = []
+    deleted: list[StoppedReplicas] = []
     for topic in request.topic_states:
         known = image.topics.get(topic.topic_name)
         partitions: dict[int, Partition] = (
@@ -158,14 +158,14 @@ def metadata_change(
             if each.leader == LEADER_DURING_DELETE:
                 partitions.pop(each.partition_index, None)
                 topic_partition = TopicPartition(topic.topic_name, each.partition_index)
-                gone.append(StoppedReplicas(topic_partition, topic.topic_id, ()))
+                deleted.append(StoppedReplicas(topic_partition, topic.topic_id, ()))
             else:
                 before = partitions.get(each.partition_index)
-                partitions[each.partition_index] = _told(each, before)
+                partitions[each.partition_index] = _partition(each, before)
         changed[topic.topic_name] = (
             Topic(topic.topic_name, topic.topic_id, partitions) if partitions else None
         )
-    office = office_of(request)
+    controller = controller_of(request)
     delta = ImageDelta(
         brokers=_brokers(request.live_brokers, image.brokers),
         topics=changed,
@@ -173,16 +173,16 @@ def metadata_change(
             topic.topic_name: None
             for topic in request.topic_states
             if changed[topic.topic_name] is None
-            or ahead.get(topic.topic_name, _id(image, topic.topic_name)) != topic.topic_id
+            or configs_read.get(topic.topic_name, _id(image, topic.topic_name)) != topic.topic_id
         },
-        controller=office.controller,
-        controller_epoch=office.controller_epoch,
+        controller=controller.controller,
+        controller_epoch=controller.controller_epoch,
     )
-    return StateChange(image=image.apply(delta), stopped=tuple(gone))
+    return StateChange(image=image.apply(delta), stopped=tuple(deleted))
 
 
-def _told(state: UpdateMetadataPartitionState, before: Partition | None) -> Partition:
-    """What a partition is now; of a move the request says nothing."""
+def _partition(state: UpdateMetadataPartitionState, before: Partition | None) -> Partition:
+    """The partition's state. The request says nothing of a reassignment."""
     return Partition(
         tuple(map(BrokerId, state.replicas)),
         tuple(map(BrokerId, state.isr)),
@@ -199,7 +199,7 @@ def _told(state: UpdateMetadataPartitionState, before: Partition | None) -> Part
 def _brokers(
     live: list[UpdateMetadataBroker], known: Mapping[BrokerId, Broker]
 ) -> dict[BrokerId, Broker | None]:
-    """Those that have changed; the epochs of others are the controller's business."""
+    """The brokers that have changed. Broker epochs are known to the controller only."""
     now = {BrokerId(each.id): _broker(each) for each in live}
     gone: dict[BrokerId, Broker | None] = {id_: None for id_ in known if id_ not in now}
     return gone | {id_: broker for id_, broker in now.items() if known.get(id_) != broker}

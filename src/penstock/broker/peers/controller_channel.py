@@ -1,4 +1,4 @@
-"""The controller's orders on their way to one broker: in order, one at a time, until it is gone."""
+"""The controller's requests to one broker: in request, one at a time, until the broker is gone."""
 
 import asyncio
 import logging
@@ -19,58 +19,58 @@ logger = logging.getLogger(__name__)
 RETRY_S, RETRY_MAX_S = 0.1, 1.0
 
 STALE = frozenset({ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.STALE_BROKER_EPOCH})
-"""The broker's epoch or the controller's has passed: nothing more is to be said in it."""
+"""The broker's epoch or the controller's has passed: sending again is of no use."""
 
-ANSWERS: dict[type[Message], type[Message]] = {
+RESPONSES: dict[type[Message], type[Message]] = {
     LeaderAndIsrRequest: LeaderAndIsrResponse,
     StopReplicaRequest: StopReplicaResponse,
     UpdateMetadataRequest: UpdateMetadataResponse,
 }
 
-Answered = Callable[[ControlRequest, Message], object]
+OnResponse = Callable[[ControlRequest, Message], object]
 
 
-class Channel:
-    """To one broker in one of its lives. What was sent may arrive twice: orders are idempotent.
+class ControllerChannel:
+    """To one broker in one broker epoch. A request may arrive twice; all of them are idempotent.
 
-    `refused` hears that nobody listens there any more, `answered` each order's answer.
+    Calls `on_response` for each request, and `on_refused` when the broker's process is gone.
     """
 
     def __init__(
         self,
         connection: PeerConnection,
-        answered: Answered,
-        refused: Callable[[], object],
+        on_response: OnResponse,
+        on_refused: Callable[[], object],
         timeout_ms: int,
     ) -> None:
         self._connection, self._timeout_ms = connection, timeout_ms
-        self._answered, self._refused = answered, refused
-        self._orders: deque[ControlRequest] = deque()
+        self._on_response, self._on_refused = on_response, on_refused
+        self._requests: deque[ControlRequest] = deque()
         self._more = asyncio.Event()
         self._refusals = 0
-        """Of the first order, in a row."""
+        """Consecutive refusals of the first request."""
 
     @property
     def is_idle(self) -> bool:
-        """Everything so far has been answered."""
-        return not self._orders
+        """Whether all requests have been answered."""
+        return not self._requests
 
     def forget(self) -> None:
-        """The broker is gone; whoever listens there next has yet to be heard."""
-        self._connection.forget()
+        """The broker is gone; the next process at its address has not been reached yet."""
+        self._connection.forget_reached()
 
-    def send(self, orders: list[ControlRequest]) -> None:
-        self._orders += orders
+    def send(self, requests: list[ControlRequest]) -> None:
+        self._requests += requests
         self._more.set()
 
     async def run(self) -> None:
-        """Send until cancelled. A broker that goes silent is asked again and again: the store
-        says when it is dead.
+        """Send until cancelled. A silent broker is tried again and again, until the store says that
+        it is dead.
         """
         try:
             while True:
                 self._more.clear()
-                if not self._orders:
+                if not self._requests:
                     await self._watch_connection()
                     continue
                 if not await self._send_first():
@@ -79,13 +79,13 @@ class Channel:
             self._connection.drop()
 
     async def _watch_connection(self) -> None:
-        """Wait for orders; a connection that is lost meanwhile is opened again, which tells
-        whether anybody is there.
+        """Wait for requests. A connection lost meanwhile is opened again, to see whether the broker
+        still listens.
         """
         try:
             connection = await self._connection.opened()
         except KafkaError as error:
-            self._heard_nothing(error)
+            self._unreachable(error)
             await asyncio.sleep(RETRY_S)
             return
         async with asyncio.TaskGroup() as either:
@@ -98,29 +98,29 @@ class Channel:
                 each.cancel()
 
     async def _send_first(self) -> bool:
-        order = self._orders[0]
+        request = self._requests[0]
         try:
-            answer = await self._connection.call(
-                order, ANSWERS[type(order)], timeout_ms=self._timeout_ms
+            response = await self._connection.call(
+                request, RESPONSES[type(request)], timeout_ms=self._timeout_ms
             )
         except KafkaError as error:
-            self._heard_nothing(error)
+            self._unreachable(error)
             return False
-        code = getattr(answer, "error_code", ErrorCode.NONE)
+        code = getattr(response, "error_code", ErrorCode.NONE)
         if code != ErrorCode.NONE:
-            logger.info("%s was refused: %s", api_of(type(order)).name, ErrorCode(code).name)
+            logger.info("broker refused %s: %s", api_of(type(request)).name, ErrorCode(code).name)
             if code not in STALE:
-                # It could not carry the order out, as without its connection to the store.
-                # Nobody else would say it again: a new partition would never have its log.
+                # The broker failed, for example without its connection to the store. Send the
+                # request again: otherwise a new partition would never get its log.
                 self._refusals = min(self._refusals + 1, 10)
                 return False
-            # The store tells soon, and then this channel ends.
+            # A watch tells soon, and then this channel ends.
         self._refusals = 0
-        self._orders.popleft()
-        self._answered(order, answer)
+        self._requests.popleft()
+        self._on_response(request, response)
         return True
 
-    def _heard_nothing(self, error: KafkaError) -> None:
-        logger.debug("a broker is not reached: %s", error)
-        if self._connection.is_dead(error):
-            self._refused()
+    def _unreachable(self, error: KafkaError) -> None:
+        logger.debug("cannot reach a broker: %s", error)
+        if self._connection.is_process_gone(error):
+            self._on_refused()

@@ -1,4 +1,4 @@
-"""A broker's place in its cluster: registered while it lives, anew after its session was lost."""
+"""Keeps this broker registered in the store, and registers it again after a lost session."""
 
 import asyncio
 import logging
@@ -17,9 +17,9 @@ logger = logging.getLogger(__name__)
 RETRY_S = 0.2
 
 
-class Membership:
-    """Keeps the registration. `registered` hears the epoch of each one, `seen` what it says when
-    it is looked at: the controller may have altered it.
+class BrokerLifecycle:
+    """Calls `on_registered` with the broker epoch of each registration, and `on_read` with the
+    registration whenever it is read: the controller may have altered it.
     """
 
     def __init__(
@@ -27,29 +27,30 @@ class Membership:
         store: MetadataStore,
         broker: BrokerId,
         registration: Callable[[], BrokerRegistration],
-        registered: Callable[[int], object],
-        seen: Callable[[BrokerRegistration], object],
+        on_registered: Callable[[int], object],
+        on_read: Callable[[BrokerRegistration], object],
         patience_s: float,
     ) -> None:
         self._store, self._broker, self._registration = store, broker, registration
-        self._registered, self._seen, self._patience_s = registered, seen, patience_s
+        self._on_registered, self._on_read = on_registered, on_read
+        self._patience_s = patience_s
         self._wake = asyncio.Event()
         self.epoch = -1
 
-    async def join(self) -> None:
-        """Register; refused if another broker has the number."""
+    async def register(self) -> None:
+        """Refused if another broker has this id."""
         epoch = await broker_registration.register(
             self._store, self._broker, self._registration(), patience_s=self._patience_s
         )
-        self._take(epoch)
+        self._set_epoch(epoch)
 
-    def _take(self, epoch: int) -> None:
+    def _set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
-        self._registered(epoch)
+        self._on_registered(epoch)
 
     async def run(self) -> None:
-        """Register anew whenever the registration is gone: the session has expired, or the
-        controller took this broker for dead.
+        """Register again whenever the registration is gone: the session has expired, or the
+        controller or another broker removed it.
         """
         path = paths.broker(self._broker)
         watch = await self._store.watch(lambda _: self._wake.set(), data=[path])
@@ -60,14 +61,18 @@ class Membership:
                 try:
                     node = (await self._store.get_many([path])).get(path)
                     if node is None or node.ephemeral_owner != self._store.session_id:
-                        logger.warning("broker %s was taken for dead: it joins anew", self._broker)
-                        await self.join()
-                    elif node.created_zxid != self.epoch:  # it was in doubt, and is ours
-                        self._take(node.created_zxid)
+                        logger.warning(
+                            "broker %s: registration lost; registering again", self._broker
+                        )
+                        await self.register()
+                    elif node.created_zxid != self.epoch:  # ours; the answer was lost
+                        self._set_epoch(node.created_zxid)
                     else:
-                        self._seen(decode(BrokerRegistration, node))
+                        self._on_read(decode(BrokerRegistration, node))
                 except (StoreError, broker_registration.BrokerIdInUse) as error:
-                    logger.debug("broker %s is not registered: %s", self._broker, error)
+                    logger.debug(
+                        "broker %s: not registered yet, trying again: %s", self._broker, error
+                    )
                     await asyncio.sleep(RETRY_S)
                     continue
                 await self._wake.wait()

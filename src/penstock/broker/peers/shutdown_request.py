@@ -1,4 +1,4 @@
-"""Leaving a cluster: what this broker leads is given away first, so that no client has to wait."""
+"""Asks the controller for a controlled shutdown of this broker."""
 
 import asyncio
 import logging
@@ -15,10 +15,10 @@ from penstock.wire.messages.controlled_shutdown import (
 logger = logging.getLogger(__name__)
 
 
-async def leave(
+async def request_controlled_shutdown(
     broker: BrokerId, epoch: int, link: ControllerLink, config: ControllerConfig
 ) -> None:
-    """Ask the controller to move everything away, a few times if it cannot; then leave anyhow."""
+    """Have the controller move leadership away; returns after a few attempts in any case."""
     if not config.controlled_shutdown_enable:
         return
     request = ControlledShutdownRequest(broker_id=broker, broker_epoch=epoch)
@@ -26,12 +26,13 @@ async def leave(
         if attempt:
             await asyncio.sleep(config.controlled_shutdown_retry_backoff_ms / 1000)
         try:
-            answer = await link.call(request, ControlledShutdownResponse)
+            response = await link.call(request, ControlledShutdownResponse)
         except KafkaError as error:
-            logger.warning("the controller does not take over: %s", error)
+            logger.warning("controlled shutdown failed: %s", error)
             continue
-        if not answer.error_code and not answer.remaining_partitions:
+        if not response.error_code and not response.remaining_partitions:
             return
         logger.warning(
-            "%d partitions have no other replica in sync", len(answer.remaining_partitions)
+            "controlled shutdown: %d partitions have no other in-sync replica",
+            len(response.remaining_partitions),
         )

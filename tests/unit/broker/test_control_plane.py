@@ -1,4 +1,4 @@
-"""Orders are carried out only if they are meant for this life, and said by who is in office."""
+"""Control requests count only in the current broker epoch and from the current controller."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.peers.orders import Orders
+from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.topic_watch import TopicWatch
 from penstock.clock import SystemClock
 from penstock.controller.broker_registration import prepare_tree
@@ -38,7 +38,7 @@ FAILED = TopicPartition("t", 0)
 
 
 class Local:
-    """A broker that only remembers; a directory of its own has failed."""
+    """A broker that only records changes; one of its directories has failed."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -62,7 +62,7 @@ class Local:
 
 
 class Settings:
-    """Those in the store, by topic; `away` while it cannot be reached."""
+    """The settings in the store, by topic; `away` while the store cannot be reached."""
 
     def __init__(self, **topics: Configs) -> None:
         self.topics, self.reads, self.wanted = dict(topics), 0, set[str]()
@@ -88,8 +88,8 @@ class NoPartitions:
         return None
 
 
-def with_settings(settings: Settings) -> tuple[Orders, Cluster, Local]:
-    """A broker that knows topic t, with the settings that it had."""
+def with_settings(settings: Settings) -> tuple[ControlPlane, Cluster, Local]:
+    """A broker that knows topic t and its settings."""
     image = ClusterImage().apply(
         ImageDelta(
             controller=BrokerId(1),
@@ -100,7 +100,7 @@ def with_settings(settings: Settings) -> tuple[Orders, Cluster, Local]:
     )
     cluster = Cluster(BrokerId(0), {}, image)
     local = Local(cluster)
-    orders = Orders(
+    control_plane = ControlPlane(
         BrokerId(0),
         cluster,
         cast("Partitions", NoPartitions()),
@@ -109,8 +109,8 @@ def with_settings(settings: Settings) -> tuple[Orders, Cluster, Local]:
         settings.want,
         settings.there,
     )
-    orders.registered(1)
-    return orders, cluster, local
+    control_plane.registered(1)
+    return control_plane, cluster, local
 
 
 def leads(*topics: tuple[str, Uuid]) -> LeaderAndIsrRequest:
@@ -126,7 +126,7 @@ def leads(*topics: tuple[str, Uuid]) -> LeaderAndIsrRequest:
     )
 
 
-def told(topic_id: Uuid, leader: int = 0) -> UpdateMetadataRequest:
+def update_metadata_for(topic_id: Uuid, leader: int = 0) -> UpdateMetadataRequest:
     state = UpdateMetadataPartitionState(partition_index=0, leader=leader, isr=[0], replicas=[0])
     topic = UpdateMetadataTopicState(topic_name="t", topic_id=topic_id, partition_states=[state])
     return UpdateMetadataRequest(
@@ -139,22 +139,22 @@ IMAGE_STATE = PartitionInImage((BrokerId(0),))
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_a_topic_made_anew_does_not_inherit_settings(joined: bool) -> None:
-    """Whether LeaderAndIsr or, as to one who has joined, UpdateMetadata comes first."""
+def test_a_topic_created_again_does_not_inherit_settings(joined: bool) -> None:
+    """Whether LeaderAndIsr comes first or, for a broker that has just joined, UpdateMetadata."""
 
     async def main() -> None:
         settings = Settings(t={"segment.bytes": "2000"})
-        orders, cluster, local = with_settings(settings)
+        control_plane, cluster, local = with_settings(settings)
         if joined:
-            await orders.update_metadata(told(NEW))
+            await control_plane.update_metadata(update_metadata_for(NEW))
             assert "t" not in cluster.image.topic_configs
             assert settings.wanted == {"t"}, "a broker without a replica tells of them as well"
-        await orders.lead_and_follow(leads(("t", NEW)))
+        await control_plane.leader_and_isr(leads(("t", NEW)))
         assert local.changes[-1].topic_configs == ("t",)
-        await orders.update_metadata(told(NEW))
+        await control_plane.update_metadata(update_metadata_for(NEW))
         assert cluster.image.topic_configs == {"t": {"segment.bytes": "2000"}}
         assert settings.reads == 1
-        await orders.update_metadata(told(NEW, leader=LEADER_DURING_DELETE))
+        await control_plane.update_metadata(update_metadata_for(NEW, leader=LEADER_DURING_DELETE))
         assert cluster.image.topic_configs == {}
 
     asyncio.run(main())
@@ -163,43 +163,43 @@ def test_a_topic_made_anew_does_not_inherit_settings(joined: bool) -> None:
 def test_settings_are_read_once_for_a_topic() -> None:
     async def main() -> None:
         settings = Settings()
-        orders, cluster, _ = with_settings(settings)
-        await orders.lead_and_follow(leads(("t", OLD)))
-        await orders.update_metadata(told(OLD))
+        control_plane, cluster, _ = with_settings(settings)
+        await control_plane.leader_and_isr(leads(("t", OLD)))
+        await control_plane.update_metadata(update_metadata_for(OLD))
         assert (settings.reads, settings.wanted) == (0, set())
         assert cluster.image.topic_configs == {"t": {"retention.ms": "1000"}}
 
     asyncio.run(main())
 
 
-def test_without_the_store_only_topics_wait_whose_settings_are_not_known() -> None:
+def test_without_the_store_only_topics_with_unknown_settings_wait() -> None:
     async def main() -> None:
         settings = Settings(new={"retention.ms": "7"})
-        orders, cluster, local = with_settings(settings)
+        control_plane, cluster, local = with_settings(settings)
         settings.away = True
         with pytest.raises(StoreUnavailable):
-            await orders.lead_and_follow(leads(("t", OLD), ("new", NEW)))
+            await control_plane.leader_and_isr(leads(("t", OLD), ("new", NEW)))
         assert [each.topic_partition.topic for each in local.changes[-1].partitions] == ["t"]
         settings.away = False
-        await orders.lead_and_follow(leads(("t", OLD), ("new", NEW)))
+        await control_plane.leader_and_isr(leads(("t", OLD), ("new", NEW)))
         assert [each.topic_partition.topic for each in local.changes[-1].partitions] == ["t", "new"]
         assert cluster.image.topic_configs["new"] == {"retention.ms": "7"}
 
     asyncio.run(main())
 
 
-def test_what_was_read_before_a_topic_was_made_anew_does_not_count() -> None:
+def test_settings_read_before_a_topic_was_created_again_do_not_count() -> None:
     async def main() -> None:
-        orders, cluster, _ = with_settings(Settings(t={"segment.bytes": "2000"}))
+        control_plane, cluster, _ = with_settings(Settings(t={"segment.bytes": "2000"}))
         read_at = cluster.image
         stale = ImageDelta(
             topics={"t": None},
             topic_configs={"t": {"retention.ms": "1"}},
             group_configs={"g": {"consumer.session.timeout.ms": "50000"}},
         )
-        await orders.lead_and_follow(leads(("t", NEW)))
-        await orders.update_metadata(told(NEW))
-        assert not await orders.heard(stale, read_at)
+        await control_plane.leader_and_isr(leads(("t", NEW)))
+        await control_plane.update_metadata(update_metadata_for(NEW))
+        assert not await control_plane.apply_from_store(stale, read_at)
         assert cluster.image.topics["t"].id == NEW
         assert cluster.image.topic_configs == {"t": {"segment.bytes": "2000"}}
         assert set(cluster.image.group_configs) == {"g"}
@@ -207,23 +207,23 @@ def test_what_was_read_before_a_topic_was_made_anew_does_not_count() -> None:
     asyncio.run(main())
 
 
-def test_topics_that_were_deleted_unheard_are_forgotten() -> None:
-    """As after it stood still past its session; others hear of it, as those who keep offsets."""
+def test_topics_deleted_without_notice_are_removed() -> None:
+    """As after a broker hung past its session; coordinators learn of the deletion too."""
 
     async def main() -> None:
         tree = Tree.in_memory(SystemClock())
         store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
         await prepare_tree(store)
-        orders, cluster, local = with_settings(Settings())
+        control_plane, cluster, local = with_settings(Settings())
         more = {name: Topic(name, OLD, {0: IMAGE_STATE}) for name in ("kept", "going")}
         cluster.image = cluster.image.apply(ImageDelta(topics=more))
         await store.create(paths.topic("kept"))
         await store.create(paths.topic("going"))
         await store.create(paths.deleted_topic("going"))
-        watch = TopicWatch(store, lambda: cluster.image, orders.heard)
+        watch = TopicWatch(store, lambda: cluster.image, control_plane.apply_from_store)
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(watch.run())
-            watch.look()
+            watch.check()
             async with asyncio.timeout(5):
                 while not local.changes:
                     await asyncio.sleep(0)
@@ -237,7 +237,7 @@ def test_topics_that_were_deleted_unheard_are_forgotten() -> None:
     asyncio.run(main())
 
 
-def made(controller_epoch: int = 1) -> tuple[Orders, Local]:
+def made(controller_epoch: int = 1) -> tuple[ControlPlane, Local]:
     image = ClusterImage().apply(
         ImageDelta(controller=BrokerId(1), controller_epoch=controller_epoch)
     )
@@ -245,7 +245,7 @@ def made(controller_epoch: int = 1) -> tuple[Orders, Local]:
     local = Local(cluster)
     partitions = cast("Partitions", None)
     unused = cast("Any", None)
-    return Orders(
+    return ControlPlane(
         BrokerId(0), cluster, partitions, cast("Any", local), unused, unused, unused
     ), local
 
@@ -254,25 +254,25 @@ def update(broker_epoch: int) -> UpdateMetadataRequest:
     return UpdateMetadataRequest(controller_id=1, controller_epoch=1, broker_epoch=broker_epoch)
 
 
-@pytest.mark.parametrize(("told", "is_heard"), [(5, False), (7, True)])
-def test_before_it_is_registered_a_broker_carries_nothing_out(told: int, is_heard: bool) -> None:
-    """The controller may mean its former life, whose session has not ended yet."""
+@pytest.mark.parametrize(("broker_epoch", "is_applied"), [(5, False), (7, True)])
+def test_requests_wait_until_the_broker_is_registered(broker_epoch: int, is_applied: bool) -> None:
+    """They may be meant for its former process, whose session has not ended yet."""
 
     async def main() -> None:
-        orders, local = made()
+        control_plane, local = made()
         async with asyncio.TaskGroup() as tasks:
-            hearing = tasks.create_task(heard(orders, told))
+            updating = tasks.create_task(is_accepted(control_plane, broker_epoch))
             for _ in range(5):
                 await asyncio.sleep(0)
-            assert not hearing.done()
+            assert not updating.done()
             assert local.changes == []
-            orders.registered(7)
-        assert hearing.result() is is_heard
-        assert len(local.changes) == is_heard
+            control_plane.registered(7)
+        assert updating.result() is is_applied
+        assert len(local.changes) == is_applied
 
-    async def heard(orders: Orders, epoch: int) -> bool:
+    async def is_accepted(control_plane: ControlPlane, epoch: int) -> bool:
         try:
-            await orders.update_metadata(update(epoch))
+            await control_plane.update_metadata(update(epoch))
         except StaleBrokerEpoch:
             return False
         return True
@@ -281,26 +281,26 @@ def test_before_it_is_registered_a_broker_carries_nothing_out(told: int, is_hear
 
 
 @pytest.mark.row("A089")
-def test_a_controller_that_was_outrun_is_refused_on_its_own_broker_too() -> None:
+def test_a_former_controller_is_refused_on_its_own_broker_too() -> None:
     async def main() -> None:
-        orders, local = made(controller_epoch=5)
+        control_plane, local = made(controller_epoch=5)
         known = ClusterImage().apply(ImageDelta(controller_epoch=5))
-        await orders.carry_out(StateChange(image=known))
+        await control_plane.apply_own(StateChange(image=known))
         older = ClusterImage().apply(ImageDelta(controller_epoch=4))
         with pytest.raises(NotController):
-            await orders.carry_out(StateChange(image=older))
+            await control_plane.apply_own(StateChange(image=older))
         assert [each.image.controller_epoch for each in local.changes] == [5]
 
     asyncio.run(main())
 
 
-def test_the_controllers_own_broker_is_asked_for_failed_replicas_as_well() -> None:
+def test_the_controllers_own_broker_reports_failed_replicas_too() -> None:
     async def main() -> None:
-        orders, _ = made()
+        control_plane, _ = made()
         image = ClusterImage().apply(ImageDelta(controller_epoch=1))
-        assert await orders.carry_out(StateChange(image=image)) == []
+        assert await control_plane.apply_own(StateChange(image=image)) == []
         joined = StateChange(image=image, joined=frozenset({BrokerId(0)}))
-        assert await orders.carry_out(joined) == [FAILED]
+        assert await control_plane.apply_own(joined) == [FAILED]
 
     asyncio.run(main())
 
@@ -308,36 +308,34 @@ def test_the_controllers_own_broker_is_asked_for_failed_replicas_as_well() -> No
 @pytest.mark.parametrize(
     ("away", "aside"), [(False, ["deleted-0", "moved-0"]), (True, ["moved-0"])]
 )
-def test_replicas_that_a_full_set_of_orders_does_not_name_are_set_aside(
-    away: bool, aside: list[str]
-) -> None:
-    """And those of topics that it does not know, unless the store has them or is away."""
+def test_replicas_that_a_full_set_does_not_name_are_set_aside(away: bool, aside: list[str]) -> None:
+    """So are those of unknown topics, unless the store has the topics or is away."""
 
     async def main() -> None:
         settings = Settings(malformed={})
-        orders, cluster, local = with_settings(settings)
+        control_plane, cluster, local = with_settings(settings)
         elsewhere = PartitionInImage((BrokerId(1),), partition_epoch=0)
         topics = {"moved": Topic("moved", OLD, {0: elsewhere})}
         cluster.image = cluster.image.apply(ImageDelta(topics=topics))
         names = ("t", "moved", "deleted", "malformed")
         local.logs = {TopicPartition(name, 0): OLD for name in names}
-        await orders.lead_and_follow(leads(("t", OLD)))
+        await control_plane.leader_and_isr(leads(("t", OLD)))
         assert local.aside == [], "more may follow"
         settings.away = away
-        await orders.lead_and_follow(leads())
+        await control_plane.leader_and_isr(leads())
         assert sorted(map(str, local.aside)) == aside
 
     asyncio.run(main())
 
 
-def test_the_controllers_own_broker_sets_aside_what_is_not_assigned_to_it() -> None:
+def test_the_controllers_own_broker_sets_strays_aside() -> None:
     async def main() -> None:
-        orders, cluster, local = with_settings(Settings())
+        control_plane, cluster, local = with_settings(Settings())
         local.logs = {TopicPartition("deleted", 0): OLD}
-        await orders.carry_out(StateChange(image=cluster.image))
+        await control_plane.apply_own(StateChange(image=cluster.image))
         assert local.aside == []
         joined = frozenset({BrokerId(0)})
-        await orders.carry_out(StateChange(image=cluster.image, joined=joined))
+        await control_plane.apply_own(StateChange(image=cluster.image, joined=joined))
         assert list(map(str, local.aside)) == ["deleted-0"]
 
     asyncio.run(main())
