@@ -1,4 +1,4 @@
-"""What a coordinator answers, at once or later, as a response."""
+"""Turns a coordinator's replies into a response, at once or when they come."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 UNLIMITED_MS = 2**31 - 1
-"""The group itself ends every join; the request need not."""
+"""No timeout of the request: the group itself ends every join."""
 
 
 def answered(
@@ -25,10 +25,10 @@ def answered(
     wait_ms: int | None = None,
     of: CoordinatorRuntime[Any, Any] | None = None,
 ) -> R | Parked[R]:
-    """Respond once every ticket has its reply and it is committed, or when time is up.
+    """Respond once every reply has its value and that is committed, or when time is up.
 
-    The tickets are of the coordinator of groups, unless of another; time is up after
-    `offsets.commit.timeout.ms`, unless after `wait_ms`.
+    `of` is the coordinator's runtime, by default that of groups; `wait_ms` defaults to
+    `offsets.commit.timeout.ms`.
     """
     runtime: CoordinatorRuntime[Any, Any] = ctx.services.groups.runtime if of is None else of
     response = _attempted(pending_replies, respond, runtime)
@@ -42,7 +42,7 @@ def answered(
         replies: list[T | KafkaError] = []
         for pending in pending_replies:
             reply = runtime.reply(pending)
-            late = CoordinatorNotAvailable("not enough replicas have it yet")
+            late = CoordinatorNotAvailable("not enough replicas have the record yet")
             replies.append(late if reply is None else reply)
         return respond(replies)
 
@@ -57,7 +57,7 @@ def _attempted(
     respond: Callable[[list[T | KafkaError]], R],
     runtime: CoordinatorRuntime[Any, Any],
 ) -> R | None:
-    """The response, if every ticket has its reply."""
+    """The response, if every reply has its value."""
     replies: list[T | KafkaError] = []
     for pending in pending_replies:
         reply = runtime.reply(pending)
