@@ -26,7 +26,7 @@ from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assig
 from penstock.coordinator.group.consumer.group import Topics
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
-from penstock.coordinator.group.records import GroupFormat, StoredRecord
+from penstock.coordinator.group.records import GroupFormat, GroupShardRecord
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.result import PendingReply
 from penstock.coordinator.runtime import CoordinatorRuntime
@@ -145,7 +145,7 @@ def coordinator(
     settings: Callable[[str], ConsumerGroupConfig] | None = None,
 ) -> GroupCoordinator:
     """A coordinator of this partition alone, whose log it has not loaded yet."""
-    runtime: CoordinatorRuntime[GroupShard, StoredRecord] = CoordinatorRuntime(
+    runtime: CoordinatorRuntime[GroupShard, GroupShardRecord] = CoordinatorRuntime(
         "offsets",
         lambda pending: GroupShard(config, assignors, topics, settings, pending),
         GroupFormat(),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.coordinator.pending import PendingRecords
+from penstock.coordinator.pending_records import PendingRecords
 from penstock.coordinator.storage import RawRecord
 
 KEYS = st.sampled_from([b"a", b"b"])

@@ -4,7 +4,7 @@ import logging
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
-from penstock.coordinator.pending import PendingRecords
+from penstock.coordinator.pending_records import PendingRecords
 from penstock.coordinator.result import CoordinatorShard, PendingReply
 from penstock.coordinator.storage import CoordinatorLog, RawRecord, RecordFormat
 from penstock.errors import ProtocolError

@@ -12,7 +12,7 @@ from penstock.coordinator.group.classic.embedded_protocol import (
 from penstock.coordinator.group.classic.group import ClassicGroup
 from penstock.coordinator.group.classic.state import TRANSITIONS, ClassicGroupState
 from penstock.coordinator.group.offsets import CommittedOffset, expired_offsets, metadata_too_large
-from penstock.coordinator.group.records import GroupFormat, GroupRecord, OffsetRecord
+from penstock.coordinator.group.records import ClassicGroupRecord, GroupFormat, OffsetRecord
 from penstock.coordinator.keys import partition_for
 from penstock.coordinator.storage import RawRecord
 from penstock.errors import ProtocolError
@@ -125,10 +125,10 @@ def test_offsets_of_every_version_are_read(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_groups_of_every_version_are_read(version: int) -> None:
-    key = GroupFormat().encode(GroupRecord("g", None)).key
+    key = GroupFormat().encode(ClassicGroupRecord("g", None)).key
     value = bytes([0, version]) + encode(GroupMetadataValue(generation=3), version)
     read = GroupFormat().decode(RawRecord(key, value))
-    assert isinstance(read, GroupRecord)
+    assert isinstance(read, ClassicGroupRecord)
     assert read.metadata is not None
     assert read.metadata.generation == 3
 

@@ -11,7 +11,7 @@ from penstock.config.group import GroupConfig
 from penstock.config.transaction import TransactionConfig
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.group.coordinator import GroupCoordinator
-from penstock.coordinator.group.records import GroupFormat, StoredRecord
+from penstock.coordinator.group.records import GroupFormat, GroupShardRecord
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.runtime import CoordinatorRuntime
 from penstock.coordinator.storage import CoordinatorLog
@@ -71,7 +71,7 @@ def group_coordinator(
     config: GroupConfig, cluster: Cluster, loop: Loop, clock: Clock, waiters: Waiters
 ) -> GroupCoordinator:
     offered = assignors(config.group_consumer_assignors)
-    runtime: CoordinatorRuntime[GroupShard, StoredRecord] = CoordinatorRuntime(
+    runtime: CoordinatorRuntime[GroupShard, GroupShardRecord] = CoordinatorRuntime(
         CONSUMER_OFFSETS,
         lambda pending: GroupShard(
             config, offered, lambda: cluster.image.topics, cluster.group_config, pending

@@ -18,7 +18,7 @@ from penstock.coordinator.group.operation import group as groups
 from penstock.coordinator.group.operation import member as members
 from penstock.coordinator.group.operation import offset as offset_operations
 from penstock.coordinator.group.rebalance_log import Rebalances, UnderWay
-from penstock.coordinator.group.records import StoredRecord
+from penstock.coordinator.group.records import GroupShardRecord
 from penstock.coordinator.group.result import GroupResult
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.keys import partition_for
@@ -40,7 +40,7 @@ class GroupCoordinator:
 
     def __init__(
         self,
-        runtime: CoordinatorRuntime[GroupShard, StoredRecord],
+        runtime: CoordinatorRuntime[GroupShard, GroupShardRecord],
         partition_count: Callable[[], int],
         assignors: Assignors = OFFERED,
     ) -> None:

@@ -38,25 +38,25 @@ class OffsetRecord(msgspec.Struct, frozen=True):
     committed: CommittedOffset | None
 
 
-class GroupRecord(msgspec.Struct, frozen=True):
+class ClassicGroupRecord(msgspec.Struct, frozen=True):
     """A classic generation became stable, or a group empty; None: the group is gone."""
 
     group: str
     metadata: GroupMetadataValue | None
 
 
-StoredRecord: TypeAlias = OffsetRecord | GroupRecord | ConsumerGroupRecord
+GroupShardRecord: TypeAlias = OffsetRecord | ClassicGroupRecord | ConsumerGroupRecord
 
 
 class GroupFormat:
     """A key starts with the record type, a value with the version of its message."""
 
-    def encode(self, record: StoredRecord) -> RawRecord:
+    def encode(self, record: GroupShardRecord) -> RawRecord:
         match record:
             case OffsetRecord(group, topic, partition, committed):
                 key = _numbered(_OFFSET_KEY, OffsetCommitKey(group, topic, partition), 0)
                 return RawRecord(key, None if committed is None else _offset_value(committed))
-            case GroupRecord(group, metadata):
+            case ClassicGroupRecord(group, metadata):
                 key = _numbered(_GROUP_KEY, GroupMetadataKey(group), 0)
                 return RawRecord(
                     key,
@@ -68,7 +68,7 @@ class GroupFormat:
                     None if value is None else _numbered(0, value, 0),
                 )
 
-    def decode(self, raw: RawRecord) -> StoredRecord | None:
+    def decode(self, raw: RawRecord) -> GroupShardRecord | None:
         match _number(raw.key):
             case 0 | 1:
                 offset_key = decode(OffsetCommitKey, 0, raw.key[_NUMBER.size :])
@@ -81,7 +81,7 @@ class GroupFormat:
                 )
             case 2:
                 group = decode(GroupMetadataKey, 0, raw.key[_NUMBER.size :]).group
-                return GroupRecord(group, _value(GroupMetadataValue, raw.value))
+                return ClassicGroupRecord(group, _value(GroupMetadataValue, raw.value))
             case number if number in KINDS:
                 key_type, value_type = KINDS[number]
                 key = decode(key_type, 0, raw.key[_NUMBER.size :])

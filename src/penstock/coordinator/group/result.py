@@ -12,7 +12,7 @@ from penstock.coordinator.group.consumer.draft import ConsumerGroupDraft
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.member import ConsumerGroupMember
 from penstock.coordinator.group.rebalance_log import Rebalance
-from penstock.coordinator.group.records import GroupRecord, StoredRecord, metadata_of
+from penstock.coordinator.group.records import ClassicGroupRecord, GroupShardRecord, metadata_of
 from penstock.coordinator.result import Answer, CoordinatorResult, Now
 
 
@@ -28,13 +28,15 @@ class SoftState(msgspec.Struct, frozen=True):
     No deadline comes nearer, so none is looked for: that takes longer the larger the group is."""
 
 
-GroupResult: TypeAlias = CoordinatorResult[StoredRecord, SoftState]
+GroupResult: TypeAlias = CoordinatorResult[GroupShardRecord, SoftState]
 
 
-def classic_result(draft: ClassicGroupDraft, before: tuple[StoredRecord, ...] = ()) -> GroupResult:
+def classic_result(
+    draft: ClassicGroupDraft, before: tuple[GroupShardRecord, ...] = ()
+) -> GroupResult:
     """The result of an operation on a classic group."""
     group = draft.group
-    records = (GroupRecord(group.id, metadata_of(group)),) if draft.must_store else ()
+    records = (ClassicGroupRecord(group.id, metadata_of(group)),) if draft.must_store else ()
     soft_state = SoftState(
         draft.now_ms,
         group,
@@ -61,7 +63,7 @@ def consumer_session_renewed(
 
 def consumer_result(
     draft: ConsumerGroupDraft,
-    before: tuple[StoredRecord, ...] = (),
+    before: tuple[GroupShardRecord, ...] = (),
     answers: tuple[Answer, ...] = (),
 ) -> GroupResult:
     """The result of an operation on a group of the consumer protocol.
@@ -87,7 +89,7 @@ def _downgraded(
         # that no member has makes all of them join again. Otherwise the partitions of the member
         # that left would stay unassigned.
         stored = msgspec.structs.replace(stored, generation=group.generation + 2)
-    records: list[StoredRecord] = [*draft.before.tombstones()]
-    records.append(GroupRecord(group.id, metadata_of(stored)))
+    records: list[GroupShardRecord] = [*draft.before.tombstones()]
+    records.append(ClassicGroupRecord(group.id, metadata_of(stored)))
     soft_state = SoftState(draft.now_ms, group, (*draft.history, *draft.finished))
     return CoordinatorResult(tuple(records), (*answers, *classic.answers), soft_state)

@@ -7,17 +7,17 @@ from penstock.coordinator.group.classic.state import ClassicGroupState
 from penstock.coordinator.group.consumer.group import ConsumerGroup, ConsumerGroupState
 from penstock.coordinator.group.consumer.offsets import expired_consumer_offsets
 from penstock.coordinator.group.offsets import Offsets, expired_offsets
-from penstock.coordinator.group.records import GroupRecord, OffsetRecord, StoredRecord
+from penstock.coordinator.group.records import ClassicGroupRecord, GroupShardRecord, OffsetRecord
 from penstock.types import TopicPartition
 
 
-def expired_records(
+def expired_classic_records(
     group: ClassicGroup,
     offsets: Offsets,
     held: Set[TopicPartition],
     now_ms: int,
     retention_ms: int,
-) -> Iterator[StoredRecord]:
+) -> Iterator[GroupShardRecord]:
     """Tombstones for expired offsets, and for an empty group that is left without offsets.
 
     Offsets that an open transaction holds do not expire: its commit would bring them back.
@@ -27,7 +27,7 @@ def expired_records(
     yield from (OffsetRecord(group.id, *topic_partition, None) for topic_partition in gone)
     is_unused = len(gone) == len(offsets) and not held
     if is_unused and group.state is ClassicGroupState.EMPTY and not group.pending_join_members:
-        yield GroupRecord(group.id, None)
+        yield ClassicGroupRecord(group.id, None)
 
 
 def expired_consumer_records(
@@ -36,7 +36,7 @@ def expired_consumer_records(
     held: Set[TopicPartition],
     now_ms: int,
     retention_ms: int,
-) -> Iterator[StoredRecord]:
+) -> Iterator[GroupShardRecord]:
     expired = expired_consumer_offsets(group, offsets, now_ms, retention_ms)
     gone = [each for each in expired if each not in held]
     yield from (OffsetRecord(group.id, *topic_partition, None) for topic_partition in gone)

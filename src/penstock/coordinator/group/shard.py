@@ -21,14 +21,19 @@ from penstock.coordinator.group.errors import GroupIdNotFound
 from penstock.coordinator.group.migration.downgrade import remove_members
 from penstock.coordinator.group.offsets import CommittedOffset
 from penstock.coordinator.group.rebalance_log import RebalanceLog
-from penstock.coordinator.group.records import GroupRecord, OffsetRecord, StoredRecord, group_of
+from penstock.coordinator.group.records import (
+    ClassicGroupRecord,
+    GroupShardRecord,
+    OffsetRecord,
+    group_of,
+)
 from penstock.coordinator.group.result import (
     GroupResult,
     SoftState,
     classic_result,
     consumer_result,
 )
-from penstock.coordinator.group.retention import expired_consumer_records, expired_records
+from penstock.coordinator.group.retention import expired_classic_records, expired_consumer_records
 from penstock.coordinator.result import CoordinatorResult, Now
 from penstock.types import TopicPartition
 from penstock.wire.messages.group_metadata_value import GroupMetadataValue
@@ -43,7 +48,7 @@ class GroupShard:
         assignors: Assignors = OFFERED,
         topics: Callable[[], Topics] = dict,
         settings: Callable[[str], ConsumerGroupConfig] | None = None,
-        pending_records: Callable[[], Iterable[StoredRecord]] = tuple,
+        pending_records: Callable[[], Iterable[GroupShardRecord]] = tuple,
     ) -> None:
         self.config, self._assignors, self._topics = config, assignors, topics
         defaults = group_defaults(config)
@@ -98,16 +103,16 @@ class GroupShard:
 
     # --- changes of the state
 
-    def replay(self, record: StoredRecord) -> None:
+    def replay(self, record: GroupShardRecord) -> None:
         match record:
             case OffsetRecord(group, topic, partition, committed):
                 self._replay_offset(group, TopicPartition(topic, partition), committed)
-            case GroupRecord(group, metadata):
+            case ClassicGroupRecord(group, metadata):
                 self._replay_group(group, metadata)
             case ConsumerGroupRecord():
                 self._replay_consumer(record)
 
-    def replay_pending(self, record: StoredRecord) -> None:
+    def replay_pending(self, record: GroupShardRecord) -> None:
         if isinstance(record, OffsetRecord):
             self._ensure_exists(record.group)
 
@@ -207,11 +212,11 @@ class GroupShard:
 
     def _expire_offsets(self, now: Now) -> GroupResult:
         retention_ms = self.config.offsets_retention_minutes * 60_000
-        records: list[StoredRecord] = []
+        records: list[GroupShardRecord] = []
         pending, none = self.pending_offsets(), frozenset[TopicPartition]()
         for name, group in self.classic_groups.items():
             offsets, held = self.offsets.get(name, {}), pending.get(name, none)
-            records += expired_records(group, offsets, held, now.wall_ms, retention_ms)
+            records += expired_classic_records(group, offsets, held, now.wall_ms, retention_ms)
         for name, consumer in self.consumer_groups.items():
             offsets, held = self.offsets.get(name, {}), pending.get(name, none)
             records += expired_consumer_records(consumer, offsets, held, now.wall_ms, retention_ms)

@@ -117,7 +117,7 @@ class ConsumerGroupDraft:
             rebalance_began_ms=began_ms,
         )
 
-    def look_at_topics(self) -> None:
+    def refresh_topics(self) -> None:
         """Notice topics that were created, deleted or extended since the group last looked."""
         topics = self.context.topics
         if self.context.is_seen_by(self.group):

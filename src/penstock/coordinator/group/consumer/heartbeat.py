@@ -140,7 +140,7 @@ def heartbeat(draft: ConsumerGroupDraft, request: ConsumerHeartbeat) -> Consumer
     had = known.assigned if known is not None else NO_PARTITIONS
     epoch = draft.group.epoch
     draft.subscribed(known, _updated(known or ConsumerGroupMember(id=request.member_id), request))
-    bring_up_to_date(draft, is_change=draft.group.epoch > epoch)
+    refresh(draft, is_change=draft.group.epoch > epoch)
     draft.reconcile(request.member_id, request.owned)
     draft.renew_session(request.member_id)
     draft.finish()
@@ -154,12 +154,12 @@ def heartbeat(draft: ConsumerGroupDraft, request: ConsumerHeartbeat) -> Consumer
     )
 
 
-def bring_up_to_date(draft: ConsumerGroupDraft, *, is_change: bool) -> None:
+def refresh(draft: ConsumerGroupDraft, *, is_change: bool) -> None:
     """Notice changed topics, and compute the target assignment if it is time.
 
     If the assignor fails, only a heartbeat that changes something (`is_change`) is refused.
     """
-    draft.look_at_topics()
+    draft.refresh_topics()
     try:
         draft.assign()
     except AssignorFailed:

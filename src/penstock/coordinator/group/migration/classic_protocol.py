@@ -18,7 +18,7 @@ from penstock.coordinator.group.classic.member import Joined, Synced
 from penstock.coordinator.group.classic.sync import GroupSync
 from penstock.coordinator.group.consumer.draft import ConsumerGroupDraft
 from penstock.coordinator.group.consumer.group import ConsumerGroup
-from penstock.coordinator.group.consumer.heartbeat import bring_up_to_date, checked_member
+from penstock.coordinator.group.consumer.heartbeat import checked_member, refresh
 from penstock.coordinator.group.consumer.member import (
     ClassicTerms,
     ConsumerGroupMember,
@@ -63,7 +63,7 @@ def join(draft: ConsumerGroupDraft, request: GroupJoin) -> Joined:
     draft.subscribed(
         known, _updated(known or ConsumerGroupMember(id=member_id), request, subscription)
     )
-    bring_up_to_date(draft, is_change=draft.group.epoch > epoch)
+    refresh(draft, is_change=draft.group.epoch > epoch)
     draft.reconcile(member_id, owned(subscription, draft.context.topics))
     draft.renew_session(member_id)
     draft.set_deadlines(
@@ -124,7 +124,7 @@ def sync(draft: ConsumerGroupDraft, request: GroupSync) -> Synced | KafkaError:
         raise InconsistentGroupProtocol(f"{request.protocol_type} is not {CONSUMER}")
     if request.protocol not in {None, terms.protocol.name}:
         raise InconsistentGroupProtocol(f"{request.protocol} is not {terms.protocol.name}")
-    bring_up_to_date(draft, is_change=False)
+    refresh(draft, is_change=False)
     revokes = member.state is MemberState.UNREVOKED_PARTITIONS
     if draft.group.target_epoch > member.epoch and not revokes:
         # A member that has to revoke has joined in this epoch, and joins again once it has.
@@ -143,7 +143,7 @@ def heartbeat(
     """Renew the member's session; the error, if any, tells it to join again."""
     member, _ = _checked(draft.group, member_id, instance_id, generation)
     draft.renew_session(member.id)
-    bring_up_to_date(draft, is_change=False)
+    refresh(draft, is_change=False)
     member = draft.group.members[member.id]
     return _rejoin_required(draft, member) if _must_rejoin(draft.group, member) else None
 

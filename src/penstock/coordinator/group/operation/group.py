@@ -6,7 +6,7 @@ from penstock.coordinator.group.classic.group import ClassicGroup
 from penstock.coordinator.group.classic.state import ClassicGroupState
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.errors import GroupIdNotFound, NonEmptyGroup
-from penstock.coordinator.group.records import GroupRecord, OffsetRecord, StoredRecord
+from penstock.coordinator.group.records import ClassicGroupRecord, GroupShardRecord, OffsetRecord
 from penstock.coordinator.group.result import GroupResult
 from penstock.coordinator.group.shard import GroupShard
 from penstock.coordinator.result import CoordinatorResult, EmptyReply, PendingReply, answer
@@ -34,9 +34,9 @@ def delete(shard: GroupShard, pending: PendingReply[EmptyReply], group: str) -> 
     return CoordinatorResult(records, (answer(pending, EmptyReply()),), may_split=True)
 
 
-def _tombstones(shard: GroupShard, group: str) -> Iterable[StoredRecord]:
+def _tombstones(shard: GroupShard, group: str) -> Iterable[GroupShardRecord]:
     """Offsets first: left behind by their group, they would make a simple group."""
     for topic_partition in sorted(shard.offsets_of(group)):
         yield OffsetRecord(group, *topic_partition, None)
     consumer = shard.consumer_groups.get(group)
-    yield from [GroupRecord(group, None)] if consumer is None else consumer.tombstones()
+    yield from [ClassicGroupRecord(group, None)] if consumer is None else consumer.tombstones()

@@ -19,7 +19,7 @@ from penstock.coordinator.group.errors import GroupIdNotFound, UnknownMemberId
 from penstock.coordinator.group.migration import classic_protocol
 from penstock.coordinator.group.migration import upgrade as upgrades
 from penstock.coordinator.group.migration.downgrade import remove_members
-from penstock.coordinator.group.records import GroupRecord
+from penstock.coordinator.group.records import ClassicGroupRecord
 from penstock.coordinator.group.result import (
     GroupResult,
     classic_result,
@@ -147,7 +147,7 @@ def consumer_heartbeat(
         raise GroupIdNotFound(_not_found(shard, group, request))
     classic = shard.classic_groups.get(group)
     rejoins = _upgraded(draft, classic) if classic is not None else ()
-    replaced = () if classic is None else (GroupRecord(group, None),)
+    replaced = () if classic is None else (ClassicGroupRecord(group, None),)
     reply = _heartbeat(draft, request)
     return consumer_result(draft, replaced, (*rejoins, answer(pending, reply)))
 
