@@ -11,7 +11,7 @@ from penstock.config.replication import ReplicationConfig
 from penstock.config.topic import TopicConfig
 from penstock.log.files import DiskFiles, Files
 from penstock.log.store import LogStore
-from penstock.replication.fetcher import Follower
+from penstock.replication.fetcher import FetcherContext
 from penstock.replication.fetchers import Fetchers
 from penstock.replication.follower import FollowerLogs
 from penstock.replication.partition import Partition
@@ -44,7 +44,7 @@ class FollowingBroker:
         logs = FollowerLogs(
             self.store, lambda log, offset: self.cuts.append((log.topic_partition, offset))
         )
-        follower = Follower(BrokerId(1), lambda: 7, lambda: config, logs, SystemClock())
+        follower = FetcherContext(BrokerId(1), lambda: 7, lambda: config, logs, SystemClock())
         self.fetchers = Fetchers(follower, lambda _: self.address, source="127.0.0.1")
 
     def partition(self, where: TopicPartition, topic_id: Uuid) -> Partition:

@@ -10,14 +10,20 @@ from dataclasses import dataclass, field, replace
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import read_header
+from penstock.replication import fencing
 from penstock.replication.environment import Environment
-from penstock.replication.follower import FollowerLogs, Next, move_within, next_fetch, take
+from penstock.replication.follower import (
+    FollowerLogs,
+    NextStep,
+    move_into_leader_range,
+    next_fetch,
+    process_partition_data,
+)
 from penstock.replication.isr import FollowerFetch
-from penstock.replication.partition import Partition
+from penstock.replication.partition import Partition, StaleState
 from penstock.replication.partitions import Partitions
 from penstock.replication.proposal import Accepted, IsrProposal, Rejected, Settlement
-from penstock.replication.refusal import StaleState
-from penstock.replication.truncation import TruncationRule, cut_at
+from penstock.replication.truncation import TruncationRule, truncation_by_epoch
 from penstock.testing.files import Choice, lose_everything
 from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
 from penstock.types import BrokerId, TopicPartition
@@ -86,16 +92,18 @@ class Sent:
 class WatchedLogs(FollowerLogs):
     """What is committed is never cut: whoever may lead has it, whoever follows finds it there."""
 
-    def cut(self, where: TopicPartition, offset: int) -> None:
-        log = self._store.logs[where]
+    def truncate(self, topic_partition: TopicPartition, offset: int) -> None:
+        log = self._store.logs[topic_partition]
         assert offset >= min(log.high_watermark, log.end_offset), (
             f"cut at {offset}, below the high watermark {log.high_watermark}"
         )
-        super().cut(where, offset)
+        super().truncate(topic_partition, offset)
 
 
 class ReplicaCluster:
-    def __init__(self, brokers: int = 3, min_isr: int = 1, rule: TruncationRule = cut_at) -> None:
+    def __init__(
+        self, brokers: int = 3, min_isr: int = 1, rule: TruncationRule = truncation_by_epoch
+    ) -> None:
         self.config = TopicConfig(
             min_insync_replicas=min_isr,
             segment_bytes=600,
@@ -184,9 +192,11 @@ class ReplicaCluster:
     def _answer(self, partition: Partition, node: Node, asked: FetchPartition) -> PartitionData:
         """As `broker/handlers/fetch.py` does."""
         try:
-            partition.check_leader(asked.current_leader_epoch)
-            partition.check_follower(node.id, asked.current_leader_epoch, node.epoch)
-            parted = partition.diverging(asked.last_fetched_epoch, asked.fetch_offset)
+            fencing.check_leader(partition, asked.current_leader_epoch)
+            fencing.check_follower(partition, node.id, asked.current_leader_epoch, node.epoch)
+            parted = fencing.diverging_epoch(
+                partition, asked.last_fetched_epoch, asked.fetch_offset
+            )
             if parted is not None:
                 return PartitionData(
                     diverging_epoch=EpochEndOffset(epoch=parted.epoch, end_offset=parted.end_offset)
@@ -210,12 +220,14 @@ class ReplicaCluster:
         if not node.alive or node.on_its_way is None:
             return
         (asked, data), node.on_its_way = node.on_its_way, None
-        then = take(node.partition, asked, data, node.logs, self.now_ms, self.rule)
-        if then is Next.FIND_RANGE:
+        then = process_partition_data(
+            node.partition, asked, data, node.logs, self.now_ms, self.rule
+        )
+        if then is NextStep.FIND_RANGE:
             leader = self.nodes[node.partition.leader]
             if leader.alive and leader.partition.leads:
                 log = leader.partition.log
-                move_within(
+                move_into_leader_range(
                     node.partition, log.log_start_offset, log.end_offset, node.logs, self.now_ms
                 )
 

@@ -29,6 +29,7 @@ from penstock.metadata import reader
 from penstock.metadata.records import decode
 from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import SessionState
+from penstock.replication import fencing
 from penstock.replication import partition as partition_module
 from penstock.replication.isr import Isr
 from penstock.replication.partition import Partition
@@ -71,12 +72,12 @@ def cut_by_high_watermark(patch: Patch) -> None:
 
 def skip_the_epoch_check(patch: Patch) -> None:
     """Whoever was deposed serves on, and nobody looks whether logs have parted."""
-    patch.setattr(Partition, "check_leader", lambda *_: None)
-    patch.setattr(Partition, "diverging", lambda *_: None)
+    patch.setattr(fencing, "check_leader", lambda *_: None)
+    patch.setattr(fencing, "diverging_epoch", lambda *_: None)
 
 
 def never_cut(patch: Patch) -> None:
-    patch.setattr(Partition, "diverging", lambda *_: None)
+    patch.setattr(fencing, "diverging_epoch", lambda *_: None)
 
 
 def elect_from_out_of_sync(patch: Patch) -> None:
@@ -146,7 +147,7 @@ def obey_before_registration(patch: Patch) -> None:
 def forget_lives(patch: Patch) -> None:
     """Nobody looks at broker epochs: neither leaders, nor the controller, nor who is told."""
     patch.setattr(control_changes, "UNKNOWN_EPOCH", -(2**62))
-    patch.setattr(Partition, "check_follower", lambda *_: None)
+    patch.setattr(fencing, "check_follower", lambda *_: None)
     patch.setattr(Partition, "_member", lambda _self, broker: InSyncReplica(broker))
     obey_before_registration(patch)
     check = control_changes.check_epochs

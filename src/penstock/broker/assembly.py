@@ -134,7 +134,7 @@ def assemble(
             alive,
         ),
         outboxes=(remote_markers, remote_verifications),
-        before_cut=compactor.truncated,
+        before_truncation=compactor.truncated,
         unclean_shutdown=storage.unclean_shutdown,
         clock=clock,
         chance=chance,

@@ -1,4 +1,4 @@
-"""A follower's side of fetch sessions (KIP-227): only changes go over the wire. Pure."""
+"""A follower's side of fetch sessions (KIP-227): requests contain only changes. Pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,25 +12,25 @@ NO_SESSION = 0
 INITIAL_EPOCH = 0
 MAX_EPOCH = 2**31 - 1
 
-LOST = frozenset(
+SESSION_LOST = frozenset(
     {
         ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
         ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
         ErrorCode.INVALID_FETCH_SESSION_EPOCH,
     }
 )
-"""The leader has no such session any more: all is told again, in a new one."""
+"""The leader has lost the session: the next request starts a new one."""
 
 
-class Asked(Struct, frozen=True):
-    """What a follower wants of one partition."""
+class PartitionFetch(Struct, frozen=True):
+    """What a follower requests of one partition."""
 
     topic_id: Uuid
-    fetch: FetchPartition
+    request: FetchPartition
 
 
-class Told(Struct, frozen=True):
-    """The part of a request that a session decides."""
+class SessionRequest(Struct, frozen=True):
+    """The parts of a fetch request that depend on the session."""
 
     session_id: int
     session_epoch: int
@@ -39,30 +39,30 @@ class Told(Struct, frozen=True):
 
 
 class FollowerSession:
-    """What the leader at the other end of a connection knows of the follower's wishes."""
+    """The partitions that the leader has in the session of one connection."""
 
     def __init__(self) -> None:
         self._id, self._epoch = NO_SESSION, INITIAL_EPOCH
-        self._known: dict[TopicPartition, Asked] = {}
+        self._known: dict[TopicPartition, PartitionFetch] = {}
 
-    def next(self, wanted: Mapping[TopicPartition, Asked]) -> Told:
-        """The request that makes the leader fetch just `wanted`."""
+    def next(self, wanted: Mapping[TopicPartition, PartitionFetch]) -> SessionRequest:
+        """The request that makes the session contain exactly `wanted`."""
         known = self._known if self._epoch != INITIAL_EPOCH else {}
-        gone = [
-            (where, asked.topic_id)
-            for where, asked in known.items()
-            if where not in wanted or wanted[where].topic_id != asked.topic_id
+        removed = [
+            (topic_partition, fetch.topic_id)
+            for topic_partition, fetch in known.items()
+            if topic_partition not in wanted or wanted[topic_partition].topic_id != fetch.topic_id
         ]
-        news = [
-            (where, asked)
-            for where, asked in wanted.items()
-            if (before := known.get(where)) is not asked and before != asked
+        changed = [
+            (topic_partition, fetch)
+            for topic_partition, fetch in wanted.items()
+            if (before := known.get(topic_partition)) is not fetch and before != fetch
         ]
         self._known = dict(wanted)
-        return Told(self._id, self._epoch, _topics(news), _forgotten(gone))
+        return SessionRequest(self._id, self._epoch, _topics(changed), _forgotten(removed))
 
     def answered(self, session_id: int) -> None:
-        """The leader answered, and named the session that there is now, if it has room for one."""
+        """Take the session id of the response; `NO_SESSION` if the leader has no room for one."""
         if session_id == NO_SESSION:
             self.lost()
         else:
@@ -70,24 +70,24 @@ class FollowerSession:
             self._epoch = 1 if self._epoch == MAX_EPOCH else self._epoch + 1
 
     def lost(self) -> None:
-        """Nobody knows what the leader knows: begin anew."""
+        """Start over, since the leader's state is unknown."""
         self._id, self._epoch = NO_SESSION, INITIAL_EPOCH
 
 
-def _topics(asked: Iterable[tuple[TopicPartition, Asked]]) -> list[FetchTopic]:
+def _topics(fetch: Iterable[tuple[TopicPartition, PartitionFetch]]) -> list[FetchTopic]:
     by_topic: dict[tuple[str, Uuid], list[FetchPartition]] = {}
-    for where, each in asked:
-        by_topic.setdefault((where.topic, each.topic_id), []).append(each.fetch)
+    for topic_partition, each in fetch:
+        by_topic.setdefault((topic_partition.topic, each.topic_id), []).append(each.request)
     return [
         FetchTopic(topic=topic, topic_id=topic_id, partitions=partitions)
         for (topic, topic_id), partitions in by_topic.items()
     ]
 
 
-def _forgotten(gone: Iterable[tuple[TopicPartition, Uuid]]) -> list[ForgottenTopic]:
+def _forgotten(removed: Iterable[tuple[TopicPartition, Uuid]]) -> list[ForgottenTopic]:
     by_topic: dict[tuple[str, Uuid], list[int]] = {}
-    for where, topic_id in gone:
-        by_topic.setdefault((where.topic, topic_id), []).append(where.partition)
+    for topic_partition, topic_id in removed:
+        by_topic.setdefault((topic_partition.topic, topic_id), []).append(topic_partition.partition)
     return [
         ForgottenTopic(topic=topic, topic_id=topic_id, partitions=partitions)
         for (topic, topic_id), partitions in by_topic.items()

@@ -1,4 +1,4 @@
-"""What a follower does with its leader's answers: append, cut, or wait. No network here."""
+"""What a follower does with fetch responses: append, truncate or wait. No network I/O."""
 
 import logging
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
 from penstock.replication.partition import Partition
 from penstock.replication.truncation import (
-    Cut,
     EpochEnd,
+    OffsetTruncation,
     Restart,
     TruncationRule,
-    cut_at,
-    not_yet_written,
+    truncation_by_epoch,
+    truncation_of_later_epochs,
     within,
 )
 from penstock.types import TopicPartition
@@ -23,44 +23,46 @@ from penstock.wire.messages.fetch import FetchPartition, PartitionData
 logger = logging.getLogger(__name__)
 
 
-class Next(Enum):
-    """How a partition goes on after an answer."""
+class NextStep(Enum):
+    """What a partition does after a response."""
 
     FETCH = auto()
     LATER = auto()
-    """The leader cannot answer yet: ask again after `replica.fetch.backoff.ms`."""
+    """The leader cannot answer yet: retry after `replica.fetch.backoff.ms`."""
     FIND_RANGE = auto()
-    """The follower's end is not in the leader's log: ask where that begins and ends."""
+    """The follower's end is outside the leader's log: ask for that log's start and end."""
     AWAIT_LEADER = auto()
-    """There is a newer leader, of which the controller will tell."""
+    """There is a newer leader: wait for the controller's LeaderAndIsr."""
 
 
 class FollowerLogs:
-    """Cuts logs, and tells the compactor before it does. Belongs to the event loop."""
+    """Truncates logs, after notifying the compactor. Belongs to the event loop."""
 
-    def __init__(self, store: LogStore, before_cut: Callable[[PartitionLog, int], object]) -> None:
-        self._store, self._before_cut = store, before_cut
+    def __init__(
+        self, store: LogStore, before_truncation: Callable[[PartitionLog, int], object]
+    ) -> None:
+        self._store, self._before_truncation = store, before_truncation
 
-    def cut(self, where: TopicPartition, offset: int) -> None:
-        log = self._store.logs[where]
+    def truncate(self, topic_partition: TopicPartition, offset: int) -> None:
+        log = self._store.logs[topic_partition]
         if offset < log.end_offset:
             if offset < log.high_watermark:
                 logger.warning(
-                    "%s is cut at %d, below its high watermark %d",
-                    where,
+                    "%s is truncated at %d, below its high watermark %d",
+                    topic_partition,
                     offset,
                     log.high_watermark,
                 )
-            self._before_cut(log, offset)
-        self._store.truncate({where: offset})
+            self._before_truncation(log, offset)
+        self._store.truncate({topic_partition: offset})
 
-    def restart(self, where: TopicPartition, offset: int, now_ms: int) -> None:
-        self._before_cut(self._store.logs[where], 0)
-        self._store.truncate_fully(where, offset, now_ms)
+    def restart(self, topic_partition: TopicPartition, offset: int, now_ms: int) -> None:
+        self._before_truncation(self._store.logs[topic_partition], 0)
+        self._store.truncate_fully(topic_partition, offset, now_ms)
 
 
 def next_fetch(partition: Partition, max_bytes: int) -> FetchPartition:
-    """What to ask the leader for: all that follows the log's end."""
+    """The request for everything after the log's end."""
     log = partition.log
     latest = log.epochs.latest
     return FetchPartition(
@@ -73,82 +75,97 @@ def next_fetch(partition: Partition, max_bytes: int) -> FetchPartition:
     )
 
 
-def is_next_fetch(asked: FetchPartition, partition: Partition, max_bytes: int) -> bool:
-    """Whether `next_fetch` would be just this; cheaper than to make it for thousands in vain."""
+def is_next_fetch(request: FetchPartition, partition: Partition, max_bytes: int) -> bool:
+    """Whether `next_fetch` would return the same; cheaper than creating it for thousands."""
     log = partition.log
     latest = log.epochs.latest
     return (
-        asked.fetch_offset == log.end_offset
-        and asked.current_leader_epoch == partition.leader_epoch
-        and asked.last_fetched_epoch == (-1 if latest is None else latest)
-        and asked.log_start_offset == log.log_start_offset
-        and asked.partition_max_bytes == max_bytes
+        request.fetch_offset == log.end_offset
+        and request.current_leader_epoch == partition.leader_epoch
+        and request.last_fetched_epoch == (-1 if latest is None else latest)
+        and request.log_start_offset == log.log_start_offset
+        and request.partition_max_bytes == max_bytes
     )
 
 
-def take(
+def process_partition_data(
     partition: Partition,
-    asked: FetchPartition,
+    request: FetchPartition,
     data: PartitionData,
     logs: FollowerLogs,
     now_ms: int,
-    rule: TruncationRule = cut_at,
-) -> Next:
-    """Carry out what the leader answered; refusals of the disk or of the batches rise."""
+    rule: TruncationRule = truncation_by_epoch,
+) -> NextStep:
+    """Apply a partition's part of a fetch response; raises disk and batch errors."""
     log = partition.log
     if (partition.leads, partition.leader_epoch, log.end_offset) != (
         False,
-        asked.current_leader_epoch,
-        asked.fetch_offset,
+        request.current_leader_epoch,
+        request.fetch_offset,
     ):
-        return Next.FETCH  # asked of another leader, or about another log than there is now
+        return NextStep.FETCH  # leader, epoch or log have changed since the request
     if data.error_code != ErrorCode.NONE:
-        return after_error(partition, data.error_code)
+        return next_step_after_error(partition, data.error_code)
     if data.diverging_epoch.epoch >= 0:
         leader = EpochEnd(data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
         cut = rule(leader, log.epochs, log.end_offset, log.high_watermark)
-        logger.info("%s parts from its leader at %d", partition.topic_partition, cut.offset)
-        logs.cut(partition.topic_partition, cut.offset)
-        return Next.FETCH
+        logger.info(
+            "%s diverges from its leader; truncating at %d", partition.topic_partition, cut.offset
+        )
+        logs.truncate(partition.topic_partition, cut.offset)
+        return NextStep.FETCH
     records = data.records
     if isinstance(records, (bytes, bytearray, memoryview)) and len(records):
         log.append_as_follower(records, now_ms)
         partition.bytes_in += len(records)
-    partition.heard(data.high_watermark, data.log_start_offset)
-    return Next.FETCH
+    partition.update_from_leader(data.high_watermark, data.log_start_offset)
+    return NextStep.FETCH
 
 
-def after_error(partition: Partition, code: int) -> Next:
+def next_step_after_error(partition: Partition, code: int) -> NextStep:
     match code:
         case ErrorCode.OFFSET_OUT_OF_RANGE:
-            return Next.FIND_RANGE
+            return NextStep.FIND_RANGE
         case ErrorCode.FENCED_LEADER_EPOCH:
-            logger.debug("%s: a newer leader was elected", partition.topic_partition)
-            return Next.AWAIT_LEADER
+            logger.debug(
+                "%s: a newer leader was elected; waiting for the controller",
+                partition.topic_partition,
+            )
+            return NextStep.AWAIT_LEADER
         case _:
-            # As a rule the leader has not heard yet that it leads, or that the topic is new.
-            logger.debug("%s: its leader answers %s", partition.topic_partition, code)
-            return Next.LATER
+            # Usually the leader does not know yet that it leads, or that the topic exists.
+            logger.debug("%s: the leader answered with error %s", partition.topic_partition, code)
+            return NextStep.LATER
 
 
-def move_within(
+def move_into_leader_range(
     partition: Partition,
     leader_start_offset: int,
     leader_end_offset: int,
     logs: FollowerLogs,
     now_ms: int,
 ) -> None:
-    """Bring the log into the leader's range."""
-    where, log = partition.topic_partition, partition.log
-    if (damaged := not_yet_written(log.epochs, partition.leader_epoch)) is not None:
-        logger.warning("%s has a later epoch than its leader: cut at %d", where, damaged.offset)
-        logs.cut(where, damaged.offset)
+    """Move the log's end into the leader's range."""
+    topic_partition, log = partition.topic_partition, partition.log
+    if (damaged := truncation_of_later_epochs(log.epochs, partition.leader_epoch)) is not None:
+        logger.warning(
+            "%s has batches of a later epoch than its leader; truncating at %d",
+            topic_partition,
+            damaged.offset,
+        )
+        logs.truncate(topic_partition, damaged.offset)
     match within(leader_start_offset, leader_end_offset, log.end_offset):
-        case Cut(offset):
-            logger.warning("%s is longer than its leader's log: cut at %d", where, offset)
-            logs.cut(where, offset)
+        case OffsetTruncation(offset):
+            logger.warning(
+                "%s is longer than its leader's log; truncating at %d", topic_partition, offset
+            )
+            logs.truncate(topic_partition, offset)
         case Restart(offset):
-            logger.info("%s begins anew at %d, where its leader's log does", where, offset)
-            logs.restart(where, offset, now_ms)
+            logger.info(
+                "%s ends before its leader's log starts; restarting at %d",
+                topic_partition,
+                offset,
+            )
+            logs.restart(topic_partition, offset, now_ms)
         case None:
             pass

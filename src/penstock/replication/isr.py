@@ -1,8 +1,9 @@
-"""Who counts as in sync, and what is committed by that. Pure: values in, values out.
+"""Which replicas are in sync, and what is committed by that. Pure: values in, values out.
 
-The rules are those of Kafka 3.9. An in-sync set that the leader has proposed is not the cluster's
-yet, so each rule says which set it goes by (KIP-497): what a replica more makes safer counts it
-at once, what a replica less makes easier waits until the controller has confirmed it.
+The rules are those of Kafka 3.9. A proposed in-sync set is not the cluster's yet, so there are two
+sets (KIP-497). The high watermark goes by the maximal one, with a replica that is about to join
+and those about to leave: what is committed must be in whichever set the controller has.
+`min.insync.replicas` counts the confirmed one.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -11,23 +12,23 @@ from typing import TypeAlias
 from msgspec import Struct
 
 UNKNOWN_OFFSET = -1
-"""Where a follower is that has not fetched from this leader yet."""
+"""The end offset of a follower that has not fetched from this leader yet."""
 
 NEVER_MS = -(2**62)
 
 
 class FollowerState(Struct, frozen=True, gc=False):
-    """What a leader knows of one follower."""
+    """What a leader knows about one follower."""
 
     end_offset: int = UNKNOWN_OFFSET
     log_start_offset: int = UNKNOWN_OFFSET
     leader_end_offset: int = UNKNOWN_OFFSET
-    """Where the leader's log ended when the follower last fetched."""
+    """The leader's end offset at the follower's last fetch."""
     fetched_ms: int = NEVER_MS
     caught_up_ms: int = NEVER_MS
-    """When it was last seen to have all that the leader had."""
+    """When the follower last had everything that the leader had."""
     broker_epoch: int = -1
-    """Of the life in which it fetched; -1 where it does not tell (before Fetch v15)."""
+    """The broker epoch in which it fetched; -1 if unknown (before Fetch v15)."""
 
     def is_caught_up(
         self,
@@ -36,8 +37,8 @@ class FollowerState(Struct, frozen=True, gc=False):
         lag_max_ms: int,
         lag_max_messages: int | None = None,
     ) -> bool:
-        """It has everything now, or had within the time that it is allowed to lag, and is not
-        further behind than `lag_max_messages`, if that counts (as before Kafka 0.9).
+        """Whether it has everything now, or had within `lag_max_ms`, and lags at most
+        `lag_max_messages`, if that is set (as before Kafka 0.9).
         """
         if self.end_offset == leader_end_offset:
             return True
@@ -51,7 +52,7 @@ class FollowerState(Struct, frozen=True, gc=False):
 
 
 class FollowerFetch(Struct, frozen=True, gc=False):
-    """A fetch, as it tells where its follower is: it has whatever lies before `offset`."""
+    """A follower's fetch, which acknowledges everything before `offset`."""
 
     replica: int
     offset: int
@@ -62,10 +63,10 @@ class FollowerFetch(Struct, frozen=True, gc=False):
 def after_fetch(
     state: FollowerState, fetch: FollowerFetch, leader_end_offset: int, now_ms: int
 ) -> FollowerState:
-    """The follower as this fetch shows it.
+    """The follower's state after this fetch.
 
-    Where the leader is written to all the time, no fetch ever finds its end. So a fetch that
-    reaches what was the end at the one before has caught up by that earlier moment.
+    While the leader is written to continuously, no fetch reaches its end. So a fetch that reaches
+    the end as of the previous fetch counts as caught up at the time of that one.
     """
     caught_up_ms = state.caught_up_ms
     if fetch.offset >= leader_end_offset:
@@ -85,9 +86,9 @@ def after_fetch(
 def at_election(
     state: FollowerState | None, leader_end_offset: int, now_ms: int, *, in_sync: bool
 ) -> FollowerState:
-    """A follower when a leader epoch begins; `state` is None where another broker led before.
+    """A follower's state when a leader epoch begins; `state` is None if another broker led before.
 
-    Those in sync get the whole time to fetch; the others have been late for ever.
+    In-sync followers get the whole lag time to fetch; the others start as lagging.
     """
     caught_up_ms = now_ms if in_sync else NEVER_MS
     if state is None:
@@ -102,51 +103,51 @@ def at_election(
     )
 
 
-class Joining(Struct, frozen=True):
-    """One replica is proposed to come in."""
+class PendingExpandIsr(Struct, frozen=True):
+    """A replica is proposed to join the in-sync set."""
 
     replica: int
 
 
-class Leaving(Struct, frozen=True):
-    """Replicas are proposed to go out."""
+class PendingShrinkIsr(Struct, frozen=True):
+    """Replicas are proposed to leave the in-sync set."""
 
     replicas: frozenset[int]
 
 
-IsrChange: TypeAlias = Joining | Leaving
+PendingIsrChange: TypeAlias = PendingExpandIsr | PendingShrinkIsr
 
 
 class Isr(Struct, frozen=True):
-    """The in-sync set that the controller has confirmed, and the change that is on its way."""
+    """The in-sync set that the controller has confirmed, and a pending change."""
 
     committed: tuple[int, ...]
-    """In the order in which it grew. `min.insync.replicas` counts these."""
-    change: IsrChange | None = None
+    """In the order of joining. `min.insync.replicas` counts these."""
+    change: PendingIsrChange | None = None
 
     @property
     def maximal(self) -> tuple[int, ...]:
-        """Every replica that may be in it by now: what is committed must be in all of them."""
+        """Every replica that may be in the set by now; committed records must be on all of them."""
         match self.change:
-            case Joining(replica):
+            case PendingExpandIsr(replica):
                 return (*self.committed, replica)
             case _:
                 return self.committed
 
     @property
     def proposed(self) -> tuple[int, ...]:
-        """The set that there will be if the controller agrees."""
+        """The set if the controller accepts the change."""
         match self.change:
-            case Joining(replica):
+            case PendingExpandIsr(replica):
                 return (*self.committed, replica)
-            case Leaving(replicas):
+            case PendingShrinkIsr(replicas):
                 return tuple(each for each in self.committed if each not in replicas)
             case None:
                 return self.committed
 
 
 def effective_min_isr(min_insync_replicas: int, replica_count: int) -> int:
-    """A topic with fewer replicas than `min.insync.replicas` needs all that it has."""
+    """`min.insync.replicas`, or the number of replicas if that is smaller."""
     return min(min_insync_replicas, replica_count)
 
 
@@ -159,9 +160,9 @@ def out_of_sync(
     lag_max_ms: int,
     lag_max_messages: int | None = None,
 ) -> frozenset[int]:
-    """Who has to leave: those that are behind, and have been for longer than they may.
+    """Followers that have lagged for too long and must leave the in-sync set.
 
-    None while a change is on its way: the next one has to be decided on what came of it.
+    Empty while a change is pending: the next change depends on its outcome.
     """
     if isr.change is not None:
         return frozenset()
@@ -179,10 +180,10 @@ def out_of_sync(
 def may_join(
     isr: Isr, replica: int, state: FollowerState, high_watermark: int, epoch_start_offset: int
 ) -> bool:
-    """It has all that is committed, and nothing that the leader's log does not have.
+    """Whether a follower has all committed records, and none that the leader lacks.
 
-    The second is why it must have reached the start of the leader's epoch: before that its end
-    says nothing, for its last records may still be those of a leader that was deposed.
+    For the latter it must have reached the start of the leader's epoch: before that, its last
+    records may still be those of a former leader.
     """
     return (
         isr.change is None
@@ -194,10 +195,10 @@ def may_join(
 def committed_end(
     leader_end_offset: int, counted: Iterable[FollowerState], *, under_min_isr: bool
 ) -> int | None:
-    """The high watermark: where the shortest log of those that count ends.
+    """The high watermark: the smallest end offset of the leader and the counted followers.
 
-    None: it stays. With fewer in sync than `min.insync.replicas` nothing is committed, not even
-    for acks=1: it could be lost with a single broker and yet have been read (KIP-966).
+    None means that it stays. With fewer in sync than `min.insync.replicas` nothing is committed,
+    not even for acks=1: records could be read and then lost with a single broker (KIP-966).
     """
     if under_min_isr:
         return None
@@ -217,10 +218,10 @@ def holds_back(
 ) -> bool:
     """Whether the high watermark waits for this follower.
 
-    Also for one that is about to join: with the leader alone in sync the high watermark would
-    else run ahead with the log's end, and a follower that is always a fetch behind could never
-    reach it. That is stricter than safety asks for, and ends when it has not caught up for
-    `replica.lag.time.max.ms`, or is more than `replica.lag.max.messages` behind.
+    It also waits for one that is about to join. With the leader alone in sync, the high watermark
+    would otherwise move with every append, and a follower that is always one fetch behind could
+    never reach it. This is stricter than safety requires, and ends when the follower has lagged for
+    `replica.lag.time.max.ms`, or by more than `replica.lag.max.messages`.
     """
     return replica in maximal_isr or (
         eligible and state.is_caught_up(leader_end_offset, now_ms, lag_max_ms, lag_max_messages)

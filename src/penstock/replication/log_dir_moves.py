@@ -1,7 +1,7 @@
-"""Replicas that move between the log directories of a broker (KIP-113).
+"""Moves replicas between the log directories of a broker (KIP-113).
 
-A copy in the other directory follows the log until it has caught up, and then takes its place.
-The partition is served all the while; only the last step, two renames, holds it up.
+A future log in the other directory follows the current log until it has caught up, and then
+replaces it. The partition is served meanwhile; only the last step, two renames, blocks it.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ from penstock.types import TopicPartition
 logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 1 << 20
-"""Copied at a time: some milliseconds of the loop."""
+"""Copied at a time; takes the loop some milliseconds."""
 
-REST_MS = 100
-"""At most, until the rate is looked at again: it may have been altered."""
+THROTTLE_CHECK_MS = 100
+"""Longest wait before the rate is checked again: it may have been altered."""
 
-LOOK_S = 1
+CHECK_S = 1
 
 
 class TopicNameTooLong(KafkaError):
-    """Kafka's refusal as well (KAFKA-4893)."""
+    """The future log's directory name would be too long, as in Kafka (KAFKA-4893)."""
 
     code = ErrorCode.INVALID_TOPIC_EXCEPTION
 
@@ -42,8 +42,8 @@ class TopicNameTooLong(KafkaError):
 class LogDirMoves:
     """Starts moves and carries them out in `run`. Belongs to the event loop.
 
-    `on_replaced` hears of each log that a copy has replaced. `rate` is the limit of bytes a second
-    for all moves, as it is now; `at_once` are carried out at the same time.
+    `on_replaced` is called for each log that is replaced. `rate` returns the current limit of all
+    moves in bytes per second; `at_once` moves run at the same time.
     """
 
     def __init__(
@@ -60,27 +60,27 @@ class LogDirMoves:
         self._rate, self._at_once = rate, at_once or len(self._store.dirs)
         self._throttle = Throttle(clock.monotonic_ms)
         self._wanted = asyncio.Event()
-        self._under_way: set[TopicPartition] = set()
+        self._in_progress: set[TopicPartition] = set()
 
-    def start(self, where: TopicPartition, path: Path) -> None:
-        """Move a partition to the directory; to its own one, end a move that is under way."""
+    def start(self, topic_partition: TopicPartition, path: Path) -> None:
+        """Start moving a partition to the directory; its current one cancels a move."""
         if not any(log_dir.path == path for log_dir in self._store.online):
-            raise LogDirNotFound(f"{path} is no log directory of this broker, or it is offline")
-        partition = self._partitions.get(*where)
-        if not may_move(where):
+            raise LogDirNotFound(f"{path} is not an online log directory of this broker")
+        partition = self._partitions.get(*topic_partition)
+        if not may_move(topic_partition):
             raise TopicNameTooLong("The topic name is too long.")
         now_ms = self._clock.now_ms()
-        future = self._store.future_logs.get(where)
+        future = self._store.future_logs.get(topic_partition)
         if future is not None:
             if future.log_dir.path == path:
                 return
-            self._store.delete(where, future=True)
+            self._store.delete(topic_partition, future=True)
         if partition.log.log_dir.path != path:
-            self._store.create(where, partition.topic_id, now_ms, path=path, future=True)
+            self._store.create(topic_partition, partition.topic_id, now_ms, path=path, future=True)
             self._wanted.set()
 
     async def run(self) -> None:
-        """Carry moves out until cancelled; those that a former broker began first."""
+        """Run moves until cancelled, starting with those that a restart interrupted."""
         async with asyncio.TaskGroup() as tasks:
             for _ in range(self._at_once):
                 tasks.create_task(self._work())
@@ -91,71 +91,71 @@ class LogDirMoves:
             if found is None:
                 await self._change()
                 continue
-            where = found[0].topic_partition
-            self._under_way.add(where)
+            topic_partition = found[0].topic_partition
+            self._in_progress.add(topic_partition)
             try:
                 await self._move(*found)
             finally:
-                self._under_way.discard(where)
+                self._in_progress.discard(topic_partition)
 
     def _next(self) -> tuple[Partition, PartitionLog] | None:
-        for where, future in self._store.future_logs.items():
-            partition = self._partitions.find(*where)
-            if partition is not None and where not in self._under_way:
+        for topic_partition, future in self._store.future_logs.items():
+            partition = self._partitions.find(*topic_partition)
+            if partition is not None and topic_partition not in self._in_progress:
                 return partition, future
         return None
 
     async def _change(self) -> None:
-        """Wait for a move to start, or for the controller to tell of a partition that is known
-        from a former broker's move alone.
-        """
+        """Wait for a new move, or for the partition of a move that a restart interrupted."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_S if self._store.future_logs else None):
+            async with asyncio.timeout(CHECK_S if self._store.future_logs else None):
                 await self._wanted.wait()
         self._wanted.clear()
 
     async def _move(self, partition: Partition, future: PartitionLog) -> None:
-        where = partition.topic_partition
+        topic_partition = partition.topic_partition
         try:
-            while self._store.future_logs.get(where) is future:
-                if rest_ms := self._throttle.owes_ms(self._rate(), REST_MS):
-                    await asyncio.sleep(rest_ms / 1000)
+            while self._store.future_logs.get(topic_partition) is future:
+                if wait_ms := self._throttle.delay_ms(self._rate(), THROTTLE_CHECK_MS):
+                    await asyncio.sleep(wait_ms / 1000)
                 elif copied := _copy_some(partition.log, future, self._clock.now_ms()):
-                    self._throttle.passed(copied, self._rate())
-                    await asyncio.sleep(0)  # requests go first
+                    self._throttle.record(copied, self._rate())
+                    await asyncio.sleep(0)  # lets requests run first
                 elif future.recovery_point < future.end_offset:
-                    # Off the loop; whatever is appended meanwhile is little, and comes next.
+                    # Flushes off the loop; the little that is appended meanwhile is copied next.
                     await asyncio.wrap_future(self._flusher.request(future))
                 else:
                     self._take_over(partition, future)
         except (StorageError, KafkaError) as error:
-            logger.error("%s could not be moved to %s: %s", where, future.log_dir.path, error)
+            logger.error(
+                "%s cannot be moved to %s: %s", topic_partition, future.log_dir.path, error
+            )
             self._give_up(partition.log, future)
 
     def _give_up(self, log: PartitionLog, future: PartitionLog) -> None:
-        """End one move, so that others go on. What a failed disk has left of it, stays: the copy
-        may be the better one when the broker starts again.
+        """Cancel one move, so that others go on. After a disk failure the future log stays: it may
+        be the better copy when the broker restarts.
         """
-        where = future.topic_partition
-        if self._store.future_logs.get(where) is not future:
+        topic_partition = future.topic_partition
+        if self._store.future_logs.get(topic_partition) is not future:
             return
         if log.log_dir.failure is not None or future.log_dir.failure is not None:
-            del self._store.future_logs[where]
+            del self._store.future_logs[topic_partition]
         else:
-            with suppress(StorageError):  # its directory goes offline, and says so
-                self._store.delete(where, future=True)
+            with suppress(StorageError):  # its directory goes offline, and logs that
+                self._store.delete(topic_partition, future=True)
 
     def _take_over(self, partition: Partition, future: PartitionLog) -> None:
-        old, where = partition.log, partition.topic_partition
+        old, topic_partition = partition.log, partition.topic_partition
         future.set_high_watermark(old.high_watermark)
         future.maybe_increment_log_start(old.log_start_offset)
         self._on_replaced(old)
-        partition.replace_log(self._store.promote_future(where))
-        logger.info("%s has moved to %s", where, future.log_dir.path)
+        partition.replace_log(self._store.promote_future(topic_partition))
+        logger.info("%s was moved to %s", topic_partition, future.log_dir.path)
 
 
 def _copy_some(log: PartitionLog, future: PartitionLog, now_ms: int) -> int:
-    """Copy the next batches; how many bytes, none where the copy has caught up."""
+    """Copy the next batches; returns the number of bytes, 0 if the copy has caught up."""
     if future.end_offset < log.log_start_offset:
         future.truncate_fully_and_start_at(log.log_start_offset, now_ms)
     if future.end_offset > log.end_offset:

@@ -1,4 +1,4 @@
-"""The partitions that this broker holds."""
+"""The partitions that have a replica on this broker."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid, uuid_text
 
 
 class UnknownPartition(KafkaError):
-    """No such topic or partition is known here."""
+    """A topic or partition that is unknown on this broker."""
 
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -36,7 +36,7 @@ class Partitions:
         return self._partitions.get((topic, index))
 
     def get(self, topic: str, index: int) -> Partition:
-        """The partition, whoever leads it; refused if it is not on this broker."""
+        """The partition, whether led here or not; raises if it is not on this broker."""
         found = self._partitions.get((topic, index))
         if found is None:
             raise UnknownPartition(f"{topic}-{index} is not on this broker")
@@ -45,65 +45,67 @@ class Partitions:
     def create(
         self, topic: str, index: int, topic_id: Uuid, now_ms: int, *, is_new: bool = True
     ) -> Partition:
-        """The partition with its log, which is made unless it was there at start-up.
+        """The partition with its log, which is created unless it was loaded at start.
 
-        One that is not new may have its log in a directory that is offline: an empty one beside
-        it would pass for the whole partition. A log of another topic that had the same name is
-        set aside, and its partition with it.
+        If the partition is not new, its log may be in an offline directory: an empty log in
+        another one would pass for the whole partition. A log of a deleted topic with the same
+        name is set aside, and its partition with it.
         """
-        key = TopicPartition(topic, index)
-        why = self._why_stray(key, topic_id, is_new=is_new)
+        topic_partition = TopicPartition(topic, index)
+        why = self._why_stray(topic_partition, topic_id, is_new=is_new)
         if why is not None:
-            self.set_aside(key, why)
-        found = self._partitions.get(key)
+            self.set_aside(topic_partition, why)
+        found = self._partitions.get(topic_partition)
         if found is None:
-            log = self._log(key, topic_id, now_ms, is_new=is_new)
-            found = self._partitions[key] = Partition(
-                self._broker_id, key, topic_id, log, self._environment
+            log = self._log(topic_partition, topic_id, now_ms, is_new=is_new)
+            found = self._partitions[topic_partition] = Partition(
+                self._broker_id, topic_partition, topic_id, log, self._environment
             )
         return found
 
-    def _why_stray(self, key: TopicPartition, topic_id: Uuid, *, is_new: bool) -> str | None:
-        """What tells that the log of this name is another topic's; None: it is this one's."""
-        if key not in self.store.logs and key not in self.store.future_logs:
+    def _why_stray(
+        self, topic_partition: TopicPartition, topic_id: Uuid, *, is_new: bool
+    ) -> str | None:
+        """Why the log of this name belongs to another topic; None if it does not."""
+        if topic_partition not in self.store.logs and topic_partition not in self.store.future_logs:
             return None
-        known = self.store.topic_ids.get(key)
+        known = self.store.topic_ids.get(topic_partition)
         if known is None:
-            is_old = is_new and key not in self._partitions
-            return "was there before its topic was made" if is_old else None
+            is_old = is_new and topic_partition not in self._partitions
+            return "existed before its topic was created" if is_old else None
         if NO_UUID in {known, topic_id} or known == topic_id:
             return None
-        return f"has the topic id {uuid_text(known)}, and its topic is {uuid_text(topic_id)} now"
+        return f"has the topic id {uuid_text(known)}, but its topic now has {uuid_text(topic_id)}"
 
     def _log(
-        self, key: TopicPartition, topic_id: Uuid, now_ms: int, *, is_new: bool
+        self, topic_partition: TopicPartition, topic_id: Uuid, now_ms: int, *, is_new: bool
     ) -> PartitionLog:
-        log = self.store.get(key)
+        log = self.store.get(topic_partition)
         if log is None:
             if not is_new and len(self.store.online) < len(self.store.dirs):
-                raise PartitionOffline(f"{key} may be in a directory that is offline")
-            return self.store.create(key, topic_id, now_ms)
-        if key not in self.store.topic_ids:
+                raise PartitionOffline(f"{topic_partition} may be in a directory that is offline")
+            return self.store.create(topic_partition, topic_id, now_ms)
+        if topic_partition not in self.store.topic_ids:
             self.store.name_topic(log, topic_id)
         return log
 
-    def set_aside(self, key: TopicPartition, why: str) -> None:
-        """Forget a partition that this broker may not serve, and keep its log as a stray."""
-        self._retire(key)
-        self.store.set_aside(key, why)
+    def set_aside(self, topic_partition: TopicPartition, why: str) -> None:
+        """Drop a partition that this broker may not serve, but keep its log as a stray."""
+        self._retire(topic_partition)
+        self.store.set_aside(topic_partition, why)
 
-    def _retire(self, key: TopicPartition) -> None:
-        found = self._partitions.pop(key, None)
+    def _retire(self, topic_partition: TopicPartition) -> None:
+        found = self._partitions.pop(topic_partition, None)
         if found is not None:
             found.retire()
 
     def drop(self, topic: str, index: int, *, sync: bool = True) -> None:
-        """Forget a partition and delete its log, the copy in another directory first: alone it
-        would be taken for the log at the next start. `sync`: see `LogStore.delete`.
+        """Drop a partition and delete its log. A copy in another directory goes first: left alone,
+        it would be taken for the log at the next start. `sync`: see `LogStore.delete`.
         """
-        key = TopicPartition(topic, index)
-        self._retire(key)
-        if key in self.store.future_logs:
-            self.store.delete(key, future=True)
-        if key in self.store.logs:
-            self.store.delete(key, sync=sync)
+        topic_partition = TopicPartition(topic, index)
+        self._retire(topic_partition)
+        if topic_partition in self.store.future_logs:
+            self.store.delete(topic_partition, future=True)
+        if topic_partition in self.store.logs:
+            self.store.delete(topic_partition, sync=sync)

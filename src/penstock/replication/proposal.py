@@ -1,8 +1,8 @@
-"""Changes of an in-sync set on their way to the controller and back (AlterPartition, KIP-497).
+"""In-sync set changes that a leader proposes to the controller (AlterPartition, KIP-497).
 
-A leader proposes; the controller writes, if partition epoch and leader epoch are still those that
-the leader knows. What comes back is applied by `Partition.settle`. A set that is already the
-cluster's is accepted at any partition epoch: an answer may get lost, and the leader asks again.
+The controller writes a proposal if partition epoch and leader epoch are still current, and
+`Partition.settle` applies the result. A set that the cluster already has is accepted at any
+partition epoch: a response may get lost, and the leader retries.
 """
 
 from typing import Final, TypeAlias
@@ -14,16 +14,16 @@ from penstock.types import TopicPartition, Uuid
 
 
 class InSyncReplica(Struct, frozen=True):
-    """A member of a proposed set, in the life in which the leader saw it catch up (KIP-903)."""
+    """A member of a proposed set, with the broker epoch in which it caught up (KIP-903)."""
 
     broker: int
     broker_epoch: int = -1
 
 
 class IsrProposal(Struct, frozen=True):
-    """The in-sync set that a leader wants, if nothing has changed since `partition_epoch`."""
+    """The in-sync set that a leader wants, on top of `partition_epoch`."""
 
-    where: TopicPartition
+    topic_partition: TopicPartition
     topic_id: Uuid
     leader_epoch: int
     partition_epoch: int
@@ -31,7 +31,7 @@ class IsrProposal(Struct, frozen=True):
 
 
 class Accepted(Struct, frozen=True):
-    """The controller has written it, or found it so: this is the state now."""
+    """The controller has written the set, or already had it: this is the state now."""
 
     leader_epoch: int
     partition_epoch: int
@@ -39,7 +39,7 @@ class Accepted(Struct, frozen=True):
 
 
 class Rejected(Struct, frozen=True):
-    """The controller did not write it, or nobody knows."""
+    """The controller did not write the set, or the outcome is unknown."""
 
     code: ErrorCode
 
@@ -47,7 +47,7 @@ class Rejected(Struct, frozen=True):
 Settlement: TypeAlias = Accepted | Rejected
 
 NOT_DONE: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
-"""Said by a controller that knows the epochs and did not write: the old state holds for sure."""
+"""From a controller that knows the epochs and did not write: the old state surely holds."""
 
 OUTDATED: Final = frozenset(
     {
@@ -59,5 +59,5 @@ OUTDATED: Final = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 )
-"""The controller knows more than the leader, and its next word is on its way. Until it comes the
-proposal counts as pending, since an earlier attempt at it may have been written."""
+"""The controller has newer state, and its LeaderAndIsr is on its way. Until then the proposal
+counts as pending, since an earlier attempt may have been written."""

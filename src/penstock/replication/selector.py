@@ -1,4 +1,4 @@
-"""Which replica a consumer should read (KIP-392). Pure."""
+"""Selects the replica that a consumer should read from (KIP-392). Pure."""
 
 from collections.abc import Iterable
 
@@ -7,14 +7,14 @@ from msgspec import Struct
 RACK_AWARE = "RackAwareReplicaSelector"
 
 
-class Readable(Struct, frozen=True):
-    """A replica that has the offset which a consumer wants."""
+class ReplicaView(Struct, frozen=True):
+    """A replica that has the offset that a consumer requests."""
 
     broker: int
     rack: str | None
     end_offset: int
     behind_ms: int
-    """How long ago it had caught up."""
+    """How long ago it was caught up."""
 
 
 def is_rack_aware(selector_class: str | None) -> bool:
@@ -22,10 +22,10 @@ def is_rack_aware(selector_class: str | None) -> bool:
     return bool(selector_class) and str(selector_class).rpartition(".")[2] == RACK_AWARE
 
 
-def in_same_rack(rack: str, leader: Readable, followers: Iterable[Readable]) -> int | None:
-    """The follower to read instead of the leader: the freshest one in the consumer's rack.
+def in_same_rack(rack: str, leader: ReplicaView, followers: Iterable[ReplicaView]) -> int | None:
+    """The most caught-up follower in the consumer's rack.
 
-    None: the leader itself, since it is in that rack as well, or nobody is.
+    None means the leader itself: it is in that rack too, or no follower is.
     """
     if not rack or leader.rack == rack:
         return None

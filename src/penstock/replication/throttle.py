@@ -1,13 +1,13 @@
-"""How fast replicas are copied that an operator moves: a rate of bytes for all of them (KIP-73).
+"""Limits the rate in bytes at which reassigned replicas are copied (KIP-73).
 
-Only replicas that are listed and not in sync are held back: one that has caught up must keep up.
+Only replicas that are listed and not in sync are throttled: one in sync must stay so.
 """
 
 from collections.abc import Callable
 
 EVERY = "*"
 SAVED_MS = 100
-"""So much rest is saved up: a fetch takes its time, and nobody wakes to the millisecond."""
+"""Unused time that may be saved up: fetches take time, and timers are not exact."""
 
 
 def is_listed(replicas: tuple[str, ...], partition: int, broker: int) -> bool:
@@ -16,23 +16,24 @@ def is_listed(replicas: tuple[str, ...], partition: int, broker: int) -> bool:
 
 
 class Throttle:
-    """A debt of bytes that is paid off at the rate; some is paid ahead. Belongs to the event loop.
+    """A debt of bytes, paid off at the rate; some may be paid ahead. Belongs to the event loop.
 
-    The rate is an argument, since it can be altered at any time: what is owed is paid at the new.
+    The rate is an argument because it can be altered at any time; the debt is then paid at the new
+    rate.
     """
 
     def __init__(self, monotonic_ms: Callable[[], int]) -> None:
         self._monotonic_ms = monotonic_ms
         self._owed = 0
-        """Thousandths of bytes: the rate is by the second, the clock by the millisecond."""
+        """In thousandths of bytes: the rate is per second, the clock in milliseconds."""
         self._paid_ms = monotonic_ms()
 
-    def passed(self, size_bytes: int, rate: int) -> None:
+    def record(self, size_bytes: int, rate: int) -> None:
         self._pay(rate)
         self._owed += 1000 * size_bytes
 
-    def owes_ms(self, rate: int, most_ms: int) -> int:
-        """How long what has passed takes at the rate, up to `most_ms`; less than one is nothing."""
+    def delay_ms(self, rate: int, most_ms: int) -> int:
+        """How long to wait until the debt is paid, rounded down, at most `most_ms`."""
         self._pay(rate)
         if rate == 0:
             return most_ms if self._owed > 0 else 0

@@ -393,7 +393,7 @@ def test_a_coordinator_does_not_take_anothers_record_for_its_own(tmp_path: Path)
         told: list[int] = []
         log.when_committed(end, lambda: told.append(end))
         partition.follow(1, 4, (0, 1), 20)
-        partition.heard(end, 0)
+        partition.update_from_leader(end, 0)
         assert not log.is_committed(end)
         for _turn in range(5):
             await asyncio.sleep(0)

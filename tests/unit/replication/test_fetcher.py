@@ -14,7 +14,7 @@ from penstock.client.produce import ProducerRecord
 from penstock.config.replication import ReplicationConfig
 from penstock.log.files import Files
 from penstock.record.batch import read_header
-from penstock.replication.fetcher import FIRST_REST_MS
+from penstock.replication.fetcher import FIRST_BACKOFF_MS
 from penstock.replication.partition import Partition
 from penstock.testing.files import FakeFiles
 from penstock.testing.logs import batch_of
@@ -216,11 +216,11 @@ def test_a_leader_that_hears_late_that_it_leads_is_asked_again_soon(tmp_path: Pa
             late = follower.begin(1, leader_epoch=4)
             async with follower.copying():
                 (fetcher,) = follower.fetchers._by_leader.values()
-                copied = fetcher._copied[late.topic_partition]
-                await until(lambda: copied.rest_ms == 4 * FIRST_REST_MS)
+                copied = fetcher._states[late.topic_partition]
+                await until(lambda: copied.backoff_ms == 4 * FIRST_BACKOFF_MS)
                 leader.lead(1, 4)
                 await until(lambda: same(leader.partition(1), late))
-                await until(lambda: copied.rest_ms == 0)
+                await until(lambda: copied.backoff_ms == 0)
 
     run(test)
 
@@ -236,7 +236,7 @@ def test_a_fenced_follower_waits_for_its_controller(tmp_path: Path) -> None:
             async with follower.copying():
                 await until(lambda: same(leader.partition(1), other))
                 (fetcher,) = follower.fetchers._by_leader.values()
-                await until(lambda: fenced.topic_partition not in fetcher._copied)
+                await until(lambda: fenced.topic_partition not in fetcher._states)
                 assert fenced.log.end_offset == 0
                 follower.begin(0, leader_epoch=3)
                 await until(lambda: same(leader.partition(0), fenced))

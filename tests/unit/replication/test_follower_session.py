@@ -1,6 +1,6 @@
 """Incremental fetch sessions (KIP-227) on the follower's side."""
 
-from penstock.replication.fetch_session import MAX_EPOCH, Asked, FollowerSession
+from penstock.replication.fetch_session import MAX_EPOCH, FollowerSession, PartitionFetch
 from penstock.types import TopicPartition, Uuid
 from penstock.wire.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
 
@@ -8,12 +8,12 @@ FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 ID, OTHER_ID = Uuid(bytes(15) + b"\1"), Uuid(bytes(15) + b"\2")
 
 
-def asked(index: int, offset: int, topic_id: Uuid = ID) -> Asked:
-    return Asked(topic_id, FetchPartition(partition=index, fetch_offset=offset))
+def asked(index: int, offset: int, topic_id: Uuid = ID) -> PartitionFetch:
+    return PartitionFetch(topic_id, FetchPartition(partition=index, fetch_offset=offset))
 
 
-def topic(*each: Asked, topic_id: Uuid = ID) -> FetchTopic:
-    return FetchTopic(topic="t", topic_id=topic_id, partitions=[one.fetch for one in each])
+def topic(*each: PartitionFetch, topic_id: Uuid = ID) -> FetchTopic:
+    return FetchTopic(topic="t", topic_id=topic_id, partitions=[one.request for one in each])
 
 
 def forgotten(*indexes: int) -> ForgottenTopic:

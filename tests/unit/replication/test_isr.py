@@ -9,8 +9,8 @@ from penstock.replication.isr import (
     FollowerFetch,
     FollowerState,
     Isr,
-    Joining,
-    Leaving,
+    PendingExpandIsr,
+    PendingShrinkIsr,
     after_fetch,
     at_election,
     committed_end,
@@ -34,9 +34,9 @@ def caught_up(end_offset: int, at_ms: int) -> FollowerState:
     ("isr", "maximal", "proposed"),
     [
         (Isr((1, 2)), (1, 2), (1, 2)),
-        (Isr((1, 2), Joining(3)), (1, 2, 3), (1, 2, 3)),
-        (Isr((1, 2, 3), Leaving(frozenset({2}))), (1, 2, 3), (1, 3)),
-        (Isr((1, 2, 3), Leaving(frozenset({2, 3}))), (1, 2, 3), (1,)),
+        (Isr((1, 2), PendingExpandIsr(3)), (1, 2, 3), (1, 2, 3)),
+        (Isr((1, 2, 3), PendingShrinkIsr(frozenset({2}))), (1, 2, 3), (1, 3)),
+        (Isr((1, 2, 3), PendingShrinkIsr(frozenset({2, 3}))), (1, 2, 3), (1,)),
     ],
 )
 def test_who_joins_counts_at_once_and_who_leaves_counts_until_confirmed(
@@ -155,8 +155,10 @@ def test_a_follower_that_is_too_many_records_behind_leaves_if_they_count(
     assert waits is not leaves, "nor is it waited for any longer"
 
 
-@pytest.mark.parametrize("change", [Joining(4), Leaving(frozenset({3}))])
-def test_nobody_leaves_while_a_change_is_on_its_way(change: Joining | Leaving) -> None:
+@pytest.mark.parametrize("change", [PendingExpandIsr(4), PendingShrinkIsr(frozenset({3}))])
+def test_nobody_leaves_while_a_change_is_on_its_way(
+    change: PendingExpandIsr | PendingShrinkIsr,
+) -> None:
     followers = {2: caught_up(1, NEVER_MS), 3: caught_up(1, NEVER_MS)}
     assert out_of_sync(Isr((1, 2, 3), change), 1, followers, 10, 100_000, LAG_MS) == frozenset()
 
@@ -183,7 +185,7 @@ def test_who_joins_has_what_is_committed_and_has_reached_the_epoch(
 def test_nobody_joins_twice_nor_while_a_change_is_on_its_way() -> None:
     state = caught_up(10, 0)
     assert not may_join(Isr((1, 2)), 2, state, 10, 0)
-    assert not may_join(Isr((1,), Joining(3)), 2, state, 10, 0)
+    assert not may_join(Isr((1,), PendingExpandIsr(3)), 2, state, 10, 0)
 
 
 # The high watermark
@@ -211,8 +213,8 @@ def test_the_shortest_log_that_counts_is_committed(
     ("isr", "state", "eligible", "waits"),
     [
         (Isr((1, 2)), caught_up(5, NEVER_MS), False, True),
-        (Isr((1,), Joining(2)), caught_up(5, NEVER_MS), False, True),
-        (Isr((1, 2), Leaving(frozenset({2}))), caught_up(5, NEVER_MS), False, True),
+        (Isr((1,), PendingExpandIsr(2)), caught_up(5, NEVER_MS), False, True),
+        (Isr((1, 2), PendingShrinkIsr(frozenset({2}))), caught_up(5, NEVER_MS), False, True),
         (Isr((1,)), caught_up(5, 100_000 - LAG_MS), True, True),
         (Isr((1,)), caught_up(5, 100_000 - LAG_MS), False, False),
         (Isr((1,)), caught_up(5, 100_000 - LAG_MS - 1), True, False),
@@ -241,7 +243,7 @@ def test_what_is_committed_is_in_every_replica_that_could_be_elected(
     followers: dict[int, FollowerState], others: set[int], joining: int | None, end_offset: int
 ) -> None:
     in_sync = {1, *(others & followers.keys())}
-    change = Joining(joining) if joining in followers and joining not in in_sync else None
+    change = PendingExpandIsr(joining) if joining in followers and joining not in in_sync else None
     isr = Isr(tuple(in_sync), change)
     counted = [
         state

@@ -214,7 +214,7 @@ def test_a_log_that_cannot_be_copied_does_not_hold_up_the_others(
     mover.run(work)
     assert rig.log.path == HERE / "orders-0"
     assert rig.store.logs[other].path == THERE / "orders-1"
-    assert "orders-0 could not be moved" in caplog.text
+    assert "orders-0 cannot be moved" in caplog.text
     assert len(rig.store.deleted) == 2, "the moved log, and the copy that was given up"
 
 

@@ -5,18 +5,17 @@ import pytest
 from penstock.config.topic import TopicConfig
 from penstock.errors import ErrorCode
 from penstock.record.batch import read_header
+from penstock.replication import fencing
 from penstock.replication.environment import Environment
-from penstock.replication.isr import FollowerFetch, Joining, Leaving
-from penstock.replication.partition import Partition
-from penstock.replication.proposal import Accepted, InSyncReplica, IsrProposal, Rejected
-from penstock.replication.refusal import (
+from penstock.replication.fencing import (
     FencedLeaderEpoch,
-    NotEnoughReplicas,
     NotLeader,
     OffsetNotAvailable,
-    StaleState,
     UnknownLeaderEpoch,
 )
+from penstock.replication.isr import FollowerFetch, PendingExpandIsr, PendingShrinkIsr
+from penstock.replication.partition import NotEnoughReplicas, Partition, StaleState
+from penstock.replication.proposal import Accepted, InSyncReplica, IsrProposal, Rejected
 from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
 from penstock.types import BrokerId, TopicPartition
 
@@ -96,7 +95,7 @@ def test_who_is_about_to_join_is_enough_after_the_append() -> None:
     desk = leading((1,), min_isr=2)
     desk.append(acks=1)
     desk.fetch(2, 1)
-    assert desk.partition.in_sync.change == Joining(2)
+    assert desk.partition.in_sync.change == PendingExpandIsr(2)
     assert desk.partition.has_enough_replicas()
     assert desk.committed == 0, "the confirmed set is still too small"
     desk.partition.settle(desk.proposals[0], Accepted(5, 11, (1, 2)))
@@ -117,7 +116,7 @@ def test_a_late_follower_is_proposed_to_leave_once() -> None:
     assert proposal == IsrProposal(
         PARTITION, TOPIC_ID, 5, 10, (InSyncReplica(1), InSyncReplica(2, 7))
     )
-    assert desk.partition.in_sync.change == Leaving(frozenset({3}))
+    assert desk.partition.in_sync.change == PendingShrinkIsr(frozenset({3}))
     assert desk.committed == 0
     desk.partition.settle(proposal, Accepted(5, 11, (1, 2)))
     assert desk.partition.isr == (1, 2)
@@ -222,13 +221,13 @@ def test_a_new_leader_does_not_know_yet_what_is_latest() -> None:
         desk.rig.append(batch_of(b"x"))
     desk.partition.lead(5, (1, 2), (1, 2), 10)
     with pytest.raises(OffsetNotAvailable):
-        desk.partition.check_latest_known(desk.committed)
-    desk.partition.check_latest_known(3)  # a broker asks for the log's end
+        fencing.check_latest_known(desk.partition, desk.committed)
+    fencing.check_latest_known(desk.partition, 3)  # a broker asks for the log's end
     desk.fetch(2, 2)
     with pytest.raises(OffsetNotAvailable):
-        desk.partition.check_latest_known(desk.committed)
+        fencing.check_latest_known(desk.partition, desk.committed)
     desk.fetch(2, 3)
-    desk.partition.check_latest_known(desk.committed)
+    fencing.check_latest_known(desk.partition, desk.committed)
 
 
 def test_a_follower_forgets_the_others_and_ends_its_tenure() -> None:
@@ -240,7 +239,7 @@ def test_a_follower_forgets_the_others_and_ends_its_tenure() -> None:
     assert desk.partition.tenure == tenure + 1
     assert PARTITION in desk.changes
     with pytest.raises(NotLeader):
-        desk.partition.check_leader()
+        fencing.check_leader(desk.partition)
 
 
 def test_a_new_epoch_of_the_same_leader_keeps_what_it_knows() -> None:
@@ -257,31 +256,31 @@ def test_a_new_epoch_of_the_same_leader_keeps_what_it_knows() -> None:
 def test_epochs_are_looked_at_before_leadership() -> None:
     desk = leading()
     with pytest.raises(FencedLeaderEpoch):
-        desk.partition.check_leader(4)
+        fencing.check_leader(desk.partition, 4)
     with pytest.raises(UnknownLeaderEpoch):
-        desk.partition.check_leader(6)
+        fencing.check_leader(desk.partition, 6)
     desk.partition.follow(2, 6, (1, 2, 3), 11)
     with pytest.raises(FencedLeaderEpoch):
-        desk.partition.check_leader(5)
+        fencing.check_leader(desk.partition, 5)
     with pytest.raises(NotLeader):
-        desk.partition.check_leader(6)
-    desk.partition.check_readable(6)
+        fencing.check_leader(desk.partition, 6)
+    fencing.check_readable(desk.partition, 6)
     with pytest.raises(UnknownLeaderEpoch):
-        desk.partition.check_readable(7)
+        fencing.check_readable(desk.partition, 7)
 
 
 def test_strangers_and_former_lives_do_not_follow() -> None:
     desk = leading()
     with pytest.raises(UnknownLeaderEpoch):
-        desk.partition.check_follower(9, 5, -1)
+        fencing.check_follower(desk.partition, 9, 5, -1)
     with pytest.raises(NotLeader):
-        desk.partition.check_follower(9, -1, -1)
-    desk.partition.check_follower(2, 5, 7)
+        fencing.check_follower(desk.partition, 9, -1, -1)
+    fencing.check_follower(desk.partition, 2, 5, 7)
     desk.fetch(2, 0, broker_epoch=7)
-    desk.partition.check_follower(2, 5, 7)
-    desk.partition.check_follower(2, 5, -1)
+    fencing.check_follower(desk.partition, 2, 5, 7)
+    fencing.check_follower(desk.partition, 2, 5, -1)
     with pytest.raises(NotLeader):
-        desk.partition.check_follower(2, 5, 6)
+        fencing.check_follower(desk.partition, 2, 5, 6)
 
 
 def test_a_followers_high_watermark_is_the_leaders_and_never_goes_back() -> None:
@@ -289,9 +288,9 @@ def test_a_followers_high_watermark_is_the_leaders_and_never_goes_back() -> None
     for _ in range(3):
         desk.rig.append(batch_of(b"x"))
     desk.partition.follow(2, 5, (1, 2), 10)
-    desk.partition.heard(9, 0)
+    desk.partition.update_from_leader(9, 0)
     assert desk.committed == 3
-    desk.partition.heard(2, 1)
+    desk.partition.update_from_leader(2, 1)
     assert desk.committed == 3
     assert desk.partition.log.log_start_offset == 1
 

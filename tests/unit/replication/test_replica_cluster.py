@@ -9,11 +9,12 @@ from collections.abc import Callable
 import pytest
 
 from penstock.log.epochs import LeaderEpochs
+from penstock.replication import fencing
 from penstock.replication import partition as partition_module
 from penstock.replication.isr import FollowerState, Isr
 from penstock.replication.partition import Partition
 from penstock.replication.proposal import InSyncReplica
-from penstock.replication.truncation import Cut, EpochEnd
+from penstock.replication.truncation import EpochEnd, OffsetTruncation
 from replica_cluster import LAG_MAX_MS, ReplicaCluster
 
 
@@ -245,13 +246,13 @@ def cut_by_high_watermark(patch: pytest.MonkeyPatch) -> None:
 
 
 def never_cut(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Partition, "diverging", lambda *_: None)
+    patch.setattr(fencing, "diverging_epoch", lambda *_: None)
 
 
 def skip_the_epoch_check(patch: pytest.MonkeyPatch) -> None:
     """Both of them: that of the leader's epoch, and that of the follower's last record."""
-    patch.setattr(Partition, "check_leader", lambda *_: None)
-    patch.setattr(Partition, "diverging", lambda *_: None)
+    patch.setattr(fencing, "check_leader", lambda *_: None)
+    patch.setattr(fencing, "diverging_epoch", lambda *_: None)
 
 
 def elect_from_out_of_sync(patch: pytest.MonkeyPatch) -> None:
@@ -331,8 +332,10 @@ def fails(story: Callable[[], None]) -> bool:
 def test_the_old_rule_loses_what_the_new_one_keeps() -> None:
     """The lab's way to compose it: the rule is an argument."""
 
-    def by_high_watermark(_: EpochEnd, __: LeaderEpochs, ___: int, high_watermark: int) -> Cut:
-        return Cut(high_watermark, is_last=True)
+    def by_high_watermark(
+        _: EpochEnd, __: LeaderEpochs, ___: int, high_watermark: int
+    ) -> OffsetTruncation:
+        return OffsetTruncation(high_watermark, is_complete=True)
 
     found = {}
     for rule in (None, by_high_watermark):

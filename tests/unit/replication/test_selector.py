@@ -2,9 +2,9 @@
 
 import pytest
 
-from penstock.replication.selector import Readable, in_same_rack, is_rack_aware
+from penstock.replication.selector import ReplicaView, in_same_rack, is_rack_aware
 
-LEADER = Readable(1, "a", 100, 0)
+LEADER = ReplicaView(1, "a", 100, 0)
 
 
 @pytest.mark.parametrize(
@@ -24,17 +24,17 @@ def test_kafkas_class_name_chooses_the_rack(name: str | None, rack_aware: bool) 
 @pytest.mark.parametrize(
     ("rack", "followers", "chosen"),
     [
-        ("b", [Readable(2, "b", 90, 5)], 2),
-        ("a", [Readable(2, "a", 100, 0)], None),  # the leader is as near
-        ("", [Readable(2, "b", 100, 0)], None),
-        ("c", [Readable(2, "b", 100, 0)], None),
-        ("b", [Readable(2, "b", 90, 5), Readable(3, "b", 91, 9)], 3),
-        ("b", [Readable(2, "b", 90, 5), Readable(3, "b", 90, 4)], 3),
-        ("b", [Readable(3, "b", 90, 5), Readable(2, "b", 90, 5)], 3),
+        ("b", [ReplicaView(2, "b", 90, 5)], 2),
+        ("a", [ReplicaView(2, "a", 100, 0)], None),  # the leader is as near
+        ("", [ReplicaView(2, "b", 100, 0)], None),
+        ("c", [ReplicaView(2, "b", 100, 0)], None),
+        ("b", [ReplicaView(2, "b", 90, 5), ReplicaView(3, "b", 91, 9)], 3),
+        ("b", [ReplicaView(2, "b", 90, 5), ReplicaView(3, "b", 90, 4)], 3),
+        ("b", [ReplicaView(3, "b", 90, 5), ReplicaView(2, "b", 90, 5)], 3),
         ("b", [], None),
     ],
 )
 def test_the_freshest_follower_of_the_rack_is_read(
-    rack: str, followers: list[Readable], chosen: int | None
+    rack: str, followers: list[ReplicaView], chosen: int | None
 ) -> None:
     assert in_same_rack(rack, LEADER, followers) == chosen

@@ -16,14 +16,14 @@ class Steady:
 def test_what_has_passed_is_paid_off_at_the_rate() -> None:
     time = Steady()
     throttle = Throttle(time)
-    assert throttle.owes_ms(100, 1000) == 0
-    throttle.passed(50, rate=100)
-    assert throttle.owes_ms(100, 1000) == 500
-    assert throttle.owes_ms(100, 200) == 200
+    assert throttle.delay_ms(100, 1000) == 0
+    throttle.record(50, rate=100)
+    assert throttle.delay_ms(100, 1000) == 500
+    assert throttle.delay_ms(100, 200) == 200
     time.now_ms = 499
-    assert throttle.owes_ms(100, 1000) == 1
+    assert throttle.delay_ms(100, 1000) == 1
     time.now_ms = 500
-    assert throttle.owes_ms(100, 1000) == 0
+    assert throttle.delay_ms(100, 1000) == 0
 
 
 def test_little_rest_is_saved_up() -> None:
@@ -31,36 +31,36 @@ def test_little_rest_is_saved_up() -> None:
     time = Steady()
     throttle = Throttle(time)
     time.now_ms = 60_000
-    throttle.passed(100, rate=100)
-    assert throttle.owes_ms(100, 1000) == 1000 - SAVED_MS
+    throttle.record(100, rate=100)
+    assert throttle.delay_ms(100, 1000) == 1000 - SAVED_MS
 
 
 def test_rest_at_a_high_rate_is_not_worth_more_at_a_low_one() -> None:
     time = Steady()
     throttle = Throttle(time)
     time.now_ms = 60_000
-    assert throttle.owes_ms(1_000_000, 1000) == 0
-    throttle.passed(100, rate=100)
-    assert throttle.owes_ms(100, 1000) == 1000 - SAVED_MS
+    assert throttle.delay_ms(1_000_000, 1000) == 0
+    throttle.record(100, rate=100)
+    assert throttle.delay_ms(100, 1000) == 1000 - SAVED_MS
 
 
 def test_nothing_passes_at_no_rate() -> None:
     time = Steady()
     throttle = Throttle(time)
     time.now_ms = 60_000
-    assert throttle.owes_ms(0, 1000) == 0
-    throttle.passed(1, rate=0)
-    assert throttle.owes_ms(0, 1000) == 1000
+    assert throttle.delay_ms(0, 1000) == 0
+    throttle.record(1, rate=0)
+    assert throttle.delay_ms(0, 1000) == 1000
 
 
 def test_a_new_rate_holds_for_what_is_owed() -> None:
     time = Steady()
     throttle = Throttle(time)
-    throttle.passed(1_000_000, rate=1)
+    throttle.record(1_000_000, rate=1)
     time.now_ms = 10
-    assert throttle.owes_ms(1, 1000) == 1000
+    assert throttle.delay_ms(1, 1000) == 1000
     time.now_ms = 20
-    assert throttle.owes_ms(100_000_000, 1000) == 0
+    assert throttle.delay_ms(100_000_000, 1000) == 0
 
 
 @pytest.mark.parametrize(

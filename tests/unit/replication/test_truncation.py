@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from penstock.log.epochs import EpochStart, LeaderEpochs
 from penstock.replication.truncation import (
-    Cut,
     EpochEnd,
+    OffsetTruncation,
     Restart,
-    cut_at,
     diverging,
-    not_yet_written,
+    truncation_by_epoch,
+    truncation_of_later_epochs,
     within,
 )
 
@@ -26,23 +26,23 @@ def epochs(*entries: tuple[int, int]) -> LeaderEpochs:
     ("leader", "own", "end_offset", "cut"),
     [
         # Both know the epoch: the shorter one of the two ends.
-        (EpochEnd(1, 7), epochs((0, 0), (1, 5)), 9, Cut(7, is_last=True)),
-        (EpochEnd(0, 7), epochs((0, 0), (1, 5)), 9, Cut(5, is_last=True)),
+        (EpochEnd(1, 7), epochs((0, 0), (1, 5)), 9, OffsetTruncation(7, is_complete=True)),
+        (EpochEnd(0, 7), epochs((0, 0), (1, 5)), 9, OffsetTruncation(5, is_complete=True)),
         # The follower never met the leader's epoch 1 and asks again, below its own 2 (KIP-279).
-        (EpochEnd(1, 20), epochs((0, 0), (2, 8)), 12, Cut(8, is_last=False)),
+        (EpochEnd(1, 20), epochs((0, 0), (2, 8)), 12, OffsetTruncation(8, is_complete=False)),
         # The leader's first known epoch is older than all of the follower's.
-        (EpochEnd(3, 7), epochs((5, 6)), 9, Cut(6, is_last=True)),
+        (EpochEnd(3, 7), epochs((5, 6)), 9, OffsetTruncation(6, is_complete=True)),
         # The follower knows no epochs at all, or the leader none that old.
-        (EpochEnd(1, 7), epochs(), 9, Cut(7, is_last=True)),
-        (EpochEnd(-1, -1), epochs((0, 0)), 9, Cut(4, is_last=True)),
+        (EpochEnd(1, 7), epochs(), 9, OffsetTruncation(7, is_complete=True)),
+        (EpochEnd(-1, -1), epochs((0, 0)), 9, OffsetTruncation(4, is_complete=True)),
         # Nothing behind the end is cut.
-        (EpochEnd(1, 30), epochs((1, 0)), 9, Cut(9, is_last=True)),
+        (EpochEnd(1, 30), epochs((1, 0)), 9, OffsetTruncation(9, is_complete=True)),
     ],
 )
 def test_a_follower_cuts_where_epochs_part(
-    leader: EpochEnd, own: LeaderEpochs, end_offset: int, cut: Cut
+    leader: EpochEnd, own: LeaderEpochs, end_offset: int, cut: OffsetTruncation
 ) -> None:
-    assert cut_at(leader, own, end_offset, 4) == cut
+    assert truncation_by_epoch(leader, own, end_offset, 4) == cut
 
 
 @pytest.mark.parametrize(
@@ -67,14 +67,14 @@ def test_a_leader_tells_where_a_reader_parted(
 @pytest.mark.parametrize(
     ("leader_start", "leader_end", "end_offset", "done"),
     [
-        (0, 5, 9, Cut(5, is_last=True)),
+        (0, 5, 9, OffsetTruncation(5, is_complete=True)),
         (12, 20, 9, Restart(12)),
         (9, 20, 9, None),
         (0, 9, 9, None),
     ],
 )
 def test_a_log_outside_of_its_leaders_is_brought_into_it(
-    leader_start: int, leader_end: int, end_offset: int, done: Cut | Restart | None
+    leader_start: int, leader_end: int, end_offset: int, done: OffsetTruncation | Restart | None
 ) -> None:
     assert within(leader_start, leader_end, end_offset) == done
 
@@ -83,8 +83,8 @@ def test_a_log_outside_of_its_leaders_is_brought_into_it(
 def test_what_bears_a_later_epoch_than_the_leader_is_cut(
     leader_epoch: int, cut: int | None
 ) -> None:
-    found = not_yet_written(epochs((0, 0), (1, 5), (5, 8)), leader_epoch)
-    assert found == (None if cut is None else Cut(cut, is_last=True))
+    found = truncation_of_later_epochs(epochs((0, 0), (1, 5), (5, 8)), leader_epoch)
+    assert found == (None if cut is None else OffsetTruncation(cut, is_complete=True))
 
 
 class Log:
@@ -141,7 +141,7 @@ def test_asking_until_nothing_diverges_leaves_a_prefix_of_the_leaders_log(
         found = diverging(leader_epochs, len(leader.written), own.latest, end)
         if found is None:
             break
-        cut = cut_at(found, own, end, 0)
+        cut = truncation_by_epoch(found, own, end, 0)
         assert cut.offset < end, "each question must make progress"
         del follower.written[cut.offset :]
     else:

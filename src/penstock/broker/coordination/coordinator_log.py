@@ -11,8 +11,9 @@ from penstock.log.producer_state import InvalidProducerEpoch
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
+from penstock.replication import fencing
+from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
-from penstock.replication.refusal import NotLeader
 from penstock.types import Buffer
 
 SLICE_BYTES = 1 << 16
@@ -55,7 +56,7 @@ class PartitionCoordinatorLog:
         if len(batch) > partition.rules.max_message_bytes:
             raise RecordTooLarge(f"{len(batch)} bytes for {partition.topic_partition}")
         try:
-            partition.check_leader()
+            fencing.check_leader(partition)
             appended = partition.append(
                 batch, read_header(batch), -1, now_ms, from_client=producer is None
             )

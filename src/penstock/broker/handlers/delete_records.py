@@ -13,6 +13,7 @@ from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic
+from penstock.replication import fencing
 from penstock.replication.partition import Partition
 from penstock.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -98,7 +99,7 @@ def moved(topic: str, part: DeleteRecordsPartition, ctx: Context) -> Deleting:
         if topic in INTERNAL_TOPICS:
             raise InternalTopic(f"Cannot delete records of internal topic {topic}")
         partition = ctx.services.partitions.get(topic, index)
-        partition.check_leader()
+        fencing.check_leader(partition)
         log = partition.log
         if "delete" not in log.config.cleanup_policy:
             raise CompactedOnly(f"{topic} has cleanup.policy=compact")

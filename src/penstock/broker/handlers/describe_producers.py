@@ -3,6 +3,7 @@
 from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.controller.topic_rules import check_name
+from penstock.replication import fencing
 from penstock.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -19,7 +20,7 @@ def describe_producers(
         try:
             check_name(topic)
             partition = ctx.services.partitions.get(topic, index)
-            partition.check_leader()
+            fencing.check_leader(partition)
         except Refusal as error:
             return PartitionResponse(partition_index=index, error_code=code_of(error))
         return PartitionResponse(

@@ -19,11 +19,12 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
 from penstock.metadata.topic_names import UnknownTopicId, topic_name
+from penstock.replication import fencing
+from penstock.replication.fencing import FencedLeaderEpoch, NotLeader
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import UnknownPartition
-from penstock.replication.refusal import FencedLeaderEpoch, NotLeader
-from penstock.replication.selector import Readable, in_same_rack, is_rack_aware
+from penstock.replication.selector import ReplicaView, in_same_rack, is_rack_aware
 from penstock.types import BrokerId
 from penstock.wire.messages.fetch import (
     AbortedTransaction,
@@ -171,9 +172,9 @@ class Reading:
             if self._replica >= 0:
                 return self._read_for_follower(partition, wanted)
             if self._from_followers:
-                partition.check_readable(max(wanted.leader_epoch, -1))
+                fencing.check_readable(partition, max(wanted.leader_epoch, -1))
             else:
-                partition.check_leader(max(wanted.leader_epoch, -1))
+                fencing.check_leader(partition, max(wanted.leader_epoch, -1))
             preferred = self._preferred(partition, wanted) if self._rack else NO_PREFERENCE
             if preferred != NO_PREFERENCE:
                 self.has_errors = True  # worth an answer at once
@@ -202,8 +203,8 @@ class Reading:
     def _read_for_follower(self, partition: Partition, wanted: Wanted) -> PartitionData | None:
         if not self._is_broker:
             raise NoBroker(f"{self._listener} is not the listener that brokers use")
-        partition.check_leader(max(wanted.leader_epoch, -1))
-        partition.check_follower(self._replica, wanted.leader_epoch, self._broker_epoch)
+        fencing.check_leader(partition, max(wanted.leader_epoch, -1))
+        fencing.check_follower(partition, self._replica, wanted.leader_epoch, self._broker_epoch)
         at_the_end = has_everything(partition.log, wanted)
         records = None
         if not at_the_end:
@@ -224,12 +225,12 @@ class Reading:
     def _slice_for_follower(self, partition: Partition, wanted: Wanted) -> LogSlice | None:
         """What it asks for, unless an operator holds it back: then nothing for now."""
         throttled = self._throttle.concerns(partition, self._replica)
-        if throttled and (owed_ms := self._throttle.owes_ms(self.wait_ms)):
+        if throttled and (owed_ms := self._throttle.delay_ms(self.wait_ms)):
             self.wait_ms = owed_ms
             return None
         records = self._slice(partition, wanted, partition.log.end_offset)
         if throttled and records is not None:
-            self._throttle.passed(records.size_bytes)
+            self._throttle.record(records.size_bytes)
         return records
 
     def _read_from(self, partition: Partition, wanted: Wanted) -> PartitionData:
@@ -259,7 +260,7 @@ class Reading:
         return found
 
     def _diverged(self, partition: Partition, wanted: Wanted) -> PartitionData | None:
-        found = partition.diverging(wanted.last_fetched_epoch, wanted.fetch_offset)
+        found = fencing.diverging_epoch(partition, wanted.last_fetched_epoch, wanted.fetch_offset)
         if found is None:
             return None
         self.has_errors = True  # worth an answer at once
@@ -294,13 +295,13 @@ class Reading:
             return NO_PREFERENCE
         brokers = self._image.brokers
         readable = [
-            Readable(replica, broker.rack, end_offset, behind_ms)
+            ReplicaView(replica, broker.rack, end_offset, behind_ms)
             for replica, end_offset, behind_ms in partition.readable_followers(wanted.fetch_offset)
             if (broker := brokers.get(BrokerId(replica))) is not None
             and broker.endpoint(self._listener) is not None
         ]
         own = brokers.get(BrokerId(partition.leader))
-        leader = Readable(partition.leader, own.rack if own else None, 0, 0)
+        leader = ReplicaView(partition.leader, own.rack if own else None, 0, 0)
         chosen = in_same_rack(self._rack, leader, readable)
         return NO_PREFERENCE if chosen is None else chosen
 

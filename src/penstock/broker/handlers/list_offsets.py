@@ -18,8 +18,9 @@ from penstock.controller.topic_rules import InvalidRequest
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.partition_log import PartitionLog
 from penstock.log.time_index import TimestampOffset
+from penstock.replication import fencing
+from penstock.replication.fencing import OffsetNotAvailable
 from penstock.replication.partition import Partition
-from penstock.replication.refusal import OffsetNotAvailable
 from penstock.types import TopicPartition
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -111,9 +112,9 @@ def answered(
                 raise UnsupportedTimestamp(f"timestamp {part.timestamp} in v{ctx.version}")
             partition = ctx.services.partitions.get(topic, index)
             if request.replica_id == DEBUGGING_REPLICA:
-                partition.check_readable(part.current_leader_epoch)
+                fencing.check_readable(partition, part.current_leader_epoch)
             else:
-                partition.check_leader(part.current_leader_epoch)
+                fencing.check_leader(partition, part.current_leader_epoch)
             if is_broker and request.replica_id >= 0:
                 end = partition.log.end_offset
             else:
@@ -123,7 +124,7 @@ def answered(
                 partition, asked, end, found.get(partition.topic_partition)
             )
             if offset < 0 or asked == LATEST:
-                partition.check_latest_known(end)
+                fencing.check_latest_known(partition, end)
         except OffsetNotAvailable as error:
             known = ctx.version >= OFFSET_NOT_AVAILABLE_SINCE
             code = error.code if known else ErrorCode.LEADER_NOT_AVAILABLE

@@ -2,6 +2,7 @@
 
 from penstock.broker.context import Context
 from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.replication import fencing
 from penstock.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -17,7 +18,7 @@ def offset_for_leader_epoch(
     def answer(topic: str, part: OffsetForLeaderPartition) -> EpochEndOffset:
         try:
             partition = ctx.services.partitions.get(topic, part.partition)
-            partition.check_leader(part.current_leader_epoch)
+            fencing.check_leader(partition, part.current_leader_epoch)
             epoch, end_offset = partition.log.offset_for_leader_epoch(part.leader_epoch)
         except Refusal as error:
             return EpochEndOffset(partition=part.partition, error_code=code_of(error))

@@ -28,8 +28,9 @@ from penstock.record.compression import Codec, DecompressionLimit
 from penstock.record.rejected import RejectedRecords
 from penstock.record.stored import stored
 from penstock.record.validate import BatchTooLarge, NotOneBatch, check_produced
+from penstock.replication import fencing
+from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
-from penstock.replication.refusal import NotLeader
 from penstock.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -273,7 +274,7 @@ class Appending:
             if name in INTERNAL_TOPICS:
                 raise InternalTopic(f"Cannot append to internal topic {name}")
             partition = partition_here(services, name, part.index)
-            partition.check_leader()
+            fencing.check_leader(partition)
             log_start_offset = partition.log.log_start_offset
             batch, header = self._checked(part.records, partition)
             appended = partition.append(batch, header, self._acks, self._ctx.now_ms)

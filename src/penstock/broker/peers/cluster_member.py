@@ -90,7 +90,7 @@ class ClusterMember:
         addresses: Sequence[Endpoint],
         make_local: Callable[[Fetchers, OnBrokers], LocalBroker],
         outboxes: Sequence[Outbox[Any, Any]],
-        before_cut: Callable[[PartitionLog, int], object],
+        before_truncation: Callable[[PartitionLog, int], object],
         unclean_shutdown: bool,
         clock: Clock,
         chance: Random,
@@ -121,7 +121,7 @@ class ClusterMember:
             patience_s=2 * config.zookeeper.zookeeper_session_timeout_ms / 1000,
         )
         self._fetchers = fetchers(
-            broker_id, cluster, FollowerLogs(partitions.store, before_cut), epoch, clock
+            broker_id, cluster, FollowerLogs(partitions.store, before_truncation), epoch, clock
         )
         local = make_local(self._fetchers, self._brokers_changed)
         self._configs = ConfigWatch(store, lambda: cluster.image, self._configs_changed)
@@ -302,7 +302,7 @@ class ClusterMember:
         )
 
     def _settled(self, proposal: IsrProposal, settlement: Settlement) -> None:
-        partition = self._partitions.find(*proposal.where)
+        partition = self._partitions.find(*proposal.topic_partition)
         if partition is not None:
             partition.settle(proposal, settlement)
 

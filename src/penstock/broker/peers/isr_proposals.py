@@ -39,7 +39,7 @@ class IsrProposals:
 
     def propose(self, proposal: IsrProposal) -> None:
         """Send it soon. It replaces a waiting proposal for the same partition."""
-        self._waiting[proposal.where] = proposal
+        self._waiting[proposal.topic_partition] = proposal
         self._more.set()
 
     async def run(self) -> None:
@@ -71,7 +71,7 @@ def altered(
     for each in proposals:
         topics.setdefault(each.topic_id, []).append(
             PartitionData(
-                partition_index=each.where.partition,
+                partition_index=each.topic_partition.partition,
                 leader_epoch=each.leader_epoch,
                 new_isr_with_epochs=[
                     BrokerState(broker_id=member.broker, broker_epoch=member.broker_epoch)
@@ -98,7 +98,10 @@ def settlements(
         for topic in response.topics
         for each in topic.partitions
     }
-    return [_settlement(answers.get((each.topic_id, each.where.partition))) for each in proposals]
+    return [
+        _settlement(answers.get((each.topic_id, each.topic_partition.partition)))
+        for each in proposals
+    ]
 
 
 def _settlement(answer: ResponsePartitionData | None) -> Settlement:

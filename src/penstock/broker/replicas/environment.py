@@ -10,7 +10,7 @@ from penstock.client.address import Address
 from penstock.clock import Clock
 from penstock.config.listener import EVERY_INTERFACE, ListenerConfig
 from penstock.replication.environment import Environment
-from penstock.replication.fetcher import Follower
+from penstock.replication.fetcher import FetcherContext
 from penstock.replication.fetchers import Fetchers
 from penstock.replication.follower import FollowerLogs
 from penstock.replication.partitions import Partitions
@@ -55,7 +55,7 @@ def fetchers(
         found = None if broker is None else broker.endpoint(between_brokers)
         return None if found is None else Address(found.host, found.port)
 
-    follower = Follower(
+    follower = FetcherContext(
         broker_id,
         broker_epoch,
         lambda: cluster.config.replication,

@@ -15,9 +15,8 @@ from penstock.log.compaction.compactor import Compactor
 from penstock.metadata.image import ClusterImage
 from penstock.metadata.records import NO_LEADER
 from penstock.replication.fetchers import Fetchers
-from penstock.replication.partition import Partition
+from penstock.replication.partition import Partition, StaleState
 from penstock.replication.partitions import Partitions
-from penstock.replication.refusal import StaleState
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
 logger = logging.getLogger(__name__)

@@ -32,12 +32,12 @@ class LeaderThrottle(_Throttled):
             and is_listed(listed, partition.topic_partition.partition, self._broker_id)
         )
 
-    def owes_ms(self, most_ms: int) -> int:
+    def delay_ms(self, most_ms: int) -> int:
         """For how long to hold throttled followers back."""
-        return self._throttle.owes_ms(self._rate, most_ms)
+        return self._throttle.delay_ms(self._rate, most_ms)
 
-    def passed(self, size_bytes: int) -> None:
-        self._throttle.passed(size_bytes, self._rate)
+    def record(self, size_bytes: int) -> None:
+        self._throttle.record(size_bytes, self._rate)
 
 
 class FollowerThrottle(_Throttled):
@@ -55,9 +55,9 @@ class FollowerThrottle(_Throttled):
         known = self._cluster.image.partition(topic_partition)
         return known is None or self._broker_id not in known.isr
 
-    def owes_ms(self, partition: Partition, most_ms: int) -> int:
-        return self._throttle.owes_ms(self._rate, most_ms) if self._concerns(partition) else 0
+    def delay_ms(self, partition: Partition, most_ms: int) -> int:
+        return self._throttle.delay_ms(self._rate, most_ms) if self._concerns(partition) else 0
 
-    def passed(self, partition: Partition, size_bytes: int) -> None:
+    def record(self, partition: Partition, size_bytes: int) -> None:
         if self._concerns(partition):
-            self._throttle.passed(size_bytes, self._rate)
+            self._throttle.record(size_bytes, self._rate)

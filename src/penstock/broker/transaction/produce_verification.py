@@ -16,9 +16,8 @@ from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.topic_names import topic_name
 from penstock.record.batch import BatchHeader, CorruptBatch, read_header
-from penstock.replication.partition import Partition
+from penstock.replication.partition import NotEnoughReplicas, Partition
 from penstock.replication.partitions import Partitions
-from penstock.replication.refusal import NotEnoughReplicas
 from penstock.types import TopicPartition
 from penstock.wire.messages.produce import ProduceRequest
 

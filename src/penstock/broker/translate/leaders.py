@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from penstock.broker.context import Services
 from penstock.metadata.image import Broker, ClusterImage
 from penstock.metadata.records import NO_LEADER
+from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import UnknownPartition
-from penstock.replication.refusal import NotLeader
 from penstock.types import BrokerId, TopicPartition
 
 

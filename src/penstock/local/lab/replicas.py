@@ -17,12 +17,24 @@ from penstock.log.store import LogStore
 from penstock.record.batch import batches, read_header
 from penstock.record.build import build_batch
 from penstock.record.record import Record, records
+from penstock.replication import fencing
 from penstock.replication.environment import Environment
-from penstock.replication.follower import FollowerLogs, Next, move_within, next_fetch, take
+from penstock.replication.follower import (
+    FollowerLogs,
+    NextStep,
+    move_into_leader_range,
+    next_fetch,
+    process_partition_data,
+)
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
-from penstock.replication.truncation import Cut, EpochEnd, TruncationRule, cut_at
+from penstock.replication.truncation import (
+    EpochEnd,
+    OffsetTruncation,
+    TruncationRule,
+    truncation_by_epoch,
+)
 from penstock.types import BrokerId, TopicPartition, Uuid
 from penstock.wire.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
 
@@ -42,13 +54,13 @@ class Truncation(Struct, frozen=True):
 
 def cut_at_high_watermark(
     _leader: EpochEnd, _epochs: LeaderEpochs, _end_offset: int, high_watermark: int
-) -> Cut:
+) -> OffsetTruncation:
     """The rule before KIP-101: a new follower truncates to its high watermark."""
-    return Cut(high_watermark, is_last=True)
+    return OffsetTruncation(high_watermark, is_complete=True)
 
 
 BY_HIGH_WATERMARK = Truncation("truncation by high watermark", cut_at_high_watermark)
-BY_EPOCH = Truncation("truncation by leader epoch", cut_at, by_epochs=True)
+BY_EPOCH = Truncation("truncation by leader epoch", truncation_by_epoch, by_epochs=True)
 
 
 class HandMovedReplicas:
@@ -96,7 +108,7 @@ class HandMovedReplicas:
             theirs = self._partition_of(leader).log
             answer = EpochEnd(*theirs.epochs.end_offset_for(log.epochs.latest, theirs.end_offset))
         cut = self._truncation.rule(answer, log.epochs, log.end_offset, log.high_watermark)
-        self._logs(broker).cut(TOPIC_PARTITION, cut.offset)
+        self._logs(broker).truncate(TOPIC_PARTITION, cut.offset)
 
     def restart(self, broker: int) -> None:
         """Clean shutdown and restart: the log is complete, the HW is on disk."""
@@ -106,7 +118,7 @@ class HandMovedReplicas:
 
     def lose_power(self, broker: int, flushed: int) -> None:
         """Lose what was not flushed with the page cache; the broker is down."""
-        self._logs(broker).cut(TOPIC_PARTITION, flushed)
+        self._logs(broker).truncate(TOPIC_PARTITION, flushed)
         self._alive.discard(broker)
 
     def die(self, broker: int) -> None:
@@ -133,7 +145,9 @@ class HandMovedReplicas:
 
     def _answer(self, leader: Partition, follower: int, request: FetchPartition) -> PartitionData:
         try:
-            diverging = leader.diverging(request.last_fetched_epoch, request.fetch_offset)
+            diverging = fencing.diverging_epoch(
+                leader, request.last_fetched_epoch, request.fetch_offset
+            )
             if diverging is not None:
                 return PartitionData(
                     diverging_epoch=EpochEndOffset(
@@ -159,9 +173,12 @@ class HandMovedReplicas:
             self._logs(broker),
             self._truncation.rule,
         )
-        if take(partition, self._request, self._response, logs, 0, rule) is Next.FIND_RANGE:
+        if (
+            process_partition_data(partition, self._request, self._response, logs, 0, rule)
+            is NextStep.FIND_RANGE
+        ):
             theirs = self._partition_of(partition.leader).log
-            move_within(partition, theirs.log_start_offset, theirs.end_offset, logs, 0)
+            move_into_leader_range(partition, theirs.log_start_offset, theirs.end_offset, logs, 0)
 
     def fetch(self, broker: int) -> None:
         self.send_fetch(broker)
