@@ -15,6 +15,7 @@ from penstock.broker.coordination.coordinators import (
 )
 from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.handlers.table import HANDLERS
+from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.machine import Machine
 from penstock.broker.peers.cluster_member import ClusterMember
 from penstock.broker.peers.connections import PeerConnections
@@ -71,6 +72,7 @@ def assemble(
 
     compactor = Compactor(storage.files, logs.logs.values, clock, lambda: cluster.config.storage)
     waiters = Waiters(loop)
+    leader_append = LeaderAppend(waiters, flusher)
     partitions = Partitions(broker_id, logs, environment(cluster, waiters, clock, propose=propose))
     moves = LogDirMoves(
         partitions,
@@ -86,7 +88,7 @@ def assemble(
     remote_verifications = verification_outbox(tasks, peers.to)
     groups = group_coordinator(config.group, cluster, loop, clock, waiters)
     verifications = PendingVerifications()
-    markers = MarkerLogs(partitions, groups, waiters, flusher, clock, verifications)
+    markers = MarkerLogs(partitions, groups, leader_append, clock, verifications)
     transactions = transaction_coordinator(
         config.transaction,
         cluster,
@@ -108,7 +110,10 @@ def assemble(
     coordinators = Coordinators(
         {CONSUMER_OFFSETS: groups.runtime, TRANSACTION_STATE: transactions.runtime},
         lambda partition: PartitionCoordinatorLog(
-            partition, flusher, waiters, codecs.get(partition.topic_partition.topic, Codec.NONE)
+            partition,
+            leader_append,
+            waiters,
+            codecs.get(partition.topic_partition.topic, Codec.NONE),
         ),
         groups.partitions_deleted,
         (groups.partition_count, transactions.partition_count),
@@ -156,7 +161,7 @@ def assemble(
         partitions=partitions,
         log_dir_moves=moves,
         waiters=waiters,
-        flusher=flusher,
+        leader_append=leader_append,
         fetch_sessions=FetchSessions(
             config.network.max_incremental_fetch_session_cache_slots,
             lambda: chance.randrange(1, 2**31),

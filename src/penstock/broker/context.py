@@ -8,6 +8,7 @@ import msgspec
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.broker.replicas.throttles import LeaderThrottle
@@ -20,7 +21,6 @@ from penstock.config.broker import BrokerConfig
 from penstock.controller.controller import Controller
 from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.transaction.coordinator import TransactionCoordinator
-from penstock.log.flush import Flusher
 from penstock.metadata.image import Topic
 from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
@@ -66,7 +66,7 @@ class Services(msgspec.Struct, frozen=True):
     partitions: Partitions
     log_dir_moves: LogDirMoves
     waiters: Waiters
-    flusher: Flusher
+    leader_append: LeaderAppend
     fetch_sessions: FetchSessions
     leader_throttle: LeaderThrottle
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]

@@ -237,7 +237,10 @@ class Partition:
         *,
         from_client: bool = True,
     ) -> Appended:
-        """Append a validated batch as the leader; coordinators' own batches have no sequences."""
+        """Append a validated batch; the caller has checked that this broker leads (`LeaderAppend`).
+
+        Coordinators' own batches have no sequences.
+        """
         if acks == -1 and len(self.in_sync.committed) < self.min_isr:
             raise NotEnoughReplicas(
                 f"{self.topic_partition} has {len(self.isr)} replicas in sync, "

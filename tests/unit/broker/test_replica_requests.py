@@ -388,7 +388,9 @@ def test_a_coordinator_does_not_take_anothers_record_for_its_own(tmp_path: Path)
     async def test(leader: Leading, _: Connection) -> None:
         leader.lead(0, 3)
         partition, services = leader.partition(), leader.services
-        log = PartitionCoordinatorLog(partition, services.flusher, services.waiters, Codec.NONE)
+        log = PartitionCoordinatorLog(
+            partition, services.leader_append, services.waiters, Codec.NONE
+        )
         end = log.append([RawRecord(b"key", b"value")], 0)
         told: list[int] = []
         log.when_committed(end, lambda: told.append(end))

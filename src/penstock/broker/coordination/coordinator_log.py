@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 
+from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.waiters import Parked, Waiters
 from penstock.coordinator.errors import CoordinatorNotAvailable, NotCoordinator, RecordTooLarge
 from penstock.coordinator.storage import ProducerIdAndEpoch, RawRecord
 from penstock.errors import KafkaError, StorageError
-from penstock.log.flush import Flusher
 from penstock.log.producer_state import InvalidProducerEpoch
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
-from penstock.replication import fencing
 from penstock.replication.fencing import NotLeader
 from penstock.replication.partition import Partition
 from penstock.types import Buffer
@@ -27,9 +26,9 @@ class PartitionCoordinatorLog:
     """Appends as the leader of the partition, with what acks=all asks for."""
 
     def __init__(
-        self, partition: Partition, flusher: Flusher, waiters: Waiters, codec: Codec
+        self, partition: Partition, append: LeaderAppend, waiters: Waiters, codec: Codec
     ) -> None:
-        self._partition, self._flusher, self._waiters = partition, flusher, waiters
+        self._partition, self._append, self._waiters = partition, append, waiters
         self._codec, self._tenure = codec, partition.tenure
         self._flush_to = 0
         """`flush.messages` wants everything before this offset on the disk."""
@@ -56,9 +55,8 @@ class PartitionCoordinatorLog:
         if len(batch) > partition.rules.max_message_bytes:
             raise RecordTooLarge(f"{len(batch)} bytes for {partition.topic_partition}")
         try:
-            fencing.check_leader(partition)
-            appended = partition.append(
-                batch, read_header(batch), -1, now_ms, from_client=producer is None
+            appended = self._append(
+                partition, batch, read_header(batch), -1, now_ms, from_client=producer is None
             )
         except InvalidProducerEpoch:
             raise
@@ -66,12 +64,9 @@ class PartitionCoordinatorLog:
             raise NotCoordinator(str(error)) from error
         except KafkaError as error:
             raise CoordinatorNotAvailable(str(error)) from error
-        where, end = partition.topic_partition, appended.last_offset + 1
-        self._waiters.changed(where)
+        end = appended.last_offset + 1
         if appended.flush_due:
             self._flush_to = end
-            flushed = self._flusher.request(partition.log)
-            flushed.add_done_callback(lambda _: self._waiters.changed(where))
         return end
 
     def is_committed(self, offset: int) -> bool:

@@ -277,7 +277,9 @@ class Appending:
             fencing.check_leader(partition)
             log_start_offset = partition.log.log_start_offset
             batch, header = self._checked(part.records, partition)
-            appended = partition.append(batch, header, self._acks, self._ctx.now_ms)
+            appended = services.leader_append(
+                partition, batch, header, self._acks, self._ctx.now_ms
+            )
         except Refusal as error:
             self.refused = error
             self.is_led_elsewhere |= isinstance(error, NotLeader)
@@ -285,11 +287,6 @@ class Appending:
             answer = refused(part.index, error, log_start_offset)
             self._answers.append(answer)
             return answer
-        key = partition.topic_partition
-        services.waiters.changed(key)
-        if appended.flush_due:
-            flushed = services.flusher.request(partition.log)
-            flushed.add_done_callback(lambda _: services.waiters.changed(key))
         answer = PartitionProduceResponse(
             index=part.index,
             base_offset=appended.first_offset,

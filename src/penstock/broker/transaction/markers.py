@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 
 from penstock.broker.cluster import Cluster
+from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.transaction.marker_outbox import RemoteMarker
 from penstock.broker.transaction.verification import PendingVerifications
 from penstock.broker.waiters import Parked, Waiters
@@ -13,12 +14,10 @@ from penstock.coordinator.group.coordinator import GroupCoordinator
 from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode, KafkaError, StorageError
-from penstock.log.flush import Flusher
 from penstock.log.producer_state import InvalidProducerEpoch
 from penstock.metadata.records import NO_LEADER
 from penstock.record.batch import read_header
 from penstock.record.control import build_marker
-from penstock.replication import fencing
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, TopicPartition
@@ -83,13 +82,12 @@ class MarkerLogs:
         self,
         partitions: Partitions,
         groups: GroupCoordinator,
-        waiters: Waiters,
-        flusher: Flusher,
+        append: LeaderAppend,
         clock: Clock,
         verifications: PendingVerifications,
     ) -> None:
         self._partitions, self._groups, self._verifications = partitions, groups, verifications
-        self._waiters, self._flusher, self._clock = waiters, flusher, clock
+        self._append, self._clock = append, clock
 
     def append(
         self, tp: TopicPartition, marker: TransactionMarker, coordinator_epoch: int
@@ -100,14 +98,15 @@ class MarkerLogs:
         is committed: a new leader may not have what ended the transaction.
         """
         partition = self._partitions.get(*tp)
-        fencing.check_leader(partition)
         now_ms = self._clock.now_ms()
         batch = bytearray(marker_batch(marker, coordinator_epoch, now_ms))
         log = partition.log
         try:
             if marker.bumps_epoch:
                 log.producers.check_next_epoch(marker.producer_id, marker.producer_epoch)
-            appended = partition.append(batch, read_header(batch), -1, now_ms, from_client=False)
+            appended = self._append(
+                partition, batch, read_header(batch), -1, now_ms, from_client=False
+            )
         except InvalidProducerEpoch as error:
             return Written(partition, log.end_offset, needs_flush=log.flush_due, refusal=error.code)
         self._verifications.marker_appended(tp, marker.producer_id)
@@ -115,10 +114,6 @@ class MarkerLogs:
             self._groups.runtime.end_transaction(
                 tp.partition, marker.producer_id, committed=marker.committed
             )
-        self._waiters.changed(tp)
-        if appended.flush_due:
-            flushed = self._flusher.request(partition.log)
-            flushed.add_done_callback(lambda _: self._waiters.changed(tp))
         return Written(partition, appended.last_offset + 1, needs_flush=appended.flush_due)
 
 
