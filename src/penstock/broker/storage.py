@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.machine import Machine
-from penstock.broker.startup import decision, identity, possession
+from penstock.broker.startup import decision, identity, log_dir_ownership
 from penstock.broker.startup.file_limit import FileShares, shares
 from penstock.config.broker import BrokerConfig
 from penstock.config.sources import Resolved
@@ -65,8 +65,8 @@ async def open_storage(
         boot_id=machine.boot_id(),
         open_segments=open_segments,
     )
-    stack.callback(possession.unlock, logs)
-    start = await possession.decided(logs, metadata, config, directory)
+    stack.callback(log_dir_ownership.release, logs)
+    start = await log_dir_ownership.verified(logs, metadata, config, directory)
     await broker_registration.prepare_tree(metadata)
     broker_id = start.broker_id
     if broker_id is None:
@@ -85,7 +85,7 @@ async def open_storage(
     stack.callback(logs.close)
     check_directories(logs)
     is_alone = config.zookeeper.zookeeper_connect is None
-    await possession.tie(logs, metadata, broker_id, cluster_id, chance, is_alone=is_alone)
+    await log_dir_ownership.record(logs, metadata, broker_id, cluster_id, chance, is_alone=is_alone)
     return Storage(
         broker_id,
         cluster_id,

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from penstock.broker.startup.adoption import adopt
-from penstock.broker.startup.log_dir_ties import forget
+from penstock.broker.startup.known_log_dirs import forget
 from penstock.cli.decoders import decoder_for, known_decoder
 from penstock.cli.failure import SomeFailed
 from penstock.cli.output import FORMAT, print_json

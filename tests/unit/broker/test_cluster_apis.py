@@ -64,7 +64,7 @@ def test_the_cluster_is_described(link: WireLink) -> None:
     assert response.cluster_authorized_operations == 8096
 
 
-def test_there_are_no_endpoints_but_brokers(link: WireLink) -> None:
+def test_only_brokers_are_endpoints(link: WireLink) -> None:
     for endpoint, code in (
         (2, ErrorCode.MISMATCHED_ENDPOINT_TYPE),
         (9, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE),
@@ -93,7 +93,7 @@ def test_every_producer_gets_an_id_of_its_own(link: WireLink) -> None:
     assert len({each.producer_id for each in given}) == 3
 
 
-def test_producers_that_cannot_be_get_no_id(link: WireLink) -> None:
+def test_invalid_producers_get_no_id(link: WireLink) -> None:
     for response, code in (
         (init(link, transactional_id=""), ErrorCode.INVALID_REQUEST),
         (init(link, producer_id=5), ErrorCode.INVALID_REQUEST),
@@ -144,7 +144,7 @@ def test_reassignments_on_one_node_are_answered(link: WireLink) -> None:
 
 
 @pytest.mark.row("A146")
-def test_log_directories_tell_what_is_in_them(link: WireLink, tmp_path: Path) -> None:
+def test_log_directories_are_described(link: WireLink, tmp_path: Path) -> None:
     response = link.ask(DescribeLogDirsRequest(topics=None))
     assert isinstance(response, DescribeLogDirsResponse)
     assert [each.log_dir for each in response.results] == [f"{tmp_path}/a", f"{tmp_path}/b"]

@@ -1,4 +1,4 @@
-"""How the limit of open files is shared, and what is refused because of it."""
+"""The shares of the limit of open files, and requests that exceed it."""
 
 import resource
 
@@ -14,7 +14,7 @@ from penstock.log.open_segments import MAX_LIMIT
 
 
 @pytest.mark.parametrize("limit", [256, 1024, 20_000, 1 << 20])
-def test_the_shares_leave_some_files_for_what_is_open_for_a_moment(limit: int) -> None:
+def test_the_shares_leave_room_for_files_that_are_open_for_a_moment(limit: int) -> None:
     parts = shares(limit)
     assert parts.segments < parts.held
     assert parts.held + parts.connections <= limit * 8 // 10 + 1
@@ -33,7 +33,7 @@ def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_partitions_beyond_what_the_limit_can_serve_are_refused_with_what_to_do() -> None:
+def test_too_many_partitions_are_refused_with_advice() -> None:
     small = shares(1024)
     check_room(small, 0, small.partitions, 1)
     check_room(small, 0, 3 * small.partitions, 3)

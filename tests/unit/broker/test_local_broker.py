@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.peers import control_changes
-from penstock.broker.replicas.local import PARTITIONS_A_TURN, LocalBroker
+from penstock.broker.replicas.local import PARTITIONS_PER_TURN, LocalBroker
 from penstock.broker.waiters import Waiters
 from penstock.clock import SystemClock
 from penstock.controller.control_requests import PARTITIONS_PER_REQUEST, control_requests
@@ -118,7 +118,7 @@ def test_a_deletion_keeps_the_log_of_another_topic_of_that_name() -> None:
 
 def test_requests_are_served_while_many_replicas_stop() -> None:
     async def main() -> None:
-        rig, count = Rig(), 5 * PARTITIONS_A_TURN
+        rig, count = Rig(), 5 * PARTITIONS_PER_TURN
         places = [TopicPartition("big", index) for index in range(count)]
         for where in places:
             rig.partitions.create(*where, TOPIC_ID, 0)
@@ -131,7 +131,7 @@ def test_requests_are_served_while_many_replicas_stop() -> None:
                 await asyncio.sleep(0)
                 left.append(len(rig.partitions))
         in_a_turn = [before - after for before, after in pairwise(left)]
-        assert max(in_a_turn) <= PARTITIONS_A_TURN
+        assert max(in_a_turn) <= PARTITIONS_PER_TURN
         assert left[-1] == 0
         assert rig.noting.forgotten == [places], "one write of the cleaner's marks for all"
 

@@ -1,11 +1,11 @@
-"""The decision at the start: what was found, and what becomes of it."""
+"""The decision at a start: serve, refuse, or set logs aside."""
 
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from penstock.broker.startup.decision import KnownStore, Refuse, Serve, decide, lost_replicas
+from penstock.broker.startup.decision import Refuse, Serve, StoredMetadata, decide, lost_replicas
 from penstock.log.found import FoundDirectory, FoundLog
 from penstock.log.meta_properties import MetaProperties
 from penstock.metadata.image import ClusterImage, Partition, Topic
@@ -43,15 +43,15 @@ def alone(
     cluster: str | None = "c",
     deleting: frozenset[str] = frozenset(),
     log_dirs: dict[str, str] | None = None,
-) -> KnownStore:
+) -> StoredMetadata:
     known = {each.name: each for each in topics}
-    return KnownStore(
+    return StoredMetadata(
         "the metadata in /home/metadata.sqlite", True, cluster, known, deleting, log_dirs or {}
     )
 
 
-def zookeeper(*topics: Topic, cluster: str | None = "c") -> KnownStore:
-    return KnownStore("ZooKeeper at z:1", False, cluster, {each.name: each for each in topics})
+def zookeeper(*topics: Topic, cluster: str | None = "c") -> StoredMetadata:
+    return StoredMetadata("ZooKeeper at z:1", False, cluster, {each.name: each for each in topics})
 
 
 NEW = FoundDirectory(A)
@@ -240,7 +240,7 @@ def test_a_start_that_could_lose_something_is_refused_in_one_sentence(case: str)
 
 
 @pytest.mark.row("A146")
-def test_the_number_in_the_settings_must_be_that_of_the_directories() -> None:
+def test_broker_id_must_match_the_directories() -> None:
     found, store = [directory(A, broker=2)], alone()
     assert decide(found, store, BrokerId(2), HOME) == Serve(BrokerId(2), "c")
     outcome = decide(found, store, BrokerId(3), HOME)
@@ -249,7 +249,7 @@ def test_the_number_in_the_settings_must_be_that_of_the_directories() -> None:
     assert decide([NEW], store, BrokerId(3), HOME) == Serve(BrokerId(3), None)
 
 
-def test_replicas_in_sync_without_a_log_are_lost() -> None:
+def test_in_sync_replicas_without_a_log_are_reported() -> None:
     image = ClusterImage(topics={"t": topic("t", partitions=2)})
     held = {TopicPartition("t", 0)}
     assert lost_replicas(image, ONE, held) == [TopicPartition("t", 1)]

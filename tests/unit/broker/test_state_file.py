@@ -1,4 +1,4 @@
-"""Who serves from a directory: told by a file, a lock, and the moment a process began."""
+"""Which broker runs in a directory: by its file, its lock, and the start of its process."""
 
 import os
 import subprocess
@@ -37,17 +37,17 @@ def test_a_running_broker_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "{}", '{"pid": 1, "broker_id": 1}', '{"pid": "one"}', "[1]"]
 )
-def test_a_file_that_tells_nothing_is_of_nobody(text: str, tmp_path: Path) -> None:
+def test_an_unreadable_file_means_that_no_broker_runs(text: str, tmp_path: Path) -> None:
     (tmp_path / "broker.json").write_text(text)
     assert read_state(tmp_path) is None
 
 
-def test_a_pid_that_was_handed_out_again_is_not_the_broker(tmp_path: Path) -> None:
+def test_a_reused_pid_is_not_the_broker(tmp_path: Path) -> None:
     write_state(tmp_path, state(os.getpid(), "long ago"))
     assert read_state(tmp_path) is None
 
 
-def test_a_process_that_ended_is_not_the_broker_though_nobody_has_waited_for_it(
+def test_a_zombie_is_not_the_broker(
     tmp_path: Path,
 ) -> None:
     with subprocess.Popen(
@@ -58,13 +58,13 @@ def test_a_process_that_ended_is_not_the_broker_though_nobody_has_waited_for_it(
         write_state(tmp_path, state(child.pid, began))
         assert read_state(tmp_path) is not None
         child.kill()
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # ended, and left as a zombie
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # ended, but not reaped
         assert process_start(child.pid) is None
         assert read_state(tmp_path) is None
     assert process_start(child.pid) is None
 
 
-def test_only_the_broker_that_wrote_the_file_takes_it_away(tmp_path: Path) -> None:
+def test_only_the_broker_that_wrote_the_file_removes_it(tmp_path: Path) -> None:
     write_state(tmp_path, ours())
     remove_state(tmp_path, state(1, "before"))
     assert read_state(tmp_path) is not None
@@ -72,7 +72,7 @@ def test_only_the_broker_that_wrote_the_file_takes_it_away(tmp_path: Path) -> No
     assert not (tmp_path / "broker.json").exists()
 
 
-def test_a_directory_is_held_by_one_broker_which_the_next_one_names(tmp_path: Path) -> None:
+def test_a_second_broker_names_the_one_that_holds_the_directory(tmp_path: Path) -> None:
     assert not is_held(tmp_path)
     release = hold_directory(tmp_path)
     write_state(tmp_path, ours())

@@ -1,4 +1,4 @@
-"""Which logs on a broker are not assigned to it, once its controller has told of everything."""
+"""Stray logs: those that the controller's full set does not assign to this broker."""
 
 import pytest
 
@@ -24,24 +24,22 @@ def image_of(
     [
         (image_of(THERE, HERE), ID, None),
         (image_of(THERE), ID, "assigned to other brokers"),
-        (image_of(THERE, epoch=-1), ID, None),  # its state is about to be written
-        (image_of(HERE, topic_id=ANOTHER_ID), ID, "name was used again"),
+        (image_of(THERE, epoch=-1), ID, None),  # its state is not written yet
+        (image_of(HERE, topic_id=ANOTHER_ID), ID, "name was reused"),
         (image_of(HERE), NO_UUID, None),
         (image_of(HERE, topic_id=NO_UUID), ID, None),
-        (image_of(HERE, partition=1), ID, None),  # told of in part only
-        (ClusterImage(), ID, "was deleted"),
+        (image_of(HERE, partition=1), ID, None),  # the partition is not in the set yet
+        (ClusterImage(), ID, "belongs to a deleted topic"),
     ],
 )
-def test_what_is_not_assigned_here_is_a_stray(
-    image: ClusterImage, held: Uuid, why: str | None
-) -> None:
+def test_an_unassigned_log_is_a_stray(image: ClusterImage, held: Uuid, why: str | None) -> None:
     found = strays({WHERE: held}, image, HERE, ())
     assert list(found) == ([] if why is None else [WHERE])
     assert why is None or why in found[WHERE]
 
 
 def test_a_log_stays_while_the_store_has_its_topic() -> None:
-    """Its node may be malformed, or the topic new: nobody has deleted it."""
+    """The topic was not deleted: its node may be malformed, or the topic is new."""
     held = {WHERE: ID, TopicPartition("known", 0): ID}
     image = ClusterImage().apply(
         ImageDelta(topics={"known": Topic("known", ID, {0: Partition((HERE,))})})

@@ -448,7 +448,7 @@ def test_adopt_refuses_directories_that_do_not_belong_together(data: Path) -> No
 
 @pytest.mark.parametrize(
     ("identity", "told"),
-    [(MetaProperties(1, "other"), "of cluster other"), (MetaProperties(2, "cluster"), "broker 1")],
+    [(MetaProperties(1, "other"), "to cluster other"), (MetaProperties(2, "cluster"), "broker 1")],
 )
 def test_adopt_refuses_a_home_of_another(data: Path, identity: MetaProperties, told: str) -> None:
     assert adopt(data).exit_code == 0

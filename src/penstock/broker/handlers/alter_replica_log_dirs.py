@@ -7,7 +7,7 @@ not the broker's, partitions that are not on it.
 from pathlib import Path
 
 from penstock.broker.context import Context
-from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
 from penstock.types import TopicPartition
 from penstock.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -32,7 +32,7 @@ def alter_replica_log_dirs(
         code = 0
         try:
             ctx.services.log_dir_moves.start(where, path)
-        except Refusal as error:
+        except PARTITION_ERRORS as error:
             code = code_of(error)
         result = AlterReplicaLogDirPartitionResult(partition_index=where.partition, error_code=code)
         results.setdefault(where.topic, []).append(result)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from penstock.broker.context import Context
-from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic
@@ -107,7 +107,7 @@ def moved(topic: str, part: DeleteRecordsPartition, ctx: Context) -> Deleting:
             raise NegativeOffset(f"offset {part.offset}")
         offset = log.high_watermark if part.offset == -1 else part.offset
         log.maybe_increment_log_start(offset)
-    except Refusal as error:
+    except PARTITION_ERRORS as error:
         return Deleting(index, refused=code_of(error))
     ctx.services.waiters.changed(partition.topic_partition)
     return Deleting(index, partition, offset)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from penstock.broker.context import Context
 from penstock.broker.translate import log_levels
 from penstock.broker.translate.config_resources import ResourceType, own_id
-from penstock.broker.translate.refusal import MALFORMED
+from penstock.broker.translate.error_code import MALFORMED
 from penstock.config.effective import (
     EffectiveConfig,
     EffectiveSource,

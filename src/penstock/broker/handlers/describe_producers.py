@@ -1,7 +1,7 @@
 """DescribeProducers (key 61, v0): the producers that a partition's leader remembers."""
 
 from penstock.broker.context import Context
-from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
 from penstock.controller.topic_rules import check_name
 from penstock.replication import fencing
 from penstock.wire.messages.describe_producers import (
@@ -21,7 +21,7 @@ def describe_producers(
             check_name(topic)
             partition = ctx.services.partitions.get(topic, index)
             fencing.check_leader(partition)
-        except Refusal as error:
+        except PARTITION_ERRORS as error:
             return PartitionResponse(partition_index=index, error_code=code_of(error))
         return PartitionResponse(
             partition_index=index,

@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterable
 
 from penstock.broker.context import Context
 from penstock.broker.fetch_sessions import FetchSession, Wanted
+from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.translate.leaders import endpoints, leader_of, partition_here
-from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.controller.topic_rules import InvalidRequest
 from penstock.errors import ErrorCode, KafkaError
@@ -180,7 +180,7 @@ class Reading:
                 self.has_errors = True  # worth an answer at once
                 return self._told(partition, wanted, preferred=preferred)
             return self._read_from(partition, wanted)
-        except Refusal as error:
+        except PARTITION_ERRORS as error:
             self.has_errors = True
             return PartitionData(
                 partition_index=wanted.index,

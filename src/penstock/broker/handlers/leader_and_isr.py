@@ -6,7 +6,7 @@ Left out: versions below 5, whose requests name no topic ids, are refused as a w
 """
 
 from penstock.broker.context import Context
-from penstock.broker.translate.orders import check_version
+from penstock.broker.translate.control_request_version import check_version
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrRequest,

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from typing import TypeAlias
 
 from penstock.broker.context import Context
-from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
 from penstock.controller.topic_rules import InvalidRequest
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.partition_log import PartitionLog
@@ -87,7 +87,7 @@ async def search(log: PartitionLog, asked: int, worker: Executor) -> Found:
                 found = await asyncio.get_running_loop().run_in_executor(worker, each.run)
             if found is not None:
                 return found
-    except Refusal as error:
+    except PARTITION_ERRORS as error:
         return error
     return None
 
@@ -129,7 +129,7 @@ def answered(
             known = ctx.version >= OFFSET_NOT_AVAILABLE_SINCE
             code = error.code if known else ErrorCode.LEADER_NOT_AVAILABLE
             return ListOffsetsPartitionResponse(partition_index=index, error_code=code)
-        except Refusal as error:
+        except PARTITION_ERRORS as error:
             return ListOffsetsPartitionResponse(partition_index=index, error_code=code_of(error))
         return ListOffsetsPartitionResponse(
             partition_index=index, timestamp=timestamp, offset=offset, leader_epoch=epoch

@@ -4,7 +4,7 @@ Refused: members of another generation; partitions that do not exist; metadata t
 """
 
 from penstock.broker.context import Context
-from penstock.broker.translate.commits import Place, codes, places
+from penstock.broker.translate.commits import CommitTarget, codes, commit_targets
 from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.errors import RecordTooLarge
@@ -21,7 +21,7 @@ from penstock.wire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 
-Places = list[tuple[OffsetCommitRequestTopic, list[Place]]]
+CommitTargets = list[tuple[OffsetCommitRequestTopic, list[CommitTarget]]]
 
 LONGEST_MS = 1 << 62
 """No offset is kept for longer: its time of expiry must fit into a record."""
@@ -33,12 +33,14 @@ def offset_commit(
     request: OffsetCommitRequest, ctx: Context
 ) -> OffsetCommitResponse | Parked[OffsetCommitResponse]:
     image, by_id = ctx.services.cluster.image, ctx.version >= 10
-    named: Places = [(topic, places(topic, image, by_id=by_id)) for topic in request.topics]
+    named: CommitTargets = [
+        (topic, commit_targets(topic, image, by_id=by_id)) for topic in request.topics
+    ]
     offsets = tuple(
-        (where, committed(part, where, request, ctx))
-        for topic, wheres in named
-        for part, where in zip(topic.partitions, wheres, strict=True)
-        if isinstance(where, TopicPartition)
+        (target, committed(part, target, request, ctx))
+        for topic, targets in named
+        for part, target in zip(topic.partitions, targets, strict=True)
+        if isinstance(target, TopicPartition)
     )
     if not offsets:
         return respond(named, ())
@@ -62,7 +64,7 @@ def offset_commit(
 
 def committed(
     part: OffsetCommitRequestPartition,
-    where: TopicPartition,
+    topic_partition: TopicPartition,
     request: OffsetCommitRequest,
     ctx: Context,
 ) -> CommittedOffset:
@@ -73,11 +75,11 @@ def committed(
         part.committed_metadata or "",
         commit_ms=ctx.now_ms,
         expire_ms=-1 if kept_ms < 0 else ctx.now_ms + kept_ms,
-        topic_id=ctx.services.cluster.image.topics[where.topic].id,
+        topic_id=ctx.services.cluster.image.topics[topic_partition.topic].id,
     )
 
 
-def respond(named: Places, replies: tuple[Refused, ...]) -> OffsetCommitResponse:
+def respond(named: CommitTargets, replies: tuple[Refused, ...]) -> OffsetCommitResponse:
     """Each partition with its own answer, in the order of the request."""
     code = codes(replies, KNOWN_AS)
     return OffsetCommitResponse(
@@ -87,12 +89,12 @@ def respond(named: Places, replies: tuple[Refused, ...]) -> OffsetCommitResponse
                 topic_id=topic.topic_id,
                 partitions=[
                     OffsetCommitResponsePartition(
-                        partition_index=part.partition_index, error_code=code(where)
+                        partition_index=part.partition_index, error_code=code(target)
                     )
-                    for part, where in zip(topic.partitions, wheres, strict=True)
+                    for part, target in zip(topic.partitions, targets, strict=True)
                 ],
             )
-            for topic, wheres in named
-            if wheres
+            for topic, targets in named
+            if targets
         ]
     )

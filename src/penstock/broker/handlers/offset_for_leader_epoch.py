@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch (key 23, v2-v4): where a leader epoch ended, for truncation (KIP-320)."""
 
 from penstock.broker.context import Context
-from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
 from penstock.replication import fencing
 from penstock.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -20,7 +20,7 @@ def offset_for_leader_epoch(
             partition = ctx.services.partitions.get(topic, part.partition)
             fencing.check_leader(partition, part.current_leader_epoch)
             epoch, end_offset = partition.log.offset_for_leader_epoch(part.leader_epoch)
-        except Refusal as error:
+        except PARTITION_ERRORS as error:
             return EpochEndOffset(partition=part.partition, error_code=code_of(error))
         return EpochEndOffset(partition=part.partition, leader_epoch=epoch, end_offset=end_offset)
 

@@ -17,8 +17,8 @@ import msgspec
 
 from penstock.broker.context import Context
 from penstock.broker.transaction.produce_verification import ProduceVerification
+from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.translate.leaders import endpoints, leader_of, partition_here
-from penstock.broker.translate.refusal import Refusal, code_of
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
@@ -280,7 +280,7 @@ class Appending:
             appended = services.leader_append(
                 partition, batch, header, self._acks, self._ctx.now_ms
             )
-        except Refusal as error:
+        except PARTITION_ERRORS as error:
             self.refused = error
             self.is_led_elsewhere |= isinstance(error, NotLeader)
             self._off_loop = None

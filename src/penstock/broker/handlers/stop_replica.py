@@ -6,7 +6,7 @@ Left out: versions below 3, whose requests name no leader epochs, are refused as
 """
 
 from penstock.broker.context import Context
-from penstock.broker.translate.orders import check_version
+from penstock.broker.translate.control_request_version import check_version
 from penstock.wire.messages.stop_replica import (
     StopReplicaPartitionError,
     StopReplicaRequest,

@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 
 from penstock.broker.context import Context
 from penstock.broker.transaction.verifier import Answers, as_producers_know_it
-from penstock.broker.translate.commits import Place, codes, places
+from penstock.broker.translate.commits import CommitTarget, codes, commit_targets
 from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.errors import (
@@ -34,7 +34,7 @@ from penstock.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
-Places = list[tuple[TxnOffsetCommitRequestTopic, list[Place]]]
+CommitTargets = list[tuple[TxnOffsetCommitRequestTopic, list[CommitTarget]]]
 
 BETWEEN_BROKERS = {
     ErrorCode.NETWORK_EXCEPTION,
@@ -57,12 +57,14 @@ def txn_offset_commit(
     request: TxnOffsetCommitRequest, ctx: Context
 ) -> Answer | Coroutine[None, None, Answer]:
     image, by_id = ctx.services.cluster.image, ctx.version >= 6
-    named: Places = [(topic, places(topic, image, by_id=by_id)) for topic in request.topics]
+    named: CommitTargets = [
+        (topic, commit_targets(topic, image, by_id=by_id)) for topic in request.topics
+    ]
     offsets = tuple(
-        (where, committed(part, where, ctx))
-        for topic, wheres in named
-        for part, where in zip(topic.partitions, wheres, strict=True)
-        if isinstance(where, TopicPartition)
+        (target, committed(part, target, ctx))
+        for topic, targets in named
+        for part, target in zip(topic.partitions, targets, strict=True)
+        if isinstance(target, TopicPartition)
     )
     if not offsets:
         return respond(named, ())
@@ -80,7 +82,7 @@ def txn_offset_commit(
 
 async def asked_first(
     request: TxnOffsetCommitRequest,
-    named: Places,
+    named: CommitTargets,
     offsets: Offsets,
     answers: asyncio.Future[Answers],
     ctx: Context,
@@ -103,7 +105,11 @@ async def asked_first(
 
 
 def commit(
-    request: TxnOffsetCommitRequest, named: Places, offsets: Offsets, answers: Answers, ctx: Context
+    request: TxnOffsetCommitRequest,
+    named: CommitTargets,
+    offsets: Offsets,
+    answers: Answers,
+    ctx: Context,
 ) -> Answer:
     (refused,) = answers
     if refused is not None:
@@ -141,18 +147,18 @@ def as_committers_know_it(error: KafkaError, version: int) -> KafkaError:
 
 
 def committed(
-    part: TxnOffsetCommitRequestPartition, where: TopicPartition, ctx: Context
+    part: TxnOffsetCommitRequestPartition, topic_partition: TopicPartition, ctx: Context
 ) -> CommittedOffset:
     return CommittedOffset(
         part.committed_offset,
         part.committed_leader_epoch,
         part.committed_metadata or "",
         commit_ms=ctx.now_ms,
-        topic_id=ctx.services.cluster.image.topics[where.topic].id,
+        topic_id=ctx.services.cluster.image.topics[topic_partition.topic].id,
     )
 
 
-def respond(named: Places, replies: tuple[Refused, ...]) -> TxnOffsetCommitResponse:
+def respond(named: CommitTargets, replies: tuple[Refused, ...]) -> TxnOffsetCommitResponse:
     """Each partition with its own answer, in the order of the request."""
     code = codes(replies, KNOWN_AS)
     return TxnOffsetCommitResponse(
@@ -162,11 +168,11 @@ def respond(named: Places, replies: tuple[Refused, ...]) -> TxnOffsetCommitRespo
                 topic_id=topic.topic_id,
                 partitions=[
                     TxnOffsetCommitResponsePartition(
-                        partition_index=part.partition_index, error_code=code(where)
+                        partition_index=part.partition_index, error_code=code(target)
                     )
-                    for part, where in zip(topic.partitions, wheres, strict=True)
+                    for part, target in zip(topic.partitions, targets, strict=True)
                 ],
             )
-            for topic, wheres in named
+            for topic, targets in named
         ]
     )

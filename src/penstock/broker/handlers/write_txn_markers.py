@@ -8,7 +8,7 @@ they would come too late to end.
 
 from penstock.broker.context import Context
 from penstock.broker.transaction.markers import Written
-from penstock.broker.translate.refusal import Refusal, code_of
+from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.waiters import Parked
 from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
@@ -59,7 +59,7 @@ def write(writable: WritableTxnMarker, ctx: Context) -> Results:
                 results[where] = ctx.services.markers.append(
                     where, marker, writable.coordinator_epoch
                 )
-            except Refusal as error:
+            except PARTITION_ERRORS as error:
                 results[where] = code_of(error)
     return results
 

@@ -1,4 +1,4 @@
-"""Replication as this broker runs it: what leaders and followers need of the broker around them."""
+"""What leaders and followers need from the broker around them."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from penstock.types import BrokerId
 def environment(
     cluster: Cluster, waiters: Waiters, clock: Clock, propose: Callable[[IsrProposal], object]
 ) -> Environment:
-    """What leaders ask of this broker; `propose` brings their wishes to the controller."""
+    """The environment of leaders; `propose` sends ISR proposals to the controller."""
 
     def is_eligible(broker_id: int, broker_epoch: int) -> bool:
         broker = cluster.image.brokers.get(BrokerId(broker_id))
@@ -46,7 +46,7 @@ def fetchers(
     broker_epoch: Callable[[], int],
     clock: Clock,
 ) -> Fetchers:
-    """The fetchers of this broker; they connect from the address that it listens on."""
+    """The fetchers of this broker. They connect from the address of its listener."""
     listeners = cluster.config.listener
     between_brokers = listeners.inter_broker()
 
@@ -67,8 +67,8 @@ def fetchers(
 
 
 def source_of(listeners: ListenerConfig) -> str | None:
-    """The address that this broker speaks from: the one on which others reach it, so that what
-    cuts a broker off by its address cuts off both directions. None: the system chooses.
+    """The local address of connections to other brokers: that of this broker's own listener, so
+    that a network fault at that address affects both directions. None: the system chooses.
     """
     between_brokers = listeners.inter_broker()
     hosts = [each.host for each in listeners.endpoints() if each.listener == between_brokers]
@@ -76,7 +76,7 @@ def source_of(listeners: ListenerConfig) -> str | None:
 
 
 async def shrinking(partitions: Partitions, cluster: Cluster) -> None:
-    """Look for followers that are late, twice in the time that they may be."""
+    """Remove slow followers from ISRs; checks twice per `replica.lag.time.max.ms`."""
     while True:
         await asyncio.sleep(cluster.config.replication.replica_lag_time_max_ms / 2000)
         for partition in list(partitions):

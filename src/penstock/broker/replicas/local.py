@@ -1,4 +1,4 @@
-"""The broker as its controller sees it: decisions that are in the store are carried out here."""
+"""Applies the controller's state changes to the replicas of this broker."""
 
 import asyncio
 import logging
@@ -21,14 +21,14 @@ from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
 logger = logging.getLogger(__name__)
 state_change = logging.getLogger("penstock.state_change")
-"""Leadership moves, as Kafka's state.change.logger."""
+"""Leadership changes, like Kafka's state.change.logger."""
 
-PARTITIONS_A_TURN = 20
-"""Making or deleting a log takes up to a millisecond: requests are served in between."""
+PARTITIONS_PER_TURN = 20
+"""Creating or deleting a log takes up to a millisecond; requests are served in between."""
 
 
 class LocalBroker:
-    """Replicas come and go, lead, follow and take new settings; then the image says so."""
+    """Starts and stops replicas, makes them lead or follow, and applies settings to them."""
 
     def __init__(
         self,
@@ -40,33 +40,35 @@ class LocalBroker:
         compactor: Compactor,
         coordinators: Coordinators,
         clock: Clock,
-        alive: Callable[[Collection[BrokerId]], object],
+        on_brokers: Callable[[Collection[BrokerId]], object],
     ) -> None:
         self._broker_id, self._cluster, self._partitions = broker_id, cluster, partitions
         self._fetchers, self._waiters, self._clock = fetchers, waiters, clock
         self._compactor, self._coordinators = compactor, coordinators
-        self._alive = alive
-        """Hears which brokers there are."""
+        self._on_brokers = on_brokers
+        """Called with the live brokers at each change."""
 
     async def apply(self, change: StateChange) -> list[TopicPartition]:
-        """Carry it out; the replicas come back whose log directory has failed."""
-        # First the image: settings of new topics are read from it. Whoever meets a partition there
-        # that has no log yet is told to try again.
+        """Returns the replicas whose log directory has failed."""
+        # The image comes first: settings of new topics are read from it. Clients that find a
+        # partition without a log in the meantime are told to retry.
         self._cluster.image = change.image
         self._coordinators.image_changed()
-        self._alive(change.image.brokers)
+        self._on_brokers(change.image.brokers)
         failed = []
         for count, each in enumerate(change.partitions, 1):
-            if self._broker_id in each.state.replicas and not self._take(each):
+            if self._broker_id in each.state.replicas and not self._lead_or_follow(each):
                 failed.append(each.topic_partition)
-            if count % PARTITIONS_A_TURN == 0:
+            if count % PARTITIONS_PER_TURN == 0:
                 await asyncio.sleep(0)
         failed += await self._stop_all(
             [each for each in change.stopped if self._broker_id in each.replicas]
         )
-        gone = [each.topic_partition for each in change.stopped if is_gone(each, change.image)]
-        if gone:
-            self._coordinators.deleted(gone)
+        deleted = [
+            each.topic_partition for each in change.stopped if is_deleted(each, change.image)
+        ]
+        if deleted:
+            self._coordinators.deleted(deleted)
         if change.broker_configs:
             self._configure(self._partitions)
         elif change.topic_configs:
@@ -75,7 +77,7 @@ class LocalBroker:
         return failed
 
     def held(self) -> dict[TopicPartition, Uuid]:
-        """The logs on this broker with their topic ids; `NO_UUID` where a log has none."""
+        """The logs on this broker with their topic ids (`NO_UUID`: none)."""
         store = self._partitions.store
         return {
             topic_partition: store.topic_ids.get(topic_partition, NO_UUID)
@@ -83,16 +85,16 @@ class LocalBroker:
         }
 
     async def set_aside(self, strays: Mapping[TopicPartition, str]) -> None:
-        """Stop replicas that are not assigned to this broker, and keep their logs; says why."""
+        """Stop replicas that are not assigned to this broker, and keep their logs as strays."""
         for count, (topic_partition, why) in enumerate(strays.items(), 1):
             self._coordinators.not_led(topic_partition)
             self._fetchers.stop(topic_partition)
             try:
                 self._partitions.set_aside(topic_partition, why)
             except StorageError as error:
-                logger.warning("%s is not set aside: %s", topic_partition, error)
+                logger.warning("cannot set the stray replica %s aside: %s", topic_partition, error)
             self._waiters.changed(topic_partition)
-            if count % PARTITIONS_A_TURN == 0:
+            if count % PARTITIONS_PER_TURN == 0:
                 await asyncio.sleep(0)
 
     def failed(self) -> list[TopicPartition]:
@@ -103,8 +105,8 @@ class LocalBroker:
             if each.log.log_dir.failure is not None
         ]
 
-    def _take(self, change: PartitionChange) -> bool:
-        """Lead or follow from now on; False if there is no log to do it with."""
+    def _lead_or_follow(self, change: PartitionChange) -> bool:
+        """False if the replica has no usable log."""
         topic_partition, state = change.topic_partition, change.state
         before = self._partitions.find(*topic_partition)
         try:
@@ -114,7 +116,7 @@ class LocalBroker:
                 self._clock.now_ms(),
                 is_new=change.is_new_on(self._broker_id),
             )
-            if before is not None and partition is not before:  # of a topic made anew
+            if before is not None and partition is not before:  # the topic was created again
                 self._coordinators.not_led(topic_partition)
                 self._fetchers.stop(topic_partition)
             if partition.log.log_dir.failure is not None:
@@ -129,18 +131,18 @@ class LocalBroker:
                 self._coordinators.not_led(topic_partition)
                 self._follow(partition, change)
             if was != state.leader_epoch:
-                self._tell_move(change)
+                self._log_change(change)
         except StaleState as error:
             logger.info("%s", error)
         except (KafkaError, StorageError) as error:
-            logger.error("%s has no log here: %s", topic_partition, error)
+            logger.error("replica %s has no usable log: %s", topic_partition, error)
             self._coordinators.not_led(topic_partition)
             self._fetchers.stop(topic_partition)
             return False
         self._waiters.changed(topic_partition)
         return True
 
-    def _tell_move(self, change: PartitionChange) -> None:
+    def _log_change(self, change: PartitionChange) -> None:
         state = change.state
         role = (
             "this broker leads"
@@ -168,13 +170,13 @@ class LocalBroker:
             self._fetchers.follow(partition)
 
     async def _stop_all(self, all_stopped: Collection[StoppedReplicas]) -> list[TopicPartition]:
-        """Stop them; those come back whose logs should go and may not be gone after a crash."""
+        """Returns the replicas whose logs should be deleted and may come back after a crash."""
         store, failed = self._partitions.store, set()
         found = [each.topic_partition for each in all_stopped if each.topic_partition in store.logs]
         for count, each in enumerate(all_stopped, 1):
             if not self._stop(each):
                 failed.add(each.topic_partition)
-            if count % PARTITIONS_A_TURN == 0:
+            if count % PARTITIONS_PER_TURN == 0:
                 await asyncio.sleep(0)
         undone = store.sync_deletions()
         self._forget_cleaned([each for each in found if each not in store.logs])
@@ -185,13 +187,13 @@ class LocalBroker:
         ]
 
     def _stop(self, stopped: StoppedReplicas) -> bool:
-        """Lead or follow no more; False if the log should go, and its directory has failed."""
+        """False if the log should be deleted, and its directory has failed."""
         topic_partition = stopped.topic_partition
         self._coordinators.not_led(topic_partition)
         self._fetchers.stop(topic_partition)
         if not stopped.delete:
             self._resign(topic_partition)
-        # At start a log is there before its partition, and its deletion may be overdue.
+        # After a start a log may exist without its partition, with a deletion still to be done.
         store = self._partitions.store
         known = store.topic_ids.get(topic_partition, NO_UUID)
         try:
@@ -200,7 +202,7 @@ class LocalBroker:
                     self._partitions.drop(*topic_partition, sync=False)
                 else:
                     self._partitions.set_aside(
-                        topic_partition, "is not of the topic that is deleted"
+                        topic_partition, "belongs to another topic than the deleted one"
                     )
             elif stopped.delete and not store.is_complete:
                 logger.warning(
@@ -208,7 +210,7 @@ class LocalBroker:
                 )
                 return False
         except StorageError as error:
-            logger.warning("%s is not deleted: %s", topic_partition, error)
+            logger.warning("cannot delete %s: %s", topic_partition, error)
             return False
         finally:
             self._waiters.changed(topic_partition)
@@ -216,11 +218,11 @@ class LocalBroker:
 
     def _forget_cleaned(self, deleted: Collection[TopicPartition]) -> None:
         for log_dir in self._partitions.store.online if deleted else ():
-            with suppress(StorageError):  # a log that is made anew is asked for again
+            with suppress(StorageError):  # repeated when the log is created again
                 self._compactor.forget(log_dir, deleted)
 
     def _resign(self, topic_partition: TopicPartition) -> None:
-        """Keep the log, and neither lead nor follow: this broker is about to stop or to lose it."""
+        """Keep the log without leading or following: the broker stops, or loses the replica."""
         partition = self._partitions.find(*topic_partition)
         if partition is not None:
             partition.follow(
@@ -232,10 +234,10 @@ class LocalBroker:
             partition.configure(self._cluster.topic_config(partition.topic_partition.topic))
 
 
-def is_gone(stopped: StoppedReplicas, image: ClusterImage) -> bool:
-    """Whether the partition is deleted, and not only its replicas on some brokers.
+def is_deleted(stopped: StoppedReplicas, image: ClusterImage) -> bool:
+    """Whether the partition is deleted, and not only some of its replicas.
 
-    A large topic goes in portions: while some of its partitions are in the image, others are gone.
+    A large topic is deleted by several requests: some of its partitions may still be in the image.
     """
     topic = image.topics.get(stopped.topic_partition.topic)
     if topic is None:

@@ -1,8 +1,8 @@
-"""Which replicas on this broker are strays: the controller does not assign them to it. Pure.
+"""Stray replicas: logs on this broker that the controller does not assign to it. Pure.
 
-A broker that was away, or that stood still past its session, may have missed that a replica was
-moved elsewhere or that its topic was deleted. Only the controller's full set of orders tells:
-whatever it does not name is nobody's to serve.
+A broker that was down, or hung past its session, may have missed the reassignment of a replica or
+the deletion of its topic. The controller's full set of control requests reveals it: this broker
+must not serve a replica that the set does not name.
 """
 
 from collections.abc import Container, Mapping
@@ -12,7 +12,7 @@ from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
 
 def unknown_topics(held: Mapping[TopicPartition, Uuid], image: ClusterImage) -> set[str]:
-    """Topics of logs on this broker that the controller has not told of."""
+    """Topics that have logs on this broker and are not in the image."""
     return {topic_partition.topic for topic_partition in held} - image.topics.keys()
 
 
@@ -20,21 +20,21 @@ def strays(
     held: Mapping[TopicPartition, Uuid],
     image: ClusterImage,
     broker: BrokerId,
-    topics_there: Container[str],
+    existing_topics: Container[str],
 ) -> dict[TopicPartition, str]:
-    """Why each of these logs, given with their topic ids, may not be served here.
+    """The strays among these logs, which are given with their topic ids, and why they are strays.
 
-    `topics_there` are unknown topics that the store has all the same: one may be about to be made
-    or deleted, or its node cannot be read. Their logs stay as they are.
+    `existing_topics` are unknown topics that exist in the store: they are being created or deleted,
+    or their nodes cannot be read. Their logs stay as they are.
     """
     found = {}
     for topic_partition, topic_id in held.items():
         topic = image.topics.get(topic_partition.topic)
         if topic is None:
-            if topic_partition.topic not in topics_there:
-                found[topic_partition] = "is of a topic that was deleted"
+            if topic_partition.topic not in existing_topics:
+                found[topic_partition] = "belongs to a deleted topic"
         elif NO_UUID not in {topic.id, topic_id} and topic.id != topic_id:
-            found[topic_partition] = "is of a deleted topic whose name was used again"
+            found[topic_partition] = "has the id of a deleted topic whose name was reused"
         else:
             state = topic.partitions.get(topic_partition.partition)
             if state is not None and state.partition_epoch >= 0 and broker not in state.replicas:

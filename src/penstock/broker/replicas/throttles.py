@@ -1,4 +1,4 @@
-"""What holds this broker's replicas back: as the leader of others, and as their follower."""
+"""Replication throttles of this broker, as a leader and as a follower."""
 
 from collections.abc import Callable
 
@@ -17,14 +17,14 @@ class _Throttled:
 
 
 class LeaderThrottle(_Throttled):
-    """What throttled followers may read of the partitions led here. Belongs to the event loop."""
+    """Limits what throttled followers read from this leader. Belongs to the event loop."""
 
     @property
     def _rate(self) -> int:
         return self._cluster.config.replication.leader_replication_throttled_rate
 
     def concerns(self, partition: Partition, replica: int) -> bool:
-        """Whether the follower's fetches count: it is not in sync, and the leader is listed."""
+        """Whether the throttle applies: the follower is out of sync, and this leader is listed."""
         listed = partition.log.config.leader_replication_throttled_replicas
         return (
             bool(listed)
@@ -33,7 +33,7 @@ class LeaderThrottle(_Throttled):
         )
 
     def delay_ms(self, most_ms: int) -> int:
-        """For how long to hold throttled followers back."""
+        """How long to delay throttled followers."""
         return self._throttle.delay_ms(self._rate, most_ms)
 
     def record(self, size_bytes: int) -> None:
@@ -41,7 +41,7 @@ class LeaderThrottle(_Throttled):
 
 
 class FollowerThrottle(_Throttled):
-    """What this broker may read of its leaders. Belongs to the event loop."""
+    """Limits what this follower reads from its leaders. Belongs to the event loop."""
 
     @property
     def _rate(self) -> int:

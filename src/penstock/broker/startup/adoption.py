@@ -1,6 +1,6 @@
-"""Takes over what another broker's log directories hold: their topics are registered here.
+"""Registers the topics of another broker's log directories in this broker's metadata.
 
-The directories stay as they are; a broker that is started on them serves their records.
+The directories stay as they are; a broker started on them serves their records.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ INTERNAL: Mapping[str, Mapping[str, str]] = {
     "__transaction_state": {"cleanup.policy": "compact", "segment.bytes": "104857600"},
     "__share_group_state": {"retention.ms": "-1", "segment.bytes": "104857600"},
 }
-"""Settings without which retention would delete what coordinators remember; KRaft tells them too,
-but not every directory has its log.
+"""Settings without which retention would delete the coordinators' state. KRaft's metadata log has
+them too, but not every directory has that log.
 """
 
 
-class NotOurs(ConfigError):
-    """The metadata is another broker's."""
+class MetadataOfAnotherBroker(ConfigError):
+    """The metadata belongs to another broker."""
 
 
-class _Nobody:
-    """No broker runs: whoever starts next finds everything in the store."""
+class _NoBrokers:
+    """No broker runs. The next start finds everything in the store."""
 
     async def apply(self, change: StateChange) -> Collection[TopicPartition]:  # noqa: ARG002
         return ()
@@ -55,19 +55,19 @@ async def adopt(
     configs: Mapping[str, str] | None = None,
     clock: Clock | None = None,
 ) -> list[PlannedTopic | KafkaError]:
-    """Register the topics with the metadata in `directory`: each as it is then, or why not.
+    """Register the topics in the metadata of `directory`: each as registered, or why not.
 
-    Beside new topics, those that are registered already, with all their partitions, are left out.
-    `configs` are for all topics but internal ones, and win over those that were found. Refused
-    when a broker uses the metadata, or when it is another cluster's or broker's.
+    If some topics are new, fully registered ones are left out. `configs` apply to all topics except
+    internal ones, and override those that were found. Refused while a broker uses the metadata, or
+    if it belongs to another cluster or broker.
     """
     clock = clock or SystemClock()
     topics = [_found(each, configs or {}) for each in found.topics]
     broker = FIRST_BROKER if found.broker_id is None else BrokerId(found.broker_id)
-    async with _is_active(directory, found.cluster_id, broker, clock) as controller:
-        _refuse_if_of_another(controller.image, broker, directory)
-        news = [each for each in topics if not _is_registered(each, controller.image)]
-        topics = news or topics
+    async with _active_controller(directory, found.cluster_id, broker, clock) as controller:
+        _check_owner(controller.image, broker, directory)
+        new = [each for each in topics if not _is_registered(each, controller.image)]
+        topics = new or topics
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(controller.run())
             outcomes = await controller.register_found(topics)
@@ -76,10 +76,10 @@ async def adopt(
 
 
 @asynccontextmanager
-async def _is_active(
+async def _active_controller(
     directory: Path, cluster_id: str | None, broker: BrokerId, clock: Clock
 ) -> AsyncIterator[Controller]:
-    """A controller whose broker does not run."""
+    """An active controller without a running broker."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -92,7 +92,7 @@ async def _is_active(
         registration = BrokerRegistration.of((), clock.now_ms())
         await broker_registration.register(store, broker, registration)
         controller = Controller(
-            store, broker, _Nobody(), config=broker_config({}).controller, static={}, clock=clock
+            store, broker, _NoBrokers(), config=broker_config({}).controller, static={}, clock=clock
         )
         await controller.start()
         yield controller
@@ -110,7 +110,7 @@ def _is_registered(topic: FoundTopic, image: ClusterImage) -> bool:
     )
 
 
-def _refuse_if_of_another(image: ClusterImage, broker: BrokerId, directory: Path) -> None:
+def _check_owner(image: ClusterImage, broker: BrokerId, directory: Path) -> None:
     others = {
         replica
         for topic in image.topics.values()
@@ -118,7 +118,7 @@ def _refuse_if_of_another(image: ClusterImage, broker: BrokerId, directory: Path
         for replica in partition.replicas
     } - {broker}
     if others:
-        raise NotOurs(
+        raise MetadataOfAnotherBroker(
             f"{directory} is the metadata of broker {min(others)}, the log directories are those "
             f"of broker {broker}"
         )

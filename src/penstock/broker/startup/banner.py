@@ -1,4 +1,4 @@
-"""What a broker says of itself when it starts: version, paths, settings, addresses."""
+"""Log lines at the start of a broker: version, paths, settings, addresses."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from penstock.config.sources import Resolved, SettingSource
 
 
 def starting(resolved: Resolved, directory: Path) -> Iterator[str]:
-    """Before anything is opened: an operator looks for what was meant to be used."""
+    """Logged before anything is opened, so that an operator sees what was meant to be used."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     yield f"Penstock {__version__} starts (pid {os.getpid()}, {python}, {platform.platform()})"
     logs = ", ".join(str(Path(each).absolute()) for each in resolved.config.identity.directories)

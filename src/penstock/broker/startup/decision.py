@@ -1,9 +1,8 @@
-"""The decision at a broker's start: serve, refuse, or set logs aside before it serves. Pure.
+"""The decision at a broker's start: serve, refuse, or set stray logs aside first. Pure.
 
-The metadata store and the log directories are tied both ways: directories name their cluster, and
-the store of a broker alone names its directories. Where the two do not belong together, a broker
-that served would take acknowledged records for those of deleted topics, or begin empty logs
-beside them.
+The log directories name their cluster, and the store of a broker alone names its directories. If
+the two do not belong together, a broker that served anyway would treat acknowledged records as
+those of deleted topics, or begin empty logs beside them.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -17,51 +16,51 @@ from penstock.metadata.image import ClusterImage, Topic
 from penstock.types import NO_UUID, BrokerId, TopicPartition
 
 NAMED = 3
-"""So many partitions are named in a sentence."""
+"""How many partitions a message names."""
 
 
-class KnownStore(Struct, frozen=True):
-    """What the metadata store says of the cluster."""
+class StoredMetadata(Struct, frozen=True):
+    """What the metadata store knows of the cluster."""
 
     name: str
-    """As an operator knows it: a file, or where ZooKeeper is."""
+    """For messages: the file, or ZooKeeper's address."""
     is_alone: bool
-    """It is the embedded one: all that it knows is this broker's."""
+    """The store is embedded: everything in it belongs to this broker."""
     cluster_id: str | None = None
     topics: Mapping[str, Topic] = {}
-    """Those whose deletion is pending as well."""
+    """Includes topics whose deletion is pending."""
     deleting: frozenset[str] = frozenset()
     log_dirs: Mapping[str, str] = {}
-    """Of a broker alone: the directories that it has used, their paths by `directory.id`."""
+    """Of a broker alone: the paths of the directories it has used, by `directory.id`."""
 
 
 class Serve(Struct, frozen=True):
-    """Go on as this broker; `broker_id` is None for one that has no number yet."""
+    """Start as this broker; `broker_id` is None if it has no id yet."""
 
     broker_id: BrokerId | None
     cluster_id: str | None
-    """As the directories state it."""
+    """As in the directories."""
     stray: tuple[FoundLog, ...] = ()
-    """Set these aside before the logs are loaded."""
+    """Logs to set aside before loading."""
 
 
 class Refuse(Struct, frozen=True):
-    """Do not start. Nothing has been changed."""
+    """Do not start. Nothing was changed."""
 
     why: str
 
 
 def decide(
     directories: Sequence[FoundDirectory],
-    store: KnownStore,
+    store: StoredMetadata,
     configured_id: BrokerId | None,
     home: Path,
 ) -> Serve | Refuse:
-    """`configured_id` is `broker.id`; `home` is the data directory, for commands to name."""
+    """`configured_id` is `broker.id`; `home` is the data directory, used in messages."""
     identities = [each.identity for each in directories if each.identity is not None]
     refusal = (
         _locked(directories)
-        or _others(directories)
+        or _foreign_entries(directories)
         or _contradiction(identities, configured_id)
         or _another_cluster(directories, store)
         or _unknown(directories, store, home)
@@ -87,7 +86,7 @@ def _locked(directories: Iterable[FoundDirectory]) -> str | None:
     return None
 
 
-def _others(directories: Iterable[FoundDirectory]) -> str | None:
+def _foreign_entries(directories: Iterable[FoundDirectory]) -> str | None:
     for each in directories:
         for name in each.others:
             return f"{each.path / name} is no partition's directory: nothing else may be here"
@@ -111,7 +110,7 @@ def _contradiction(
     return None
 
 
-def _another_cluster(directories: Iterable[FoundDirectory], store: KnownStore) -> str | None:
+def _another_cluster(directories: Iterable[FoundDirectory], store: StoredMetadata) -> str | None:
     for each in directories:
         stated = None if each.identity is None else each.identity.cluster_id
         if None not in {stated, store.cluster_id} and stated != store.cluster_id:
@@ -123,8 +122,10 @@ def _another_cluster(directories: Iterable[FoundDirectory], store: KnownStore) -
     return None
 
 
-def _unknown(directories: Sequence[FoundDirectory], store: KnownStore, home: Path) -> str | None:
-    """In a cluster that has lost nothing, strays are the controller's to confirm."""
+def _unknown(
+    directories: Sequence[FoundDirectory], store: StoredMetadata, home: Path
+) -> str | None:
+    """In a cluster, unknown logs are left to the controller, which confirms strays."""
     logs = list(_logs(directories))
     if store.is_alone:
         unknown = [each for each in logs if not _is_known(each, store)]
@@ -147,20 +148,22 @@ def _unknown(directories: Sequence[FoundDirectory], store: KnownStore, home: Pat
     return None
 
 
-def _missing(directories: Sequence[FoundDirectory], store: KnownStore, home: Path) -> str | None:
-    """Partitions in a directory that is not there would begin empty."""
+def _missing(
+    directories: Sequence[FoundDirectory], store: StoredMetadata, home: Path
+) -> str | None:
+    """Partitions of a missing directory would begin empty."""
     if not store.is_alone or not all(each.is_readable for each in directories):
-        return None  # a partition that may be in an unreadable directory is offline
+        return None  # a missing partition may be in the unreadable directory, and is offline
     present = {each.identity.directory_id for each in directories if each.identity is not None}
     lost = [path for each, path in store.log_dirs.items() if each not in present]
     found = {each.partition for each in _logs(directories)}
     missing = [
-        where
+        topic_partition
         for topic in store.topics.values()
         for index, partition in topic.partitions.items()
         if partition.partition_epoch >= 0
         and topic.name not in store.deleting
-        and (where := TopicPartition(topic.name, index)) not in found
+        and (topic_partition := TopicPartition(topic.name, index)) not in found
     ]
     if not lost or not missing:
         return None
@@ -175,7 +178,7 @@ def _logs(directories: Iterable[FoundDirectory]) -> Iterable[FoundLog]:
     return (log for each in directories for log in each.logs)
 
 
-def _is_known(log: FoundLog, store: KnownStore) -> bool:
+def _is_known(log: FoundLog, store: StoredMetadata) -> bool:
     topic = store.topics.get(log.partition.topic)
     return (
         topic is not None
@@ -184,8 +187,8 @@ def _is_known(log: FoundLog, store: KnownStore) -> bool:
     )
 
 
-def _is_replaced(log: FoundLog, store: KnownStore) -> bool:
-    """Its topic's name is that of another topic now."""
+def _is_replaced(log: FoundLog, store: StoredMetadata) -> bool:
+    """Another topic has the name of the log's topic now."""
     topic = store.topics.get(log.partition.topic)
     return (
         topic is not None
@@ -197,16 +200,17 @@ def _is_replaced(log: FoundLog, store: KnownStore) -> bool:
 def lost_replicas(
     image: ClusterImage, broker: BrokerId, held: Container[TopicPartition]
 ) -> list[TopicPartition]:
-    """Partitions that this broker is in sync for, as the store says, and has no log of.
+    """Partitions whose ISR names this broker, and of which it has no log.
 
-    Its disk was replaced, or is not mounted: it may not lead with an empty log before another
-    replica that was in sync is back.
+    Its disk was replaced or is not mounted. The broker must not lead with an empty log before
+    another in-sync replica is back.
     """
     return [
-        where
+        topic_partition
         for topic in image.topics.values()
         for index, partition in topic.partitions.items()
-        if broker in partition.isr and (where := TopicPartition(topic.name, index)) not in held
+        if broker in partition.isr
+        and (topic_partition := TopicPartition(topic.name, index)) not in held
     ]
 
 

@@ -1,7 +1,8 @@
-"""How many files and sockets this process may have open, and what gets how many of them.
+"""The limit of open files of this process, divided into shares.
 
-A limit that is reached stops everything at once: connections, logs, even the stop. So each kind
-has a share, and what opens a file for a moment finds one left.
+A process at its limit can do nothing: accept connections, write logs, or even stop. So segments
+and connections have a share each, and the rest is for files that are open only for a moment (a
+flush, an index, a checkpoint).
 """
 
 import resource
@@ -14,9 +15,9 @@ from penstock.log.open_segments import MAX_LIMIT
 
 DESCRIPTORS = (Path("/proc/self/fd"), Path("/dev/fd"))
 FALLBACK = 10_240
-"""What macOS allows where the hard limit is none."""
-PARTITIONS_A_SEGMENT = 16
-"""Partitions for each segment that may be open: with more, nearly every write opens its files."""
+"""What macOS allows where there is no hard limit."""
+PARTITIONS_PER_SEGMENT = 16
+"""Partitions per open segment. With more, nearly every write would open its files."""
 
 
 class TooManyPartitions(KafkaError):
@@ -26,24 +27,24 @@ class TooManyPartitions(KafkaError):
 
 
 class FileShares(NamedTuple):
-    """The parts of a process's limit of open files."""
+    """The shares of the limit of open files."""
 
     limit: int
     segments: int
-    """Segments kept open. They are closed and opened again as needed."""
+    """Segments kept open; others are opened on demand."""
     held: int
-    """Files of logs open at all, with those that slow clients are still being sent."""
+    """All open log files, including those still being sent to slow clients."""
     connections: int
 
     @property
     def slices(self) -> int:
-        """Files that one response may hold open until its client has read it."""
+        """Files that one response may hold open until the client has read it."""
         return max((self.held - self.segments) // 4, 1)
 
     @property
     def partitions(self) -> int:
-        """How many this broker may hold."""
-        return self.segments * PARTITIONS_A_SEGMENT
+        """How many partitions this broker may hold."""
+        return self.segments * PARTITIONS_PER_SEGMENT
 
 
 def shares(limit: int) -> FileShares:
@@ -65,7 +66,7 @@ def raised_file_limit() -> int:
 
 
 def check_room(shares: FileShares, held: int, replicas: int, brokers: int) -> None:
-    """Refuse new replicas, spread over so many brokers, if this one would hold too many."""
+    """Refuse new replicas, spread over `brokers`, if this broker would hold too many."""
     wanted = -(-replicas // max(brokers, 1))
     if held + wanted > shares.partitions:
         raise TooManyPartitions(

@@ -1,4 +1,4 @@
-"""Who this broker is, as its log directories remember it: `meta.properties` of each."""
+"""The broker's identity in its log directories: `meta.properties`."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -15,16 +15,16 @@ from penstock.types import BrokerId
 FIRST_BROKER = BrokerId(1)
 
 
-def remember(
+def write(
     files: Files,
     directories: Iterable[Path],
-    number: BrokerId,
+    broker_id: BrokerId,
     cluster: str,
     fresh_id: Callable[[], str] | None = None,
 ) -> dict[str, str]:
-    """Write what is new into every directory; their paths by `directory.id` come back.
+    """Update the file in every directory; returns the paths by `directory.id`.
 
-    `fresh_id` makes an id for a directory that has none; without it such a one gets none.
+    `fresh_id` makes an id for a directory without one. Without it, such a directory gets none.
     """
     paths = {}
     for directory in directories:
@@ -35,7 +35,7 @@ def remember(
         directory_id = known.directory_id
         if directory_id is None and fresh_id is not None:
             directory_id = fresh_id()
-        wanted = MetaProperties(number, cluster, directory_id)
+        wanted = MetaProperties(broker_id, cluster, directory_id)
         if wanted != known:
             replace(files, path, encode_meta_properties(wanted))
         if directory_id is not None:

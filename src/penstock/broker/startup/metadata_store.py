@@ -1,4 +1,4 @@
-"""Where a broker keeps its metadata: in its own directory, or in ZooKeeper with others."""
+"""Opens the metadata store: embedded in the data directory, or ZooKeeper."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ SESSION_LOCK = ".zookeeper-session.lock"
 async def metadata_store(
     config: ZookeeperConfig, directory: Path, files: Files, clock: Clock
 ) -> AsyncIterator[MetadataStore]:
-    """The store that the settings name, for as long as the block lasts."""
+    """The configured store, open for the duration of the block."""
     if config.zookeeper_connect:
         async with _zookeeper(config, directory, files) as store:
             yield store
@@ -32,13 +32,13 @@ async def metadata_store(
 async def _zookeeper(
     config: ZookeeperConfig, directory: Path, files: Files
 ) -> AsyncIterator[MetadataStore]:
-    try:  # a broker alone does without kazoo
+    try:  # a broker alone does not need kazoo
         from penstock.metadata.zookeeper.opening import open_store
     except ImportError as error:
         raise ConfigError(
             f"zookeeper.connect needs the package {error.name}: pip install '.[cluster]'"
         ) from None
-    # Only one process may take up the session that the last one has left in this directory.
+    # Only one process may resume the session that the last one left in this directory.
     release = files.lock(directory / SESSION_LOCK)
     try:
         store = await open_store(config, directory)

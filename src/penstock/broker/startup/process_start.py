@@ -1,4 +1,4 @@
-"""When a process began: with its pid, what tells it from a later process that has the same pid."""
+"""The start time of a process, which tells it from a later process with the same pid."""
 
 import subprocess
 from pathlib import Path
@@ -7,9 +7,9 @@ ZOMBIE = "Z"
 
 
 def process_start(pid: int) -> str | None:
-    """The start time, in whatever unit the system counts; None if the process has ended.
+    """The start time in the system's own unit; None if the process has ended.
 
-    A zombie has ended. Nobody may ever wait for it, such as in a container whose PID 1 is no init.
+    A zombie has ended. It may never be reaped, such as in a container whose PID 1 is no init.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""`broker.json` in the data directory: the broker that serves there, for whoever looks for it."""
+"""`broker.json` in the data directory: how to find the broker that runs there."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +14,11 @@ LOCK_NAME = "broker.lock"
 
 
 class BrokerState(msgspec.Struct, frozen=True):
-    """A running broker: its process, the addresses it tells clients, its HTTP server's."""
+    """A running broker: its process, its advertised addresses, and its HTTP address."""
 
     pid: int
     began: str
-    """When the process began: the system hands a pid out again after the process has gone."""
+    """When the process began, because the system reuses pids."""
     broker_id: int
     cluster_id: str
     bootstrap: str
@@ -30,7 +30,7 @@ class BrokerState(msgspec.Struct, frozen=True):
 
 
 def read_state(directory: Path) -> BrokerState | None:
-    """None when no broker runs there: a killed broker leaves the file behind."""
+    """None if no broker runs there; a killed broker leaves the file behind."""
     state = _written(directory)
     return state if state is not None and state.is_alive() else None
 

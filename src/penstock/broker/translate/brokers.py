@@ -1,4 +1,4 @@
-"""Live brokers as clients are told of them."""
+"""Live brokers in responses to clients."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from penstock.metadata.image import Broker, ClusterImage
 
 
 def reachable(image: ClusterImage, listener: str) -> Iterator[tuple[Broker, Endpoint]]:
-    """Those that can be reached on the listener on which the client came, with their address."""
+    """The brokers that have this listener, the client's own, with their address on it."""
     for broker in image.brokers.values():
         endpoint = broker.endpoint(listener)
         if endpoint is not None:

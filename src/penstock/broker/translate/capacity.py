@@ -1,13 +1,13 @@
-"""Whether a request for new partitions leaves the broker within its limits."""
+"""The limit of partitions on a broker, checked before new ones are created."""
 
 from penstock.broker.context import Context
 from penstock.broker.startup import file_limit
 
 
 def check_room(replicas: int, ctx: Context) -> None:
-    """Refuse so many new replicas if this broker's share of them would be too many.
+    """Refuse these new replicas if this broker's share of them would exceed its limit.
 
-    Only its own limit is known here: the other brokers are taken to be alike.
+    Only this broker's limit is known; the others are assumed to have the same.
     """
     services = ctx.services
     file_limit.check_room(

@@ -1,4 +1,4 @@
-"""What the two ways of committing offsets share: alone, and within a transaction."""
+"""Shared by OffsetCommit and TxnOffsetCommit."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -11,8 +11,8 @@ from penstock.metadata.topic_names import topic_name
 from penstock.replication.partitions import UnknownPartition
 from penstock.types import TopicPartition, Uuid
 
-Place = TopicPartition | KafkaError
-"""A partition that a request names, or why nothing can be committed for it."""
+CommitTarget = TopicPartition | KafkaError
+"""A partition in a request, or why no offset can be committed for it."""
 
 
 class NamedPartition(Protocol):
@@ -35,27 +35,29 @@ class NamedTopic(Protocol):
     def partitions(self) -> Sequence[NamedPartition]: ...
 
 
-def places(topic: NamedTopic, image: ClusterImage, *, by_id: bool) -> list[Place]:
+def commit_targets(topic: NamedTopic, image: ClusterImage, *, by_id: bool) -> list[CommitTarget]:
     """The topic's partitions in the order of the request."""
     try:
         name = topic_name(topic.name, topic.topic_id, image, by_id=by_id)
     except KafkaError as error:
         return [error] * len(topic.partitions)
-    return [_place(TopicPartition(name, part.partition_index), image) for part in topic.partitions]
+    return [_target(TopicPartition(name, part.partition_index), image) for part in topic.partitions]
 
 
-def _place(where: TopicPartition, image: ClusterImage) -> Place:
-    return where if image.partition(where) else UnknownPartition(f"{where} does not exist")
+def _target(target: TopicPartition, image: ClusterImage) -> CommitTarget:
+    return target if image.partition(target) else UnknownPartition(f"{target} does not exist")
 
 
 def codes(
     replies: Sequence[Refused], known_as: dict[type[KafkaError], ErrorCode]
-) -> Callable[[Place], ErrorCode]:
-    """Gives each place its code, in order; `known_as` are refusals that the API calls otherwise."""
+) -> Callable[[CommitTarget], ErrorCode]:
+    """A function that returns the error code of each target, in order. `known_as` are errors for
+    which the API has another code.
+    """
     rest = iter(replies)
 
-    def code(where: Place) -> ErrorCode:
-        refused = where if isinstance(where, KafkaError) else next(rest)
+    def code(target: CommitTarget) -> ErrorCode:
+        refused = target if isinstance(target, KafkaError) else next(rest)
         if refused is not None and type(refused) in known_as:
             return known_as[type(refused)]
         return code_for(refused)

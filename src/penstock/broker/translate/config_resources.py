@@ -1,4 +1,4 @@
-"""Whose settings a request means."""
+"""The config resource that a request names."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from penstock.types import BrokerId
 
 
 class ResourceType(IntEnum):
-    """What has settings, numbered as on the wire."""
+    """The kind of resource, numbered as on the wire."""
 
     TOPIC = 2
     BROKER = 4
@@ -21,7 +21,7 @@ class ResourceType(IntEnum):
 
 
 def resource(kind: int, name: str, services: Services) -> ConfigResource:
-    """A topic, a group, a broker, or with an empty name all brokers."""
+    """A topic, a group, a broker, or the default of all brokers (empty name)."""
     match kind:
         case ResourceType.TOPIC:
             return TopicResource(name)
@@ -34,7 +34,7 @@ def resource(kind: int, name: str, services: Services) -> ConfigResource:
 
 
 def known_id(name: str, services: Services) -> BrokerId:
-    """The id of any broker that is there: what is altered is the store's, and the broker hears."""
+    """The id of any live broker: altered settings reach it through the store."""
     broker = _id(name, "Node")
     if broker not in services.cluster.image.brokers:
         raise _unexpected(broker, services, "")
@@ -42,7 +42,7 @@ def known_id(name: str, services: Services) -> BrokerId:
 
 
 def own_id(name: str, services: Services) -> BrokerId:
-    """The id of this broker, if it is the one named: only it knows its own settings."""
+    """The id of this broker, if named: each broker describes only its own settings."""
     broker = _id(name, "Broker")
     if broker != services.broker_id:
         raise _unexpected(broker, services, " or empty string")

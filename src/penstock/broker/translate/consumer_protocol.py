@@ -1,4 +1,4 @@
-"""Whether groups may speak the consumer protocol here (KIP-848)."""
+"""Whether the consumer protocol (KIP-848) is enabled."""
 
 from penstock.broker.context import Context
 from penstock.coordinator.group.consumer.errors import NotServed
@@ -8,7 +8,7 @@ PROTOCOL = "consumer"
 
 
 def not_served(ctx: Context) -> NotServed | None:
-    """Why they may not, if so."""
+    """Why it is not, or None."""
     if PROTOCOL not in ctx.services.config.group.group_coordinator_rebalance_protocols:
         return NotServed("group.coordinator.rebalance.protocols leaves the consumer protocol out")
     if ctx.services.cluster.image.features.level(GROUP_VERSION) < 1:

@@ -1,4 +1,4 @@
-"""Topics that the broker keeps its own state in, made when they are first needed."""
+"""Internal topics, created when they are first needed."""
 
 from penstock.broker.context import Services
 from penstock.controller.topics import NewTopic
@@ -9,7 +9,7 @@ from penstock.errors import ErrorCode
 
 
 def new_topic(name: str, services: Services) -> NewTopic:
-    """A topic to create because somebody asked for it by name."""
+    """The settings of a topic that is created automatically."""
     if name == TRANSACTION_STATE:
         return _transaction_state(services)
     if name != CONSUMER_OFFSETS:
@@ -54,14 +54,16 @@ def _transaction_state(services: Services) -> NewTopic:
 
 
 def _min_insync_replicas(factor: int, services: Services) -> dict[str, str]:
-    """With copies, one of them must have what is acknowledged, unless the operator says so."""
+    """With several replicas, one follower must have each acknowledged record, unless the operator
+    sets `min.insync.replicas`.
+    """
     if factor < 2 or "min.insync.replicas" in services.cluster.static:
         return {}
     return {"min.insync.replicas": "2"}
 
 
 async def ensure_internal_topic(name: str, services: Services) -> None:
-    """Create it unless it is there; refused while it cannot be."""
+    """Create the topic if it is missing; refused until it exists."""
     if name in services.cluster.image.topics:
         return
     (refused,) = await services.link.create_topics([new_topic(name, services)])

@@ -1,6 +1,6 @@
-"""Who leads a partition that another broker leads, told with the refusal (KIP-951).
+"""The current leader, returned with NOT_LEADER_OR_FOLLOWER (KIP-951).
 
-A client that hears it need not ask for metadata first.
+The client can go to the leader without a Metadata request.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from penstock.types import BrokerId, TopicPartition
 
 
 def partition_here(services: Services, topic: str, index: int) -> Partition:
-    """The partition; one that only other brokers hold is refused as theirs to lead."""
+    """The partition. If only other brokers hold it: NOT_LEADER_OR_FOLLOWER."""
     found = services.partitions.find(topic, index)
     if found is None:
         if services.cluster.image.partition(TopicPartition(topic, index)) is not None:
@@ -25,7 +25,7 @@ def partition_here(services: Services, topic: str, index: int) -> Partition:
 
 
 def leader_of(image: ClusterImage, topic: str, index: int) -> tuple[int, int] | None:
-    """Id and epoch of the leader, as far as this broker knows; None if there is none."""
+    """The leader's id and epoch, as far as this broker knows; None without a leader."""
     found = image.partition(TopicPartition(topic, index))
     if found is None or found.leader == NO_LEADER:
         return None
@@ -35,7 +35,7 @@ def leader_of(image: ClusterImage, topic: str, index: int) -> tuple[int, int] | 
 def endpoints(
     image: ClusterImage, listener: str, leaders: Iterable[int]
 ) -> Iterator[tuple[Broker, str, int]]:
-    """Each leader with host and port, where it can be reached on the client's listener."""
+    """Each leader with its host and port on the client's listener."""
     for leader in sorted(set(leaders)):
         broker = image.brokers.get(BrokerId(leader))
         endpoint = None if broker is None else broker.endpoint(listener)

@@ -1,6 +1,6 @@
-"""What a principal may do, as bits of Kafka's AclOperation codes.
+"""Authorized operations, as bits of Kafka's AclOperation codes.
 
-Without access control everybody may do everything that there is.
+Without access control, every principal may do everything.
 """
 
 TOPIC_OPERATIONS = 0b1101_1111_1000

@@ -1,13 +1,13 @@
-"""What the APIs of transactional producers share."""
+"""Shared by the APIs of transactional producers."""
 
 from penstock.errors import ErrorCode
 
 WAIT_MS = 5_000
-"""How long a decision may take to be committed; then the producer hears to try again."""
+"""How long the coordinator waits for its record to be committed; then the producer retries."""
 
 
 def as_known(code: ErrorCode, *, since: int, version: int) -> ErrorCode:
-    """PRODUCER_FENCED as older clients know it, of an API that has it `since` a version."""
+    """The code as the client's version knows it: PRODUCER_FENCED exists `since` a version."""
     if code is ErrorCode.PRODUCER_FENCED and version < since:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return code

@@ -1,7 +1,7 @@
-"""Which log directories belong to the metadata of a broker alone, as its store remembers them.
+"""The log directories of a broker alone, as recorded in its metadata store.
 
-In a cluster nothing is remembered: a broker may come back with an empty disk, and copies from
-others what it had.
+In a cluster they are not recorded: a broker may come back with an empty disk, and copies its
+replicas from others.
 """
 
 import asyncio
@@ -23,31 +23,31 @@ PATH = "/penstock/log_dirs"
 
 
 class LogDirs(Struct, frozen=True):
-    """What the node holds: paths by `directory.id`."""
+    """The node's content: paths by `directory.id`."""
 
     version: int
     log_dirs: dict[str, str]
 
 
-async def read_ties(store: MetadataStore) -> Mapping[str, str]:
+async def read_known_log_dirs(store: MetadataStore) -> Mapping[str, str]:
     node = (await store.get_many((PATH,))).get(PATH)
     return {} if node is None else decode(LogDirs, node).log_dirs
 
 
-async def write_ties(store: MetadataStore, log_dirs: Mapping[str, str]) -> None:
-    """Written only if it is another than before."""
+async def write_known_log_dirs(store: MetadataStore, log_dirs: Mapping[str, str]) -> None:
+    """Writes only a change."""
     record = encode(LogDirs(1, dict(log_dirs)))
     wanted = paths.with_parents(PATH)
-    there = await store.get_many(wanted)
+    existing = await store.get_many(wanted)
     for path in wanted:
-        if path not in there:
+        if path not in existing:
             await store.create(path)
-    if PATH not in there or there[PATH].data != record:
+    if PATH not in existing or existing[PATH].data != record:
         await store.set(PATH, record)
 
 
 async def forget(home: Path, lost: Collection[Path], clock: Clock | None = None) -> None:
-    """Let the broker of the data directory `home` go on without directories that are lost.
+    """Let the broker with the data directory `home` start without lost log directories.
 
     Their partitions begin empty at the next start. Refused while a broker runs there.
     """
@@ -56,11 +56,13 @@ async def forget(home: Path, lost: Collection[Path], clock: Clock | None = None)
         raise ConfigError(f"{file} is not there: name the broker's data directory with --dir")
     with closing(Tree.open(file, clock or SystemClock())) as tree:
         store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
-        ties = await read_ties(store)
+        known = await read_known_log_dirs(store)
         for path in map(str, lost):
-            if path not in ties.values():
-                known = ", ".join(sorted(ties.values())) or "none"
-                raise ConfigError(f"{path} is no log directory of {file}; it has used: {known}")
+            if path not in known.values():
+                listed = ", ".join(sorted(known.values())) or "none"
+                raise ConfigError(f"{path} is no log directory of {file}; it has used: {listed}")
         gone = set(map(str, lost))
-        await write_ties(store, {key: path for key, path in ties.items() if path not in gone})
+        await write_known_log_dirs(
+            store, {key: path for key, path in known.items() if path not in gone}
+        )
         await store.close()

@@ -1,4 +1,4 @@
-"""A broker alone on directories that are not, or not all, those of its metadata."""
+"""A broker alone whose log directories do not match its metadata."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,8 +9,8 @@ import pytest
 
 from penstock.broker.app import RunningBroker, running
 from penstock.broker.startup.adoption import adopt
-from penstock.broker.startup.log_dir_ties import forget
-from penstock.broker.startup.possession import StartRefused
+from penstock.broker.startup.known_log_dirs import forget
+from penstock.broker.startup.log_dir_ownership import StartRefused
 from penstock.client.address import parse_addresses
 from penstock.client.admin import NewTopic, create_topic, delete_topic
 from penstock.client.cluster import Client
@@ -46,7 +46,9 @@ def end_of(started: RunningBroker, name: str, index: int = 0) -> int:
     return started.services.partitions.get(name, index).log.end_offset
 
 
-def test_started_in_another_folder_a_broker_refuses_and_changes_nothing(tmp_path: Path) -> None:
+def test_a_broker_started_with_another_data_directory_refuses_and_changes_nothing(
+    tmp_path: Path,
+) -> None:
     async def main() -> None:
         right, wrong, logs = tmp_path / "right", tmp_path / "wrong", tmp_path / "logs"
         async with broker(right, logs) as started:
@@ -63,7 +65,7 @@ def test_started_in_another_folder_a_broker_refuses_and_changes_nothing(tmp_path
 
 
 @pytest.mark.parametrize("mended_by", ["import", "adopt"])
-def test_metadata_of_before_a_topic_was_made_is_refused_until_it_is_mended(
+def test_metadata_older_than_a_topic_is_refused_until_it_is_repaired(
     tmp_path: Path, mended_by: str
 ) -> None:
     async def main() -> None:
@@ -112,7 +114,7 @@ def test_a_refused_start_leaves_a_store_that_a_backup_can_be_imported_into(tmp_p
     asyncio.run(main())
 
 
-def test_a_directory_that_is_not_there_is_not_replaced_by_empty_logs(tmp_path: Path) -> None:
+def test_a_missing_directory_is_not_replaced_by_empty_logs(tmp_path: Path) -> None:
     async def main() -> None:
         home, one, two = tmp_path / "home", tmp_path / "one", tmp_path / "two"
         async with broker(home, one, two) as started:
@@ -168,7 +170,7 @@ def test_a_directory_may_have_another_path(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_topic_deleted_and_made_anew_starts_again(tmp_path: Path) -> None:
+def test_a_topic_deleted_and_created_again_begins_empty(tmp_path: Path) -> None:
     async def main() -> None:
         async with broker(tmp_path) as started:
             await make(started, "t")

@@ -1,4 +1,4 @@
-"""Errors of one partition, topic or resource, as the code that its response carries."""
+"""Error codes of single partitions, topics or resources in a response."""
 
 import logging
 
@@ -10,14 +10,14 @@ MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the "
     "message was sent to an incompatible broker. See the broker logs for more details."
 )
-"""Kafka's words for INVALID_REQUEST where it has no others."""
+"""Kafka's text for INVALID_REQUEST without a specific message."""
 
-Refusal = (KafkaError, StorageError)
-"""What a handler catches around each partition: all else is a bug."""
+PARTITION_ERRORS = (KafkaError, StorageError)
+"""What a handler catches for each partition. Any other exception is a bug."""
 
 
 def code_of(error: Exception) -> ErrorCode:
-    """The code for a refusal; a failing disk is told as such, and its directory is offline."""
+    """The error's code. A failed disk is KAFKA_STORAGE_ERROR; its directory is offline already."""
     if isinstance(error, KafkaError):
         logger.debug("refused: %s", error)
         return error.code

@@ -1,11 +1,11 @@
-"""How a broker takes possession of its log directories: look, decide, and tie them to its store."""
+"""Verifies at start that the log directories and the metadata store belong together."""
 
 from pathlib import Path
 from random import Random
 
 from penstock.broker.startup import identity
-from penstock.broker.startup.decision import KnownStore, Refuse, Serve, decide
-from penstock.broker.startup.log_dir_ties import read_ties, write_ties
+from penstock.broker.startup.decision import Refuse, Serve, StoredMetadata, decide
+from penstock.broker.startup.known_log_dirs import read_known_log_dirs, write_known_log_dirs
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ConfigError
 from penstock.log.found import look, set_aside
@@ -17,43 +17,43 @@ from penstock.types import BrokerId, Uuid, uuid_text
 
 
 class StartRefused(ConfigError):
-    """Log directories and metadata do not belong together, or somebody else works there."""
+    """Log directories and metadata do not belong together, or another process uses them."""
 
 
-async def decided(
+async def verified(
     logs: LogStore, metadata: MetadataStore, config: BrokerConfig, home: Path
 ) -> Serve:
-    """What is found decides; refused before anything is changed."""
+    """Decides by what it finds; refuses before it changes anything."""
     known = await _known(metadata, config, home)
     outcome = decide(look(logs.files, logs.dirs), known, config.identity.number, home)
     if isinstance(outcome, Refuse):
         raise StartRefused(outcome.why)
     for log in outcome.stray:
-        set_aside(logs.files, log, "is of a deleted topic whose name was used again")
+        set_aside(logs.files, log, "has the id of a deleted topic whose name was reused")
     return outcome
 
 
-def unlock(logs: LogStore) -> None:
-    """Let go of directories that were not closed; the next start finds them as this one did."""
+def release(logs: LogStore) -> None:
+    """Unlock directories that were not closed; the next start finds them unchanged."""
     for log_dir in logs.dirs:
         log_dir.release(broker_epoch=None)
 
 
-async def _known(metadata: MetadataStore, config: BrokerConfig, home: Path) -> KnownStore:
+async def _known(metadata: MetadataStore, config: BrokerConfig, home: Path) -> StoredMetadata:
     zookeeper = config.zookeeper.zookeeper_connect
     image = await read_image(metadata)
-    going = await read_topics(metadata, image.deleting - image.topics.keys(), image.brokers)
-    return KnownStore(
+    deleting = await read_topics(metadata, image.deleting - image.topics.keys(), image.brokers)
+    return StoredMetadata(
         f"the metadata in {home / FILE_NAME}" if zookeeper is None else f"ZooKeeper at {zookeeper}",
         zookeeper is None,
         image.cluster_id,
-        {**image.topics, **going},
+        {**image.topics, **deleting},
         image.deleting,
-        {} if zookeeper is not None else await read_ties(metadata),
+        {} if zookeeper is not None else await read_known_log_dirs(metadata),
     )
 
 
-async def tie(
+async def record(
     logs: LogStore,
     metadata: MetadataStore,
     broker_id: BrokerId,
@@ -62,12 +62,12 @@ async def tie(
     *,
     is_alone: bool,
 ) -> None:
-    """Let directories name the cluster, and the store of a broker alone its directories."""
+    """Write the cluster into the directories; a broker alone writes these into its store."""
 
     def fresh_id() -> str:
         return uuid_text(Uuid(chance.randbytes(16)))
 
-    paths = identity.remember(
+    paths = identity.write(
         logs.files,
         [each.path for each in logs.online],
         broker_id,
@@ -75,7 +75,7 @@ async def tie(
         fresh_id if is_alone else None,
     )
     if is_alone:
-        # While one is offline nobody asks whether another is missing: none is forgotten.
+        # While a directory is offline, a missing one goes unnoticed. So keep all known ones.
         is_whole = len(logs.online) == len(logs.dirs)
-        kept = {} if is_whole else await read_ties(metadata)
-        await write_ties(metadata, {**kept, **paths})
+        known = {} if is_whole else await read_known_log_dirs(metadata)
+        await write_known_log_dirs(metadata, {**known, **paths})
