@@ -170,7 +170,7 @@ class Connection(asyncio.BufferedProtocol):
     def interrupt_wait(self) -> None:
         """If a request is in flight, send another one: a fetch that waits is then answered.
 
-        See `Parked.gives_way` in the broker: a follower that has more to fetch does not wait.
+        The broker side is `Parked.gives_way`. A follower that has more to fetch uses it.
         """
         if self._in_flight:
             self.send(API_VERSIONS_REQUEST, ApiVersionsResponse).cancel()

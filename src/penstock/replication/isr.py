@@ -52,7 +52,10 @@ class FollowerState(Struct, frozen=True, gc=False):
 
 
 class FollowerFetch(Struct, frozen=True, gc=False):
-    """A follower's fetch, which acknowledges everything before `offset`."""
+    """A follower's fetch, which acknowledges everything before `offset`.
+
+    It counts once, on arrival: when a waiting fetch is tried again, its broker may have died.
+    """
 
     replica: int
     offset: int

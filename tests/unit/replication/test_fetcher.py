@@ -22,7 +22,7 @@ from penstock.types import TopicPartition
 
 
 class Following(FollowingBroker):
-    """Broker 1, which knows of the leader's partitions what it needs."""
+    """Broker 1, with what it needs to know about the leader's partitions."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ def test_acks_all_waits_for_a_follower_whose_files_are_the_leaders(tmp_path: Pat
     run(test)
 
 
-def test_what_the_leader_does_not_have_is_cut_off(tmp_path: Path) -> None:
+def test_records_that_the_leader_lacks_are_truncated(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path) as leader:
             leader.append(b"a")
@@ -118,7 +118,7 @@ def test_what_the_leader_does_not_have_is_cut_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("A148")
-def test_a_batch_larger_than_every_limit_comes_whole(tmp_path: Path) -> None:
+def test_a_batch_above_every_limit_is_fetched_whole(tmp_path: Path) -> None:
     config = ReplicationConfig(
         replica_fetch_backoff_ms=10,
         replica_fetch_wait_max_ms=50,
@@ -143,7 +143,7 @@ def test_a_batch_larger_than_every_limit_comes_whole(tmp_path: Path) -> None:
     run(test)
 
 
-def test_a_follower_that_slept_through_retention_begins_anew(tmp_path: Path) -> None:
+def test_a_follower_behind_the_leaders_log_start_restarts_there(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path) as leader:
             log = leader.partition().log
@@ -169,7 +169,7 @@ def test_a_follower_that_slept_through_retention_begins_anew(tmp_path: Path) -> 
     run(test)
 
 
-def test_a_leader_that_has_not_heard_of_its_epoch_is_asked_again(tmp_path: Path) -> None:
+def test_a_leader_that_does_not_know_its_epoch_yet_is_retried(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path) as leader:
             leader.lead(0, 3)
@@ -186,10 +186,10 @@ def test_a_leader_that_has_not_heard_of_its_epoch_is_asked_again(tmp_path: Path)
 
 
 SLOW = ReplicationConfig(replica_fetch_backoff_ms=25_000, replica_fetch_wait_max_ms=25_000)
-"""With it, a test that has to wait for either is late."""
+"""So long that a test that waits for either fails."""
 
 
-def test_a_partition_that_comes_while_a_fetch_waits_is_copied_at_once(tmp_path: Path) -> None:
+def test_a_partition_added_while_a_fetch_waits_is_fetched_at_once(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path, partitions=3) as leader:
             follower = Following(leader, tmp_path, SLOW)
@@ -200,19 +200,19 @@ def test_a_partition_that_comes_while_a_fetch_waits_is_copied_at_once(tmp_path: 
                     leader.append(b"a", index=index)
                     copies.append(follower.begin(index))
                     await until(lambda: same(leader.partition(len(copies) - 1), copies[-1]))
-                    await until(lambda: len(leader.services.waiters) == 1)  # nothing more to copy
+                    await until(lambda: len(leader.services.waiters) == 1)  # nothing more to fetch
 
     run(test)
 
 
-def test_a_leader_that_hears_late_that_it_leads_is_asked_again_soon(tmp_path: Path) -> None:
+def test_a_leader_that_learns_late_that_it_leads_is_retried_soon(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path, partitions=2) as leader:
             leader.lead(0, 3)
             leader.lead(1, 3)
             leader.append(b"a", index=1)
             follower = Following(leader, tmp_path, SLOW)
-            follower.begin(0)  # of which there is nothing to copy: the fetch waits
+            follower.begin(0)  # it is empty, so the fetch waits
             late = follower.begin(1, leader_epoch=4)
             async with follower.copying():
                 (fetcher,) = follower.fetchers._by_leader.values()
@@ -244,7 +244,7 @@ def test_a_fenced_follower_waits_for_its_controller(tmp_path: Path) -> None:
     run(test)
 
 
-def test_a_failed_directory_takes_its_own_replicas_only(tmp_path: Path) -> None:
+def test_a_failed_directory_stops_only_its_own_replicas(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path, partitions=2) as leader:
             files = FakeFiles()
@@ -285,7 +285,7 @@ def test_an_evicted_session_and_a_broker_without_room_for_one(tmp_path: Path) ->
     run(lambda: test(0))
 
 
-def test_a_leader_that_cannot_be_reached_is_tried_again(tmp_path: Path) -> None:
+def test_an_unreachable_leader_is_retried(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path) as leader:
             leader.lead(0, 3)
@@ -305,7 +305,7 @@ def test_a_leader_that_cannot_be_reached_is_tried_again(tmp_path: Path) -> None:
     run(test)
 
 
-def test_a_partition_that_is_stopped_is_copied_no_more(tmp_path: Path) -> None:
+def test_a_stopped_partition_is_no_longer_fetched(tmp_path: Path) -> None:
     async def test() -> None:
         async with leading(tmp_path, partitions=2) as leader:
             follower = Following(leader, tmp_path)

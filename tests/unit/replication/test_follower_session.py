@@ -20,7 +20,7 @@ def forgotten(*indexes: int) -> ForgottenTopic:
     return ForgottenTopic(topic="t", topic_id=ID, partitions=list(indexes))
 
 
-def test_all_is_told_once_and_then_changes_only() -> None:
+def test_everything_is_sent_once_and_then_only_changes() -> None:
     session = FollowerSession()
     told = session.next({FIRST: asked(0, 5), SECOND: asked(1, 7)})
     assert (told.session_id, told.session_epoch) == (0, 0)
@@ -35,7 +35,7 @@ def test_all_is_told_once_and_then_changes_only() -> None:
     assert (told.topics, told.forgotten) == ([], [forgotten(0)])
 
 
-def test_a_topic_made_anew_is_forgotten_and_named() -> None:
+def test_a_recreated_topic_is_forgotten_and_added() -> None:
     session = FollowerSession()
     session.next({FIRST: asked(0, 5)})
     session.answered(99)
@@ -44,7 +44,7 @@ def test_a_topic_made_anew_is_forgotten_and_named() -> None:
     assert told.forgotten == [forgotten(0)]
 
 
-def test_without_a_session_everything_is_told_each_time() -> None:
+def test_without_a_session_everything_is_sent_each_time() -> None:
     session = FollowerSession()
     for _ in range(2):
         told = session.next({FIRST: asked(0, 5)})
@@ -52,7 +52,7 @@ def test_without_a_session_everything_is_told_each_time() -> None:
         session.answered(0)
 
 
-def test_a_lost_session_begins_anew() -> None:
+def test_a_lost_session_is_replaced_by_a_new_one() -> None:
     session = FollowerSession()
     session.next({FIRST: asked(0, 5), SECOND: asked(1, 7)})
     session.answered(99)

@@ -1,4 +1,4 @@
-"""Who is in sync, who joins and leaves, and what is committed."""
+"""Which replicas are in sync, when they join and leave, and what is committed."""
 
 import pytest
 from hypothesis import given
@@ -39,14 +39,14 @@ def caught_up(end_offset: int, at_ms: int) -> FollowerState:
         (Isr((1, 2, 3), PendingShrinkIsr(frozenset({2, 3}))), (1, 2, 3), (1,)),
     ],
 )
-def test_who_joins_counts_at_once_and_who_leaves_counts_until_confirmed(
+def test_a_joining_replica_counts_at_once_and_a_leaving_one_until_confirmed(
     isr: Isr, maximal: tuple[int, ...], proposed: tuple[int, ...]
 ) -> None:
     assert isr.maximal == maximal
     assert isr.proposed == proposed
 
 
-def test_a_topic_with_fewer_replicas_than_asked_for_needs_all_of_them() -> None:
+def test_a_topic_with_fewer_replicas_than_min_insync_needs_all_of_them() -> None:
     assert effective_min_isr(2, 1) == 1
     assert effective_min_isr(2, 3) == 2
 
@@ -67,7 +67,7 @@ def test_a_topic_with_fewer_replicas_than_asked_for_needs_all_of_them() -> None:
         (FollowerState(5, 0, 8, 100, 150), 8, 12, 150),
     ],
 )
-def test_a_fetch_shows_when_its_follower_had_everything(
+def test_a_fetch_shows_when_its_follower_was_caught_up(
     before: FollowerState, offset: int, leader_end: int, caught_up_ms: int
 ) -> None:
     after = after_fetch(before, FollowerFetch(2, offset, 0, 7), leader_end, 200)
@@ -75,18 +75,18 @@ def test_a_fetch_shows_when_its_follower_had_everything(
     assert (after.end_offset, after.fetched_ms, after.broker_epoch) == (offset, 200, 7)
 
 
-def test_a_follower_of_a_busy_leader_that_keeps_up_is_never_late() -> None:
+def test_a_follower_that_keeps_up_with_a_busy_leader_never_lags() -> None:
     state = at_election(None, 0, 0, in_sync=True)
     leader_end = 0
     for now_ms in range(0, 100 * LAG_MS, LAG_MS // 2):
-        fetched = leader_end  # all that there was at the last fetch
+        fetched = leader_end  # everything as of the last fetch
         leader_end += 10
         state = after_fetch(state, FollowerFetch(2, fetched), leader_end, now_ms)
         assert state.is_caught_up(leader_end, now_ms, LAG_MS)
 
 
 @pytest.mark.row("A062")
-def test_a_follower_that_falls_behind_for_good_is_late_in_the_end() -> None:
+def test_a_follower_that_keeps_falling_behind_lags_eventually() -> None:
     state = at_election(None, 0, 0, in_sync=True)
     late_at = None
     for now_ms in range(0, 5 * LAG_MS, 500):  # each fetch gets half of what was written
@@ -99,7 +99,7 @@ def test_a_follower_that_falls_behind_for_good_is_late_in_the_end() -> None:
 
 
 @pytest.mark.parametrize("known", [None, FollowerState(9, 0, 9, 40, 40, 7)])
-def test_a_new_epoch_gives_time_to_those_in_sync_alone(known: FollowerState | None) -> None:
+def test_a_new_epoch_gives_lag_time_only_to_in_sync_followers(known: FollowerState | None) -> None:
     inside = at_election(known, 9, 100, in_sync=True)
     outside = at_election(known, 9, 100, in_sync=False)
     assert inside.is_caught_up(10, 100 + LAG_MS, LAG_MS)
@@ -107,7 +107,7 @@ def test_a_new_epoch_gives_time_to_those_in_sync_alone(known: FollowerState | No
     assert not outside.is_caught_up(10, 100, LAG_MS)
 
 
-def test_where_another_led_before_nothing_is_known_of_a_follower() -> None:
+def test_a_new_leader_knows_nothing_about_its_followers() -> None:
     assert at_election(None, 9, 100, in_sync=True).end_offset == -1
     assert at_election(FollowerState(9), 9, 100, in_sync=True).end_offset == 9
 
@@ -125,7 +125,7 @@ def test_where_another_led_before_nothing_is_known_of_a_follower() -> None:
         (None, True),
     ],
 )
-def test_only_who_is_behind_and_has_been_for_too_long_leaves(
+def test_only_a_follower_that_has_lagged_too_long_leaves(
     state: FollowerState | None, leaves: bool
 ) -> None:
     followers = {3: caught_up(10, 100_000)} | ({} if state is None else {2: state})
@@ -145,7 +145,7 @@ def test_only_who_is_behind_and_has_been_for_too_long_leaves(
         (at_election(None, 100, 100_000, in_sync=True), 10, False),  # it has not fetched yet
     ],
 )
-def test_a_follower_that_is_too_many_records_behind_leaves_if_they_count(
+def test_a_follower_too_many_records_behind_leaves_if_that_is_limited(
     state: FollowerState, limit: int | None, leaves: bool
 ) -> None:
     followers = {2: state}
@@ -156,7 +156,7 @@ def test_a_follower_that_is_too_many_records_behind_leaves_if_they_count(
 
 
 @pytest.mark.parametrize("change", [PendingExpandIsr(4), PendingShrinkIsr(frozenset({3}))])
-def test_nobody_leaves_while_a_change_is_on_its_way(
+def test_no_replica_leaves_while_a_change_is_pending(
     change: PendingExpandIsr | PendingShrinkIsr,
 ) -> None:
     followers = {2: caught_up(1, NEVER_MS), 3: caught_up(1, NEVER_MS)}
@@ -171,18 +171,18 @@ def test_nobody_leaves_while_a_change_is_on_its_way(
     [
         (10, 10, 5, True),
         (9, 10, 5, False),  # it lacks a committed record
-        (10, 8, 11, False),  # its end may be that of a log which still has to be cut
+        (10, 8, 11, False),  # its log may still have to be truncated
         (11, 8, 11, True),
     ],
 )
-def test_who_joins_has_what_is_committed_and_has_reached_the_epoch(
+def test_a_joining_replica_has_all_committed_records_and_reached_the_epoch(
     end_offset: int, high_watermark: int, epoch_start: int, joins: bool
 ) -> None:
     state = caught_up(end_offset, 0)
     assert may_join(Isr((1,)), 2, state, high_watermark, epoch_start) is joins
 
 
-def test_nobody_joins_twice_nor_while_a_change_is_on_its_way() -> None:
+def test_no_replica_joins_twice_or_while_a_change_is_pending() -> None:
     state = caught_up(10, 0)
     assert not may_join(Isr((1, 2)), 2, state, 10, 0)
     assert not may_join(Isr((1,), PendingExpandIsr(3)), 2, state, 10, 0)
@@ -202,7 +202,7 @@ def test_nobody_joins_twice_nor_while_a_change_is_on_its_way() -> None:
         ([-1, 8], False, -1),
     ],
 )
-def test_the_shortest_log_that_counts_is_committed(
+def test_the_shortest_log_that_counts_sets_the_high_watermark(
     ends: list[int], under_min_isr: bool, committed: int | None
 ) -> None:
     counted = [FollowerState(end) for end in ends]
@@ -220,7 +220,7 @@ def test_the_shortest_log_that_counts_is_committed(
         (Isr((1,)), caught_up(5, 100_000 - LAG_MS - 1), True, False),
     ],
 )
-def test_it_waits_for_the_maximal_set_and_for_who_is_about_to_join(
+def test_the_high_watermark_waits_for_the_maximal_set_and_for_joining_replicas(
     isr: Isr, state: FollowerState, eligible: bool, waits: bool
 ) -> None:
     assert holds_back(isr.maximal, 2, state, 10, 100_000, LAG_MS, eligible=eligible) is waits

@@ -21,7 +21,7 @@ HERE, THERE = ROOT / "d0", ROOT / "d1"
 
 
 class Steady:
-    """A clock that a test moves."""
+    """A clock that the test advances."""
 
     monotonic = 0
 
@@ -86,7 +86,7 @@ def test_a_partition_is_served_from_its_new_directory() -> None:
     assert len(rig.read_all()) == 51
 
 
-def test_a_move_that_a_former_broker_began_is_finished() -> None:
+def test_a_move_interrupted_by_a_restart_is_finished() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     rig.append(batch_of(b"x"))
     rig.store.create(PARTITION, TOPIC_ID, 0, path=THERE, future=True)
@@ -100,7 +100,7 @@ def test_a_move_that_a_former_broker_began_is_finished() -> None:
     assert rig.log.path == THERE / "orders-0"
 
 
-def test_a_move_that_a_former_broker_began_waits_for_its_partition() -> None:
+def test_a_move_interrupted_by_a_restart_waits_for_its_partition() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     other = TopicPartition("orders", 1)
     rig.store.create(other, TOPIC_ID, 0, path=HERE)
@@ -116,7 +116,7 @@ def test_a_move_that_a_former_broker_began_waits_for_its_partition() -> None:
     assert rig.store.logs[other].path == THERE / "orders-1"
 
 
-def test_moves_keep_to_the_rate_that_is_set() -> None:
+def test_moves_keep_to_the_rate_limit() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     for _ in range(5):
         rig.append(batch_of(bytes(1 << 19)))
@@ -145,7 +145,7 @@ def test_moves_keep_to_the_rate_that_is_set() -> None:
     assert len(rig.read_all()) == 5
 
 
-def test_moving_back_home_ends_a_move() -> None:
+def test_moving_back_to_the_current_directory_cancels_a_move() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     mover = Mover(rig)
 
@@ -158,7 +158,7 @@ def test_moving_back_home_ends_a_move() -> None:
     assert rig.log.path == HERE / "orders-0"
 
 
-def test_a_copy_begins_where_the_log_does() -> None:
+def test_a_copy_starts_at_the_log_start_offset() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     for value in (b"a", b"b", b"c"):
         rig.append(batch_of(value))
@@ -194,7 +194,7 @@ def test_a_log_that_begins_within_a_batch_is_moved(start: int) -> None:
     assert rig.read_all() == left
 
 
-def test_a_log_that_cannot_be_copied_does_not_hold_up_the_others(
+def test_a_log_that_cannot_be_copied_does_not_block_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     rig = LogRig(dirs=("d0", "d1"))
@@ -218,7 +218,7 @@ def test_a_log_that_cannot_be_copied_does_not_hold_up_the_others(
     assert len(rig.store.deleted) == 2, "the moved log, and the copy that was given up"
 
 
-def test_settings_that_change_during_a_move_hold_after_it() -> None:
+def test_settings_altered_during_a_move_apply_after_it() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     rig.append(batch_of(b"x"))
     mover = Mover(rig)
@@ -235,7 +235,7 @@ def test_settings_that_change_during_a_move_hold_after_it() -> None:
     assert mover.partition.rules.max_message_bytes == 77
 
 
-def test_unknown_places_and_partitions_are_refused() -> None:
+def test_unknown_directories_and_partitions_are_rejected() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     mover = Mover(rig)
 
@@ -248,7 +248,7 @@ def test_unknown_places_and_partitions_are_refused() -> None:
     mover.run(work)
 
 
-def test_a_topic_whose_copy_would_have_another_name_is_not_moved() -> None:
+def test_a_topic_whose_name_is_too_long_for_a_copy_is_not_moved() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     mover = Mover(rig)
     longest, longer = (TopicPartition("x" * length, 0) for length in (213, 214))

@@ -23,7 +23,7 @@ LAG_MS = 30_000
 
 
 class Desk:
-    """A partition on broker 1, and what it asks of the broker around it."""
+    """A partition on broker 1, and what it requests of the broker around it."""
 
     def __init__(self, config: TopicConfig | None = None) -> None:
         self.rig = LogRig(config or TopicConfig())
@@ -60,7 +60,7 @@ def leading(isr: tuple[int, ...] = (1, 2, 3), *, min_isr: int = 1) -> Desk:
     return desk
 
 
-def test_what_every_replica_in_sync_has_is_committed() -> None:
+def test_records_on_every_in_sync_replica_are_committed() -> None:
     desk = leading()
     desk.append()
     desk.append()
@@ -73,7 +73,7 @@ def test_what_every_replica_in_sync_has_is_committed() -> None:
     assert desk.committed == 2
 
 
-def test_a_fetch_that_moves_nothing_wakes_nobody() -> None:
+def test_a_fetch_that_changes_nothing_wakes_no_waiter() -> None:
     desk = leading()
     desk.append()
     desk.fetch(2, 0)
@@ -81,7 +81,7 @@ def test_a_fetch_that_moves_nothing_wakes_nobody() -> None:
     assert desk.changes == []
 
 
-def test_fewer_in_sync_than_needed_refuse_acks_all_and_commit_nothing() -> None:
+def test_too_few_in_sync_replicas_reject_acks_all_and_commit_nothing() -> None:
     desk = leading((1,), min_isr=2)
     with pytest.raises(NotEnoughReplicas):
         desk.append()
@@ -90,8 +90,8 @@ def test_fewer_in_sync_than_needed_refuse_acks_all_and_commit_nothing() -> None:
     assert not desk.partition.has_enough_replicas()
 
 
-def test_who_is_about_to_join_is_enough_after_the_append() -> None:
-    """Kafka counts the maximal set then: whatever became committed is in all of it."""
+def test_a_joining_replica_counts_for_min_insync_after_the_append() -> None:
+    """Kafka then counts the maximal set, which has everything that became committed."""
     desk = leading((1,), min_isr=2)
     desk.append(acks=1)
     desk.fetch(2, 1)
@@ -144,7 +144,7 @@ def test_a_dead_follower_is_not_proposed() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA])
-def test_what_was_surely_not_done_is_dropped(code: ErrorCode) -> None:
+def test_a_proposal_that_was_surely_not_written_is_dropped(code: ErrorCode) -> None:
     desk = leading((1, 2))
     desk.fetch(3, 0)
     desk.partition.settle(desk.proposals[0], Rejected(code))
@@ -162,7 +162,7 @@ def test_what_was_surely_not_done_is_dropped(code: ErrorCode) -> None:
         ErrorCode.NEW_LEADER_ELECTED,
     ],
 )
-def test_what_is_outdated_stays_pending_until_the_controllers_next_word(code: ErrorCode) -> None:
+def test_an_outdated_proposal_stays_pending_until_the_next_leader_and_isr(code: ErrorCode) -> None:
     desk = leading((1, 2))
     desk.fetch(3, 0)
     desk.partition.settle(desk.proposals[0], Rejected(code))
@@ -176,7 +176,7 @@ def test_what_is_outdated_stays_pending_until_the_controllers_next_word(code: Er
 @pytest.mark.parametrize(
     "code", [ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_CONTROLLER, ErrorCode.STALE_BROKER_EPOCH]
 )
-def test_what_may_have_been_done_is_proposed_again(code: ErrorCode) -> None:
+def test_a_proposal_that_may_have_been_written_is_proposed_again(code: ErrorCode) -> None:
     desk = leading((1, 2))
     desk.fetch(3, 0)
     desk.partition.settle(desk.proposals[0], Rejected(code))
@@ -184,7 +184,7 @@ def test_what_may_have_been_done_is_proposed_again(code: ErrorCode) -> None:
     assert desk.partition.in_sync.maximal == (1, 2, 3)
 
 
-def test_an_answer_that_comes_after_the_controllers_next_word_is_ignored() -> None:
+def test_an_outcome_that_arrives_after_the_next_leader_and_isr_is_ignored() -> None:
     desk = leading((1, 2))
     desk.fetch(3, 0)
     desk.partition.lead(6, (1, 2), (1, 2, 3), 12)
@@ -192,8 +192,8 @@ def test_an_answer_that_comes_after_the_controllers_next_word_is_ignored() -> No
     assert (desk.partition.isr, desk.partition.partition_epoch) == ((1, 2), 12)
 
 
-def test_the_controllers_word_twice_does_not_end_a_proposal() -> None:
-    """Else the leader would never hear that the controller agreed, nor ask again."""
+def test_a_repeated_leader_and_isr_does_not_end_a_proposal() -> None:
+    """Otherwise the leader would neither learn that the controller accepted, nor retry."""
     desk = leading()
     desk.append()
     desk.now_ms += LAG_MS + 1
@@ -206,7 +206,7 @@ def test_the_controllers_word_twice_does_not_end_a_proposal() -> None:
 # Roles
 
 
-def test_old_news_are_refused() -> None:
+def test_older_epochs_are_rejected() -> None:
     desk = leading()
     with pytest.raises(StaleState):
         desk.partition.lead(4, (1,), (1, 2, 3), 11)
@@ -215,7 +215,7 @@ def test_old_news_are_refused() -> None:
     assert desk.partition.isr == (1, 2, 3)
 
 
-def test_a_new_leader_does_not_know_yet_what_is_latest() -> None:
+def test_a_new_leader_does_not_know_the_latest_offset_yet() -> None:
     desk = Desk()
     for _ in range(3):
         desk.rig.append(batch_of(b"x"))
@@ -253,7 +253,7 @@ def test_a_new_epoch_of_the_same_leader_keeps_what_it_knows() -> None:
     assert desk.partition.log.epochs.entries == [(5, 0), (6, 1)]
 
 
-def test_epochs_are_looked_at_before_leadership() -> None:
+def test_epochs_are_checked_before_leadership() -> None:
     desk = leading()
     with pytest.raises(FencedLeaderEpoch):
         fencing.check_leader(desk.partition, 4)
@@ -269,7 +269,7 @@ def test_epochs_are_looked_at_before_leadership() -> None:
         fencing.check_readable(desk.partition, 7)
 
 
-def test_strangers_and_former_lives_do_not_follow() -> None:
+def test_fetches_of_strangers_and_of_older_broker_epochs_are_rejected() -> None:
     desk = leading()
     with pytest.raises(UnknownLeaderEpoch):
         fencing.check_follower(desk.partition, 9, 5, -1)
@@ -295,7 +295,7 @@ def test_a_followers_high_watermark_is_the_leaders_and_never_goes_back() -> None
     assert desk.partition.log.log_start_offset == 1
 
 
-def test_followers_in_sync_that_have_an_offset_can_be_read() -> None:
+def test_in_sync_followers_that_have_an_offset_are_readable() -> None:
     desk = leading((1, 2))
     desk.append()
     desk.fetch(2, 1)
@@ -305,7 +305,7 @@ def test_followers_in_sync_that_have_an_offset_can_be_read() -> None:
     assert list(desk.partition.readable_followers(2)) == []
 
 
-def test_a_follower_may_be_kept_out_by_the_number_of_records_that_it_lacks() -> None:
+def test_a_follower_that_lacks_too_many_records_stays_out_of_the_isr() -> None:
     desk = leading((1, 2), min_isr=1)
     desk.fetch(2, 0)
     for _ in range(5):

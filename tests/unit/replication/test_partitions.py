@@ -24,11 +24,11 @@ def test_a_partition_whose_log_may_be_offline_gets_no_empty_one() -> None:
     assert partitions.create("new", 0, TOPIC_ID, 0).log.log_dir.path == ROOT / "d1"
 
 
-def test_a_dropped_partition_takes_its_copy_along() -> None:
+def test_dropping_a_partition_deletes_its_future_log_too() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
     partitions = Partitions(BrokerId(0), rig.store)
-    partitions.drop(*PARTITION)  # known from start-up alone: nobody has led it yet
+    partitions.drop(*PARTITION)  # loaded at start, and never led or followed since
     assert rig.store.logs == rig.store.future_logs == {}
     rig.crash()
     assert rig.store.logs == rig.store.future_logs == {}
@@ -52,7 +52,7 @@ def test_a_log_of_another_topic_of_the_same_name_is_set_aside(is_known: bool) ->
         assert not old.is_in_tenure(0)
 
 
-def test_a_log_without_an_id_is_not_a_new_topics() -> None:
+def test_a_log_without_an_id_does_not_belong_to_a_new_topic() -> None:
     rig = LogRig()
     rig.append(batch_of(b"x"))
     del rig.store.topic_ids[PARTITION]
@@ -61,7 +61,7 @@ def test_a_log_without_an_id_is_not_a_new_topics() -> None:
     assert rig.store.count_stray() == 1
 
 
-def test_a_log_without_an_id_is_that_of_a_topic_that_was_there() -> None:
+def test_a_log_without_an_id_belongs_to_an_existing_topic() -> None:
     rig = LogRig()
     rig.append(batch_of(b"x"))
     del rig.store.topic_ids[PARTITION]

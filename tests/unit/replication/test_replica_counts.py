@@ -1,4 +1,4 @@
-"""What `/metrics` tells of replication is counted where it happens."""
+"""Counters of replication for `/metrics`."""
 
 from penstock.replication.environment import IsrCounts
 from replica_cluster import LAG_MAX_MS, Node, ReplicaCluster
@@ -31,7 +31,7 @@ def test_a_shrink_and_an_expansion_count_once_they_are_confirmed() -> None:
     assert counts(leader) == IsrCounts(shrinks=1, expands=1)
 
 
-def test_a_proposal_that_the_controller_refuses_counts_as_failed() -> None:
+def test_a_rejected_proposal_counts_as_failed() -> None:
     cluster = ReplicaCluster(2)
     informed(cluster)
     cluster.produce(0, b"a")

@@ -34,7 +34,7 @@ def test_kafkas_class_name_chooses_the_rack(name: str | None, rack_aware: bool) 
         ("b", [], None),
     ],
 )
-def test_the_freshest_follower_of_the_rack_is_read(
+def test_the_most_caught_up_follower_of_the_rack_is_read(
     rack: str, followers: list[ReplicaView], chosen: int | None
 ) -> None:
     assert in_same_rack(rack, LEADER, followers) == chosen

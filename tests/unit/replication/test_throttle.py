@@ -1,4 +1,4 @@
-"""How fast throttled replicas are copied."""
+"""Throttling of replication by a rate in bytes."""
 
 import pytest
 
@@ -13,7 +13,7 @@ class Steady:
         return self.now_ms
 
 
-def test_what_has_passed_is_paid_off_at_the_rate() -> None:
+def test_recorded_bytes_are_paid_off_at_the_rate() -> None:
     time = Steady()
     throttle = Throttle(time)
     assert throttle.delay_ms(100, 1000) == 0
@@ -26,8 +26,8 @@ def test_what_has_passed_is_paid_off_at_the_rate() -> None:
     assert throttle.delay_ms(100, 1000) == 0
 
 
-def test_little_rest_is_saved_up() -> None:
-    """What a fetch takes must not lower the rate; a long rest must not raise it."""
+def test_only_a_little_unused_time_is_saved_up() -> None:
+    """The duration of a fetch must not lower the rate; a long pause must not raise it."""
     time = Steady()
     throttle = Throttle(time)
     time.now_ms = 60_000
@@ -35,7 +35,7 @@ def test_little_rest_is_saved_up() -> None:
     assert throttle.delay_ms(100, 1000) == 1000 - SAVED_MS
 
 
-def test_rest_at_a_high_rate_is_not_worth_more_at_a_low_one() -> None:
+def test_time_saved_at_a_high_rate_is_not_worth_more_at_a_low_one() -> None:
     time = Steady()
     throttle = Throttle(time)
     time.now_ms = 60_000
@@ -44,7 +44,7 @@ def test_rest_at_a_high_rate_is_not_worth_more_at_a_low_one() -> None:
     assert throttle.delay_ms(100, 1000) == 1000 - SAVED_MS
 
 
-def test_nothing_passes_at_no_rate() -> None:
+def test_a_rate_of_zero_blocks_everything() -> None:
     time = Steady()
     throttle = Throttle(time)
     time.now_ms = 60_000
@@ -53,7 +53,7 @@ def test_nothing_passes_at_no_rate() -> None:
     assert throttle.delay_ms(0, 1000) == 1000
 
 
-def test_a_new_rate_holds_for_what_is_owed() -> None:
+def test_a_new_rate_applies_to_the_existing_debt() -> None:
     time = Steady()
     throttle = Throttle(time)
     throttle.record(1_000_000, rate=1)

@@ -1,4 +1,4 @@
-"""Where a follower cuts its log, by leader epochs."""
+"""Where a follower truncates its log, by leader epochs."""
 
 from itertools import pairwise
 
@@ -28,18 +28,18 @@ def epochs(*entries: tuple[int, int]) -> LeaderEpochs:
         # Both know the epoch: the shorter one of the two ends.
         (EpochEnd(1, 7), epochs((0, 0), (1, 5)), 9, OffsetTruncation(7, is_complete=True)),
         (EpochEnd(0, 7), epochs((0, 0), (1, 5)), 9, OffsetTruncation(5, is_complete=True)),
-        # The follower never met the leader's epoch 1 and asks again, below its own 2 (KIP-279).
+        # The follower does not have the leader's epoch 1 and asks again, below its own 2 (KIP-279).
         (EpochEnd(1, 20), epochs((0, 0), (2, 8)), 12, OffsetTruncation(8, is_complete=False)),
         # The leader's first known epoch is older than all of the follower's.
         (EpochEnd(3, 7), epochs((5, 6)), 9, OffsetTruncation(6, is_complete=True)),
         # The follower knows no epochs at all, or the leader none that old.
         (EpochEnd(1, 7), epochs(), 9, OffsetTruncation(7, is_complete=True)),
         (EpochEnd(-1, -1), epochs((0, 0)), 9, OffsetTruncation(4, is_complete=True)),
-        # Nothing behind the end is cut.
+        # A truncation point past the end changes nothing.
         (EpochEnd(1, 30), epochs((1, 0)), 9, OffsetTruncation(9, is_complete=True)),
     ],
 )
-def test_a_follower_cuts_where_epochs_part(
+def test_a_follower_truncates_where_epochs_diverge(
     leader: EpochEnd, own: LeaderEpochs, end_offset: int, cut: OffsetTruncation
 ) -> None:
     assert truncation_by_epoch(leader, own, end_offset, 4) == cut
@@ -57,7 +57,7 @@ def test_a_follower_cuts_where_epochs_part(
         (3, 9, EpochEnd(-1, -1)),
     ],
 )
-def test_a_leader_tells_where_a_reader_parted(
+def test_a_leader_returns_where_a_follower_diverged(
     last_fetched_epoch: int, fetch_offset: int, found: EpochEnd | None
 ) -> None:
     leader = epochs((0, 0), (1, 5), (2, 8))
@@ -73,14 +73,14 @@ def test_a_leader_tells_where_a_reader_parted(
         (0, 9, 9, None),
     ],
 )
-def test_a_log_outside_of_its_leaders_is_brought_into_it(
+def test_a_log_outside_its_leaders_range_is_moved_into_it(
     leader_start: int, leader_end: int, end_offset: int, done: OffsetTruncation | Restart | None
 ) -> None:
     assert within(leader_start, leader_end, end_offset) == done
 
 
 @pytest.mark.parametrize(("leader_epoch", "cut"), [(1, 8), (2, 8), (5, None), (6, None)])
-def test_what_bears_a_later_epoch_than_the_leader_is_cut(
+def test_batches_of_a_later_epoch_than_the_leaders_are_truncated(
     leader_epoch: int, cut: int | None
 ) -> None:
     found = truncation_of_later_epochs(epochs((0, 0), (1, 5), (5, 8)), leader_epoch)
