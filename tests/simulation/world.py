@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from penstock.config.topic import TopicConfig
+from penstock.controller import controller_election
 from penstock.errors import KafkaError, ProtocolError
 from penstock.metadata import paths
 from penstock.metadata.records import ConfigOverrides, TopicAssignment, decode
@@ -459,7 +460,7 @@ class Tracing(logging.Handler):
             said = record.getMessage()
             if "below its high watermark" in record.msg and LOOSE.topic not in said:
                 self._history.broken(f"{process.host}: {said}")
-            if record.name.endswith(".candidacy") and record.levelno >= logging.ERROR:
-                self._history.broken(f"{process.host} could not take the office: {said}")
+            if record.name == controller_election.__name__ and record.levelno >= logging.ERROR:
+                self._history.broken(f"{process.host} could not become the controller: {said}")
             if record.exc_info:
                 self._history.count(f"traceback: {record.getMessage()}: {record.exc_info[1]!r}")
