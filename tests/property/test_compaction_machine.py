@@ -99,6 +99,8 @@ class CompactionMachine(RuleBasedStateMachine):
         self.started()
         self.written: dict[int, Kept] = {}
         self.flushed_end = 0
+        self.start = 0
+        """Records before it were deleted; a log's start does not move by itself."""
         self.cleaned_end = 0
         """What lies before it may have lost records to a newer one that lies before it too."""
         self.clock = 0
@@ -220,6 +222,7 @@ class CompactionMachine(RuleBasedStateMachine):
         log = self.rig.log
         self.replicate()
         offset = log.log_start_offset + (log.end_offset - log.log_start_offset) * where // 1_000
+        self.start = offset
         log.maybe_increment_log_start(offset)
         self.checkpoint()
         self.written = {at: row for at, row in self.written.items() if at >= offset}
@@ -255,6 +258,12 @@ class CompactionMachine(RuleBasedStateMachine):
         moves._take_over(partition, future)
         self.flushed_end = self.rig.log.end_offset
 
+    @rule(where=fractions)
+    def move_after_deleting_records(self, where: int) -> None:
+        """Often, what makes a copy begin in the middle of a batch."""
+        self.delete_records(where)
+        self.move(None)
+
     @precondition(lambda self: self.written)
     @rule(data=st.data(), where=fractions, several=st.lists(pairs, min_size=1, max_size=5))
     def recreate_the_topic(
@@ -262,25 +271,52 @@ class CompactionMachine(RuleBasedStateMachine):
     ) -> None:
         """What the old log left in checkpoints is not applied to the new one."""
         self.delete_records(where)
+        self.make_anew(several, data)
+        if data.draw(st.booleans()):
+            self.crash(data)
+
+    @rule(keys=st.permutations(KEYS), cleaned=st.integers(1, 4), several=st.lists(pairs))
+    def recreate_a_topic_that_was_cleaned(
+        self, keys: list[bytes], cleaned: int, several: list[list[tuple[bytes, bool]]]
+    ) -> None:
+        """The new log is dirty from its first record on, or what was deleted in it comes back."""
+        gone, kept, other = keys
+        self.alter_policy("compact")
+        self.make_anew([[(other, False)] * cleaned])
+        self.settle_and_compact(5)
+        self.topics += self.topics % 2  # the next one is in the same directory
+        self.make_anew([[(gone, False)], [(gone, True)], [(kept, False)], *several])
+        for _ in range(3):
+            self.settle_and_compact(5)
+            for _ in range(3):
+                self.wait()
+            self.append([[(other, False)]])
+
+    def make_anew(
+        self, several: list[list[tuple[bytes, bool]]], data: st.DataObject | None = None
+    ) -> None:
+        """With `data` the machine may lose power between the two."""
         if PARTITION in self.rig.store.future_logs:
             self.rig.store.delete(PARTITION, future=True)
         self.rig.store.delete(PARTITION)
+        if data is not None and data.draw(st.booleans()):
+            self.rig.crash(in_order(data))
+            self.started()
         self.topics += 1
         self.topic_id = Uuid(self.topics.to_bytes(16))
-        self.written, self.flushed_end, self.cleaned_end = {}, 0, 0
+        self.written, self.flushed_end, self.cleaned_end, self.start = {}, 0, 0, 0
         path = self.rig.dirs[self.topics % 4 // 2]
         self.rig.store.create(PARTITION, self.topic_id, self.clock, path=path)
         self.append(several)
         self.flush()
-        if data.draw(st.booleans()):
-            self.crash(data)
 
     @precondition(is_grown)
     @rule(gap=st.integers(0, 50))
     def begin_anew(self, gap: int) -> None:
         self.flushed_end = 0
         self.compactor.truncated(self.rig.log, 0)
-        self.rig.store.truncate_fully(PARTITION, self.rig.log.end_offset + gap, self.clock)
+        self.start = self.rig.log.end_offset + gap
+        self.rig.store.truncate_fully(PARTITION, self.start, self.clock)
         self.written = {}
         self.cut()
 
@@ -437,6 +473,10 @@ class CompactionMachine(RuleBasedStateMachine):
                         if record.offset >= log.log_start_offset:
                             found[record.offset] = Kept(record.key, record.value, dropped)
         return found
+
+    @invariant()
+    def the_start_is_where_it_was_put(self) -> None:
+        assert self.rig.log.log_start_offset <= self.start
 
     @invariant()
     def settings_hold(self) -> None:

@@ -9,7 +9,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from penstock.log import append, order, partition_log
 from penstock.log.append import OffsetsOutOfOrder
+from penstock.log.compaction.compactor import Compactor
 from penstock.log.compaction.offset_map import OffsetMap
+from penstock.log.log_dir import LogDir
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
 from penstock.record.batch import CorruptBatch
@@ -65,7 +67,34 @@ def drop_the_newest(patch: Patch) -> None:
     patch.setattr(OffsetMap, "supersedes", supersedes)
 
 
+def make_a_log_over_stale_checkpoints(patch: Patch) -> None:
+    """A log that is deleted leaves its offsets to the next one of its name."""
+
+    def remove_later(self: LogStore, log: PartitionLog) -> None:
+        self.deleted.add(log.config.file_delete_delay_ms, log.path)
+
+    patch.setattr(LogStore, "_remove_later", remove_later)
+
+
+def keep_stale_checkpoints_at_the_start(patch: Patch) -> None:
+    """So does one that was deleted before a crash."""
+    load = LogStore._load_dir
+
+    def load_dir(self: LogStore, log_dir: LogDir, *args: Any) -> None:
+        load(self, log_dir, *args)
+        log_dir.stale_names.clear()
+
+    patch.setattr(LogStore, "_load_dir", load_dir)
+
+
+def take_a_new_log_for_cleaned(patch: Patch) -> None:
+    patch.setattr(Compactor, "forget", lambda *_: None)
+
+
 MUTANTS = [
+    make_a_log_over_stale_checkpoints,
+    keep_stale_checkpoints_at_the_start,
+    take_a_new_log_for_cleaned,
     take_gaps_for_damage,
     keep_the_settings_of_the_copy,
     refuse_a_first_batch_that_spans_the_end,
