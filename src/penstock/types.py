@@ -5,7 +5,11 @@ Distinct integers get distinct names, so that the type checker tells an offset f
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
-from typing import NamedTuple, NewType, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NewType, TypeAlias
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from random import Random  # callers have it; importing it costs start-up time
 
 Offset = NewType("Offset", int)
 LeaderEpoch = NewType("LeaderEpoch", int)
@@ -22,6 +26,11 @@ NO_UUID = Uuid(bytes(16))
 def uuid_text(uuid: Uuid) -> str:
     """As Kafka's tools and files spell it: base64url without padding."""
     return urlsafe_b64encode(uuid).decode().rstrip("=")
+
+
+def random_uuid(chance: "Random") -> UUID:
+    """A version 4 UUID from the machine's randomness, which a simulation can repeat."""
+    return UUID(bytes=chance.randbytes(16), version=4)
 
 
 def parse_uuid(text: str) -> Uuid:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from random import Random
 from typing import Any, TypeAlias
 
 import msgspec
@@ -72,6 +73,8 @@ class Services(msgspec.Struct, frozen=True):
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Cached parts of Metadata responses, by topic, version and operations."""
     file_shares: FileShares
+    chance: Random
+    """The machine's randomness, for ids that the broker hands out."""
     worker: Executor
     """A thread for what would hold up the loop: it does one thing after the other, so that one
     large batch at a time is in memory.

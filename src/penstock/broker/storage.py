@@ -64,9 +64,10 @@ async def open_storage(
         topic_config,
         boot_id=machine.boot_id(),
         open_segments=open_segments,
+        chance=chance,
     )
     stack.callback(log_dir_ownership.release, logs)
-    start = await log_dir_ownership.verified(logs, metadata, config, directory)
+    start = await log_dir_ownership.verified(logs, metadata, config, directory, chance)
     await broker_registration.prepare_tree(metadata)
     broker_id = start.broker_id
     if broker_id is None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
-from uuid import UUID
 
 from msgspec import Struct
 
@@ -31,7 +30,7 @@ from penstock.controller.topic_rules import (
 )
 from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage, Partition, Topic
-from penstock.types import BrokerId, Uuid, uuid_text
+from penstock.types import BrokerId, Uuid, random_uuid, uuid_text
 
 
 class InvalidConfig(KafkaError):
@@ -172,6 +171,6 @@ def _racks(image: ClusterImage) -> dict[BrokerId, str | None]:
 def new_topic_id(chance: Random) -> Uuid:
     """An id without a leading dash, which tools would take for an option."""
     while True:
-        topic_id = Uuid(UUID(bytes=chance.randbytes(16), version=4).bytes)
+        topic_id = Uuid(random_uuid(chance).bytes)
         if not uuid_text(topic_id).startswith("-"):
             return topic_id

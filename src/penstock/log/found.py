@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable
 from pathlib import Path
-from uuid import uuid4
+from random import Random
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ from penstock.log.meta_properties import MetaProperties, decode_meta_properties
 from penstock.log.naming import Role, dir_name, parse_dir_name
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
-from penstock.types import TopicPartition, Uuid
+from penstock.types import TopicPartition, Uuid, random_uuid
 
 logger = logging.getLogger(__name__)
 
@@ -60,9 +60,9 @@ def look(files: Files, log_dirs: Iterable[LogDir]) -> list[FoundDirectory]:
     return found
 
 
-def set_aside(files: Files, log: FoundLog, why: str) -> None:
+def set_aside(files: Files, log: FoundLog, why: str, chance: Random) -> None:
     """Keep a log that may not be served, as `LogStore.set_aside` does once it is loaded."""
-    stray = log.path.with_name(dir_name(log.partition, Role.STRAY, uuid4().hex))
+    stray = log.path.with_name(dir_name(log.partition, Role.STRAY, random_uuid(chance).hex))
     files.rename(log.path, stray)
     files.sync_dir(stray.parent)
     logger.warning("partition %s %s; its log is kept as %s", log.partition, why, stray)

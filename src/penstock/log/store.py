@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from uuid import uuid4
+from random import Random, SystemRandom
 
 from penstock.config.topic import TopicConfig
 from penstock.errors import ConfigError, ErrorCode, KafkaError, StorageError
@@ -24,7 +24,7 @@ from penstock.log.partition_log import PartitionLog
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
 from penstock.log.recovery import load_log
-from penstock.types import TopicPartition, Uuid
+from penstock.types import TopicPartition, Uuid, random_uuid
 
 CLOSING_THREADS = 8
 """The disk merges syncs that come together."""
@@ -64,8 +64,10 @@ class LogStore:
         open_segments: OpenSegments | None = None,
         on_offline: Callable[[LogDir, list[TopicPartition]], None] | None = None,
         before_create: Callable[[LogDir, TopicPartition], object] | None = None,
+        chance: Random | None = None,
     ) -> None:
         self.files = files
+        self._chance = chance or SystemRandom()
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.future_logs: dict[TopicPartition, PartitionLog] = {}
         """Copies in the making, in another directory than the partition's own."""
@@ -238,7 +240,7 @@ class LogStore:
         role = Role.FUTURE if future else Role.CURRENT
         logs = self.future_logs if future else self.logs
         assert partition not in logs
-        directory = log_dir.path / dir_name(partition, role, uuid4().hex)
+        directory = log_dir.path / dir_name(partition, role, random_uuid(self._chance).hex)
         if partition in log_dir.stale_names:
             # An older log's offsets must not be applied to this one after a crash.
             self.checkpoint(log_dir)
@@ -346,7 +348,9 @@ class LogStore:
     def _rename(
         self, log: PartitionLog, role: Role, *, for_good: bool = False, sync: bool = True
     ) -> None:
-        directory = log.log_dir.path / dir_name(log.topic_partition, role, uuid4().hex)
+        directory = log.log_dir.path / dir_name(
+            log.topic_partition, role, random_uuid(self._chance).hex
+        )
         with finished_or_failed():
             log.segments.move(directory, for_good=for_good)
             if sync:

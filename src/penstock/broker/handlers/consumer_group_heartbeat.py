@@ -5,8 +5,6 @@ Regular expressions (v1) need the package google-re2. A classic group of consume
 this protocol, if `group.consumer.migration.policy` allows it; else the group is not found.
 """
 
-from uuid import uuid4
-
 from penstock.broker.context import Context
 from penstock.broker.translate.consumer_protocol import not_served
 from penstock.broker.translate.pending_replies import answered
@@ -20,7 +18,7 @@ from penstock.coordinator.group.consumer.heartbeat import (
 from penstock.coordinator.group.consumer.member import TopicIdPartition
 from penstock.coordinator.group.consumer.records import assignment_of, by_topic
 from penstock.errors import KafkaError
-from penstock.types import Uuid, uuid_text
+from penstock.types import Uuid, random_uuid, uuid_text
 from penstock.wire.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -61,7 +59,7 @@ def asked(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> ConsumerHeart
 def new_member_id(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> str:
     """Members name themselves from v1 on."""
     is_given = ctx.version == 0 and request.member_epoch == JOIN_EPOCH
-    return uuid_text(Uuid(uuid4().bytes)) if is_given else ""
+    return uuid_text(Uuid(random_uuid(ctx.services.chance).bytes)) if is_given else ""
 
 
 def respond(reply: ConsumerHeartbeatReply | KafkaError) -> ConsumerGroupHeartbeatResponse:

@@ -5,8 +5,6 @@ members beyond `group.max.size`; a newcomer without an id (v4), which is told it
 members speak the consumer protocol takes consumers in at once, and shares out by itself.
 """
 
-from uuid import uuid4
-
 from penstock.broker.context import Context
 from penstock.broker.translate.pending_replies import UNLIMITED_MS, answered
 from penstock.broker.waiters import Parked
@@ -14,6 +12,7 @@ from penstock.coordinator.group.classic.join import GroupJoin
 from penstock.coordinator.group.classic.member import Joined, ProtocolMetadata
 from penstock.coordinator.group.errors import MemberIdRequired
 from penstock.errors import KafkaError
+from penstock.types import random_uuid
 from penstock.wire.messages.join_group import (
     JoinGroupRequest,
     JoinGroupResponse,
@@ -30,7 +29,9 @@ def join_group(
         GroupJoin(
             member_id=request.member_id,
             new_member_id=(
-                "" if request.member_id else f"{request.group_instance_id or client_id}-{uuid4()}"
+                ""
+                if request.member_id
+                else f"{request.group_instance_id or client_id}-{random_uuid(ctx.services.chance)}"
             ),
             instance_id=request.group_instance_id,
             client_id=client_id,

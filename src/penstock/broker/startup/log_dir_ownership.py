@@ -21,7 +21,11 @@ class StartRefused(ConfigError):
 
 
 async def verified(
-    logs: LogStore, metadata: MetadataStore, config: BrokerConfig, home: Path
+    logs: LogStore,
+    metadata: MetadataStore,
+    config: BrokerConfig,
+    home: Path,
+    chance: Random,
 ) -> Serve:
     """Decides by what it finds; refuses before it changes anything."""
     known = await _known(metadata, config, home)
@@ -29,7 +33,7 @@ async def verified(
     if isinstance(outcome, Refuse):
         raise StartRefused(outcome.why)
     for log in outcome.stray:
-        set_aside(logs.files, log, "has the id of a deleted topic whose name was reused")
+        set_aside(logs.files, log, "has the id of a deleted topic whose name was reused", chance)
     return outcome
 
 

@@ -1,0 +1,74 @@
+"""Ids and directory names come from the machine's randomness, so that a simulation repeats them."""
+
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
+
+from penstock.broker.handlers.consumer_group_heartbeat import new_member_id
+from penstock.broker.handlers.join_group import join_group
+from penstock.config.topic import TopicConfig
+from penstock.coordinator.group.coordinator import GroupCoordinator
+from penstock.log.store import LogStore
+from penstock.testing.files import FakeFiles
+from penstock.types import TopicPartition, Uuid, random_uuid
+from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from penstock.wire.messages.join_group import JoinGroupRequest
+
+PARTITION = TopicPartition("orders", 0)
+
+
+class Joined(Exception):
+    """Ends a join once its member id is known."""
+
+
+def context(join: Any, seed: int) -> Any:
+    services = SimpleNamespace(
+        chance=Random(seed), groups=cast("GroupCoordinator", SimpleNamespace(join=join))
+    )
+    return SimpleNamespace(
+        services=services,
+        header=SimpleNamespace(client_id="c"),
+        peer=SimpleNamespace(host="127.0.0.1"),
+        version=0,
+    )
+
+
+def joined_as(seed: int) -> str:
+    found: list[str] = []
+
+    def join(_group: str, wanted: Any, *_: Any, **__: Any) -> None:
+        found.append(wanted.new_member_id)
+        raise Joined
+
+    with suppress(Joined):
+        join_group(JoinGroupRequest(group_id="g"), context(join, seed))
+    (member_id,) = found
+    return member_id
+
+
+def heartbeat_as(seed: int) -> str:
+    return new_member_id(ConsumerGroupHeartbeatRequest(), context(None, seed))
+
+
+def names_after_a_deletion(seed: int) -> list[str]:
+    files, path = FakeFiles(), Path("/data/logs")
+    files.make_dir(path)
+    store = LogStore(files, [path], lambda _: TopicConfig(), boot_id="boot", chance=Random(seed))
+    store.load(0)
+    store.create(PARTITION, Uuid(bytes(range(16))), 0)
+    store.set_aside(PARTITION, "is not needed")
+    return files.names(path)
+
+
+def test_a_classic_member_gets_an_id_of_the_machines_randomness() -> None:
+    assert joined_as(1) == f"c-{random_uuid(Random(1))}" != joined_as(2)
+
+
+def test_a_member_of_the_consumer_protocol_gets_one_too() -> None:
+    assert heartbeat_as(1) == heartbeat_as(1) != heartbeat_as(2)
+
+
+def test_directories_of_logs_set_aside_are_named_by_it() -> None:
+    assert names_after_a_deletion(1) == names_after_a_deletion(1) != names_after_a_deletion(2)
