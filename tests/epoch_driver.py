@@ -183,7 +183,7 @@ def run_epoch(of: SinkSettings, steps: Steps) -> None:
     steps.at("open.done")
     reports: Sequence[Report] = [run_task(of, opened, steps, task) for task in range(TASKS)]
     steps.at("commit.begin")
-    decided = to_commit(reports, steps.epoch)
+    decided = to_commit(reports, steps.epoch, of.topic)
     if isinstance(decided, Commit):
         with Client(of.client) as client:
             commit(client, decided)

@@ -153,6 +153,39 @@ def test_a_topic_is_copied_exactly_once_as_it_is(
     assert len(placed(bootstrap, copy)) == 4_000
 
 
+def test_a_query_whose_marker_is_gone_writes_when_it_is_told_to(
+    spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    given = {"kafka.bootstrap.servers": bootstrap, "topic": topic, "transactionalId": topic}
+
+    def run(**options: str) -> None:
+        rows = spark.readStream.schema("id bigint").json(str(tmp_path / "in"))
+        query = (
+            rows.where("id > 0")
+            .coalesce(1)
+            .select(F.col("id").cast("string").alias("value"))
+            .writeStream.format("penstock")
+            .options(**given, **options, transactional="true")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        (tmp_path / "in" / f"{number}.json").write_text(f'{{"id": {number}}}')
+        run()  # the first micro-batch has no rows, and leaves a marker all the same
+    admin.delete_consumer_groups([topic])[topic].result(30)
+    (tmp_path / "in" / "2.json").write_text('{"id": 2}')
+    for _ in range(2):
+        with pytest.raises(PySparkException, match="reached micro-batch 2, but left no marker"):
+            run()
+    run(ifMarkerIsMissing="write")
+    assert sorted(value for _, value in placed(bootstrap, topic)) == [b"1", b"2"]
+
+
 def placed(bootstrap: str, topic: str) -> list[tuple[int, bytes]]:
     """Values with their partition, in the partitions' order."""
     found = [(each.partition() or 0, each.value() or b"") for each in messages(bootstrap, topic)]

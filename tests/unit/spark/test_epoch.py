@@ -102,30 +102,52 @@ def test_a_committed_epoch_is_known_by_its_marker(
     assert is_committed(markers, "q", batch_id) is expected
 
 
+OTHERS = (Marker("another checkpoint", 9),)
+
+
+@pytest.mark.parametrize("topic", ["out", None])
 @pytest.mark.parametrize(
     ("transaction", "batch_id"),
     [
         (Transaction("sink", 7, 0), 0),
-        (Transaction("sink", 7, 1), 5),
-        (Transaction("sink", 7, 0, markers=(Marker("another checkpoint", 9),)), 5),
+        (Transaction("sink", 7, 0, markers=OTHERS), 0),
         (Transaction("sink", 7, 0, markers=(Marker("q", 5),)), 5),
+        (Transaction("sink", 7, 0, markers=(*OTHERS, Marker("q", 3))), 5),
     ],
-    ids=["first run", "known, without rows so far", "new checkpoint", "numbered anew"],
+    ids=["first run", "new checkpoint", "numbered anew", "epochs of other topics"],
 )
-def test_a_query_that_the_cluster_knows_may_write(transaction: Transaction, batch_id: int) -> None:
-    check_remembered(transaction, "q", batch_id)
+def test_a_query_that_the_cluster_knows_may_write(
+    transaction: Transaction, batch_id: int, topic: str | None
+) -> None:
+    check_remembered(transaction, "q", batch_id, topic)
 
 
-def test_a_query_that_ran_before_and_that_the_cluster_forgot_may_not() -> None:
+@pytest.mark.parametrize(
+    "transaction", [Transaction("sink", 7, 1), Transaction("sink", 7, 0, markers=OTHERS)]
+)
+def test_a_query_that_left_no_marker_may_not_where_every_epoch_leaves_one(
+    transaction: Transaction,
+) -> None:
+    check_remembered(transaction, "q", 5, None)  # its epochs may have had no rows
     with pytest.raises(EpochFailed, match=r"query q has reached micro-batch 5.*ifMarkerIsMissing"):
-        check_remembered(Transaction("sink", 7, 0), "q", 5)
+        check_remembered(transaction, "q", 5, "out")
+
+
+@pytest.mark.parametrize("topic", ["out", None])
+def test_a_query_that_ran_before_and_that_the_cluster_forgot_may_not(topic: str | None) -> None:
+    with pytest.raises(EpochFailed, match="left no marker in group sink"):
+        check_remembered(Transaction("sink", 7, 0), "q", 5, topic)
 
 
 def test_each_topic_of_an_epoch_gets_a_marker() -> None:
-    other = TopicPartition("other", 3)
-    assert COMMIT.marker_places == [P0]
-    decided = Commit(OURS, Marker("q", 9), {P1: 1, other: 2, P0: 1})
-    assert set(decided.marker_places) == {P0, other}
+    decided = Commit(OURS, Marker("q", 9), {P1: 1, TopicPartition("other", 3): 2, P0: 1})
+    assert decided.marker_topics == {"out", "other"}
+
+
+def test_an_epoch_without_rows_leaves_a_marker_where_its_topic_is_known() -> None:
+    decided = to_commit([report(0), report(1)], 8, "out")
+    assert isinstance(decided, Commit)
+    assert (decided.marker, decided.marker_topics) == (Marker("q", 9), {"out"})
 
 
 def state(epoch: int, last_sequence: int, start: int, producer: int = 7) -> ProducerState:

@@ -98,20 +98,23 @@ def is_committed(markers: Iterable[Marker], query: str, batch_id: int) -> bool:
     return any(each.query == query and each.next_batch > batch_id for each in markers)
 
 
-def check_remembered(transaction: Transaction, query: str, batch_id: int) -> None:
-    """Refuse to write where it cannot be known whether the epoch is in the topics already.
+def check_remembered(
+    transaction: Transaction, query: str, batch_id: int, topic: str | None
+) -> None:
+    """Refuse rows where it cannot be known whether they are in the topics already.
 
-    A coordinator that begins to number the query's transactions knows none of them. Where the
-    query has run before, id and marker have expired; its last epoch may have been committed.
+    With a topic for all rows, each epoch leaves a marker. Without one, epochs without rows leave
+    none: then a query is forgotten where the coordinator begins to number its transactions anew.
     """
-    if batch_id == 0 or transaction.producer_epoch > 0 or transaction.markers:
+    if batch_id == 0 or any(each.query == query for each in transaction.markers):
+        return
+    if topic is None and (transaction.producer_epoch > 0 or transaction.markers):
         return
     raise EpochFailed(
-        f"the cluster knows no transaction of {transaction.id}, but query {query} has reached "
-        f"micro-batch {batch_id}: what it left has expired (offsets.retention.minutes, "
-        "transactional.id.expiration.ms), or this is its first run with transactional=true. See "
-        f"whether the rows of micro-batch {batch_id} are in the topic before you start the query "
-        "again: it will write them. Option ifMarkerIsMissing=write leaves this stop out"
+        f"query {query} has reached micro-batch {batch_id}, but left no marker in group "
+        f"{transaction.id}: it has expired (offsets.retention.minutes), its topic or group was "
+        "deleted, or this is the query's first run with transactional=true. See whether the rows "
+        f"of micro-batch {batch_id} are in the topic; option ifMarkerIsMissing=write writes them"
     )
 
 
@@ -189,7 +192,7 @@ def check_batches(place: TopicPartition, sent: Sequence[Batch], found: Iterable[
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """There is nothing to commit: no rows, or the epoch was committed before."""
+    """There is nothing to commit: no rows and no topic, or the epoch was committed before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +202,18 @@ class Commit:
     transaction: Transaction
     marker: Marker
     rows: Mapping[TopicPartition, int]
+    topic: str | None = None
+    """Where all rows go, if there are any."""
 
     @property
-    def marker_places(self) -> list[TopicPartition]:
-        """The first partition that was written of each topic: each gets a copy of the marker."""
-        return list({place.topic: place for place in sorted(self.rows, reverse=True)}.values())
+    def marker_topics(self) -> set[str]:
+        """Each gets a copy of the marker."""
+        return {self.topic} if self.topic is not None else {place.topic for place in self.rows}
 
 
-def to_commit(told: Sequence[Report | None], batch_id: int) -> Nothing | Commit:
+def to_commit(
+    told: Sequence[Report | None], batch_id: int, topic: str | None = None
+) -> Nothing | Commit:
     """What the tasks' reports amount to; `EpochFailed` where they do not fit together."""
     reports = [report for report in told if report is not None]
     if len(reports) < len(told):
@@ -229,9 +236,9 @@ def to_commit(told: Sequence[Report | None], batch_id: int) -> Nothing | Commit:
                     f"{place}; {REPARTITION}"
                 )
             rows[place], writers[place] = count, report.task
-    if not rows:
+    if not rows and topic is None:
         return Nothing()
-    return Commit(first.transaction, Marker(first.query, batch_id + 1), rows)
+    return Commit(first.transaction, Marker(first.query, batch_id + 1), rows, topic)
 
 
 def _identity(report: Report) -> tuple[str, int, int, str]:

@@ -57,9 +57,9 @@ def markers_of(
 def write_markers(client: Client, decided: Commit) -> None:
     """The marker, in the transaction, as an offset of the group that is named as its id.
 
-    It lies under a partition of every topic that the epoch wrote to, since a group's offsets need
-    a topic that exists: one that is deleted takes its own copy with it only. Whoever looks for it
-    asks for all of the group's offsets.
+    It lies under the first partition of every topic that the epoch wrote to, since a group's
+    offsets need a topic that exists: one that is deleted takes its own copy with it only. Whoever
+    looks for it asks for all of the group's offsets.
     """
     transaction = decided.transaction
     if not transaction.implicit:
@@ -85,17 +85,17 @@ def write_markers(client: Client, decided: Commit) -> None:
             producer_epoch=transaction.producer_epoch,
             topics=[
                 TxnOffsetCommitRequestTopic(
-                    name=place.topic,
-                    topic_id=client.topic(place.topic).id,
+                    name=topic,
+                    topic_id=client.topic(topic, create=True).id,
                     partitions=[
                         TxnOffsetCommitRequestPartition(
-                            partition_index=place.partition,
+                            partition_index=0,
                             committed_offset=decided.marker.next_batch,
                             committed_metadata=decided.marker.metadata,
                         )
                     ],
                 )
-                for place in decided.marker_places
+                for topic in sorted(decided.marker_topics)
             ],
         )
         connection = client.connection(ToCoordinator(transaction.id))
@@ -104,7 +104,7 @@ def write_markers(client: Client, decided: Commit) -> None:
         response = connection.call(request, TxnOffsetCommitResponse)
         about = f"marker of transaction {transaction.id}"
         answers = [each for topic in response.topics for each in topic.partitions]
-        if len(answers) < len(decided.marker_places):
+        if len(answers) < len(decided.marker_topics):
             raise IncompleteResponse(f"{about}: the coordinator's answer does not name it")
         for each in answers:
             if each.error_code in {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}:

@@ -63,8 +63,6 @@ def write_in_transaction(
         for _ in batches:
             pass  # Spark waits until they are taken
         return Report(transaction, query, task, skipped=True)
-    if settings.fails_without_marker:
-        check_remembered(transaction, query, batch_id)
     with Client(settings.client) as client:
         producer = Producer(
             client,
@@ -85,6 +83,8 @@ def write_in_transaction(
         def begin(places: Iterable[TopicPartition]) -> None:
             new = [place for place in places if resuming.is_new(place)]
             if new:
+                if settings.fails_without_marker:
+                    check_remembered(transaction, query, batch_id, settings.topic)
                 if not transaction.implicit:
                     add_partitions(client, transaction, new)
                 found = transaction_progress(client, transaction, new)

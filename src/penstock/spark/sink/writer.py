@@ -145,7 +145,7 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
         )
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        decided = to_commit(_reports(messages), batchId)
+        decided = to_commit(_reports(messages), batchId, self._settings.topic)
         if isinstance(decided, Commit):
             with Client(self._settings.client) as client:
                 commit(client, decided)
