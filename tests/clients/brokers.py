@@ -30,4 +30,5 @@ def parameters(brokers: Sequence[str]) -> list[object]:
     again: `make soak` does, and whoever sets PENSTOCK_ORACLE.
     """
     rare = [] if os.environ.get("PENSTOCK_ORACLE") else [pytest.mark.soak]
-    return [pytest.param(name, marks=rare if name == "kafka" else []) for name in brokers]
+    oracle = [pytest.mark.peer, *rare]
+    return [pytest.param(name, marks=oracle if name == "kafka" else []) for name in brokers]
