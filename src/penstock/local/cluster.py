@@ -149,7 +149,7 @@ class LocalCluster:
         if self._file.zookeeper is None or not self._file.zookeeper.is_alive():
             folder = self.directory / "zookeeper"
             command = zookeeper.command(folder, port)
-            started = start(command, folder / "output", tied=self._tied)
+            started = start(command, folder / "output", tied=self._tied, bounded=True)
             self._file = msgspec.structs.replace(self._file, zookeeper=started)
             self._save()
         for _ in polls(START_S):

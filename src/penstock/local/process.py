@@ -4,20 +4,27 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
 from penstock.broker.startup.process_start import process_start
 from penstock.errors import ConfigError
+from penstock.local import bounded_file
 
 POLL_S = 0.02
+WRITER_S = 5
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
 """Children that have not been reaped. Dropping a live Popen object would raise a warning."""
+
+_writers: dict[Path, subprocess.Popen[bytes]] = {}
+"""Of outputs that are bounded."""
 
 
 class StartedProcess(msgspec.Struct, frozen=True):
@@ -30,16 +37,18 @@ class StartedProcess(msgspec.Struct, frozen=True):
         return start_time(self.pid) == self.began
 
 
-def start(command: Sequence[str], output: Path, *, tied: bool = False) -> StartedProcess:
+def start(
+    command: Sequence[str], output: Path, *, tied: bool = False, bounded: bool = False
+) -> StartedProcess:
     """Start the command in its own session; its output is appended to `output`.
 
     If `tied`, the process ends with this one, even if this one is killed, where the system has
-    `setpriv`.
+    `setpriv`. If `bounded`, the output goes through a process that keeps the file small.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
     if tied and (setpriv := shutil.which("setpriv")):
         command = [setpriv, "--pdeathsig", "KILL", *command]
-    with output.open("ab") as log:
+    with _bounded(output) if bounded else output.open("ab") as log:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -52,6 +61,30 @@ def start(command: Sequence[str], output: Path, *, tied: bool = False) -> Starte
     if began is None:
         raise ConfigError(f"{command[0]} ended at once: {last_line(output)}")
     return StartedProcess(process.pid, began)
+
+
+def _bounded(output: Path) -> IO[bytes]:
+    """A pipe to a process that writes the file, and ends with the last one that holds the pipe."""
+    output.touch()  # what cannot be written is found here
+    _finish(output)
+    writer = subprocess.Popen(
+        [sys.executable, "-I", "-S", bounded_file.__file__, output],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    _writers[output] = writer
+    assert writer.stdin is not None
+    return writer.stdin
+
+
+def _finish(output: Path) -> None:
+    """Wait for the writer of a file whose process has ended."""
+    writer = _writers.pop(output, None)
+    if writer is not None:
+        with suppress(subprocess.TimeoutExpired):
+            writer.wait(WRITER_S)
 
 
 def start_time(pid: int) -> str | None:
@@ -92,6 +125,7 @@ def polls(seconds: float) -> Iterator[None]:
 
 def last_line(output: Path, since: int = 0) -> str:
     """The last line of output, without the program name; `since`: the size of the file before."""
+    _finish(output)
     try:
         with output.open("rb") as file:
             file.seek(since)

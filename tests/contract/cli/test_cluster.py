@@ -79,6 +79,7 @@ def test_a_cluster_starts_stops_in_part_and_comes_back(
     for broker in ("broker-0", "broker-1"):  # logs that are rotated
         assert " starts (pid" in (directory / broker / "output").read_text(encoding="utf-8")
         assert (directory / broker / "state-change.log").exists()
+    assert "binding to port" in (directory / "zookeeper" / "output").read_text(encoding="utf-8")
     client = KazooClient(connect)
     client.start()
     try:
