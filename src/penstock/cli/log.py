@@ -1,6 +1,7 @@
 """`penstock log`: what lies in a log directory, without a broker."""
 
 import asyncio
+from collections import defaultdict
 from pathlib import Path
 
 import click
@@ -65,6 +66,7 @@ def dump_files(
     if decoder is not None:
         decoder, print_data = known_decoder(decoder), True
     for path in paths:
+        path.open("rb").close()  # a name that is wrong is not there
         if output == "text":
             click.echo(f"Dumping {path}")
         shown = decoder_for(decoder or _topic_of(path)) if print_data else None
@@ -104,8 +106,12 @@ def verify_directory(directory: Path, deep: bool, output: str) -> None:
 
 
 def _print_report(report: Report) -> None:
+    remarks = defaultdict(list)
     for finding in report.remarks:
-        click.echo(f"  {finding}")
+        remarks[finding.what].append(finding.path)
+    for what, paths in remarks.items():
+        such_as = "" if len(paths) == 1 else f"{len(paths)} files, such as "
+        click.echo(f"  {such_as}{paths[0]}: {what}")
     for finding in report.damage:
         click.echo(f"! {finding}")
     click.echo(

@@ -10,9 +10,17 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from penstock.controller.epoch import NotController
+from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.metadata.refusal import StoreUnavailable
 
 T = TypeVar("T")
+
+
+class StoreNotWritten(KafkaError):
+    """The disk of the metadata store failed, or is full; nothing of the operation was written."""
+
+    code = ErrorCode.KAFKA_STORAGE_ERROR
+
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +57,10 @@ class Operations:
         async def carry_out() -> None:
             try:
                 result = await operation()
+            except StorageError as error:
+                logger.error("a controller operation failed: %s", error)
+                if not outcome.cancelled():
+                    outcome.set_exception(StoreNotWritten(str(error)))
             except Exception as error:  # noqa: BLE001 (raised again in the caller)
                 if isinstance(error, EXPECTED_FAILURES):
                     self._on_failure(error)

@@ -324,7 +324,10 @@ def test_verify_takes_no_offence_at_an_index_that_is_yet_to_be_made(data: Path) 
     file(data, "00000000000000000006.index").unlink()  # of the last segment
     result = run("verify", data)
     assert result.exit_code == 0
-    assert "is not there yet" in result.stdout
+    assert "6.index: is not there yet" in result.stdout
+    file(data, "00000000000000000006.timeindex").unlink()
+    told, _ = run("verify", data).stdout.splitlines()
+    assert told.startswith("  2 files, such as ")
 
 
 def test_verify_reports_bad_records_when_asked_to_look_deep(data: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from penstock.controller.epoch import NotController
 from penstock.controller.operations import Operations
+from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.metadata.refusal import NotConnected, SessionExpired
 
 
@@ -64,3 +65,24 @@ def test_an_unexpected_failure_is_logged_with_its_traceback(
 def test_a_bug_is_raised_only_in_the_waiting_caller(caplog: pytest.LogCaptureFixture) -> None:
     assert carried_out(KeyError("a bug"), waited_for=True) == []
     assert [each for each in caplog.records if each.name.startswith("penstock")] == []
+
+
+def test_a_full_disk_under_the_store_refuses_the_operation(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def operation() -> None:
+        raise StorageError("metadata store: database or disk is full")
+
+    async def work() -> None:
+        operations = Operations(lambda _: None)
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(operations.run())
+            with pytest.raises(KafkaError, match="disk is full") as refused:
+                await operations.submit(operation)
+            assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+            running.cancel()
+
+    asyncio.run(work())
+    (logged,) = caplog.records
+    assert logged.exc_info is None
+    assert "disk is full" in logged.message
