@@ -177,7 +177,7 @@ def test_a_cluster_of_which_a_broker_cannot_start_is_ended_again(tmp_path: Path)
     assert "did you mean log.retention.hours?" in warning
     told = f"broker 1 did not start: listeners: cannot listen on 127.0.0.1:{first + 1}: "
     assert line.startswith(f"penstock: {told}Address already in use (see ")
-    assert line.endswith("what was started with it was ended again")
+    assert line.endswith("the processes started with it were ended")
     left = status(directory)
     assert (left["pids"], left["zookeeper_pid"]) == ({}, None)
 
