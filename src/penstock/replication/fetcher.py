@@ -195,7 +195,7 @@ class Fetcher:
                 return
             check(response.error_code, f"Fetch of broker {self.leader}")
         except (KafkaError, ProtocolError) as error:
-            logger.warning("broker %d cannot be state from: %s", self.leader, error)
+            logger.warning("broker %d cannot be copied from: %s", self.leader, error)
             self.break_connection()
             await asyncio.sleep(config.replica_fetch_backoff_ms / 1000)
             return
