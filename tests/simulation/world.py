@@ -392,12 +392,12 @@ class World:
         for broker in self.brokers:
             assert broker.running is not None
             image = broker.running.services.cluster.image
-            known = {name: image.topics[name].id for name in sorted(image.topics)}
-            if known != topics:
-                yield f"broker {broker.number} knows {list(known)}, there are {list(topics)}"
             given = {name: dict(image.topic_configs.get(name, {})) for name in topics}
             if given != settings:
                 yield f"broker {broker.number} has settings {given}, and they are {settings}"
+            known = {name: image.topics[name].id for name in sorted(image.topics)}
+            if known != topics:
+                yield f"broker {broker.number} knows {list(known)}, there are {list(topics)}"
             for each in broker.running.services.partitions:
                 where = each.topic_partition
                 if (
