@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.client.address import Address, parse_addresses
 from penstock.client.cluster import Client
-from penstock.client.configs import Resource, ResourceType, describe_configs
+from penstock.client.configs import ConfigResourceType, Resource, describe_configs
 from penstock.client.errors import ConnectionFailed, RequestTimedOut
 from penstock.client.metadata import BrokerNode
 from penstock.config.listener import EVERY_INTERFACE
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 async def http_address(client: Client, broker: BrokerNode) -> Address:
     """Where the broker serves HTTP, as it says itself."""
-    resource = Resource(ResourceType.BROKER, str(broker.id))
+    resource = Resource(ConfigResourceType.BROKER, str(broker.id))
     entry = (await describe_configs(client, resource, names=[SETTING])).get(SETTING)
     if entry is None or not entry.value:
         raise ConfigError(f"broker {broker.id} serves no HTTP: set {SETTING} on it")

@@ -14,7 +14,7 @@ from penstock.cli.output import FORMAT, print_json, print_table
 from penstock.cli.remote import Remote, remote
 from penstock.client.admin import describe_cluster, list_topics
 from penstock.client.cluster import Client
-from penstock.client.configs import Resource, ResourceType, alter_configs
+from penstock.client.configs import ConfigResourceType, Resource, alter_configs
 from penstock.client.reassignment import elect_preferred, ongoing_reassignments, reassign
 from penstock.controller.balance import Load, PlannedMove, balanced, loads
 from penstock.errors import ConfigError
@@ -233,18 +233,18 @@ async def throttled(client: Client, plan: Planned, rate: int | None) -> AsyncIte
     await _set_rates(client, plan.live, str(rate))
     try:
         for name, configs in topics.items():
-            await alter_configs(client, Resource(ResourceType.TOPIC, name), dict(configs))
+            await alter_configs(client, Resource(ConfigResourceType.TOPIC, name), dict(configs))
         yield
     finally:
         for name, configs in topics.items():
             gone = dict.fromkeys(configs)
-            await alter_configs(client, Resource(ResourceType.TOPIC, name), gone)
+            await alter_configs(client, Resource(ConfigResourceType.TOPIC, name), gone)
         await _set_rates(client, plan.live, None)
 
 
 async def _set_rates(client: Client, brokers: Iterable[BrokerId], rate: str | None) -> None:
     for broker in brokers:
-        resource = Resource(ResourceType.BROKER, str(broker))
+        resource = Resource(ConfigResourceType.BROKER, str(broker))
         await alter_configs(client, resource, dict.fromkeys(RATES, rate))
 
 

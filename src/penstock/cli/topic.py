@@ -24,7 +24,7 @@ from penstock.client.admin import (
     list_topics,
 )
 from penstock.client.cluster import Client
-from penstock.client.configs import Resource, ResourceType, alter_configs
+from penstock.client.configs import ConfigResourceType, Resource, alter_configs
 from penstock.errors import KafkaError
 from penstock.types import uuid_text
 
@@ -147,7 +147,7 @@ def alter(
 
     async def change(client: Client, name: str) -> None:
         if changes:
-            resource = Resource(ResourceType.TOPIC, name)
+            resource = Resource(ConfigResourceType.TOPIC, name)
             await alter_configs(client, resource, changes, validate_only=validate_only)
         if partitions is not None:
             await create_partitions(client, name, partitions, validate_only=validate_only)

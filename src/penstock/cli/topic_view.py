@@ -9,9 +9,9 @@ from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.configs import (
     ConfigEntry,
+    ConfigResourceType,
     ConfigSource,
     Resource,
-    ResourceType,
     describe_configs,
 )
 from penstock.client.listing import EARLIEST, LATEST
@@ -31,7 +31,7 @@ class Described(NamedTuple):
 
 async def described_topic(client: Client, name: str, *, all_configs: bool) -> Described:
     (found,) = await describe_topics(client, [name])
-    configs = await describe_configs(client, Resource(ResourceType.TOPIC, name))
+    configs = await describe_configs(client, Resource(ConfigResourceType.TOPIC, name))
     led = [
         TopicPartition(name, each.index)
         for each in found.partitions.values()

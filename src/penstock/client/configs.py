@@ -22,7 +22,7 @@ from penstock.wire.messages.incremental_alter_configs import (
 )
 
 
-class ResourceType(IntEnum):
+class ConfigResourceType(IntEnum):
     """Kinds of resources with settings, numbered as in the protocol."""
 
     TOPIC = 2
@@ -57,7 +57,7 @@ class AlterConfigOp(IntEnum):
 class Resource:
     """A topic or group by name, or a broker by its id; the name "" means all brokers."""
 
-    type: ResourceType
+    type: ConfigResourceType
     name: str
 
 
@@ -141,7 +141,7 @@ async def alter_configs(
 
 def _route(resource: Resource) -> Route:
     """Only a broker itself knows its own settings."""
-    if resource.type is ResourceType.BROKER and resource.name:
+    if resource.type is ConfigResourceType.BROKER and resource.name:
         return ToBroker(BrokerId(int(resource.name)))
     return ANY
 

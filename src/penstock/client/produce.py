@@ -173,8 +173,8 @@ class IdempotentProducer:
     def _placed(self, record: ProducerRecord, topic: TopicMetadata) -> int:
         if record.partition is not None:
             if record.partition not in topic.partitions:
-                where = f"{record.topic}-{record.partition}"
-                raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, where)
+                about = f"{record.topic}-{record.partition}"
+                raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, about)
             return record.partition
         if record.key is not None:
             return keyed_partition(record.key, len(topic.partitions))
@@ -213,7 +213,7 @@ class IdempotentProducer:
                         BrokerRefused(answer.error_code, f"records to {topic_partition}", text)
                     )
         if errors:
-            raise min(errors, key=lambda refusal: refusal.code in RETRIABLE)
+            raise min(errors, key=lambda error: error.code in RETRIABLE)
 
     async def _produced(
         self,

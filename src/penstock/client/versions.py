@@ -31,15 +31,15 @@ def read_response(body: Buffer, version: int) -> ApiVersionsResponse:
 
     The error code, which is the first field at any version, tells the two apart.
     """
-    refused = int.from_bytes(body[:2], "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION
-    return decode(ApiVersionsResponse, 0 if refused else version, body)
+    is_unsupported = int.from_bytes(body[:2], "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION
+    return decode(ApiVersionsResponse, 0 if is_unsupported else version, body)
 
 
-def second_version(refusal: ApiVersionsResponse, peer: str) -> int:
+def second_version(response: ApiVersionsResponse, peer: str) -> int:
     """The version of the second ApiVersions request; 0 if the broker does not say."""
-    if refusal.error_code != ErrorCode.UNSUPPORTED_VERSION:
-        check(refusal.error_code, f"ApiVersions of {peer}")
-    return chosen(common(refusal.api_keys) or {API_VERSIONS: 0}, APIS[API_VERSIONS], peer)
+    if response.error_code != ErrorCode.UNSUPPORTED_VERSION:
+        check(response.error_code, f"ApiVersions of {peer}")
+    return chosen(common(response.api_keys) or {API_VERSIONS: 0}, APIS[API_VERSIONS], peer)
 
 
 def chosen(versions: Mapping[int, int], api: Api, peer: str) -> int:

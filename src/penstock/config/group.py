@@ -141,7 +141,7 @@ class GroupConfig:
     group_consumer_regex_refresh_interval_ms: int = setting(
         "group.consumer.regex.refresh.interval.ms",
         600_000,
-        "How often topics are matched anew against regular expression subscriptions; new topics "
+        "How often topics are matched again against regular expression subscriptions; new topics "
         "are noticed at once.",
         low=10_000,
     )

@@ -1,4 +1,4 @@
-"""Who this broker is, and where it keeps its logs."""
+"""The broker's identity, and its log directories."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from penstock.types import BrokerId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityConfig:
-    """Who this broker is, and where it keeps its logs."""
+    """The broker's identity, and its log directories."""
 
     broker_id: int = setting(
         "broker.id",

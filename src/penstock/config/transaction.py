@@ -81,12 +81,12 @@ class TransactionConfig:
     add_partitions_to_txn_retry_backoff_ms: int = setting(
         "add.partitions.to.txn.retry.backoff.ms",
         20,
-        "Accepted, without effect: the producer is told to try again, and rests as it likes.",
+        "Accepted, without effect: the producer gets a retriable error and backs off itself.",
         low=1,
     )
     add_partitions_to_txn_retry_backoff_max_ms: int = setting(
         "add.partitions.to.txn.retry.backoff.max.ms",
         100,
-        "Accepted, without effect: the producer is told to try again, and rests as it likes.",
+        "Accepted, without effect: the producer gets a retriable error and backs off itself.",
         low=0,
     )

@@ -1,4 +1,4 @@
-"""The search for a record by its timestamp."""
+"""Finds a record by its timestamp."""
 
 from penstock.record.batch import BatchHeader
 from penstock.record.invalid import InvalidRecord
@@ -12,7 +12,7 @@ def first_since(
 ) -> tuple[int, int] | None:
     """Timestamp and offset of the first record at or after `timestamp`, from offset `start` on.
 
-    Makes no records and no copy: a batch may hold millions of them, hundreds of megabytes.
+    Creates no record objects and no copy: a batch may hold millions of records.
     """
     data = memoryview(payload_view(batch, header, limit_bytes))
     least_timestamp, least_offset = timestamp - header.base_timestamp, start - header.base_offset
@@ -23,7 +23,7 @@ def first_since(
             end = at + size
             if size < 0:
                 raise InvalidRecord(f"record of {size} bytes")
-            timestamp_delta, at = read_varlong(data, at + 1)  # behind the attributes
+            timestamp_delta, at = read_varlong(data, at + 1)  # after the attributes
             if timestamp_delta >= least_timestamp or is_log_append_time:
                 offset_delta, at = read_varint(data, at)
                 if offset_delta >= least_offset:
@@ -34,5 +34,5 @@ def first_since(
                     )
             at = end
     except IndexError:
-        raise InvalidRecord("the last record is cut") from None
+        raise InvalidRecord("the last record is truncated") from None
     return None

@@ -1,4 +1,4 @@
-"""A produced batch as its leader stores it: records checked, compressed as the topic wants them."""
+"""Turns a produced batch into the one to store: validated, in the topic's compression."""
 
 from penstock.record.batch import BatchHeader, read_header, stamp_max_timestamp
 from penstock.record.compression import DecompressionLimit
@@ -14,7 +14,7 @@ from penstock.record.validate import (
 from penstock.types import TopicPartition
 
 COMPRESSION_COST = 4
-"""Compressing takes at least so many times as long as decompressing."""
+"""Compressing takes at least this many times as long as decompressing."""
 
 
 def stored(
@@ -27,10 +27,10 @@ def stored(
     limit_bytes: int,
     scratch: bytearray | None = None,
 ) -> tuple[memoryview | bytearray, BatchHeader, int]:
-    """The batch to append, its header, and the size of its records, decompressed.
+    """The batch to append, its header, and the size of its decompressed records.
 
-    `DecompressionLimit` where these pass `limit_bytes`, or a part of it if they are compressed
-    anew; every other refusal holds for any limit.
+    Raises `DecompressionLimit` if that size exceeds `limit_bytes`, or a fraction of it if the batch
+    is recompressed. All other errors are independent of the limit.
     """
     try:
         timestamps = check_records(
@@ -63,12 +63,14 @@ def stored(
         )
         return made, read_header(made), walked_bytes
     if not rules.log_append_time:
-        header = honest(batch, header, timestamps.newest)
+        header = with_true_timestamp(batch, header, timestamps.newest)
     return batch, header, walked_bytes
 
 
-def honest(batch: memoryview | bytearray, header: BatchHeader, newest: int) -> BatchHeader:
-    """The header, made to tell what the records do: retention and lookup by time go by it."""
+def with_true_timestamp(
+    batch: memoryview | bytearray, header: BatchHeader, newest: int
+) -> BatchHeader:
+    """The header with the records' largest timestamp, which retention and lookup by time use."""
     if header.max_timestamp == newest and not header.is_log_append_time:
         return header
     stamp_max_timestamp(batch, newest)

@@ -20,9 +20,9 @@ from penstock.client.admin import (
 )
 from penstock.client.cluster import Client
 from penstock.client.configs import (
+    ConfigResourceType,
     ConfigSource,
     Resource,
-    ResourceType,
     alter_configs,
     describe_configs,
 )
@@ -82,7 +82,7 @@ def test_a_topic_takes_assignments_and_configs(kafka: KafkaCluster) -> None:
     async def scenario(client: Client) -> str | None:
         assert (await create_topic(client, new)).partitions == 2
         await has_partitions(client, name, 2)
-        configs = await describe_configs(client, Resource(ResourceType.TOPIC, name))
+        configs = await describe_configs(client, Resource(ConfigResourceType.TOPIC, name))
         return configs["retention.ms"].value
 
     assert run(kafka, scenario) == "1000"
@@ -110,7 +110,7 @@ def test_a_validated_topic_is_not_created(kafka: KafkaCluster) -> None:
 
 
 def test_a_setting_is_altered_and_deleted(kafka: KafkaCluster, topic: str) -> None:
-    resource = Resource(ResourceType.TOPIC, topic)
+    resource = Resource(ConfigResourceType.TOPIC, topic)
 
     async def scenario(client: Client) -> None:
         async def is_set(value: str, source: ConfigSource) -> bool:
@@ -124,7 +124,7 @@ def test_a_setting_is_altered_and_deleted(kafka: KafkaCluster, topic: str) -> No
         await alter_configs(client, resource, {"segment.bytes": None})
         await eventually(lambda: is_set("1073741824", ConfigSource.DEFAULT_CONFIG))
         broker = await describe_configs(
-            client, Resource(ResourceType.BROKER, "0"), documentation=True
+            client, Resource(ConfigResourceType.BROKER, "0"), documentation=True
         )
         assert broker["log.dirs"].source is ConfigSource.STATIC_BROKER_CONFIG
         assert broker["log.dirs"].is_read_only

@@ -24,7 +24,7 @@ def epoch(narrator: Narrator) -> None:
         on.start(0)
         on.copied("t", 4)
         narrator.show(
-            "broker 0 is told that epoch 0 ended at offset 3: it cuts x and y, and copies d",
+            "broker 0 learns that epoch 0 ended at offset 3: it truncates x and y, and copies d",
             on.replicas("t"),
         )
         found = on.readable("t")

@@ -27,7 +27,7 @@ def unclean(narrator: Narrator) -> None:
         narrator.show("broker 1 leads although it lacks a record", on.replicas("fast"))
         on.start(0)
         on.copied("fast", 2)
-        narrator.show("broker 0 follows it, and cuts what was committed", on.replicas("fast"))
+        narrator.show("broker 0 follows it, and truncates what was committed", on.replicas("fast"))
         expect(narrator, on, "fast", ["a", "other"])
 
 
