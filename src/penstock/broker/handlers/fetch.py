@@ -305,16 +305,13 @@ class Reading:
         chosen = in_same_rack(self._rack, leader, readable)
         return NO_PREFERENCE if chosen is None else chosen
 
-    def _count(self) -> None:
+    def response(self) -> FetchResponse:
+        session = self._session
         for partition, size_bytes in self._slices.values():
-            if self.is_for_follower:
+            if self._replica >= 0:
                 partition.replication_bytes_out += size_bytes
             else:
                 partition.bytes_out += size_bytes
-
-    def response(self) -> FetchResponse:
-        self._count()
-        session = self._session
         chosen = [
             (wanted, data)
             for wanted, data in self._found

@@ -309,7 +309,7 @@ class Appending:
             if self.verification is None:
                 raise TransactionalIdMissing("a transactional batch in a request without its id")
             self.verification.check(header, partition)
-        if header.codec is Codec.ZSTD and self._ctx.version < 7:
+        if self._ctx.version < 7 and header.codec is Codec.ZSTD:
             raise UnsupportedCodec("zstd needs Produce v7")
         if self._off_loop is not None:
             batch, header, _ = self._off_loop.result()

@@ -253,7 +253,8 @@ class Session:
         self._out_bytes += len(frame)
         if not splices:
             return (memoryview(frame),)
-        self._out_bytes += sum(len(region) for _, region in splices)
+        for _, region in splices:
+            self._out_bytes += len(region)
         return interleaved(frame, splices)
 
     def _reply_in_line(self, place: InLine, response: Message) -> None:
