@@ -113,3 +113,7 @@ class EmbeddedBroker:
         async with running(resolved, self._directory) as self._running:
             self._ready.set()
             await self._stop.wait()
+
+
+Broker = EmbeddedBroker
+"""The name in version 0.1, for tests that were written with it."""

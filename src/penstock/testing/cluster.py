@@ -104,3 +104,7 @@ class TemporaryCluster:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
+
+
+Cluster = TemporaryCluster
+"""The name in version 0.1, for tests that were written with it."""

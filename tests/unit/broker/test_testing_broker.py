@@ -9,7 +9,10 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from penstock.errors import ConfigError, KafkaError
+from penstock.testing import broker as broker_kit
+from penstock.testing import cluster as cluster_kit
 from penstock.testing.broker import EmbeddedBroker
+from penstock.testing.cluster import TemporaryCluster
 from penstock.wire.apis import APIS
 from penstock.wire.frame import request_frame
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -143,3 +146,7 @@ def test_a_request_that_waits_for_the_controller_does_not_hold_up_the_stop() -> 
             client.sendall(frame)  # creates topics, one request after the other
     for client in clients:
         client.close()
+
+
+def test_the_kit_keeps_the_names_of_version_0_1() -> None:
+    assert (broker_kit.Broker, cluster_kit.Cluster) == (EmbeddedBroker, TemporaryCluster)
