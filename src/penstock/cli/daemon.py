@@ -76,7 +76,7 @@ def stop_broker(directory: Path, seconds: float) -> None:
             f"{FILE_NAME}: it is not ready yet, or runs in another container; stop it there"
         )
     if state is None or not held:
-        raise ConfigError(f"{directory}: no broker runs here (as {FILE_NAME} tells)")
+        raise ConfigError(f"{directory}: no broker runs here")
     try:
         os.kill(state.pid, signal.SIGTERM)
     except ProcessLookupError:
