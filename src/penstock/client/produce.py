@@ -338,8 +338,9 @@ def _cut(queues: Queues, results: Results) -> None:
     refused = [at for at, result in results.items() if isinstance(result, BrokerRefused)]
     if not refused:
         return
+    first = min(refused)
     for topic_partition, queue in list(queues.items()):
-        parts = ([each for each in batch.records if each[0] < min(refused)] for batch in queue)
+        parts = ([each for each in batch.records if each[0] < first] for batch in queue)
         queues[topic_partition] = deque(_Batch(part) for part in parts if part)
         if not queues[topic_partition]:
             del queues[topic_partition]
