@@ -18,7 +18,7 @@ from peers.zookeeper import ZooKeeper
 from peers.zookeeper_session import end_session
 from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import ConfigError
-from penstock.metadata.refusal import (
+from penstock.metadata.errors import (
     BadVersion,
     ConnectionLost,
     DataTooLarge,

@@ -1,4 +1,4 @@
-"""The embedded store against a dict: any multis, at any version, with crashes in between."""
+"""The embedded store compared with a dict: any multis, any versions, with crashes in between."""
 
 import tempfile
 from copy import deepcopy
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from penstock.clock import SystemClock
-from penstock.metadata.refusal import (
+from penstock.metadata.errors import (
     BadVersion,
     EphemeralParent,
     NodeExists,
@@ -50,7 +50,7 @@ class ModelNode:
 
 
 class Model:
-    """The rules, told once more and as plainly as possible."""
+    """The rules, once more and as simply as possible."""
 
     def __init__(self) -> None:
         self.nodes = {"/": ModelNode()}
@@ -89,7 +89,7 @@ class Model:
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Whatever was answered is there, whatever was refused left no trace."""
+    """Answered writes are there; refused ones left no trace."""
 
     def __init__(self) -> None:
         super().__init__()

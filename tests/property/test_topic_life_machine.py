@@ -1,4 +1,4 @@
-"""Topics come, grow, change and go while the controller's process dies after any transaction."""
+"""Topics are created, grow, change and are deleted while the controller dies at any transaction."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,7 @@ crashes = st.sampled_from([NEVER, NEVER, 2, 4, 5, 5, 6, 6, 7, 8, 9])
 
 
 class TopicLife(RuleBasedStateMachine):
-    """What was answered holds after any crash; what was not is done whole or not at all."""
+    """Answered operations survive any crash; others are done completely or not at all."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class TopicLife(RuleBasedStateMachine):
         self.known: dict[str, int] = {}
         """Topics with their number of partitions."""
         self.uncertain: set[str] = set()
-        """Topics of operations that died: any outcome is right."""
+        """Topics of interrupted operations: any outcome is right."""
         self.ids: dict[str, Uuid] = {}
         self.starts = 0
 
@@ -141,7 +141,7 @@ class TopicLife(RuleBasedStateMachine):
             assert set(topic.partitions) == set(range(len(topic.partitions)))
             for partition in topic.partitions.values():
                 assert (partition.leader, partition.isr) == (0, (0,))
-        # What a crash left in doubt is certain now.
+        # The outcomes that a crash left uncertain are known now.
         for name in self.uncertain:
             self.known.pop(name, None)
             if name in image.topics:

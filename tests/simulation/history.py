@@ -8,8 +8,8 @@ from zlib import crc32
 
 from penstock.errors import StorageError
 from penstock.metadata import paths
+from penstock.metadata.errors import NoNode
 from penstock.metadata.records import TopicAssignment, decode
-from penstock.metadata.refusal import NoNode
 from penstock.metadata.store import Change, DataChanged, Node, Set
 from penstock.record.batch import batches, crc_matches
 from penstock.record.record import records

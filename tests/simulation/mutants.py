@@ -26,8 +26,8 @@ from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import ControllerEpoch
 from penstock.errors import ErrorCode
 from penstock.metadata import reader
+from penstock.metadata.errors import StoreError
 from penstock.metadata.records import decode
-from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import SessionState
 from penstock.replication import fencing
 from penstock.replication import partition as partition_module

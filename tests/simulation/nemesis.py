@@ -12,8 +12,8 @@ from contextlib import suppress
 from penstock.client.address import Address
 from penstock.errors import KafkaError, ProtocolError
 from penstock.metadata import paths
+from penstock.metadata.errors import NoNode
 from penstock.metadata.records import Controller, decode
-from penstock.metadata.refusal import NoNode
 from penstock.metadata.store import Change, Create, DataChanged, Delete
 from penstock.types import TopicPartition
 from penstock.wire.messages.alter_partition_reassignments import (

@@ -12,7 +12,7 @@ from simulation.world import Plan, World
 def watched(world: World, broker: int) -> set[object]:
     store = world.brokers[broker].store
     assert store is not None
-    return set(store._watches.wanted())
+    return set(store._watches.watched())
 
 
 @pytest.mark.row("A091")

@@ -12,8 +12,8 @@ from penstock.config.topic import TopicConfig
 from penstock.controller import controller_election
 from penstock.errors import KafkaError, ProtocolError
 from penstock.metadata import paths
+from penstock.metadata.errors import NoNode
 from penstock.metadata.records import ConfigOverrides, TopicAssignment, decode
-from penstock.metadata.refusal import NoNode
 from penstock.metadata.tree import Tree
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition, Uuid

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from penstock.metadata.refusal import (
+from penstock.metadata.errors import (
     ConnectionLost,
     NoNode,
     NotConnected,
@@ -151,7 +151,7 @@ class SimulatedStore(Writes):
 
     def _become(self, state: SessionState) -> None:
         self._state = state
-        self._session_watches.tell(state)
+        self._session_watches.notify(state)
 
     async def _try_to_connect(self) -> None:
         self._there.is_closed = self._back.is_closed = True
@@ -197,7 +197,7 @@ class SimulatedStore(Writes):
     def server_tells(self, changes: Iterable[Change]) -> None:
         def arrive() -> None:
             for change in changes:
-                self._watches.tell(change)
+                self._watches.notify(change)
 
         self._back.send(arrive)
 

@@ -7,8 +7,8 @@ from penstock.controller.context import ControllerContext
 from penstock.controller.repair import AllowsUnclean, repair
 from penstock.controller.topic_life import unfinished_deletions
 from penstock.metadata import paths
+from penstock.metadata.errors import BadVersion, NoNode
 from penstock.metadata.image import Broker, ImageDelta
-from penstock.metadata.refusal import BadVersion, NoNode
 from penstock.metadata.store import Delete
 from penstock.types import BrokerId
 

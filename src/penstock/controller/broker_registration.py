@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from penstock.errors import ConfigError
 from penstock.metadata import paths
+from penstock.metadata.errors import NodeExists, StoreUnavailable
 from penstock.metadata.records import ClusterId, decode, encode
-from penstock.metadata.refusal import NodeExists, StoreUnavailable
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import Create, MetadataStore, Node, Set
 from penstock.types import BrokerId, Uuid, uuid_text

@@ -11,9 +11,9 @@ from penstock.controller.controller import Controller
 from penstock.controller.operations import EXPECTED_FAILURES
 from penstock.errors import KafkaError
 from penstock.metadata import paths
+from penstock.metadata.errors import NoNode
 from penstock.metadata.records import NO_LEADER, decode
 from penstock.metadata.records import Controller as Elected
-from penstock.metadata.refusal import NoNode
 from penstock.metadata.store import MetadataStore, Node, SessionState
 from penstock.types import BrokerId
 

@@ -10,14 +10,14 @@ from itertools import islice
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
-from penstock.metadata.records import Controller, decode, encode
-from penstock.metadata.refusal import (
+from penstock.metadata.errors import (
     BadVersion,
     NodeExists,
     NoNode,
     StoreError,
     StoreUnavailable,
 )
+from penstock.metadata.records import Controller, decode, encode
 from penstock.metadata.store import Answer, Check, Create, MetadataStore, Node, Operation, Set
 from penstock.types import BrokerId
 

@@ -12,9 +12,9 @@ from penstock.controller.partition_states import reread, state_record
 from penstock.controller.topic_rules import InvalidRequest, UnknownTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
+from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ImageDelta, Partition
 from penstock.metadata.records import encode
-from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import Node, Set
 from penstock.types import BrokerId, TopicPartition
 

@@ -11,7 +11,12 @@ from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import ImageDelta
 from penstock.metadata.reader import read_brokers, read_configs, read_topics
-from penstock.metadata.records import LogDirEvent, PartitionMoves, PartitionNames, decode_or_skip
+from penstock.metadata.records import (
+    LogDirEvent,
+    PartitionNames,
+    PartitionReassignments,
+    decode_or_skip,
+)
 from penstock.metadata.store import Delete, Node
 from penstock.types import TopicPartition
 
@@ -54,7 +59,7 @@ async def _requested_reassignments(context: ControllerContext) -> None:
     node = await _read(context, paths.REASSIGN_PARTITIONS)
     if node is None:
         return
-    requested = decode_or_skip(PartitionMoves, node)
+    requested = decode_or_skip(PartitionReassignments, node)
     for each in () if requested is None else requested.partitions:
         topic_partition = TopicPartition(each.topic, each.partition)
         try:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from penstock.controller.epoch import NotController
 from penstock.errors import ErrorCode, KafkaError, StorageError
-from penstock.metadata.refusal import StoreUnavailable
+from penstock.metadata.errors import StoreUnavailable
 
 T = TypeVar("T")
 

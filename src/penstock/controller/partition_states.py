@@ -10,10 +10,10 @@ from penstock.controller.context import ControllerContext
 from penstock.controller.leader_election import Elected, first_elected
 from penstock.controller.state_change import PartitionChange
 from penstock.metadata import paths
+from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ImageDelta, Partition, Topic
 from penstock.metadata.reader import state_of
 from penstock.metadata.records import PartitionState, encode
-from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import Answer, Create, Node, Operation, Set
 from penstock.types import LeaderEpoch, TopicPartition
 

@@ -21,9 +21,9 @@ from penstock.controller.topic_life import assignment_of
 from penstock.controller.topic_rules import UnknownTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
+from penstock.metadata.errors import StoreError, StoreUnavailable
 from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
 from penstock.metadata.records import NO_LEADER, encode
-from penstock.metadata.refusal import StoreError, StoreUnavailable
 from penstock.metadata.store import Set
 from penstock.types import BrokerId, TopicPartition
 

@@ -17,9 +17,9 @@ from penstock.controller.topic_rules import TopicAlreadyExists, UnknownTopic
 from penstock.controller.topics import PlannedTopic
 from penstock.errors import KafkaError
 from penstock.metadata import paths
+from penstock.metadata.errors import NodeExists, StoreError
 from penstock.metadata.image import ImageDelta, Partition, Topic
 from penstock.metadata.records import ConfigOverrides, TopicAssignment, encode
-from penstock.metadata.refusal import NodeExists, StoreError
 from penstock.metadata.store import Create, Delete, Operation, Set
 from penstock.types import BrokerId, LeaderEpoch, TopicPartition
 

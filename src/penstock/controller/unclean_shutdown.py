@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from penstock.controller.context import ControllerContext
 from penstock.metadata import paths
+from penstock.metadata.errors import BadVersion, NoNode
 from penstock.metadata.image import Broker, ImageDelta, Partition
 from penstock.metadata.records import decode, encode
-from penstock.metadata.refusal import BadVersion, NoNode
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import Set
 from penstock.types import BrokerId

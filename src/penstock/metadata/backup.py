@@ -1,7 +1,7 @@
-"""The embedded store's tree as lines of JSON, and back: every version, zxid and number is kept.
+"""Export and import of the embedded store's tree as lines of JSON, with all versions and zxids.
 
-The first line says what follows and how much, so that half a file is not taken for a whole one.
-Ephemeral nodes are left out: nobody's session lives in a backup.
+The first line names the format and the number of nodes, so that a truncated file is recognized.
+Ephemeral nodes are left out, because no session outlives a backup.
 """
 
 import sqlite3
@@ -17,8 +17,8 @@ from penstock.clock import Clock
 from penstock.errors import ConfigError, StorageError
 from penstock.metadata.schema import SCHEMA_VERSION, NewerSchema, schema_version
 from penstock.metadata.store import Node
-from penstock.metadata.transaction import parent_of
 from penstock.metadata.tree import SavedNode, Tree
+from penstock.metadata.tree_transaction import parent_of
 
 FORMAT = "penstock-metadata"
 
@@ -33,7 +33,7 @@ class Header(Struct, frozen=True, kw_only=True):
 
 
 class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One node. Its data is text, or base64 where it is not UTF-8; neither: it holds null."""
+    """One node. Its data is text, or base64 if it is not UTF-8; without either it is null."""
 
     path: str
     text: str | None = None
@@ -46,14 +46,14 @@ class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class BadBackup(ConfigError):
-    """What was given to import is not a whole backup."""
+    """The input is not a complete backup."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"not a backup of Penstock's metadata: {what}")
 
 
 def export_lines(path: Path) -> Iterator[bytes]:
-    """The tree in the file at `path`, as of one moment; a broker may be at work on it."""
+    """The tree in the file at `path`, as of one moment; a broker may be using it."""
     if not path.exists():
         raise ConfigError(f"there is no {path}")
     try:
@@ -66,7 +66,7 @@ def export_lines(path: Path) -> Iterator[bytes]:
 
 
 def import_lines(path: Path, lines: Iterable[bytes], clock: Clock) -> int:
-    """Fill the file at `path`, which must be new or empty; returns the number of nodes."""
+    """Import into the file at `path`, which must be new or empty; returns the number of nodes."""
     header, nodes = _parsed(lines)
     with closing(Tree.open(path, clock)) as tree:
         if tree.children("/"):

@@ -1,4 +1,4 @@
-"""The metadata store inside the broker's process: no ZooKeeper, no set-up, one file."""
+"""The metadata store inside the broker's process: one file, no ZooKeeper."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from penstock.clock import Clock
-from penstock.metadata.refusal import NoNode, SessionExpired, StoreError
+from penstock.metadata.errors import NoNode, SessionExpired, StoreError
 from penstock.metadata.store import (
     Answer,
     Change,
@@ -29,22 +29,22 @@ Found = TypeVar("Found")
 
 @asynccontextmanager
 async def open_embedded(path: Path, clock: Clock) -> AsyncIterator["EmbeddedStore"]:
-    """The store in this file, whose syncs do not hold up the loop: a thread owns the file."""
+    """The store in this file. A thread owns the file, so that syncs do not block the loop."""
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(1, "metadata-store") as thread:
         tree = await loop.run_in_executor(thread, Tree.open, path, clock)
         try:
             yield EmbeddedStore(tree, loop.call_soon, thread)
         finally:
-            thread.submit(tree.close).result()  # behind the last write, whoever was cancelled
+            thread.submit(tree.close).result()  # after the last write, even of a cancelled caller
 
 
 class EmbeddedStore(Writes):
     """A session on a tree; see `MetadataStore`.
 
-    `call_soon` is that of the loop on which the callbacks are to run. The tree belongs to the only
-    `thread` of the executor that opened it, which does one thing after the other; without one, to
-    the loop's thread, and the store answers without yielding to the loop.
+    `call_soon` is that of the loop on which callbacks run. The tree belongs to the single `thread`
+    of the executor that opened it. Without one, it belongs to the loop's thread, and the store
+    answers without yielding to the loop.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class EmbeddedStore(Writes):
         self._state = SessionState.CONNECTED
         self._watches: Subscriptions[Change] = Subscriptions(call_soon)
         self._session_watches: Subscriptions[SessionState] = Subscriptions(call_soon)
-        self._listener: Callable[[Iterable[Change]], object] = self._tell
+        self._listener: Callable[[Iterable[Change]], object] = self._notify
         if thread is not None:
             loop = asyncio.get_running_loop()
-            self._listener = lambda changes: loop.call_soon_threadsafe(self._tell, changes)
+            self._listener = lambda changes: loop.call_soon_threadsafe(self._notify, changes)
         tree.listeners.append(self._listener)
 
     @property
@@ -69,12 +69,12 @@ class EmbeddedStore(Writes):
     def session_state(self) -> SessionState:
         return self._state
 
-    def watch_session(self, told: Callable[[SessionState], None]) -> Subscription:
-        return self._session_watches.add(told, SessionState)
+    def watch_session(self, on_state: Callable[[SessionState], None]) -> Subscription:
+        return self._session_watches.add(on_state, SessionState)
 
     async def watch(
         self,
-        told: Callable[[Change], None],
+        on_change: Callable[[Change], None],
         *,
         data: Iterable[str] = (),
         children: Iterable[str] = (),
@@ -82,7 +82,9 @@ class EmbeddedStore(Writes):
         parents = list(children)
         for path in parents:
             await self.get(path)
-        return self._watches.add(told, (*map(DataChanged, data), *map(ChildrenChanged, parents)))
+        return self._watches.add(
+            on_change, (*map(DataChanged, data), *map(ChildrenChanged, parents))
+        )
 
     async def get(self, path: str) -> Node:
         self._check_open(path)
@@ -97,11 +99,11 @@ class EmbeddedStore(Writes):
 
     async def get_many(self, paths: Iterable[str]) -> dict[str, Node]:
         self._check_open("/")
-        return await self._do(partial(_those_there, self._tree.get, list(paths)))
+        return await self._do(partial(_existing, self._tree.get, list(paths)))
 
     async def children_many(self, paths: Iterable[str]) -> dict[str, list[str]]:
         self._check_open("/")
-        return await self._do(partial(_those_there, self._tree.children, list(paths)))
+        return await self._do(partial(_existing, self._tree.children, list(paths)))
 
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]
@@ -116,28 +118,28 @@ class EmbeddedStore(Writes):
             self._tree.listeners.remove(self._listener)
 
     async def expire(self) -> None:
-        """What a ZooKeeper does to a session that was silent too long: for tests of expiry."""
+        """Expire the session, as ZooKeeper does after its timeout; for tests."""
         await self._do(partial(self._tree.end_session, self._session))
-        self._session_watches.tell(SessionState.EXPIRED)
+        self._session_watches.notify(SessionState.EXPIRED)
         self._session = await self._do(self._tree.open_session)
-        self._session_watches.tell(SessionState.CONNECTED)
+        self._session_watches.notify(SessionState.CONNECTED)
 
     async def _do(self, call: Callable[[], Found]) -> Found:
-        """What is done for a caller who is cancelled may be done nevertheless."""
+        """The call may complete even if the caller is cancelled."""
         if self._thread is None:
             return call()
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
-    def _tell(self, changes: Iterable[Change]) -> None:
+    def _notify(self, changes: Iterable[Change]) -> None:
         for change in changes:
-            self._watches.tell(change)
+            self._watches.notify(change)
 
     def _check_open(self, path: str) -> None:
         if self._state is not SessionState.CONNECTED:
             raise SessionExpired(path)
 
 
-def _those_there(read: Callable[[str], Found], paths: Iterable[str]) -> dict[str, Found]:
+def _existing(read: Callable[[str], Found], paths: Iterable[str]) -> dict[str, Found]:
     found = {}
     for path in paths:
         try:

@@ -1,7 +1,7 @@
-"""Features: abilities that the whole cluster has at one level (KIP-584).
+"""Features: cluster-wide levels of abilities (KIP-584).
 
-`metadata.version` and `kraft.version` are levels of KRaft's metadata log. There is none here, so
-these features do not exist.
+`metadata.version` and `kraft.version` concern KRaft's metadata log, which does not exist here, so
+neither do these features.
 """
 
 from collections.abc import Mapping
@@ -10,15 +10,17 @@ from typing import Final
 from msgspec import Struct, field
 
 GROUP_VERSION = "group.version"
-"""From 1 on groups may speak the consumer protocol (KIP-848)."""
+"""From level 1, groups may use the consumer protocol (KIP-848)."""
 TRANSACTION_VERSION = "transaction.version"
-"""From 1 on transactions are stored with tagged fields, from 2 on each has its epoch (KIP-890)."""
+"""From level 1, transactions are stored with tagged fields; from level 2, each transaction has its
+own producer epoch (KIP-890).
+"""
 
 NO_EPOCH = -1
 
 
 class Levels(Struct, frozen=True):
-    """The levels of a feature that a broker can work at; both ends belong to them."""
+    """The supported levels of a feature, both ends included."""
 
     low: int
     high: int
@@ -31,15 +33,15 @@ SUPPORTED: Final[Mapping[str, Levels]] = {
     GROUP_VERSION: Levels(0, 1),
     TRANSACTION_VERSION: Levels(0, 2),
 }
-"""A new cluster begins at the highest."""
+"""A new cluster begins at the highest levels."""
 
 
 class Features(Struct, frozen=True):
-    """The levels that hold in the cluster; `epoch` grows with each change of one."""
+    """The current levels of the cluster; `epoch` grows with each change."""
 
     levels: Mapping[str, int] = field(default_factory=dict)
     epoch: int = NO_EPOCH
 
     def level(self, name: str) -> int:
-        """0: the cluster does without."""
+        """0 if the feature is disabled."""
         return self.levels.get(name, 0)

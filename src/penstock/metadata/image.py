@@ -1,9 +1,9 @@
-"""The picture of the cluster that a broker answers from. Pure.
+"""The image of the cluster that a broker answers from. Pure.
 
-Nothing in it is ever changed in place: a delta gives another image, which shares with the old one
-whatever the delta does not touch. So objects serve as revisions: an answer made from a `Topic` and
-from `brokers` holds as long as the image has these very objects (`is`; keep a reference to them,
-an id alone may be used again).
+An image never changes in place: a delta makes a new image, which shares with the old one whatever
+the delta does not touch. So objects serve as revisions: a response made from a `Topic` and from
+`brokers` is valid as long as the image has these very objects. Compare them by `is`, and keep a
+reference to them: an id alone may be reused.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ NO_EPOCH = LeaderEpoch(-1)
 
 
 class Broker(Struct, frozen=True):
-    """A live broker. Its epoch changes when it registers anew."""
+    """A live broker. Its epoch changes with each registration."""
 
     id: BrokerId
     epoch: int
@@ -38,12 +38,12 @@ class Broker(Struct, frozen=True):
     """
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """Its address on the listener of this name, if it has one."""
+        """Its address on this listener, if it has one."""
         return next((each for each in self.endpoints if each.listener == listener), None)
 
 
 class Partition(Struct, frozen=True):
-    """A partition as the controller last wrote it; without a state yet it has no leader."""
+    """A partition as the controller last wrote it. Without a state node it has no leader."""
 
     replicas: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...] = ()
@@ -56,7 +56,7 @@ class Partition(Struct, frozen=True):
     adding_replicas: tuple[BrokerId, ...] = ()
     removing_replicas: tuple[BrokerId, ...] = ()
     recovering: bool = False
-    """An unclean leader that has not said yet that it has recovered."""
+    """The leader was elected uncleanly and has not reported its recovery yet."""
 
 
 class Topic(Struct, frozen=True):
@@ -69,10 +69,10 @@ class Topic(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageDelta:
-    """What changed. Under each key is the new value, or None for what is gone.
+    """Changes of an image. The value of each key is new, or None for a removal.
 
-    `partitions` are put into their topics, after `topics`; those of unknown topics are ignored,
-    as a topic may be deleted while news of its partitions is on its way.
+    `partitions` are applied to their topics, after `topics`. Those of unknown topics are ignored,
+    because a topic may be deleted while changes of its partitions are in flight.
     """
 
     brokers: Mapping[BrokerId, Broker | None] = field(default_factory=dict)
@@ -81,18 +81,18 @@ class ImageDelta:
     topic_configs: Mapping[str, Configs | None] = field(default_factory=dict)
     broker_configs: Mapping[BrokerId, Configs | None] = field(default_factory=dict)
     group_configs: Mapping[str, Configs | None] = field(default_factory=dict)
-    # Below, the whole new value; None: the same as before.
+    # The fields below replace the whole value; None: unchanged.
     default_broker_config: Configs | None = None
     deleting: frozenset[str] | None = None
     controller: BrokerId | None = None
-    """`NO_LEADER` when the controller has gone."""
+    """`NO_LEADER` while there is no controller."""
     controller_epoch: int | None = None
     features: Features | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterImage:
-    """Everything that brokers tell of the cluster. Changed by `apply` alone."""
+    """Everything that a broker knows of the cluster. Only `apply` makes a new image."""
 
     cluster_id: str | None = None
     controller: BrokerId = NO_LEADER
@@ -103,7 +103,7 @@ class ClusterImage:
     topic_configs: Mapping[str, Configs] = field(default_factory=dict)
     broker_configs: Mapping[BrokerId, Configs] = field(default_factory=dict)
     group_configs: Mapping[str, Configs] = field(default_factory=dict)
-    """Of those that have any. There need not be such a group: its coordinator alone would know."""
+    """Settings by group. The group may not exist: only its coordinator knows."""
     default_broker_config: Configs = field(default_factory=dict)
     deleting: frozenset[str] = frozenset()
     features: Features = field(default_factory=Features)
@@ -112,12 +112,12 @@ class ClusterImage:
         name = self.topic_names.get(topic_id)
         return None if name is None else self.topics[name]
 
-    def partition(self, where: TopicPartition) -> Partition | None:
-        topic = self.topics.get(where.topic)
-        return None if topic is None else topic.partitions.get(where.partition)
+    def partition(self, topic_partition: TopicPartition) -> Partition | None:
+        topic = self.topics.get(topic_partition.topic)
+        return None if topic is None else topic.partitions.get(topic_partition.partition)
 
     def without_deleted(self) -> "ClusterImage":
-        """Without the topics that are being deleted: nobody tells a broker that starts of them."""
+        """Without the topics that are being deleted: a starting broker is not told of them."""
         gone = dict.fromkeys(self.deleting)
         return self.apply(ImageDelta(topics=gone, topic_configs=gone))
 
@@ -145,7 +145,7 @@ def _newer(new: Value | None, old: Value) -> Value:
 
 
 def _changed(old: Mapping[Key, Value], changes: Mapping[Key, Value | None]) -> Mapping[Key, Value]:
-    """The very same mapping if nothing changes, else a copy: 10,000 entries take some 50 µs."""
+    """The same mapping if nothing changes, else a copy (about 50 µs for 10,000 entries)."""
     if not changes:
         return old
     new = dict(old)
@@ -160,7 +160,7 @@ def _changed(old: Mapping[Key, Value], changes: Mapping[Key, Value | None]) -> M
 def _regrouped(
     topics: Mapping[str, Topic], partitions: Mapping[TopicPartition, Partition | None]
 ) -> dict[str, Topic]:
-    """The topics that these partitions change."""
+    """The topics changed by these partitions."""
     by_topic: dict[str, dict[int, Partition | None]] = {}
     for (name, index), partition in partitions.items():
         if name in topics:
@@ -174,12 +174,12 @@ def _regrouped(
 def _renamed(
     old: Mapping[str, Topic], changes: Mapping[str, Topic | None]
 ) -> dict[Uuid, str | None]:
-    """What becomes of the names by id; a topic made anew has its old name and another id."""
+    """Changes of the names by id. A topic created again has the old name and a new id."""
     renamed: dict[Uuid, str | None] = {}
     for name, topic in changes.items():
         before = old[name].id if name in old else NO_UUID
         after = NO_UUID if topic is None else topic.id
         if before != after:
             renamed |= {before: None, after: name}
-    renamed.pop(NO_UUID, None)  # topics older than ids have none
+    renamed.pop(NO_UUID, None)  # topics from before topic ids
     return renamed

@@ -1,4 +1,4 @@
-"""Where things are in the tree: the paths of Kafka 3.9 in ZooKeeper mode."""
+"""Paths in the tree, as in Kafka 3.9 in ZooKeeper mode."""
 
 from urllib.parse import quote, unquote
 
@@ -20,7 +20,7 @@ CONFIG_CLIENTS = "/config/clients"
 CONFIG_USERS = "/config/users"
 CONFIG_IPS = "/config/ips"
 CONFIG_GROUPS = "/config/groups"
-"""Not in Kafka 3.9: made when the first group has settings."""
+"""Not in Kafka 3.9: created when the first group gets settings."""
 CONFIG_CHANGES = "/config/changes"
 
 DELETE_TOPICS = "/admin/delete_topics"
@@ -33,10 +33,10 @@ LOG_DIR_EVENT_NOTIFICATION = "/log_dir_event_notification"
 CONFIG_CHANGE_PREFIX = f"{CONFIG_CHANGES}/config_change_"
 ISR_CHANGE_PREFIX = f"{ISR_CHANGE_NOTIFICATION}/isr_change_"
 LOG_DIR_EVENT_PREFIX = f"{LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_"
-"""Created sequential: the store puts ten digits behind."""
+"""Sequential nodes: the store appends ten digits."""
 
 DEFAULT_ENTITY = "<default>"
-"""Stands for all those that have no settings of their own."""
+"""The default of all entities without their own settings."""
 
 PERSISTENT = (
     "/consumers",
@@ -54,7 +54,7 @@ PERSISTENT = (
     CONFIG_BROKERS,
     CONFIG_IPS,
 )
-"""What the first broker makes in an empty tree, in its order, with the parents."""
+"""Created in an empty tree by the first broker, in this order, with their parents."""
 
 
 def broker(broker_id: BrokerId) -> str:
@@ -69,12 +69,12 @@ def partitions(topic_name: str) -> str:
     return f"{TOPICS}/{topic_name}/partitions"
 
 
-def partition(where: TopicPartition) -> str:
-    return f"{TOPICS}/{where.topic}/partitions/{where.partition}"
+def partition(topic_partition: TopicPartition) -> str:
+    return f"{TOPICS}/{topic_partition.topic}/partitions/{topic_partition.partition}"
 
 
-def partition_state(where: TopicPartition) -> str:
-    return f"{TOPICS}/{where.topic}/partitions/{where.partition}/state"
+def partition_state(topic_partition: TopicPartition) -> str:
+    return f"{TOPICS}/{topic_partition.topic}/partitions/{topic_partition.partition}/state"
 
 
 def deleted_topic(name: str) -> str:
@@ -86,7 +86,7 @@ def topic_config(name: str) -> str:
 
 
 def broker_config(broker_id: BrokerId | None) -> str:
-    """None: what holds for every broker without an own value."""
+    """None: the default of all brokers."""
     return f"{CONFIG_BROKERS}/{DEFAULT_ENTITY if broker_id is None else broker_id}"
 
 
@@ -111,21 +111,21 @@ def group_config(group: str) -> str:
 
 
 def sequence_number(name: str) -> int:
-    """Of a sequential node, by its name or path."""
+    """The number of a sequential node, by its name or path."""
     return int(name[-10:])
 
 
 def entity_of(segment: str) -> str | None:
-    """The user or client that a path's segment stands for; None: the default."""
+    """The user or client in a path segment; None: the default."""
     return None if segment == DEFAULT_ENTITY else unquote(segment)
 
 
 def with_parents(path: str) -> list[str]:
-    """The path and all above it but the root, top first."""
+    """The path and its ancestors except the root, from the top."""
     parts = path.split("/")
     return ["/".join(parts[:end]) for end in range(2, len(parts) + 1)]
 
 
 def _entity(name: str | None) -> str:
-    # As Java's URLEncoder, which unlike `quote` has no mercy on the tilde.
+    # As Java's URLEncoder, which escapes the tilde, unlike `quote`.
     return DEFAULT_ENTITY if name is None else quote(name, safe="").replace("~", "%7E")

@@ -1,7 +1,7 @@
-"""The cluster's image as the store holds it: a few batches of reads, whatever its size.
+"""Reads the cluster's image from the store, in a few batches whatever its size.
 
-The reads are not one moment's: whoever needs the image exact watches first and reads then.
-Nodes that hold what does not belong there are passed over, each with a warning.
+The batches are read at different moments. For an exact image, watch first and then read.
+Malformed nodes are skipped with a warning.
 """
 
 from collections.abc import Container, Iterable
@@ -70,7 +70,7 @@ async def read_brokers(store: MetadataStore) -> dict[BrokerId, Broker]:
 async def read_topics(
     store: MetadataStore, names: Iterable[str], live: Container[BrokerId]
 ) -> dict[str, Topic]:
-    """These topics, as far as they are there and can be read."""
+    """Those of these topics that exist and can be read."""
     found = await store.get_many(map(paths.topic, names))
     assigned = {
         path.rpartition("/")[2]: assignment
@@ -101,24 +101,24 @@ async def read_topics(
 
 
 async def read_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:
-    """The settings given under `/config/<type>`, by name as in the path."""
+    """The settings under `/config/<type>`, by the name in the path."""
     listed = [f"{parent}/{name}" for name in await _children(store, parent)]
     return {
         path.rpartition("/")[2]: overrides.config
         for path, node in (await store.get_many(listed)).items()
-        if node.data is not None  # only a parent of others, as a user with quotas per client
+        if node.data is not None  # only a parent, such as a user with quotas per client
         and (overrides := decode_or_skip(ConfigOverrides, node)) is not None
     }
 
 
 async def read_group_configs(store: MetadataStore) -> dict[str, Configs]:
-    """By the groups' names, which are spelled otherwise in a path."""
+    """By group name, which is escaped in the path."""
     found = await read_configs(store, paths.CONFIG_GROUPS)
     return {paths.entity_of(name) or name: given for name, given in found.items()}
 
 
 def broker_of(broker_id: BrokerId, node: Node) -> Broker | None:
-    """The broker that registered by this node."""
+    """The broker registered by this node."""
     registration = decode_or_skip(BrokerRegistration, node)
     if registration is None:
         return None
@@ -134,7 +134,7 @@ def broker_of(broker_id: BrokerId, node: Node) -> Broker | None:
 def partition_of(
     assignment: TopicAssignment, index: int, state: Node | None, live: Container[BrokerId]
 ) -> Partition:
-    """A replica counts as offline if its broker is; of failed log directories no node tells."""
+    """A replica counts as offline if its broker is. Failed log directories are not in the store."""
     replicas = assignment.partitions[index]
     partition = Partition(
         replicas,
@@ -146,7 +146,7 @@ def partition_of(
 
 
 def state_of(partition: Partition, state: Node) -> Partition | None:
-    """The partition in the state that this node holds; None if it cannot be read."""
+    """The partition with the state in this node; None if the node cannot be read."""
     known = decode_or_skip(PartitionState, state)
     if known is None:
         return None
@@ -166,5 +166,5 @@ def features_of(node: Node | None) -> Features:
 
 
 async def _children(store: MetadataStore, path: str) -> list[str]:
-    """None if nobody has made the parent yet."""
+    """Empty if the parent does not exist yet."""
     return (await store.children_many((path,))).get(path, [])

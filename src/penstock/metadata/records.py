@@ -1,7 +1,7 @@
-"""What the nodes hold: the JSON of Kafka 3.9 in ZooKeeper mode, field by field in its order.
+"""The JSON in the nodes, as in Kafka 3.9 in ZooKeeper mode, with its fields in Kafka's order.
 
-Unknown fields are passed over, since a later Kafka may have written them. Longs that must survive
-JavaScript are strings there. A broker's registration is in `registration.py`.
+Unknown fields are ignored, because a later Kafka may have written them. Kafka writes some longs as
+strings, so that they survive JavaScript. A broker's registration is in `registration.py`.
 """
 
 import logging
@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from penstock.metadata.refusal import StoreError
+from penstock.metadata.errors import StoreError
 from penstock.metadata.store import Node
 from penstock.types import (
     NO_UUID,
@@ -32,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 
 class MalformedRecord(StoreError):
-    """The node holds what cannot be read."""
+    """The node's content cannot be read."""
 
     says = "does not hold what belongs there"
 
 
 def decode(kind: type[Kind], node: Node) -> Kind:
-    """What the node holds; `int` for `/controller_epoch`."""
+    """The node's content; `int` for `/controller_epoch`."""
     try:
         return msgspec.json.decode(node.data or b"", type=kind)
     except (msgspec.DecodeError, ValueError) as error:
@@ -46,13 +46,13 @@ def decode(kind: type[Kind], node: Node) -> Kind:
 
 
 def decode_or_skip(kind: type[Kind], node: Node) -> Kind | None:
-    """As `decode`; None, and a warning, for what cannot be read: one malformed node, which anybody
-    may have put there, must not stop everything else.
+    """Like `decode`, but returns None with a warning for malformed content: one bad node, which
+    anybody may have written, must not stop everything else.
     """
     try:
         return decode(kind, node)
     except MalformedRecord as error:
-        logger.warning("%s; it is passed over: mend or delete the node", error)
+        logger.warning("%s; the node is skipped: correct or delete it", error)
         return None
 
 
@@ -68,7 +68,7 @@ class ClusterId(Struct, frozen=True, kw_only=True):
 
 
 class Controller(Struct, frozen=True, kw_only=True):
-    """`/controller`: who won it, and when."""
+    """`/controller`: the elected broker, and when."""
 
     version: int = 2
     broker: BrokerId = field(name="brokerid")
@@ -77,10 +77,10 @@ class Controller(Struct, frozen=True, kw_only=True):
 
 
 class Feature(Struct, frozen=True, kw_only=True):
-    """`/feature`: the levels of features; without the status 1 there are none.
+    """`/feature`: the feature levels; they count only with status 1.
 
-    Kafka 3.9 knows no feature on ZooKeeper, and does not start where it finds one. The levels are
-    therefore in a field of their own, which it passes over.
+    Kafka 3.9 supports no feature on ZooKeeper, and does not start if it finds one. So the levels
+    are in a field of their own, which it ignores.
     """
 
     features: dict[str, int] = field(default_factory=dict)
@@ -98,8 +98,8 @@ class Feature(Struct, frozen=True, kw_only=True):
 
 
 class TopicAssignment(Struct, frozen=True, kw_only=True):
-    """`/brokers/topics/T`: who replicates what. While a partition moves, `partitions` names the
-    target first and then those that will leave.
+    """`/brokers/topics/T`: the replica assignment. During a reassignment, `partitions` names the
+    target replicas first and then those to be removed.
     """
 
     partitions: dict[int, tuple[BrokerId, ...]]
@@ -109,7 +109,7 @@ class TopicAssignment(Struct, frozen=True, kw_only=True):
     version: int = 3
 
     def __post_init__(self) -> None:
-        self.id()  # a malformed one is refused where it is read
+        self.id()  # a malformed id is refused when it is read
 
     @classmethod
     def of(
@@ -133,14 +133,14 @@ class PartitionState(Struct, frozen=True, kw_only=True):
     leader_epoch: LeaderEpoch
     isr: tuple[BrokerId, ...]
     leader_recovery_state: int | UnsetType = UNSET
-    """1 after an unclean election, until the leader says that it has recovered; else absent."""
+    """1 after an unclean election, until the leader reports its recovery; else absent."""
 
     def recovering(self) -> bool:
         return self.leader_recovery_state == 1
 
 
 class ConfigOverrides(Struct, frozen=True, kw_only=True):
-    """`/config/<type>/<name>`: the settings that somebody gave."""
+    """`/config/<type>/<name>`: the altered settings."""
 
     version: int = 1
     config: dict[str, str] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class ConfigChange(Struct, frozen=True, kw_only=True):
 
 
 class ProducerIdBlock(Struct, frozen=True, kw_only=True):
-    """`/latest_producer_id_block`: the last that was given away; the end belongs to it."""
+    """`/latest_producer_id_block`: the last allocated block, including its end."""
 
     version: int = 1
     broker: BrokerId
@@ -170,7 +170,7 @@ class ProducerIdBlock(Struct, frozen=True, kw_only=True):
 
 
 class PartitionName(Struct, frozen=True):
-    """A partition, as the lists below name it."""
+    """A partition in the lists below."""
 
     topic: str
     partition: int
@@ -190,19 +190,19 @@ class PartitionNames(Struct, frozen=True, kw_only=True):
         return [TopicPartition(each.topic, each.partition) for each in self.partitions]
 
 
-class PartitionMove(Struct, frozen=True):
-    """Where a partition's replicas are to be."""
+class PartitionReassignment(Struct, frozen=True):
+    """The target replicas of a partition."""
 
     topic: str
     partition: int
     replicas: tuple[BrokerId, ...]
 
 
-class PartitionMoves(Struct, frozen=True, kw_only=True):
-    """`/admin/reassign_partitions`, as old tools ask for moves."""
+class PartitionReassignments(Struct, frozen=True, kw_only=True):
+    """`/admin/reassign_partitions`: reassignments requested by older tools."""
 
     version: int = 1
-    partitions: tuple[PartitionMove, ...]
+    partitions: tuple[PartitionReassignment, ...]
 
 
 class LogDirEvent(Struct, frozen=True, kw_only=True):

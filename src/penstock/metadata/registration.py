@@ -1,4 +1,4 @@
-"""`/brokers/ids/N`: a live broker and its addresses. The node's creation is the broker's epoch."""
+"""`/brokers/ids/N`: a live broker and its addresses. The node's creation zxid is its epoch."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from penstock.config.listener import Endpoint, SecurityProtocol
 
 
 class BrokerRegistration(Struct, frozen=True, kw_only=True):
-    """Version 5 is written; 1 to 4, which lack some fields, are read."""
+    """Written as version 5. Versions 1 to 4, which lack some fields, can be read."""
 
     features: dict[str, dict[str, int]] = field(default_factory=dict)
     listener_security_protocol_map: dict[str, SecurityProtocol] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
     """
 
     def __post_init__(self) -> None:
-        self.addresses()  # a malformed one is refused where it is read
+        self.addresses()  # a malformed one is refused when it is read
 
     @classmethod
     def of(
@@ -37,7 +37,7 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
         *,
         unclean_shutdown: bool = False,
     ) -> "BrokerRegistration":
-        """`host` and `port` are for those who know one plaintext address only."""
+        """`host` and `port` are for readers that expect a single plaintext address."""
         plain = [each for each in addresses if each.protocol is SecurityProtocol.PLAINTEXT]
         return cls(
             listener_security_protocol_map={each.listener: each.protocol for each in addresses},
@@ -63,7 +63,7 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
         if match is None:
             raise ValueError(f"{text!r} is not name://host:port")
         listener, bracketed, host, port = match.groups()
-        # Before version 4 a listener had no name but its protocol's.
+        # Before version 4, a listener had the name of its protocol.
         protocol = self.listener_security_protocol_map.get(listener) or SecurityProtocol(listener)
         return Endpoint(listener, protocol, bracketed or host or "", int(port))
 

@@ -1,4 +1,4 @@
-"""The tables of the embedded store, and how a file of an older Penstock becomes one of this.
+"""The tables of the embedded store, and the migration of older files.
 
 A migration is never edited once released: a change of the tables is one more step.
 """
@@ -31,13 +31,13 @@ MIGRATIONS: tuple[Migration, ...] = (
         "INSERT INTO node VALUES ('/', NULL, NULL, 0, 0, 0, 0, 0, 0)",
     ),
 )
-"""Step n leads from schema version n to n + 1; a new file is of version 0."""
+"""Step n migrates from schema version n to n + 1; a new file has version 0."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
 
 
 class NewerSchema(ConfigError):
-    """Written by a later Penstock: what it means by its tables is not known here."""
+    """Written by a later version of Penstock, whose tables this one does not know."""
 
     def __init__(self, found: int, known: int) -> None:
         super().__init__(
@@ -55,7 +55,7 @@ def schema_version(connection: sqlite3.Connection) -> int:
 
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Bring the tables up to date, in one transaction: a crash leaves the old ones."""
+    """Update the tables in one transaction: after a crash the old ones are intact."""
     found = schema_version(connection)
     if found > len(migrations):
         raise NewerSchema(found, len(migrations))

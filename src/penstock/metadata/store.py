@@ -1,26 +1,25 @@
-"""The protocol of a metadata store: a tree of small versioned nodes, as ZooKeeper has it.
+"""The protocol of a metadata store: a tree of small versioned nodes, as in ZooKeeper.
 
 Calls are awaitable because both implementations wait: ZooKeeper answers after milliseconds, and
-the embedded store once its disk has the write, each from another thread. No record path calls the
-store, so the `await` costs nothing that anyone would notice.
+the embedded store after its disk has the write, each on another thread. No produce or fetch path
+calls the store, so the cost of `await` does not matter.
 
-Reads answer from the server that the session is with, which may be a moment behind the others.
-A session sees everything that was written, by whomever, before it became CONNECTED and before the
-answer to its own last write; it never sees an older state than it has seen. What must not rest on
-an old read is written as a multi that checks versions.
+Reads answer from the server of the session, which may be a moment behind the others. A session
+sees everything that was written, by any session, before it became CONNECTED and before the answer
+to its own last write. It never sees an older state than it has seen. A decision that must not rest
+on an old read is written as a multi that checks versions.
 
-Watches are lasting subscriptions that carry no data: a change says "read again". That can be kept
-on ZooKeeper, whose own watches fire once (arm anew, then tell), and changes in quick succession
-may be told as one. A change is never missed while the session lives. Whoever was SUSPENDED or
-EXPIRED reads everything again once CONNECTED: subscriptions stay, but what happened meanwhile may
-go untold.
+Watches are permanent subscriptions without data: a change means "read again". ZooKeeper can provide
+that, although its own watches fire once (set the watch again, then notify). Several quick changes
+may be notified as one, but no change is missed while the session lives. After SUSPENDED or EXPIRED,
+read everything again once CONNECTED: subscriptions stay, but changes in between are not notified.
 
-The session mends itself. While it is not CONNECTED, operations fail at once (`StoreUnavailable`)
-and nothing is kept to be sent later. Nothing is retried either: of what was on its way when the
-connection went nobody knows whether it took place (`ConnectionLost`), and only its caller knows
-whether it may be done twice. A write in doubt takes place, if ever, before anything that is read
-once the session is CONNECTED again. After EXPIRED every ephemeral node is gone or about to go, and
-its owner registers it anew once CONNECTED.
+The session restores itself. While it is not CONNECTED, operations fail at once
+(`StoreUnavailable`); nothing is queued, and nothing is retried. When the connection is lost, the
+outcome of operations in flight is unknown (`ConnectionLost`), and only the caller knows whether it
+may repeat one. A write with an unknown outcome takes place, if ever, before any read after the
+session is CONNECTED again. After EXPIRED, every ephemeral node is deleted or about to be; its owner
+creates it again once CONNECTED.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,41 +28,41 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from penstock.metadata.refusal import StoreError
+from penstock.metadata.errors import StoreError
 
 ANY_VERSION = -1
-"""As the expected version: whatever it is."""
+"""As the expected version: any."""
 
 NO_SESSION = 0
-"""The owner of a node that outlives its session."""
+"""The owner of a persistent node."""
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A node as it was read. An empty one holds None, which ZooKeeper tells from b""."""
+    """A node as it was read. Empty data is None, which ZooKeeper distinguishes from b""."""
 
     path: str
     data: bytes | None
     version: int
-    """Number of times that the data was set since the creation."""
+    """How often the data was set since the creation."""
     created_zxid: int
-    """The transaction that made it; rises over the whole tree, so that it serves as an epoch."""
+    """The transaction that created it. It grows over the whole tree, so it serves as an epoch."""
     modified_zxid: int
     created_ms: int
     ephemeral_owner: int = NO_SESSION
 
 
 class Check(msgspec.Struct, frozen=True):
-    """Go on only if the node is there at this version."""
+    """The multi fails unless the node exists at this version."""
 
     path: str
     version: int
 
 
 class Create(msgspec.Struct, frozen=True):
-    """A new node, whose parent is there. Answered with its path.
+    """Create a node under an existing parent. Answered with its path.
 
-    An ephemeral one goes with its session and has no children. The path of a sequential one is
-    continued with ten digits, greater each time under the same parent.
+    An ephemeral node is deleted with its session, and has no children. The path of a sequential
+    node is extended by ten digits, which grow under the same parent.
     """
 
     path: str
@@ -73,7 +72,7 @@ class Create(msgspec.Struct, frozen=True):
 
 
 class Set(msgspec.Struct, frozen=True):
-    """Replace the data, if the version is as expected. Answered with the node as it is then."""
+    """Replace the data if the version is as expected. Answered with the new node."""
 
     path: str
     data: bytes | None
@@ -81,7 +80,7 @@ class Set(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """Remove a node without children, if the version is as expected."""
+    """Delete a node without children if the version is as expected."""
 
     path: str
     version: int = ANY_VERSION
@@ -98,7 +97,7 @@ class DataChanged(msgspec.Struct, frozen=True):
 
 
 class ChildrenChanged(msgspec.Struct, frozen=True):
-    """A child came or went, or the node itself was deleted."""
+    """A child was created or deleted, or the node itself was deleted."""
 
     path: str
 
@@ -107,11 +106,11 @@ Change: TypeAlias = DataChanged | ChildrenChanged
 
 
 class SessionState(Enum):
-    """How the store can be reached.
+    """The state of the session.
 
     CONNECTED -> SUSPENDED -> CONNECTED in the same session, or
     CONNECTED -> SUSPENDED -> EXPIRED -> CONNECTED in a session of another id.
-    Nobody knows of an expiry before the store can be reached again: SUSPENDED lasts until then.
+    An expiry is known only when the store can be reached again: SUSPENDED lasts until then.
     """
 
     CONNECTED = "connected"
@@ -120,7 +119,7 @@ class SessionState(Enum):
 
 
 class Subscription(Protocol):
-    """Nothing more is told after `cancel()`, not even what was on its way."""
+    """No callback runs after `cancel()`, not even one that was already scheduled."""
 
     def cancel(self) -> None: ...
 
@@ -134,19 +133,19 @@ class MetadataStore(Protocol):
     @property
     def session_state(self) -> SessionState: ...
 
-    def watch_session(self, told: Callable[[SessionState], None]) -> Subscription: ...
+    def watch_session(self, on_state: Callable[[SessionState], None]) -> Subscription: ...
 
     async def watch(
         self,
-        told: Callable[[Change], None],
+        on_change: Callable[[Change], None],
         *,
         data: Iterable[str] = (),
         children: Iterable[str] = (),
     ) -> Subscription:
-        """Be told of every change after this call returns, own ones included.
+        """Call back at every change after this call returns, including own changes.
 
-        Data may be watched before the node is there; its creation is a change. Whose children are
-        watched must be there (`NoNode`), and is to be watched anew after its deletion.
+        Data may be watched before the node exists; its creation is a change. A node whose children
+        are watched must exist (`NoNode`), and must be watched again after its deletion.
         """
         ...
 
@@ -159,7 +158,7 @@ class MetadataStore(Protocol):
         ...
 
     async def get_many(self, paths: Iterable[str]) -> dict[str, Node]:
-        """Those that are there, by path, in one round trip; each as of its own moment."""
+        """The existing nodes by path, in one round trip; each as of its own moment."""
         ...
 
     async def children_many(self, paths: Iterable[str]) -> dict[str, list[str]]:
@@ -180,17 +179,17 @@ class MetadataStore(Protocol):
     async def delete(self, path: str, version: int = ANY_VERSION) -> None: ...
 
     async def multi(self, operations: Sequence[Operation]) -> list[Answer]:
-        """All or none, as one transaction. The error is that of the operation which failed,
-        with its `index`.
+        """All or none, as one transaction. Raises the error of the failed operation, with its
+        `index`.
         """
         ...
 
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]
     ) -> list[list[Answer] | StoreError]:
-        """Several multis in one round trip, in order. Each holds or fails on its own."""
+        """Several multis in one round trip, in order. Each succeeds or fails on its own."""
         ...
 
     async def close(self) -> None:
-        """End the session: its ephemeral nodes go at once."""
+        """End the session; its ephemeral nodes are deleted at once."""
         ...

@@ -1,4 +1,4 @@
-"""Who wants to hear of what. What is told is the key: a change, or a state of the session."""
+"""Subscriptions to changes of nodes or to states of the session, by key."""
 
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
@@ -7,51 +7,51 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Subscriptions(Generic[Key]):
-    """Callbacks by what they wait for. They run through `call_soon`, never inside `tell`."""
+    """Callbacks by key. They run through `call_soon`, never inside `notify`."""
 
     def __init__(self, call_soon: Callable[..., object]) -> None:
         self._call_soon = call_soon
-        self._waiting: dict[Key, dict[Listener[Key], None]] = {}
+        self._by_key: dict[Key, dict[KeySubscription[Key], None]] = {}
 
-    def add(self, told: Callable[[Key], None], keys: Iterable[Key]) -> "Listener[Key]":
-        listener = Listener(told, tuple(keys), self)
-        for key in listener.keys:
-            self._waiting.setdefault(key, {})[listener] = None
-        return listener
+    def add(self, callback: Callable[[Key], None], keys: Iterable[Key]) -> "KeySubscription[Key]":
+        added = KeySubscription(callback, tuple(keys), self)
+        for key in added.keys:
+            self._by_key.setdefault(key, {})[added] = None
+        return added
 
-    def wanted(self) -> list[Key]:
-        """What somebody waits for."""
-        return list(self._waiting)
+    def watched(self) -> list[Key]:
+        """The keys that have a subscription."""
+        return list(self._by_key)
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._waiting
+        return key in self._by_key
 
-    def tell(self, key: Key) -> None:
-        for listener in self._waiting.get(key, ()):
-            self._call_soon(listener.tell, key)
+    def notify(self, key: Key) -> None:
+        for each in self._by_key.get(key, ()):
+            self._call_soon(each.notify, key)
 
-    def remove(self, listener: "Listener[Key]") -> None:
-        for key in listener.keys:
-            waiting = self._waiting.get(key, {})
-            waiting.pop(listener, None)
-            if not waiting:
-                self._waiting.pop(key, None)
+    def remove(self, subscription: "KeySubscription[Key]") -> None:
+        for key in subscription.keys:
+            others = self._by_key.get(key, {})
+            others.pop(subscription, None)
+            if not others:
+                self._by_key.pop(key, None)
 
 
-class Listener(Generic[Key]):
-    """One callback with its keys. `cancel()` also silences what is on its way."""
+class KeySubscription(Generic[Key]):
+    """One callback with its keys. `cancel()` also stops calls that are already scheduled."""
 
     def __init__(
-        self, told: Callable[[Key], None], keys: tuple[Key, ...], home: Subscriptions[Key]
+        self, callback: Callable[[Key], None], keys: tuple[Key, ...], owner: Subscriptions[Key]
     ) -> None:
-        self._told: Callable[[Key], None] | None = told
-        self._home = home
+        self._callback: Callable[[Key], None] | None = callback
+        self._owner = owner
         self.keys = keys
 
-    def tell(self, key: Key) -> None:
-        if self._told is not None:
-            self._told(key)
+    def notify(self, key: Key) -> None:
+        if self._callback is not None:
+            self._callback(key)
 
     def cancel(self) -> None:
-        self._told = None
-        self._home.remove(self)
+        self._callback = None
+        self._owner.remove(self)

@@ -1,8 +1,8 @@
-"""The tree of the embedded store: one SQLite file, in plain calls of one thread.
+"""The tree of the embedded store: one SQLite file, used by one thread.
 
-A transaction that was answered is on the disk (WAL with synchronous=FULL), and a process killed
-at any moment leaves the last one that was. Sessions do not outlive the process: what they owned
-goes when the file is next opened.
+An answered transaction is on disk (WAL with synchronous=FULL), and a process killed at any moment
+leaves the last answered one. Sessions do not outlive the process: their ephemeral nodes are deleted
+when the file is next opened.
 """
 
 import fcntl
@@ -14,33 +14,33 @@ from typing import IO, NamedTuple
 
 from penstock.clock import Clock
 from penstock.errors import ConfigError, StorageError
-from penstock.metadata.refusal import NoNode, StoreError
+from penstock.metadata.errors import NoNode, StoreError
 from penstock.metadata.schema import migrate
 from penstock.metadata.store import Answer, Change, Node, Operation
-from penstock.metadata.transaction import SELECT_NODE, Transaction, parent_of
+from penstock.metadata.tree_transaction import SELECT_NODE, TreeTransaction, parent_of
 
 FILE_NAME = "metadata.sqlite"
-"""Beside the topics' directories: a log directory of Kafka's may hold files, only not others'
+"""Beside the partitions' directories: Kafka tolerates files in a log directory, but no other
 directories.
 """
 
 
 class TreeLocked(ConfigError):
-    """Another process has the file open, and one only may write it."""
+    """Another process has the file open. Only one may write it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path} is in use by another process")
 
 
 class SavedNode(NamedTuple):
-    """A node with what only the tree itself needs: how many children it has had."""
+    """A node with the number of children it has had, which numbers sequential nodes."""
 
     node: Node
     children_created: int
 
 
 class Tree:
-    """The nodes. `listeners` are called after each transaction that changed something, in the
+    """The nodes. `listeners` are called after each transaction that changed something, on the
     thread that owns the tree.
     """
 
@@ -57,11 +57,11 @@ class Tree:
 
     @classmethod
     def open(cls, path: Path, clock: Clock) -> "Tree":
-        """The tree in this file, which is made if need be; `TreeLocked` if somebody has it."""
+        """The tree in this file, created if missing; `TreeLocked` if another process has it."""
         with _as_storage_error, ExitStack() as undo:
-            # A file of its own: closing the database file a second time would drop SQLite's locks.
+            # A separate file: closing a second handle of the database would drop SQLite's locks.
             lock = undo.enter_context(path.with_name(f"{path.name}.lock").open("ab"))
-            _take(lock, path)
+            _acquire(lock, path)
             connection = undo.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
             _make_durable(connection)
             tree = cls(connection, clock, lock)
@@ -70,7 +70,7 @@ class Tree:
 
     @classmethod
     def in_memory(cls, clock: Clock) -> "Tree":
-        """Gone with the process: for tests and simulations, which may open many sessions on it."""
+        """A tree without a file, for tests and simulations; they may open many sessions on it."""
         return cls(sqlite3.connect(":memory:", isolation_level=None), clock)
 
     def close(self) -> None:
@@ -80,8 +80,8 @@ class Tree:
             self._lock.close()
 
     def open_session(self) -> int:
-        """An id that no session had before. It needs no write: whatever the session owns will
-        be written under a greater zxid.
+        """A new session id. It needs no write: all nodes of the session will be written under a
+        greater zxid.
         """
         self._zxid += 1
         return self._zxid
@@ -91,7 +91,7 @@ class Tree:
         with self._writing() as changes:
             transaction = self._begin(session)
             transaction.end_session(session)
-            changes += self._kept(transaction)
+            changes += self._applied(transaction)
 
     def get(self, path: str) -> Node:
         with _as_storage_error:
@@ -112,7 +112,7 @@ class Tree:
     def apply(
         self, session: int, multis: Iterable[Sequence[Operation]]
     ) -> list[list[Answer] | StoreError]:
-        """Each multi holds or fails on its own; all that hold reach the disk with one sync."""
+        """Each multi succeeds or fails on its own; all that succeed share one sync."""
         answers: list[list[Answer] | StoreError] = []
         with self._writing() as changes:
             for operations in multis:
@@ -124,12 +124,12 @@ class Tree:
                     self._connection.execute("ROLLBACK TO multi")
                     answers.append(error)
                 else:
-                    changes += self._kept(transaction)
+                    changes += self._applied(transaction)
                 self._connection.execute("RELEASE multi")
         return answers
 
     def restore(self, zxid: int, nodes: Iterable[SavedNode]) -> None:
-        """Be as a tree was when it was saved: versions, zxids and numbering included."""
+        """Restore a saved tree with its versions, zxids and numbering."""
         with self._writing():
             self._connection.execute("DELETE FROM node")
             self._connection.executemany(
@@ -144,17 +144,17 @@ class Tree:
         for (session,) in owners:
             self.end_session(session)
 
-    def _begin(self, session: int) -> Transaction:
-        return Transaction(self._connection, session, self._zxid + 1, self._clock.now_ms())
+    def _begin(self, session: int) -> TreeTransaction:
+        return TreeTransaction(self._connection, session, self._zxid + 1, self._clock.now_ms())
 
-    def _kept(self, transaction: Transaction) -> list[Change]:
+    def _applied(self, transaction: TreeTransaction) -> list[Change]:
         if transaction.changes:
             self._zxid += 1
         return list(transaction.changes)
 
     @contextmanager
     def _writing(self) -> Iterator[list[Change]]:
-        """One transaction of SQLite's; the block says what changed. Any error undoes it all."""
+        """One transaction of SQLite; the block adds its changes. Any error undoes all of it."""
         changes: list[Change] = []
         before = self._zxid
         with _as_storage_error:
@@ -166,7 +166,7 @@ class Tree:
                 self._connection.execute("COMMIT")
             except BaseException:
                 self._zxid = before
-                if self._connection.in_transaction:  # a full disk has ended it already
+                if self._connection.in_transaction:  # a full disk ends it by itself
                     self._connection.execute("ROLLBACK")
                 raise
         if changes:
@@ -177,10 +177,10 @@ class Tree:
 def _make_durable(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA fullfsync = ON")  # macOS: through the drive's cache as well
+    connection.execute("PRAGMA fullfsync = ON")  # macOS: flush the drive's cache too
 
 
-def _take(lock: IO[bytes], path: Path) -> None:
+def _acquire(lock: IO[bytes], path: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -203,7 +203,7 @@ def _row(saved: SavedNode) -> tuple[object, ...]:
 
 
 class _SqliteErrors:
-    """A class, because a generator would cost as much as the query that it guards."""
+    """A class, because a generator would cost as much as the query inside."""
 
     def __enter__(self) -> None: ...
 

@@ -1,9 +1,9 @@
-"""What every store offers for single writes, made of what it has: transactions of several."""
+"""Single writes of a store, made of its multis."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from penstock.metadata.refusal import StoreError
+from penstock.metadata.errors import StoreError
 from penstock.metadata.store import ANY_VERSION, Answer, Create, Delete, Node, Operation, Set
 
 
@@ -29,21 +29,21 @@ class Writes(ABC):
         ephemeral: bool = False,
         sequential: bool = False,
     ) -> str:
-        created = await self._alone(Create(path, data, ephemeral, sequential))
+        created = await self._write(Create(path, data, ephemeral, sequential))
         assert isinstance(created, str)
         return created
 
     async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Node:
-        written = await self._alone(Set(path, data, version))
+        written = await self._write(Set(path, data, version))
         assert isinstance(written, Node)
         return written
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        await self._alone(Delete(path, version))
+        await self._write(Delete(path, version))
 
-    async def _alone(self, operation: Operation) -> Answer:
+    async def _write(self, operation: Operation) -> Answer:
         try:
             (answer,) = await self.multi((operation,))
         except StoreError as error:
-            raise type(error)(error.path) from None  # it is not one of several
+            raise type(error)(error.path) from None  # without a position in a multi
         return answer

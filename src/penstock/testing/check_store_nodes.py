@@ -1,6 +1,6 @@
 """The contract of a metadata store, first part: nodes, versions and multis."""
 
-from penstock.metadata.refusal import BadVersion, NodeExists, NoNode, NotEmpty
+from penstock.metadata.errors import BadVersion, NodeExists, NoNode, NotEmpty
 from penstock.metadata.store import Check, Create, Delete, Set
 from penstock.testing.store_ensemble import Ensemble, raised
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from penstock.metadata.refusal import (
+from penstock.metadata.errors import (
     BadVersion,
     EphemeralParent,
     NodeExists,

@@ -21,7 +21,7 @@ from penstock.controller.controller import Controller
 from penstock.controller.requested_elections import ElectionType
 from penstock.controller.state_change import StateChange
 from penstock.metadata.embedded import EmbeddedStore
-from penstock.metadata.refusal import ConnectionLost, StoreError
+from penstock.metadata.errors import ConnectionLost, StoreError
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import Answer, Operation
 from penstock.metadata.tree import Tree

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Generic, Protocol, TypeVar
 
-from penstock.metadata.refusal import StoreError
+from penstock.metadata.errors import StoreError
 from penstock.metadata.store import MetadataStore
 
 PATIENCE_S = 10.0

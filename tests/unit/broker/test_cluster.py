@@ -7,7 +7,7 @@ from penstock.types import BrokerId
 ME = BrokerId(7)
 
 
-def test_settings_that_are_altered_hold_at_once_and_the_nearest_wins() -> None:
+def test_altered_settings_apply_at_once_and_the_most_specific_wins() -> None:
     cluster = Cluster(ME, {"max.connections": "100"}, ClusterImage())
     assert cluster.config.network.max_connections == 100
     cluster.image = cluster.image.apply(ImageDelta(default_broker_config={"max.connections": "50"}))
@@ -19,7 +19,7 @@ def test_settings_that_are_altered_hold_at_once_and_the_nearest_wins() -> None:
     assert cluster.config.network.max_connections == 50
 
 
-def test_a_change_of_anything_else_costs_no_new_reading_of_the_settings() -> None:
+def test_other_changes_do_not_parse_the_settings_again() -> None:
     cluster = Cluster(ME, {}, ClusterImage())
     before = cluster.config
     cluster.image = cluster.image.apply(ImageDelta(topic_configs={"t": {"retention.ms": "1"}}))
@@ -27,7 +27,7 @@ def test_a_change_of_anything_else_costs_no_new_reading_of_the_settings() -> Non
     assert cluster.topic_config("t").retention_ms == 1
 
 
-def test_a_topics_settings_are_read_once_and_again_after_each_change() -> None:
+def test_a_topics_settings_are_parsed_once_per_change() -> None:
     cluster = Cluster(ME, {}, ClusterImage(topic_configs={"t": {"segment.bytes": "2000000"}}))
     before = cluster.topic_config("t")
     assert cluster.topic_config("t") is before

@@ -71,7 +71,7 @@ def synonyms(result: DescribeConfigsResourceResult) -> list[tuple[str, str | Non
     return [(each.name, each.value, each.source) for each in result.synonyms]
 
 
-def test_a_topics_setting_is_told_with_all_its_layers(link: WireLink) -> None:
+def test_a_topics_setting_is_described_with_all_its_layers(link: WireLink) -> None:
     assert alter(link, BROKER, "", ("log.retention.ms", SET, "2000")) == 0
     assert alter(link, BROKER, "0", ("log.retention.ms", SET, "3000")) == 0
     assert alter(link, TOPIC, "t", ("retention.ms", SET, "4000")) == 0
@@ -88,11 +88,11 @@ def test_a_topics_setting_is_told_with_all_its_layers(link: WireLink) -> None:
     assert not told.read_only
 
 
-def test_only_what_is_asked_for_is_told(link: WireLink) -> None:
+def test_only_requested_settings_are_described(link: WireLink) -> None:
     assert set(describe(link, TOPIC, "t", "retention.ms", "colour")) == {"retention.ms"}
 
 
-def test_a_broker_tells_which_settings_a_restart_takes(link: WireLink) -> None:
+def test_a_broker_describes_which_settings_need_a_restart(link: WireLink) -> None:
     told = describe(link, BROKER, "0")
     assert (told["log.retention.hours"].value, told["log.retention.hours"].config_source) == (
         "48",
@@ -129,7 +129,7 @@ REFUSED: list[tuple[int, str, tuple[str, int, str | None], ErrorCode]] = [
 ]
 
 
-def test_alterations_that_cannot_be_say_why(link: WireLink) -> None:
+def test_invalid_alterations_say_why(link: WireLink) -> None:
     for kind, name, change, code in REFUSED:
         assert alter(link, kind, name, change) == code, change
 
@@ -148,7 +148,7 @@ def test_a_logger_changes_its_level_while_the_broker_runs(link: WireLink) -> Non
         logger.setLevel(before)
 
 
-def test_replacing_takes_back_what_is_not_named(link: WireLink) -> None:
+def test_replacing_resets_settings_that_are_not_named(link: WireLink) -> None:
     alter(link, TOPIC, "t", ("retention.ms", SET, "4000"))
     resource = replacing.AlterConfigsResource(
         resource_type=TOPIC,
@@ -165,14 +165,14 @@ def test_replacing_takes_back_what_is_not_named(link: WireLink) -> None:
     }
 
 
-def test_a_resource_is_altered_once_in_a_request(link: WireLink) -> None:
+def test_a_request_may_alter_a_resource_only_once(link: WireLink) -> None:
     resource = replacing.AlterConfigsResource(resource_type=TOPIC, resource_name="t")
     response = link.ask(replacing.AlterConfigsRequest(resources=[resource, resource]))
     assert isinstance(response, replacing.AlterConfigsResponse)
     assert [each.error_code for each in response.responses] == [ErrorCode.INVALID_REQUEST] * 2
 
 
-def test_what_has_settings_is_listed_by_kind(link: WireLink) -> None:
+def test_config_resources_are_listed_by_kind(link: WireLink) -> None:
     def listed(*kinds: int, version: int = 1) -> list[tuple[int, str]]:
         response = link.ask(ListConfigResourcesRequest(resource_types=list(kinds)), version)
         assert isinstance(response, ListConfigResourcesResponse)
@@ -194,7 +194,7 @@ def groups(link: WireLink) -> list[str]:
     return [each.resource_name for each in listed.config_resources]
 
 
-def test_a_group_s_setting_is_told_with_the_broker_s_behind_it(link: WireLink) -> None:
+def test_a_groups_setting_is_described_with_the_brokers_default(link: WireLink) -> None:
     assert alter(link, GROUP, "g/1", (SESSION, SET, "50000")) == 0
     told = describe(link, GROUP, "g/1")[SESSION]
     assert (told.value, told.config_source, told.config_type) == ("50000", 8, 3)
@@ -209,7 +209,7 @@ def test_a_group_s_setting_is_told_with_the_broker_s_behind_it(link: WireLink) -
     assert describe(link, GROUP, "g/1")[SESSION].config_source == 5
 
 
-def test_a_group_s_settings_outlive_the_broker(tmp_path: Path) -> None:
+def test_a_groups_settings_outlive_the_broker(tmp_path: Path) -> None:
     with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as link:
         assert alter(link, GROUP, "g/ä", (SESSION, SET, "50000")) == 0
         assert alter(link, GROUP, "h", (SESSION, SET, "50001")) == 0
@@ -219,7 +219,7 @@ def test_a_group_s_settings_outlive_the_broker(tmp_path: Path) -> None:
         assert groups(link) == ["g/ä"]
 
 
-def test_a_group_s_settings_keep_to_the_broker_s_limits(link: WireLink) -> None:
+def test_a_groups_settings_keep_to_the_brokers_limits(link: WireLink) -> None:
     assert alter(link, GROUP, "g", (SESSION, SET, "44999")) == ErrorCode.INVALID_CONFIG
     assert alter(link, GROUP, "g", (SESSION, SET, "60001")) == ErrorCode.INVALID_CONFIG
     assert alter(link, GROUP, "", (SESSION, SET, "50000")) == ErrorCode.INVALID_REQUEST

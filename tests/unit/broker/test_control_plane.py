@@ -17,9 +17,9 @@ from penstock.controller.epoch import NotController
 from penstock.controller.state_change import StateChange
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.errors import NotConnected, StoreUnavailable
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta, Topic
 from penstock.metadata.image import Partition as PartitionInImage
-from penstock.metadata.refusal import NotConnected, StoreUnavailable
 from penstock.metadata.tree import Tree
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, TopicPartition, Uuid

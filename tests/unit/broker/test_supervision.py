@@ -6,7 +6,7 @@ import pytest
 
 from penstock.broker import supervision
 from penstock.controller.epoch import NotController
-from penstock.metadata.refusal import ConnectionLost
+from penstock.metadata.errors import ConnectionLost
 
 
 def logged(

@@ -63,7 +63,7 @@ def delete(link: WireLink, *states: DeleteTopicState) -> dict[tuple[str | None, 
     return {(each.name, any(each.topic_id)): each.error_code for each in response.responses}
 
 
-def test_a_new_topic_is_told_with_its_settings(link: WireLink) -> None:
+def test_a_new_topic_is_returned_with_its_settings(link: WireLink) -> None:
     new = CreatableTopic(
         name="t",
         num_partitions=2,
@@ -80,7 +80,7 @@ def test_a_new_topic_is_told_with_its_settings(link: WireLink) -> None:
     assert list(configs) == sorted(configs)
 
 
-def test_each_topic_is_answered_and_doubles_once(link: WireLink) -> None:
+def test_each_topic_gets_a_result_and_duplicates_only_one(link: WireLink) -> None:
     results = create(link, topic("a"), topic("b"), topic("a"), topic("no good"), topic("c", 0))
     assert [(each.name, each.error_code) for each in results] == [
         ("b", ErrorCode.NONE),
@@ -95,7 +95,7 @@ def test_a_request_for_too_many_partitions_is_refused_as_a_whole(link: WireLink)
     assert {each.error_code for each in results} == {ErrorCode.POLICY_VIOLATION}
 
 
-def test_topics_go_by_name_and_by_id(link: WireLink) -> None:
+def test_topics_are_deleted_by_name_and_by_id(link: WireLink) -> None:
     one, _ = create(link, topic("one"), topic("two"))
     assert delete(link, DeleteTopicState(topic_id=one.topic_id), DeleteTopicState(name="two")) == {
         ("one", True): 0,
@@ -181,7 +181,7 @@ def test_partitions_are_described_page_by_page(link: WireLink) -> None:
     assert page(link, (), 10, Cursor(topic_name="aa", partition_index=1)) == ([("b", [0, 1])], None)
 
 
-def test_a_deletion_that_was_broken_off_is_finished_at_the_next_start(tmp_path: Path) -> None:
+def test_an_interrupted_deletion_is_finished_at_the_next_start(tmp_path: Path) -> None:
     with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as own:
         create(own, topic("t", 2))
     tree = Tree.open(tmp_path / "metadata.sqlite", SystemClock())

@@ -11,8 +11,8 @@ from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller.broker_registration import BrokerIdInUse, prepare_tree, register
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.errors import NodeExists, NotConnected
 from penstock.metadata.records import decode
-from penstock.metadata.refusal import NodeExists, NotConnected
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import SessionState
 from penstock.metadata.tree import Tree
@@ -94,7 +94,7 @@ def test_a_registration_removed_while_the_store_is_away_is_noticed(tree: Tree) -
 
         def come_back(self) -> None:
             self.is_away = False
-            self._session_watches.tell(SessionState.CONNECTED)
+            self._session_watches.notify(SessionState.CONNECTED)
 
     async def main() -> None:
         call_soon = asyncio.get_running_loop().call_soon
@@ -105,9 +105,9 @@ def test_a_registration_removed_while_the_store_is_away_is_noticed(tree: Tree) -
             waiting = tasks.create_task(register(store, BROKER, at(9092, 2), patience_s=2))
             await asyncio.sleep(0)
             store.is_away = True
-            tree.listeners.remove(store._tell)  # no notification reaches it
+            tree.listeners.remove(store._notify)  # no notification reaches it
             await other.close()
-            tree.listeners.append(store._tell)
+            tree.listeners.append(store._notify)
             await asyncio.sleep(0)
             store.come_back()
         assert waiting.result() > 0

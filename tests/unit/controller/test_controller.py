@@ -14,8 +14,8 @@ from penstock.controller.topic_rules import PolicyViolation, TopicDeletionDisabl
 from penstock.controller.topics import MorePartitions, NewTopic, PlannedTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
+from penstock.metadata.errors import NoNode
 from penstock.metadata.records import PartitionState, TopicAssignment, decode, encode
-from penstock.metadata.refusal import NoNode
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import RunningController, running_controller
 from penstock.types import BrokerId, TopicPartition, Uuid

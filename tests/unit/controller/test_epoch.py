@@ -16,7 +16,7 @@ from penstock.controller.epoch import (
 )
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
-from penstock.metadata.refusal import NodeExists, StoreError
+from penstock.metadata.errors import NodeExists, StoreError
 from penstock.metadata.store import Answer, Create, Operation
 from penstock.metadata.tree import Tree
 from penstock.types import BrokerId

@@ -9,7 +9,7 @@ import pytest
 from penstock.controller.epoch import NotController
 from penstock.controller.operations import Operations
 from penstock.errors import ErrorCode, KafkaError, StorageError
-from penstock.metadata.refusal import NotConnected, SessionExpired
+from penstock.metadata.errors import NotConnected, SessionExpired
 
 
 def carried_out(error: Exception, *, waited_for: bool = False) -> list[Exception]:

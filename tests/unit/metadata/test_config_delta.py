@@ -1,4 +1,4 @@
-"""Which settings have changed, compared with what is known."""
+"""Changed settings, compared with an image."""
 
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ClusterImage, ImageDelta
@@ -14,11 +14,11 @@ BROKERS = {"1": {"log.cleaner.threads": "2"}, "<default>": {"log.cleaner.threads
 GROUPS = {"g": {"consumer.session.timeout.ms": "5000"}}
 
 
-def test_what_is_known_is_no_change() -> None:
+def test_known_settings_are_no_change() -> None:
     assert changed_configs(KNOWN, {"t": {"retention.ms": "1"}}, BROKERS, GROUPS) is None
 
 
-def test_only_what_is_new_is_told() -> None:
+def test_the_delta_has_only_what_changed() -> None:
     topics = {"t": {"retention.ms": "1"}, "u": {"retention.ms": "2"}}
     brokers = {**BROKERS, "2": {"log.cleaner.threads": "3"}, "<default>": {}}
     delta = changed_configs(KNOWN, topics, brokers, {})

@@ -17,7 +17,7 @@ from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import StorageError
 from penstock.log.files import DiskFiles
 from penstock.metadata.embedded import EmbeddedStore, open_embedded
-from penstock.metadata.refusal import BadVersion, NoNode
+from penstock.metadata.errors import BadVersion, NoNode
 from penstock.metadata.schema import MIGRATIONS, SCHEMA_VERSION, NewerSchema, migrate
 from penstock.metadata.store import Change, Check, Create, DataChanged, MetadataStore, Set
 from penstock.metadata.tree import FILE_NAME, Tree, TreeLocked
@@ -93,7 +93,7 @@ def test_nodes_outlive_the_process_and_sessions_do_not(path: Path) -> None:
         assert again.ephemeral_owner > session
 
 
-def test_numbering_goes_on_after_a_restart(path: Path) -> None:
+def test_numbering_continues_after_a_restart(path: Path) -> None:
     numbered = Create("/n_", sequential=True)
     with opened(path) as tree:
         assert tree.apply(tree.open_session(), [[numbered], [numbered]])[1] == ["/n_0000000001"]
@@ -101,7 +101,7 @@ def test_numbering_goes_on_after_a_restart(path: Path) -> None:
         assert tree.apply(tree.open_session(), [[numbered]]) == [["/n_0000000002"]]
 
 
-def test_one_process_only_writes_the_file(path: Path) -> None:
+def test_only_one_process_may_open_the_file(path: Path) -> None:
     with opened(path), pytest.raises(TreeLocked, match="in use by another process"):
         Tree.open(path, SystemClock())
     with opened(path):
@@ -155,7 +155,7 @@ def test_a_failed_migration_changes_nothing(path: Path) -> None:
     assert ("note",) not in columns
 
 
-def test_a_file_that_is_no_database_is_a_storage_error(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_a_storage_error(path: Path) -> None:
     path.write_bytes(b"not a database, whatever its name says" * 100)
     with pytest.raises(StorageError, match="not a database"):
         Tree.open(path, SystemClock())
@@ -177,7 +177,7 @@ def test_a_full_disk_fails_the_write_and_keeps_the_rest(path: Path) -> None:
         assert tree.get("/a").modified_zxid == zxid + 1
 
 
-def test_a_path_must_be_one(path: Path) -> None:
+def test_an_invalid_path_is_a_bug(path: Path) -> None:
     with opened(path) as tree:
         for wrong in ("", "a", "/", "/a/", "//a", "/../a", "/a/."):
             with pytest.raises(ValueError, match="not the path of a node"):
@@ -221,7 +221,7 @@ def test_a_slow_disk_does_not_hold_up_the_loop(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_write_whose_caller_is_cancelled_is_told_of_and_kept(path: Path) -> None:
+def test_the_write_of_a_cancelled_caller_is_kept_and_notified(path: Path) -> None:
     async def scenario() -> None:
         async with open_embedded(path, SystemClock()) as store:
             began, may_end, told = asyncio.Event(), threading.Event(), asyncio.Event()
@@ -245,7 +245,7 @@ def test_a_write_whose_caller_is_cancelled_is_told_of_and_kept(path: Path) -> No
     asyncio.run(scenario())
 
 
-def test_a_failed_multi_says_which_operation_and_why() -> None:
+def test_a_failed_multi_names_the_operation_and_the_reason() -> None:
     with closing(Tree.in_memory(SystemClock())) as tree:
         (error,) = tree.apply(1, [[Create("/epoch"), Check("/epoch", 3)]])
     assert isinstance(error, BadVersion)

@@ -55,7 +55,7 @@ def test_an_empty_delta_shares_everything() -> None:
     assert before.apply(ImageDelta()).topics is before.topics
 
 
-def test_a_topic_made_anew_is_known_by_its_new_id_only() -> None:
+def test_a_topic_created_again_is_known_only_by_its_new_id() -> None:
     before = image(topic("a"))
     after = before.apply(ImageDelta(topics={"a": topic("a", SECOND)}))
     assert after.topic_by_id(FIRST) is None
@@ -69,13 +69,13 @@ def test_topics_without_ids_are_known_by_name_only() -> None:
     assert image(topic("old", NO_UUID)).topic_by_id(NO_UUID) is None
 
 
-def test_news_of_a_topic_that_is_gone_is_ignored() -> None:
+def test_changes_of_a_deleted_topic_are_ignored() -> None:
     news = {TopicPartition("gone", 0): Partition((B0,))}
     assert image().apply(ImageDelta(partitions=news)).topics == {}
     assert image(topic("a")).partition(TopicPartition("a", 9)) is None
 
 
-def test_partitions_join_and_leave_the_topic_that_the_same_delta_brings() -> None:
+def test_a_delta_adds_and_removes_partitions_of_its_own_topics() -> None:
     new = image().apply(
         ImageDelta(
             topics={"a": topic("a", partitions=2)},
@@ -88,7 +88,7 @@ def test_partitions_join_and_leave_the_topic_that_the_same_delta_brings() -> Non
     assert list(new.topics["a"].partitions) == [0, 2]
 
 
-def test_brokers_configs_and_the_controller_come_and_go() -> None:
+def test_a_delta_adds_and_removes_brokers_configs_and_the_controller() -> None:
     full = ClusterImage().apply(
         ImageDelta(
             brokers={B0: Broker(B0, 5, (ADDRESS,), "r1"), B1: Broker(B1, 6, ())},

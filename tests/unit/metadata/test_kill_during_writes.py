@@ -1,4 +1,4 @@
-"""A process that is killed while it writes leaves every answered transaction, and none in half."""
+"""A process killed while it writes leaves every answered transaction, and none in part."""
 
 import random
 import signal

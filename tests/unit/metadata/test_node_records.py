@@ -11,9 +11,9 @@ from penstock.metadata.records import (
     Feature,
     LogDirEvent,
     MalformedRecord,
-    PartitionMove,
-    PartitionMoves,
     PartitionNames,
+    PartitionReassignment,
+    PartitionReassignments,
     PartitionState,
     ProducerIdBlock,
     TopicAssignment,
@@ -102,7 +102,7 @@ SEEN = [
     (ConfigOverrides(), b'{"version":1,"config":{}}'),
     (ConfigChange(entity_path="topics/t1"), b'{"version":2,"entity_path":"topics/t1"}'),
     (
-        PartitionMoves(partitions=(PartitionMove("t2", 1, (B1, B0)),)),
+        PartitionReassignments(partitions=(PartitionReassignment("t2", 1, (B1, B0)),)),
         b'{"version":1,"partitions":[{"topic":"t2","partition":1,"replicas":[1,0]}]}',
     ),
     (
@@ -128,7 +128,7 @@ def test_the_controller_epoch_is_a_bare_number() -> None:
     assert decode(int, holding(b"7")) == 7
 
 
-def test_unknown_fields_and_spaces_are_passed_over() -> None:
+def test_unknown_fields_and_spaces_are_ignored() -> None:
     text = b'{ "version": 9, "config": {"a": "b"}, "invented": [1, {"later": true}] }'
     assert decode(ConfigOverrides, holding(text)).config == {"a": "b"}
 
@@ -154,7 +154,7 @@ def test_malformed_contents_are_refused_with_their_path(kind: type, data: bytes 
         decode(kind, holding(data))
 
 
-def test_a_topic_older_than_ids_has_none() -> None:
+def test_a_topic_from_before_topic_ids_has_none() -> None:
     assert decode(TopicAssignment, holding(b'{"version":1,"partitions":{"0":[1]}}')).id() == NO_UUID
 
 

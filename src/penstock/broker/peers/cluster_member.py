@@ -33,10 +33,10 @@ from penstock.controller.controller import Controller
 from penstock.controller.controller_election import ControllerElection
 from penstock.log.partition_log import PartitionLog
 from penstock.metadata import paths
+from penstock.metadata.errors import StoreError
 from penstock.metadata.features import Features
 from penstock.metadata.image import ClusterImage, ImageDelta
 from penstock.metadata.records import NO_LEADER, LogDirEvent, encode
-from penstock.metadata.refusal import StoreError
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import MetadataStore, SessionState
 from penstock.replication.fetchers import Fetchers

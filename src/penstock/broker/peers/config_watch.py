@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from penstock.metadata import paths
 from penstock.metadata.config_delta import changed_configs
+from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
 from penstock.metadata.reader import read_configs, read_group_configs
 from penstock.metadata.records import ConfigOverrides, decode_or_skip
-from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import MetadataStore
 
 logger = logging.getLogger(__name__)

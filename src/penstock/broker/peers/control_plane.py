@@ -13,8 +13,8 @@ from penstock.broker.replicas.strays import strays, unknown_topics
 from penstock.controller.epoch import NotController
 from penstock.controller.state_change import PartitionChange, StateChange
 from penstock.errors import ErrorCode
+from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
-from penstock.metadata.refusal import StoreError
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, TopicPartition, Uuid
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest

@@ -13,9 +13,9 @@ from contextlib import suppress
 from penstock.broker.peers.connection import PeerConnection
 from penstock.errors import KafkaError
 from penstock.metadata import paths
+from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ClusterImage
 from penstock.metadata.records import Controller, decode
-from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import Check, Delete, MetadataStore
 from penstock.types import BrokerId
 

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Callable
 
 from penstock.metadata import paths
+from penstock.metadata.errors import StoreError
 from penstock.metadata.features import Features
 from penstock.metadata.reader import features_of
-from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import MetadataStore
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from penstock.controller import broker_registration
 from penstock.metadata import paths
+from penstock.metadata.errors import StoreError
 from penstock.metadata.records import decode
-from penstock.metadata.refusal import StoreError
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import MetadataStore, SessionState
 from penstock.types import BrokerId

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from penstock.metadata import paths
+from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ClusterImage, ImageDelta
-from penstock.metadata.refusal import StoreError
 from penstock.metadata.store import ANY_VERSION, Check, MetadataStore
 
 logger = logging.getLogger(__name__)

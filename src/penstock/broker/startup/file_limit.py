@@ -2,7 +2,9 @@
 
 A process at its limit can do nothing: accept connections, write logs, or even stop. So segments
 and connections have a share each, and the rest is for files that are open only for a moment (a
-flush, an index, a checkpoint).
+flush, an index, a checkpoint). Code that would hold a file open asks for room first
+(`Files.has_room`). `OutOfFiles` refuses a request and takes no directory offline, except where work
+would stop half way (`finished_or_failed`).
 """
 
 import resource

@@ -1,4 +1,4 @@
-"""The metadata store on ZooKeeper. kazoo, which keeps the session, is imported nowhere else."""
+"""The metadata store on ZooKeeper. Only this package imports kazoo, which keeps the session."""
 
 from penstock.errors import ConfigError
 
@@ -6,5 +6,5 @@ try:
     import kazoo  # noqa: F401
 except ModuleNotFoundError:
     raise ConfigError(
-        "zookeeper.connect needs a package that is not there: pip install '.[cluster]'"
+        "zookeeper.connect needs a package that is not installed: pip install '.[cluster]'"
     ) from None

@@ -1,9 +1,9 @@
-"""The thread that keeps a session with ZooKeeper: kazoo, without what it decides for its users.
+"""The thread that keeps a session with ZooKeeper: kazoo, with two of its decisions undone.
 
-kazoo hands answers to one thread and watches to another, so that their order is lost; here both
-are handed over on the thread that read them, as are changes of the connection. kazoo also keeps
-what is asked of it without a connection and sends it later, maybe in another session: here such
-a request is refused, since whoever decided on it knew another state of the world.
+kazoo passes answers to one thread and watches to another, which loses their order. Here both are
+passed on by the thread that read them, as are changes of the connection. kazoo also queues requests
+while there is no connection, and sends them later, maybe in another session. Here such a request is
+refused, because it was decided on an older state.
 """
 
 import logging
@@ -26,24 +26,24 @@ Request: TypeAlias = Any
 """One of `kazoo.protocol.serialization`, which has no types."""
 
 FIRST_RETRY_S, LAST_RETRY_S = 0.02, 0.5
-"""Kazoo's own delays grow to a minute: a session would be over before it is taken up again."""
+"""Kazoo's own delays grow to a minute, and a session would expire before it is resumed."""
 
 _CLOSED = frozenset({KeeperState.CLOSED, KeeperState.EXPIRED_SESSION, KeeperState.AUTH_FAILED})
 
 logger = logging.getLogger(__name__)
 _kazoo_logger = logging.getLogger(f"{__name__}.kazoo")
-_kazoo_logger.setLevel(logging.ERROR)  # it warns of each attempt; the store tells what changed
+_kazoo_logger.setLevel(logging.ERROR)  # it warns of each attempt; the store logs the changes
 
 
 class SessionKey(NamedTuple):
-    """With both, any process may take the session up, or end it."""
+    """With both, any process can resume the session or end it."""
 
     id: int
     password: bytes
 
 
-class Listener(Protocol):
-    """Hears of the connection. Called on the session's thread, so it only passes things on."""
+class SessionListener(Protocol):
+    """Called on the session's thread at changes of the connection; it only passes them on."""
 
     def connected(self, connection: int, key: SessionKey) -> None: ...
 
@@ -53,17 +53,17 @@ class Listener(Protocol):
 
 
 class SessionThread(KazooClient):  # type: ignore[misc]
-    """A session that is taken up again by itself, and followed by another when it has expired.
+    """A session that reconnects by itself, and is followed by another when it has expired.
 
-    Connections are numbered. `submit` names the one that the caller knows of, so that nothing
+    Connections are numbered. `submit` names the connection that the caller knows, so that nothing
     decided under one connection is sent over the next.
     """
 
     def __init__(
         self,
-        where: ConnectString,
+        servers: ConnectString,
         timeout_ms: int,
-        listener: Listener,
+        listener: SessionListener,
         former: SessionKey | None = None,
     ) -> None:
         self._listener = listener
@@ -71,13 +71,13 @@ class SessionThread(KazooClient):  # type: ignore[misc]
         self._closed_by_server = False
         self._sending = Lock()
         super().__init__(
-            hosts=in_random_order(where).addresses,  # no chroot: requests bring whole paths
-            # kazoo would draw anew in each round, and could lose the rest of the session's time
-            # on the server that has just fallen silent: in a fixed order it comes last.
+            hosts=in_random_order(servers).addresses,  # no chroot: requests have full paths
+            # kazoo would shuffle in each round, and could spend the rest of the session's time on
+            # the server that has just become silent. In a fixed order that server comes last.
             randomize_hosts=False,
             timeout=timeout_ms / 1000,
             client_id=former,
-            handler=_InlineHandler(len(where.servers)),
+            handler=_InlineHandler(len(servers.servers)),
             connection_retry={
                 "max_tries": -1,
                 "delay": FIRST_RETRY_S,
@@ -88,33 +88,33 @@ class SessionThread(KazooClient):  # type: ignore[misc]
         )
 
     def submit(self, connection: int, request: Request, answered: Callable[[object], None]) -> bool:
-        """Send it; the answer or the error is told on the session's thread. False: not sent."""
+        """Send it; `answered` gets the answer or error on the session's thread. False: not sent."""
         with self._sending:
             if connection != self._number or self._state != KeeperState.CONNECTED:
                 return False
             result = self.handler.async_result()
-            result.rawlink(partial(_tell_outcome, answered))
+            result.rawlink(partial(_pass_on, answered))
             self._call(request, result)
         return True
 
     def end(self) -> bool:
-        """Close the session and stop the thread. Blocks. False: no server has said that it is
-        closed, and what it owns stays until it expires.
+        """Close the session and stop the thread. Blocks. False: no server has confirmed it, and the
+        ephemeral nodes stay until the session expires.
         """
         try:
             self.stop()
             self.close()
-        except KazooException as error:  # it hangs on a server; being a daemon, it may
+        except KazooException as error:  # the thread hangs on a server; it is a daemon
             logger.warning("the session with ZooKeeper was not closed: %s", error)
         return self._closed_by_server
 
     def _session_callback(self, state: str) -> None:
-        """On the session's thread, at each change; from then on `submit` goes by the new state."""
+        """On the session's thread, at each change; from then on `submit` uses the new state."""
         with self._sending:
             before = self._state
             if state == before:
                 return
-            # A loss is told before kazoo fails what was on its way: first the cause.
+            # Report the loss before kazoo fails the requests in flight: the cause comes first.
             if state in _CLOSED:
                 self._closed_by_server = before == KeeperState.CONNECTED
                 self._listener.expired()
@@ -129,9 +129,9 @@ class SessionThread(KazooClient):  # type: ignore[misc]
 
 
 class _InlineHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """Has no threads but the session's: what comes is handed over at once, in order.
+    """Has no threads but the session's: everything is passed on at once, in order.
 
-    It never says that it is `running`, which makes kazoo call back instead of queueing.
+    It never says that it is `running`, so that kazoo calls back instead of queueing.
     """
 
     def __init__(self, servers: int) -> None:
@@ -146,29 +146,29 @@ class _InlineHandler(SequentialThreadingHandler):  # type: ignore[misc]
         callback.func(*callback.args)
 
     def create_connection(self, *args: Any, timeout: float, **kwargs: Any) -> Any:
-        """One server that swallows packets must not use up the whole session's time."""
+        """One server that drops packets must not use up the whole session's time."""
         return super().create_connection(*args, timeout=timeout / self._servers, **kwargs)
 
     def spawn(self, func: Callable[[], None], *args: Any, **kwargs: Any) -> Any:
-        return super().spawn(partial(_kept_up, func), *args, **kwargs)
+        return super().spawn(partial(_run_to_end, func), *args, **kwargs)
 
 
-def in_random_order(where: ConnectString) -> ConnectString:
-    """So that brokers spread over the servers."""
-    return replace(where, servers=tuple(random.sample(where.servers, len(where.servers))))
+def in_random_order(servers: ConnectString) -> ConnectString:
+    """The servers shuffled, so that brokers spread over them."""
+    return replace(servers, servers=tuple(random.sample(servers.servers, len(servers.servers))))
 
 
-def _kept_up(session: Callable[[], None]) -> None:
-    """Run kazoo's loop to its end. On an answer that makes no sense to it, it would just die."""
+def _run_to_end(session: Callable[[], None]) -> None:
+    """Run kazoo's loop to its end. It dies on an answer that it does not understand."""
     while True:
         try:
             session()
         except Exception:
-            logger.exception("the session with ZooKeeper failed; another begins")
+            logger.exception("the session with ZooKeeper failed; starting another")
             time.sleep(LAST_RETRY_S)
         else:
             return
 
 
-def _tell_outcome(answered: Callable[[object], None], result: Any) -> None:
+def _pass_on(answered: Callable[[object], None], result: Any) -> None:
     answered(result.value if result.exception is None else result.exception)

@@ -1,7 +1,8 @@
-"""The key of the session that a broker holds, kept beside its data.
+"""The key of a broker's session, stored beside its data.
 
-A broker that was killed leaves its session behind, and with it a registration that is in its own
-way until ZooKeeper has waited long enough. With the key it ends that session when it starts.
+A killed broker leaves its session behind, and with it a registration that blocks its own restart
+until the session expires. With the key, the broker ends that session when it starts. So the key is
+on disk before anything is registered under it.
 """
 
 import logging
@@ -18,9 +19,9 @@ VERSION = 1
 logger = logging.getLogger(__name__)
 
 
-class _Held(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file holds. `directory` tells a copy of the data from the data: the session of a
-    broker that lives must not end because its directory was copied and started elsewhere.
+class _StoredKey(msgspec.Struct, frozen=True, kw_only=True):
+    """The file's content. `directory` tells the data from a copy of it: a live broker's session
+    must not end because its directory was copied and started elsewhere.
     """
 
     version: int
@@ -30,7 +31,7 @@ class _Held(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionFile:
-    """One file in a log directory that this process has locked. No error of it stops a broker:
+    """A file in a log directory that this process has locked. Its errors do not stop a broker:
     without the key, a restart only takes longer.
     """
 
@@ -38,12 +39,12 @@ class SessionFile:
         self._path = directory / FILE_NAME
         self._last: SessionKey | None = None
 
-    def remember(self, key: SessionKey) -> None:
-        """Atomically; readable by the owner alone, as who has the key has the session."""
+    def write(self, key: SessionKey) -> None:
+        """Written atomically, readable by the owner alone: the key gives access to the session."""
         if key == self._last:
             return
         try:
-            held = _Held(
+            stored = _StoredKey(
                 version=VERSION,
                 session_id=key.id,
                 password=key.password,
@@ -52,26 +53,30 @@ class SessionFile:
             part = self._path.with_suffix(".tmp")
             part.unlink(missing_ok=True)
             part.touch(mode=0o600)
-            part.write_bytes(msgspec.json.encode(held))
+            part.write_bytes(msgspec.json.encode(stored))
             part.replace(self._path)
         except OSError as error:
-            logger.warning("%s: %s; a restart may have to wait", self._path, error)
+            logger.warning(
+                "%s: %s; the next restart may have to wait for the session to expire",
+                self._path,
+                error,
+            )
         else:
             self._last = key
 
-    def recalled(self) -> SessionKey | None:
-        """The key that a former process left here."""
+    def read(self) -> SessionKey | None:
+        """The key of the former process."""
         try:
-            held = msgspec.json.decode(self._path.read_bytes(), type=_Held)
-            if held.version == VERSION and held.directory == self._directory():
-                return SessionKey(held.session_id, held.password)
+            stored = msgspec.json.decode(self._path.read_bytes(), type=_StoredKey)
+            if stored.version == VERSION and stored.directory == self._directory():
+                return SessionKey(stored.session_id, stored.password)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
-            logger.warning("%s: %s; passed over", self._path, error)
+            logger.warning("%s: %s; ignoring the file", self._path, error)
         return None
 
-    def forget(self) -> None:
+    def delete(self) -> None:
         self._last = None
         with suppress(OSError):
             self._path.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""The metadata store on ZooKeeper: what a broker of a cluster uses. See `MetadataStore`.
+"""The metadata store on ZooKeeper, used by the brokers of a cluster. See `MetadataStore`.
 
-The session's thread only passes on what it reads; everything else happens on the loop, in the
-order in which ZooKeeper said it. A connection that comes (back) is told as CONNECTED only when
-every watch is set again and the server has caught up with its leader: who then reads everything
-sees at least what happened before, and is told of what happens after.
+The session's thread only passes on what it reads; everything else happens on the loop, in
+ZooKeeper's order. A connection is reported as CONNECTED only when every watch is set again and the
+server has caught up with its leader. A caller that then reads everything sees at least what
+happened before, and is notified of what happens after.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Any
 from kazoo.protocol.states import EventType, WatchedEvent
 
 from penstock.config.connect_string import ConnectString
-from penstock.metadata.refusal import (
+from penstock.metadata.errors import (
     DataTooLarge,
     NoNode,
     NotConnected,
@@ -38,34 +38,34 @@ from penstock.metadata.writes import Writes
 from penstock.metadata.zookeeper.pipeline import Pipeline
 from penstock.metadata.zookeeper.session import Request, SessionKey, SessionThread
 from penstock.metadata.zookeeper.session_file import SessionFile
-from penstock.metadata.zookeeper.translation import Chroot, is_too_large, node, refusal
+from penstock.metadata.zookeeper.translation import Chroot, is_too_large, node, store_error
 
 logger = logging.getLogger(__name__)
 
 
 class ZooKeeperStore(Writes):
-    """A session on the ensemble at `where`, for the loop that runs. Made by `open_store`.
+    """A session on an ensemble, for the running loop. Made by `open_store`.
 
-    It begins SUSPENDED; `start` returns at once and the session's thread goes on by itself.
+    It begins SUSPENDED; `start` returns at once, and the session's thread connects.
     """
 
     def __init__(
         self,
-        where: ConnectString,
+        servers: ConnectString,
         *,
         session_timeout_ms: int,
         max_in_flight: int,
         session_file: SessionFile | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._where, self._chroot = where, Chroot(where.chroot)
+        self._servers, self._chroot = servers, Chroot(servers.chroot)
         self._file = session_file
         self._state = SessionState.SUSPENDED
         self._session_id = NO_SESSION
         self._closed = False
         self._watches: Subscriptions[Change] = Subscriptions(self._loop.call_soon)
         self._session_watches: Subscriptions[SessionState] = Subscriptions(self._loop.call_soon)
-        self._session = SessionThread(where, session_timeout_ms, _Bridge(self, session_file))
+        self._session = SessionThread(servers, session_timeout_ms, _Bridge(self, session_file))
         self._pipeline = Pipeline(self._session, self.post, max_in_flight)
 
     @property
@@ -79,19 +79,19 @@ class ZooKeeperStore(Writes):
     def start(self) -> None:
         self._session.start_async()
 
-    def watch_session(self, told: Callable[[SessionState], None]) -> Subscription:
-        return self._session_watches.add(told, SessionState)
+    def watch_session(self, on_state: Callable[[SessionState], None]) -> Subscription:
+        return self._session_watches.add(on_state, SessionState)
 
     async def watch(
         self,
-        told: Callable[[Change], None],
+        on_change: Callable[[Change], None],
         *,
         data: Iterable[str] = (),
         children: Iterable[str] = (),
     ) -> Subscription:
         keys: list[Change] = [*map(DataChanged, data), *map(ChildrenChanged, children)]
-        # Before the answers: what fires right behind one of them finds who is to be told.
-        listener = self._watches.add(told, keys)
+        # Before the answers: a watch may fire right after one of them.
+        listener = self._watches.add(on_change, keys)
         try:
             answers = await self._ask([self._watching(key) for key in keys])
             for key, answer in zip(keys, answers, strict=True):
@@ -143,26 +143,26 @@ class ZooKeeperStore(Writes):
         await asyncio.to_thread(self._end)
 
     def post(self, function: Callable[..., None], *args: object) -> None:
-        """Have it called on the loop; for the session's thread."""
+        """Call the function on the loop; used by the session's thread."""
         try:
             self._loop.call_soon_threadsafe(function, *args)
         except RuntimeError:
-            return  # the loop is closed: nobody is left to hear of it
+            return  # the loop is closed
 
-    def connection_came(self, connection: int, session_id: int) -> None:
+    def connection_opened(self, connection: int, session_id: int) -> None:
         if self._closed:
             return
         self._pipeline.connection = connection
-        for key in self._watches.wanted():
+        for key in self._watches.watched():
             self._pipeline.send(self._watching(key), _ignored, urgent=True)
-        # The last of them: answers keep the order, so by its own all others have come.
+        # The last request: answers come in order, so all watches are set when it is answered.
         ready = partial(self._caught_up, connection, session_id)
         self._pipeline.send(self._chroot.sync(), ready, urgent=True)
 
-    def connection_went(self) -> None:
+    def connection_lost(self) -> None:
         self._pipeline.lose()
         if self._state is SessionState.CONNECTED:
-            logger.warning("lost the connection to ZooKeeper at %s", self._where)
+            logger.warning("lost the connection to ZooKeeper at %s", self._servers)
             self._become(SessionState.SUSPENDED)
 
     def session_expired(self) -> None:
@@ -173,21 +173,21 @@ class ZooKeeperStore(Writes):
 
     def _caught_up(self, connection: int, session_id: int, _answer: object) -> None:
         if self._pipeline.connection != connection:
-            return  # gone already
+            return  # lost already
         self._session_id = session_id
-        logger.info("connected to ZooKeeper at %s, session %#x", self._where, session_id)
+        logger.info("connected to ZooKeeper at %s, session %#x", self._servers, session_id)
         self._become(SessionState.CONNECTED)
 
     def _become(self, state: SessionState) -> None:
         self._state = state
-        self._session_watches.tell(state)
+        self._session_watches.notify(state)
 
     def _watching(self, key: Change) -> Request:
         return self._chroot.watch(
             key, self._data_fired if isinstance(key, DataChanged) else self._children_fired
         )
 
-    # kazoo keeps one of each per path, however often it is asked: they must be equal each time.
+    # kazoo keeps one callback per path and kind, so the callbacks must be equal each time.
     def _data_fired(self, event: WatchedEvent) -> None:
         if event.type != EventType.NONE:
             self.post(self._fired, DataChanged(self._chroot.relative(event.path)))
@@ -197,15 +197,14 @@ class ZooKeeperStore(Writes):
             self.post(self._fired, ChildrenChanged(self._chroot.relative(event.path)))
 
     def _fired(self, key: Change) -> None:
-        """ZooKeeper tells once: set the watch anew and tell then, so that no change is between."""
+        """ZooKeeper's watches fire once: set the watch again, then notify, to miss no change."""
         if key in self._watches:
-            told = partial(self._rearmed, key)
-            self._pipeline.send(self._watching(key), told, urgent=True)
+            self._pipeline.send(self._watching(key), partial(self._rearmed, key), urgent=True)
 
     def _rearmed(self, key: Change, answer: object) -> None:
-        if isinstance(answer, Exception) and not isinstance(refusal(answer, key.path), NoNode):
-            return  # without a connection; once there is one, everything is read again
-        self._watches.tell(key)
+        if isinstance(answer, Exception) and not isinstance(store_error(answer, key.path), NoNode):
+            return  # no connection; once there is one, callers read everything again
+        self._watches.notify(key)
 
     async def _found(
         self, paths: Iterable[str], request: Callable[[str], Request]
@@ -220,7 +219,7 @@ class ZooKeeperStore(Writes):
                 continue
         return found
 
-    async def _alone(self, operation: Operation) -> Answer:
+    async def _write(self, operation: Operation) -> Answer:
         if is_too_large((operation,)):
             raise DataTooLarge(operation.path)
         (answer,) = await self._ask((self._chroot.write(operation),))
@@ -228,52 +227,52 @@ class ZooKeeperStore(Writes):
 
     def _written(self, operations: Sequence[Operation], answer: Any) -> list[Answer] | StoreError:
         if isinstance(answer, Exception):
-            return refusal(answer, operations[0].path)
+            return store_error(answer, operations[0].path)
         return self._chroot.all_written(operations, answer)
 
     async def _ask(self, requests: Sequence[Request]) -> list[object]:
-        """All of them in a row; an error is an answer as well, so that each has its own."""
+        """The answers to all requests, in order. An error is returned as an answer."""
         self._check_connected()
         waiting = [self._loop.create_future() for _ in requests]
-        tickets = [
+        pending = [
             self._pipeline.send(request, partial(_resolve, future))
             for request, future in zip(requests, waiting, strict=True)
         ]
         try:
             return [await future for future in waiting]
         finally:
-            for ticket in tickets:
-                ticket.abandoned = True  # by a caller who was cancelled: what waits is not sent
+            for each in pending:
+                each.abandoned = True  # after a cancellation, what still waits is not sent
 
     def _check_connected(self) -> None:
         match self._state:
             case SessionState.CONNECTED:
                 return
             case SessionState.SUSPENDED:
-                raise NotConnected(self._where.chroot or "/")
+                raise NotConnected(self._servers.chroot or "/")
             case SessionState.EXPIRED:
-                raise SessionExpired(self._where.chroot or "/")
+                raise SessionExpired(self._servers.chroot or "/")
 
     def _end(self) -> None:
-        # A session that could not be closed is left to the next start, which ends it by its key.
+        # If the session could not be closed, the next start ends it by its key.
         if self._session.end() and self._file is not None:
-            self._file.forget()
+            self._file.delete()
 
 
 class _Bridge:
-    """Carries what the session's thread hears over to the loop, in order."""
+    """Passes events from the session's thread to the loop, in order."""
 
     def __init__(self, store: ZooKeeperStore, file: SessionFile | None) -> None:
         self._store, self._file = store, file
 
     def connected(self, connection: int, key: SessionKey) -> None:
-        # Here, so that the key is on the disk before the loop can register anything under it.
+        # Here, so that the key is on disk before the loop can register anything under it.
         if self._file is not None:
-            self._file.remember(key)
-        self._store.post(self._store.connection_came, connection, key.id)
+            self._file.write(key)
+        self._store.post(self._store.connection_opened, connection, key.id)
 
     def disconnected(self) -> None:
-        self._store.post(self._store.connection_went)
+        self._store.post(self._store.connection_lost)
 
     def expired(self) -> None:
         self._store.post(self._store.session_expired)
@@ -281,7 +280,7 @@ class _Bridge:
 
 def _checked(answer: Any, path: str) -> Any:
     if isinstance(answer, Exception):
-        raise refusal(answer, path)
+        raise store_error(answer, path)
     return answer
 
 

@@ -1,4 +1,4 @@
-"""Between the store's operations and ZooKeeper's requests, answers and errors. Pure."""
+"""Translates the store's operations to ZooKeeper's requests, and its answers back. Pure."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from kazoo import exceptions
 from kazoo.protocol import serialization as zk
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from penstock.metadata.refusal import (
+from penstock.metadata.errors import (
     AccessDenied,
     BadVersion,
     ConnectionLost,
@@ -36,8 +36,8 @@ from penstock.metadata.zookeeper.session import Request
 EPHEMERAL, SEQUENTIAL = 1, 2
 
 MAX_DATA_BYTES = 1_000_000
-"""Of one request. ZooKeeper (`jute.maxbuffer`) takes 1,048,575 bytes with paths and all, and cuts
-the connection on a greater one: everything else under way would be in doubt.
+"""Per request. ZooKeeper (`jute.maxbuffer`) accepts 1,048,575 bytes including paths, and closes the
+connection on a larger request: the outcome of all others in flight would be unknown.
 """
 
 
@@ -45,7 +45,7 @@ class NotSent(Exception):
     """There was no connection to send the request over."""
 
 
-_REFUSALS: dict[type[Exception], type[StoreError]] = {
+_ERRORS: dict[type[Exception], type[StoreError]] = {
     NotSent: NotConnected,
     exceptions.ConnectionLoss: ConnectionLost,
     exceptions.ConnectionClosedError: ConnectionLost,
@@ -59,11 +59,11 @@ _REFUSALS: dict[type[Exception], type[StoreError]] = {
 }
 
 _OF_OTHERS = (exceptions.RolledBackError, exceptions.RuntimeInconsistency)
-"""How a failed multi marks the operations before and behind the one that failed."""
+"""Marks of the other operations of a failed multi."""
 
 
-def refusal(error: Exception, path: str) -> StoreError:
-    return _REFUSALS.get(type(error), StoreError)(path)
+def store_error(error: Exception, path: str) -> StoreError:
+    return _ERRORS.get(type(error), StoreError)(path)
 
 
 def is_too_large(operations: Sequence[Operation]) -> bool:
@@ -72,7 +72,7 @@ def is_too_large(operations: Sequence[Operation]) -> bool:
 
 
 class Chroot:
-    """Spells requests with whole paths, and reads answers without the part that all share."""
+    """Adds the chroot to the paths of requests, and removes it from answers."""
 
     def __init__(self, chroot: str) -> None:
         self._chroot = chroot
@@ -109,7 +109,7 @@ class Chroot:
                 return zk.CheckVersion(self.absolute(path), version)
             case Create(path, data, ephemeral, sequential):
                 flags = EPHEMERAL * ephemeral | SEQUENTIAL * sequential
-                # The prefix of a sequential node may end in a slash, which is to stay.
+                # The prefix of a sequential node may end in a slash, which must stay.
                 whole = self._chroot + path if sequential else self.absolute(path)
                 return zk.Create(whole, data, OPEN_ACL_UNSAFE, flags)
             case Set(path, data, version):
@@ -134,7 +134,7 @@ class Chroot:
     ) -> list[Answer] | StoreError:
         for index, (operation, answer) in enumerate(zip(operations, answers, strict=True)):
             if isinstance(answer, Exception) and not isinstance(answer, _OF_OTHERS):
-                return refusal(answer, operation.path).at(index)
+                return store_error(answer, operation.path).at(index)
         return [
             self.written(operation, answer)
             for operation, answer in zip(operations, answers, strict=True)

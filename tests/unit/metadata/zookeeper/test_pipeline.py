@@ -1,4 +1,4 @@
-"""Requests to ZooKeeper: order, how many are in flight, and what a lost connection means."""
+"""Requests to ZooKeeper: order, number in flight, and lost connections."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +12,7 @@ from penstock.metadata.zookeeper.translation import NotSent
 
 
 class FakeSession:
-    """Takes requests of one connection, and answers when told to."""
+    """Accepts requests of one connection, and answers when the test says so."""
 
     def __init__(self) -> None:
         self.connection = 1
@@ -56,7 +56,7 @@ def wired() -> Wired:
     return Wired()
 
 
-def test_a_few_are_under_way_and_the_rest_follows_in_order(wired: Wired) -> None:
+def test_a_limited_number_is_in_flight_and_the_rest_follows_in_order(wired: Wired) -> None:
     wired.send("a", "b", "c", "d")
     assert wired.under_way == ["a", "b"]
     for _ in range(4):
@@ -64,7 +64,7 @@ def test_a_few_are_under_way_and_the_rest_follows_in_order(wired: Wired) -> None
     assert wired.told == ["a!", "b!", "c!", "d!"]
 
 
-def test_what_is_urgent_goes_before_what_waits(wired: Wired) -> None:
+def test_urgent_requests_go_before_waiting_ones(wired: Wired) -> None:
     wired.send("a", "b", "c")
     wired.send("news", "more news", urgent=True)
     for _ in range(5):
@@ -72,7 +72,7 @@ def test_what_is_urgent_goes_before_what_waits(wired: Wired) -> None:
     assert wired.told == ["a!", "b!", "news!", "more news!", "c!"]
 
 
-def test_a_lost_connection_leaves_doubt_about_what_was_sent_only(wired: Wired) -> None:
+def test_after_a_lost_connection_only_sent_requests_are_uncertain(wired: Wired) -> None:
     wired.send("a", "b", "c")
     wired.session.answer()
     wired.send("d")
@@ -81,22 +81,22 @@ def test_a_lost_connection_leaves_doubt_about_what_was_sent_only(wired: Wired) -
     assert [type(each) for each in wired.told[1:]] == [ConnectionLoss, ConnectionLoss, NotSent]
 
 
-def test_a_late_answer_is_not_told_again(wired: Wired) -> None:
+def test_a_late_answer_is_ignored(wired: Wired) -> None:
     wired.send("a")
     wired.pipeline.lose()
     wired.session.answer()
     assert len(wired.told) == 1
 
 
-def test_what_nobody_takes_is_told_as_not_sent(wired: Wired) -> None:
+def test_a_request_without_a_connection_fails_as_not_sent(wired: Wired) -> None:
     wired.session.connection = 2
     wired.send("a", "b", "c")
     assert [type(each) for each in wired.told] == [NotSent] * 3
     assert wired.under_way == []
 
 
-def test_nobody_is_refused_in_the_turn_in_which_it_asks(wired: Wired) -> None:
-    """The loop hears in turns that the connection has gone; who asks in one turn never lets it."""
+def test_a_request_is_never_refused_in_the_turn_it_was_made(wired: Wired) -> None:
+    """The loop learns of the loss in a later turn; retrying at once would prevent that."""
     posted: list[Callable[[], None]] = []
     wired.pipeline = Pipeline(
         wired.session,  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ def test_nobody_is_refused_in_the_turn_in_which_it_asks(wired: Wired) -> None:
     assert [type(each) for each in wired.told] == [NotSent]
 
 
-def test_what_was_abandoned_is_not_sent(wired: Wired) -> None:
+def test_an_abandoned_request_is_not_sent(wired: Wired) -> None:
     wired.send("a", "b")
     wired.pipeline.send("c", wired.told.append).abandoned = True
     wired.send("d")

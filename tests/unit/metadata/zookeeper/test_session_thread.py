@@ -1,4 +1,4 @@
-"""What the session's thread hands over, by kazoo's own calls but without a server."""
+"""What the session's thread passes on, by kazoo's own calls but without a server."""
 
 import pytest
 from kazoo.exceptions import ConnectionLoss
@@ -11,8 +11,8 @@ from penstock.metadata.zookeeper.session import SessionKey, SessionThread
 REQUEST = GetData("/a", None)
 
 
-class Heard:
-    """In the order heard."""
+class Recorded:
+    """Events in order."""
 
     def __init__(self) -> None:
         self.events: list[object] = []
@@ -28,19 +28,19 @@ class Heard:
 
 
 @pytest.fixture
-def heard() -> Heard:
-    return Heard()
+def recorded() -> Recorded:
+    return Recorded()
 
 
 @pytest.fixture
-def session(heard: Heard) -> SessionThread:
-    session = SessionThread(ConnectString.parse("nowhere:1"), 4000, heard)
+def session(recorded: Recorded) -> SessionThread:
+    session = SessionThread(ConnectString.parse("nowhere:1"), 4000, recorded)
     session._connection._write_sock = Woken()
     return session
 
 
 class Woken:
-    """Where kazoo's thread would be woken."""
+    """The socket by which kazoo's thread would be woken."""
 
     def send(self, data: bytes) -> int:
         return len(data)
@@ -51,7 +51,7 @@ def pass_through(session: SessionThread, *states: str) -> None:
         session._session_callback(state)
 
 
-def test_each_connection_has_a_number(session: SessionThread, heard: Heard) -> None:
+def test_each_connection_has_a_number(session: SessionThread, recorded: Recorded) -> None:
     pass_through(
         session,
         KeeperState.CONNECTING,
@@ -64,34 +64,38 @@ def test_each_connection_has_a_number(session: SessionThread, heard: Heard) -> N
         KeeperState.CONNECTING,
         KeeperState.CONNECTED,
     )
-    assert heard.events == [1, "disconnected", 2, "disconnected", "expired", 3]
+    assert recorded.events == [1, "disconnected", 2, "disconnected", "expired", 3]
 
 
-def test_nothing_is_kept_for_the_next_connection(session: SessionThread, heard: Heard) -> None:
-    assert not session.submit(0, REQUEST, heard.events.append)
+def test_nothing_is_queued_for_the_next_connection(
+    session: SessionThread, recorded: Recorded
+) -> None:
+    assert not session.submit(0, REQUEST, recorded.events.append)
     pass_through(session, KeeperState.CONNECTING, KeeperState.CONNECTED, KeeperState.CONNECTING)
-    assert not session.submit(1, REQUEST, heard.events.append)
+    assert not session.submit(1, REQUEST, recorded.events.append)
     pass_through(session, KeeperState.CONNECTED)
     # The loop does not know yet that this is another connection, maybe another session.
-    assert not session.submit(1, REQUEST, heard.events.append)
-    assert session.submit(2, REQUEST, heard.events.append)
+    assert not session.submit(1, REQUEST, recorded.events.append)
+    assert session.submit(2, REQUEST, recorded.events.append)
     assert [request for request, _ in session._queue] == [REQUEST]
 
 
-def test_the_loss_is_told_before_its_consequences(session: SessionThread, heard: Heard) -> None:
+def test_a_loss_is_reported_before_its_consequences(
+    session: SessionThread, recorded: Recorded
+) -> None:
     pass_through(session, KeeperState.CONNECTING, KeeperState.CONNECTED)
-    session.submit(1, REQUEST, heard.events.append)
+    session.submit(1, REQUEST, recorded.events.append)
     pass_through(session, KeeperState.CONNECTING)
-    assert heard.events[:2] == [1, "disconnected"]
-    assert isinstance(heard.events[2], ConnectionLoss)
+    assert recorded.events[:2] == [1, "disconnected"]
+    assert isinstance(recorded.events[2], ConnectionLoss)
 
 
-def test_answers_are_handed_over_at_once(session: SessionThread, heard: Heard) -> None:
+def test_answers_are_passed_on_at_once(session: SessionThread, recorded: Recorded) -> None:
     pass_through(session, KeeperState.CONNECTING, KeeperState.CONNECTED)
-    session.submit(1, REQUEST, heard.events.append)
+    session.submit(1, REQUEST, recorded.events.append)
     ((_, result),) = session._queue
     result.set(b"answer")
-    assert heard.events == [1, b"answer"]
+    assert recorded.events == [1, b"answer"]
 
 
 def test_retries_stay_short(session: SessionThread) -> None:
@@ -104,7 +108,7 @@ def test_a_silent_server_is_tried_last() -> None:
     where = ConnectString(tuple(servers))
     orders = set()
     for _ in range(5):
-        session = SessionThread(where, 4000, Heard())
+        session = SessionThread(where, 4000, Recorded())
         rounds = [session._connection._expand_client_hosts() for _ in range(5)]
         assert sorted((host, port) for host, _, port in rounds[0]) == servers
         assert all(each == rounds[0] for each in rounds)

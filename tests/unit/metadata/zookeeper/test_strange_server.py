@@ -1,4 +1,4 @@
-"""A server that makes no sense costs a session, not the thread that keeps it."""
+"""A nonsensical server costs a session, but not its thread."""
 
 import asyncio
 import struct
@@ -57,7 +57,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE)
-def test_the_next_session_is_as_good_as_any(nonsense: bytes) -> None:
+def test_the_next_session_works(nonsense: bytes) -> None:
     async def scenario() -> None:
         server = await asyncio.start_server(serving([nonsense, SENSE]), "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""Without kazoo installed, a clear sentence."""
+"""The error message without kazoo."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ except ConfigError as error:
 """
 
 
-def test_who_lacks_kazoo_is_told_what_to_install() -> None:
+def test_without_kazoo_the_error_names_what_to_install() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_KAZOO], capture_output=True, text=True, check=True
     )

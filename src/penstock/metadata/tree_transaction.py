@@ -1,9 +1,9 @@
-"""What each operation does to the tables of the embedded store, and who is to hear of it."""
+"""Operations on the tables of the embedded store, and the changes they cause."""
 
 import sqlite3
 from collections.abc import Sequence
 
-from penstock.metadata.refusal import (
+from penstock.metadata.errors import (
     BadVersion,
     EphemeralParent,
     NodeExists,
@@ -30,18 +30,18 @@ SELECT_NODE = """
     SELECT path, data, version, created_zxid, modified_zxid, created_ms, ephemeral_owner
     FROM node WHERE path = ?
 """
-"""Gives what `Node` is made of, in its order."""
+"""Selects the fields of `Node`, in its order."""
 
 
 def parent_of(path: str) -> str:
-    """Of any path but the root. `ValueError` if it is none: a bug, not a refusal."""
+    """The parent of any path but the root. `ValueError` for an invalid path, which is a bug."""
     parts = path.split("/")
     if parts[0] or len(parts) < 2 or any(part in {"", ".", ".."} for part in parts[1:]):
         raise ValueError(f"{path!r} is not the path of a node")
     return "/".join(parts[:-1]) or "/"
 
 
-class Transaction:
+class TreeTransaction:
     """Operations of one session under one zxid. The caller begins, commits and rolls back."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Transaction:
         self._children_created: dict[str, int] = {}
         self._session, self._zxid, self._now_ms = session, zxid, now_ms
         self.changes: dict[Change, None] = {}
-        """In order, each once; a set would not keep the order."""
+        """In order and without duplicates; a set would lose the order."""
 
     def apply(self, operations: Sequence[Operation]) -> list[Answer]:
         answers = []
@@ -60,7 +60,7 @@ class Transaction:
                 answers.append(self._apply(operation))
             except StoreError as error:
                 raise error.at(index) from None
-        self._keep_numbering()
+        self._write_numbering()
         return answers
 
     def end_session(self, session: int) -> None:
@@ -84,22 +84,22 @@ class Transaction:
 
     def _create(self, create: Create) -> str:
         path = create.path
-        # The place of a sequential node is checked with some digits: a prefix may end in a slash.
+        # Check the path of a sequential node with a digit: the prefix may end in a slash.
         parent = parent_of(f"{path}0" if create.sequential else path)
         number = self._next_number(path, parent)
         if create.sequential:
             path = f"{path}{number:010d}"
         session = self._session if create.ephemeral else NO_SESSION
-        made = (path, parent, create.data, self._zxid, self._zxid, self._now_ms, session)
+        row = (path, parent, create.data, self._zxid, self._zxid, self._now_ms, session)
         try:
-            self._execute("INSERT INTO node VALUES (?, ?, ?, 0, ?, ?, ?, ?, 0)", made)
+            self._execute("INSERT INTO node VALUES (?, ?, ?, 0, ?, ?, ?, ?, 0)", row)
         except sqlite3.IntegrityError:
             raise NodeExists(path) from None
         self._changed(DataChanged(path), ChildrenChanged(parent))
         return path
 
     def _next_number(self, path: str, parent: str) -> int:
-        """How many children the parent has had. Written at the end: one parent gets many."""
+        """How many children the parent has had. Written at the end, once per parent."""
         number = self._children_created.get(parent)
         if number is None:
             found = self._execute(
@@ -113,7 +113,7 @@ class Transaction:
         self._children_created[parent] = number + 1
         return int(number)
 
-    def _keep_numbering(self) -> None:
+    def _write_numbering(self) -> None:
         for parent, number in self._children_created.items():
             self._execute("UPDATE node SET children_created = ? WHERE path = ?", (number, parent))
 

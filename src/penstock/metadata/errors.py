@@ -1,37 +1,37 @@
-"""Why the metadata store refuses. Callers catch these; a client sees one only if nobody did."""
+"""Errors of the metadata store. Callers handle them; a client sees one only if none did."""
 
 from penstock.errors import ErrorCode, KafkaError
 
 
 class StoreError(KafkaError):
-    """A refused operation: `path` is the node meant, `index` its place if it was in a multi."""
+    """A refused operation on the node at `path`; `index` is its position in a multi."""
 
     says = "refused"
 
     def __init__(self, path: str, index: int | None = None) -> None:
-        where = "" if index is None else f" (operation {index} of a multi)"
-        super().__init__(f"{path}: {self.says}{where}")
+        position = "" if index is None else f" (operation {index} of a multi)"
+        super().__init__(f"{path}: {self.says}{position}")
         self.path, self.index = path, index
 
     def at(self, index: int) -> "StoreError":
-        """The same refusal, as that of the multi's operation at `index`."""
+        """The same error for the operation at `index` of a multi."""
         return type(self)(self.path, index)
 
 
 class NoNode(StoreError):
-    """Also when a node is to be created under a parent that is not there."""
+    """The node, or the parent of a node to create, does not exist."""
 
     says = "no such node"
 
 
 class NodeExists(StoreError):
-    """Somebody else was first."""
+    """The node to create exists already."""
 
     says = "exists already"
 
 
 class BadVersion(StoreError):
-    """The node was set since it was read."""
+    """The node has changed since it was read."""
 
     says = "is at another version"
 
@@ -45,40 +45,38 @@ class NotEmpty(StoreError):
 class EphemeralParent(StoreError):
     """Ephemeral nodes have no children."""
 
-    says = "is to be under an ephemeral node"
+    says = "cannot be created under an ephemeral node"
 
 
 class AccessDenied(StoreError):
-    """The node's access list keeps this broker out."""
+    """The node's access control list does not permit this."""
 
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     says = "the metadata store does not permit this"
 
 
 class DataTooLarge(StoreError):
-    """More than the store takes in one operation or multi; nothing was sent."""
+    """More than the store accepts in one operation or multi; nothing was sent."""
 
     code = ErrorCode.INVALID_REQUEST
-    says = "is to hold more than the metadata store takes (1 MB)"
+    says = "has more data than the metadata store accepts (1 MB)"
 
 
 class StoreUnavailable(StoreError):
-    """The family of those that come and go with the connection. Once the session is CONNECTED
-    again, read anew and decide again.
-    """
+    """The connection is down. Once the session is CONNECTED again, read again and decide again."""
 
     code = ErrorCode.REQUEST_TIMED_OUT
     says = "the metadata store cannot be reached"
 
 
 class NotConnected(StoreUnavailable):
-    """The operation did not take place: there was no connection to send it over."""
+    """There was no connection; the operation did not take place."""
 
     says = "no connection to the metadata store, nothing was sent"
 
 
 class ConnectionLost(StoreUnavailable):
-    """Nobody knows whether the operation took place; read before trying again."""
+    """It is unknown whether the operation took place; read before trying again."""
 
     says = "lost the connection to the metadata store"
 
