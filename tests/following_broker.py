@@ -1,4 +1,4 @@
-"""Broker 1 as far as replication goes: logs of its own, and fetchers that copy a leader's."""
+"""Broker 1, reduced to replication: its own logs, and fetchers that follow a leader."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -22,7 +22,7 @@ QUICK = ReplicationConfig(replica_fetch_backoff_ms=10, replica_fetch_wait_max_ms
 
 
 class FollowingBroker:
-    """Follows broker 0, which is at `address` unless a test says that it is nowhere."""
+    """Follows broker 0 at `address`, unless the test makes that unreachable."""
 
     def __init__(
         self,

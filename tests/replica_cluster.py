@@ -1,7 +1,7 @@
-"""Three replicas of a partition, their controller and what is on its way between them, by hand.
+"""Three replicas of a partition, their controller and the messages between them, moved by hand.
 
 No network, no clock, no thread: a test says which message arrives when, which broker dies, and
-what its disk forgets. Leaders, followers and logs are the real ones over files that can crash.
+what its disk loses. Leaders, followers and logs are the real ones, on files that can crash.
 """
 
 from collections import deque
@@ -34,13 +34,13 @@ NOBODY = -1
 
 
 def keep_everything(_kind: str, count: int) -> int:
-    """A process that dies takes no page cache along."""
+    """The page cache survives when only the process dies."""
     return count
 
 
 @dataclass(frozen=True)
 class State:
-    """The partition as the controller wrote it."""
+    """The partition's state as written by the controller."""
 
     leader: int
     leader_epoch: int
@@ -50,7 +50,7 @@ class State:
 
 @dataclass
 class Node:
-    """A broker with its disk; `epoch` is that of its registration."""
+    """A broker with its disk; `epoch` is its broker epoch."""
 
     id: int
     rig: LogRig
@@ -59,7 +59,7 @@ class Node:
     logs: FollowerLogs
     alive: bool = True
     inbox: deque[State] = field(default_factory=deque)
-    on_its_way: tuple[FetchPartition, PartitionData] | None = None
+    in_flight: tuple[FetchPartition, PartitionData] | None = None
 
     @property
     def values(self) -> dict[int, bytes]:
@@ -83,19 +83,19 @@ class Sent:
     """A batch whose producer waits for acks=all."""
 
     node: int
-    life: int
+    epoch: int
     tenure: int
     offset: int
     value: bytes
 
 
 class WatchedLogs(FollowerLogs):
-    """What is committed is never cut: whoever may lead has it, whoever follows finds it there."""
+    """Asserts that committed records are never truncated: every eligible leader has them."""
 
     def truncate(self, topic_partition: TopicPartition, offset: int) -> None:
         log = self._store.logs[topic_partition]
         assert offset >= min(log.high_watermark, log.end_offset), (
-            f"cut at {offset}, below the high watermark {log.high_watermark}"
+            f"truncated at {offset}, below the high watermark {log.high_watermark}"
         )
         super().truncate(topic_partition, offset)
 
@@ -108,14 +108,14 @@ class ReplicaCluster:
             min_insync_replicas=min_isr,
             segment_bytes=600,
             index_interval_bytes=100,
-            segment_index_bytes=120,  # made in full at once, in memory here
+            segment_index_bytes=120,  # allocated in full, in memory here
         )
         self.rule = rule
         self.now_ms = 0
         self.fetch_bytes = 1  # one batch at a time
         self.replicas = tuple(range(brokers))
-        self.lost_cache: set[int] = set()
-        """Members whose disk may have forgotten something; not to be elected (Safety)."""
+        self.unclean_shutdowns: set[int] = set()
+        """Members whose disk may have lost records; not eligible as leaders."""
         self._epochs = 0
         self.nodes = [self._node(each, LogRig(self.config)) for each in self.replicas]
         self.state = State(NOBODY, -1, self.replicas, -1)
@@ -149,7 +149,7 @@ class ReplicaCluster:
     # Producers and followers.
 
     def produce(self, number: int, value: bytes) -> bool:
-        """Append with acks=all at a broker that takes itself for the leader."""
+        """Append with acks=all on a broker that believes it leads."""
         node = self.nodes[number]
         if not node.alive or not node.partition.leads:
             return False
@@ -160,16 +160,16 @@ class ReplicaCluster:
             return False
         tenure = node.partition.tenure
         self.sent.append(Sent(number, node.epoch, tenure, appended.last_offset, value))
-        self.hear_acks()
+        self.collect_acks()
         return True
 
-    def hear_acks(self) -> None:
+    def collect_acks(self) -> None:
         """Acknowledge what is committed, as `broker/handlers/produce.py` does."""
         waiting = []
         for each in self.sent:
             node = self.nodes[each.node]
             partition = node.partition
-            gone = not node.alive or node.epoch != each.life
+            gone = not node.alive or node.epoch != each.epoch
             if gone or not partition.leads or partition.tenure != each.tenure:
                 continue
             if partition.log.high_watermark <= each.offset:
@@ -178,33 +178,37 @@ class ReplicaCluster:
                 assert self.acked.setdefault(each.offset, each.value) == each.value
         self.sent = waiting
 
-    def ask(self, number: int) -> None:
-        """A follower's fetch reaches whom it takes for the leader; the answer sets out."""
+    def send_fetch(self, number: int) -> None:
+        """A follower's fetch reaches its supposed leader; the response is in flight."""
         node = self.nodes[number]
         leader = node.partition.leader
         if not node.alive or node.partition.leads or leader == NOBODY:
             return
         if self.nodes[leader].alive:
-            asked = next_fetch(node.partition, self.fetch_bytes)
-            node.on_its_way = (asked, self._answer(self.nodes[leader].partition, node, asked))
-            self.hear_acks()
+            request = next_fetch(node.partition, self.fetch_bytes)
+            node.in_flight = (request, self._answer(self.nodes[leader].partition, node, request))
+            self.collect_acks()
 
-    def _answer(self, partition: Partition, node: Node, asked: FetchPartition) -> PartitionData:
+    def _answer(self, partition: Partition, node: Node, request: FetchPartition) -> PartitionData:
         """As `broker/handlers/fetch.py` does."""
         try:
-            fencing.check_leader(partition, asked.current_leader_epoch)
-            fencing.check_follower(partition, node.id, asked.current_leader_epoch, node.epoch)
-            parted = fencing.diverging_epoch(
-                partition, asked.last_fetched_epoch, asked.fetch_offset
+            fencing.check_leader(partition, request.current_leader_epoch)
+            fencing.check_follower(partition, node.id, request.current_leader_epoch, node.epoch)
+            diverging = fencing.diverging_epoch(
+                partition, request.last_fetched_epoch, request.fetch_offset
             )
-            if parted is not None:
+            if diverging is not None:
                 return PartitionData(
-                    diverging_epoch=EpochEndOffset(epoch=parted.epoch, end_offset=parted.end_offset)
+                    diverging_epoch=EpochEndOffset(
+                        epoch=diverging.epoch, end_offset=diverging.end_offset
+                    )
                 )
             log = partition.log
-            found = log.read(asked.fetch_offset, asked.partition_max_bytes, up_to=log.end_offset)
+            found = log.read(
+                request.fetch_offset, request.partition_max_bytes, up_to=log.end_offset
+            )
             partition.fetched(
-                FollowerFetch(node.id, asked.fetch_offset, asked.log_start_offset, node.epoch)
+                FollowerFetch(node.id, request.fetch_offset, request.log_start_offset, node.epoch)
             )
             return PartitionData(
                 high_watermark=log.high_watermark,
@@ -214,16 +218,16 @@ class ReplicaCluster:
         except KafkaError as error:
             return PartitionData(error_code=error.code)
 
-    def answer(self, number: int) -> None:
-        """The answer to a follower's fetch arrives."""
+    def receive_fetch(self, number: int) -> None:
+        """The response to a follower's fetch arrives."""
         node = self.nodes[number]
-        if not node.alive or node.on_its_way is None:
+        if not node.alive or node.in_flight is None:
             return
-        (asked, data), node.on_its_way = node.on_its_way, None
-        then = process_partition_data(
-            node.partition, asked, data, node.logs, self.now_ms, self.rule
+        (request, data), node.in_flight = node.in_flight, None
+        step = process_partition_data(
+            node.partition, request, data, node.logs, self.now_ms, self.rule
         )
-        if then is NextStep.FIND_RANGE:
+        if step is NextStep.FIND_RANGE:
             leader = self.nodes[node.partition.leader]
             if leader.alive and leader.partition.leads:
                 log = leader.partition.log
@@ -232,8 +236,8 @@ class ReplicaCluster:
                 )
 
     def fetch(self, number: int) -> None:
-        self.ask(number)
-        self.answer(number)
+        self.send_fetch(number)
+        self.receive_fetch(number)
 
     # The controller.
 
@@ -244,27 +248,31 @@ class ReplicaCluster:
                 node.inbox.append(state)
 
     def _elect(self) -> None:
-        """The first live replica of the in-sync set leads; the dead leave it, but for the last."""
+        """Elect the first live in-sync replica; dead ones leave the set, except the last."""
         alive = {each.id for each in self.nodes if each.alive}
         old = self.state
-        can_lead = [each for each in old.isr if each in alive - self.lost_cache]
+        can_lead = [each for each in old.isr if each in alive - self.unclean_shutdowns]
         in_order = [each for each in self.replicas if each in can_lead]
         leader = in_order[0] if in_order else NOBODY
         isr = old.isr
         if leader != NOBODY:
-            isr = tuple(e for e in old.isr if e in alive and e not in self.lost_cache)
+            isr = tuple(e for e in old.isr if e in alive and e not in self.unclean_shutdowns)
         if (leader, isr) != (old.leader, old.isr):
             self._write(State(leader, old.leader_epoch + 1, isr, old.partition_epoch + 1))
-        self.lost_cache &= set(self.state.isr)
+        self.unclean_shutdowns &= set(self.state.isr)
 
     def notice(self) -> None:
-        """The controller sees who is alive."""
+        """The controller notices which brokers are alive."""
         self._elect()
 
     def move_leader(self, number: int) -> bool:
         """A preferred election, if the broker may lead."""
         old = self.state
-        if number not in old.isr or not self.nodes[number].alive or number in self.lost_cache:
+        if (
+            number not in old.isr
+            or not self.nodes[number].alive
+            or number in self.unclean_shutdowns
+        ):
             return False
         self._write(State(number, old.leader_epoch + 1, old.isr, old.partition_epoch + 1))
         return True
@@ -284,21 +292,21 @@ class ReplicaCluster:
                 )
         except StaleState:
             pass
-        self.hear_acks()
+        self.collect_acks()
 
     def decide_proposal(self) -> None:
         """AlterPartition arrives at the controller."""
         if not self.proposals:
             return
-        node, life, proposal = self.proposals.popleft()
-        self.settlements.append((node, life, proposal, self._settlement(node, proposal)))
+        node, epoch, proposal = self.proposals.popleft()
+        self.settlements.append((node, epoch, proposal, self._settlement(node, proposal)))
 
     def _settlement(self, node: Node, proposal: IsrProposal) -> Settlement:
         state = self.state
         if state.leader != node.id or proposal.leader_epoch != state.leader_epoch:
             return Rejected(ErrorCode.FENCED_LEADER_EPOCH)
         isr = tuple(member.broker for member in proposal.isr)
-        if set(isr) == set(state.isr):  # before the partition epoch: it may be asked twice
+        if set(isr) == set(state.isr):  # checked before the partition epoch: the leader may retry
             return Accepted(state.leader_epoch, state.partition_epoch, state.isr)
         if proposal.partition_epoch != state.partition_epoch:
             return Rejected(ErrorCode.INVALID_UPDATE_VERSION)
@@ -307,39 +315,39 @@ class ReplicaCluster:
             if not known.alive or member.broker_epoch not in {-1, known.epoch}:
                 return Rejected(ErrorCode.INELIGIBLE_REPLICA)
         self.state = replace(state, isr=isr, partition_epoch=state.partition_epoch + 1)
-        self.lost_cache &= set(isr)
+        self.unclean_shutdowns &= set(isr)
         return Accepted(state.leader_epoch, self.state.partition_epoch, isr)
 
     def deliver_settlement(self, *, lost: bool = False) -> None:
-        """AlterPartition's answer arrives, or its connection breaks and nobody knows."""
+        """The response to AlterPartition arrives, or is lost with its connection."""
         if not self.settlements:
             return
-        node, life, proposal, settlement = self.settlements.popleft()
-        if node.alive and node.epoch == life:
+        node, epoch, proposal, settlement = self.settlements.popleft()
+        if node.alive and node.epoch == epoch:
             if lost:
                 settlement = Rejected(ErrorCode.NETWORK_EXCEPTION)
             node.partition.settle(proposal, settlement)
-            self.hear_acks()
+            self.collect_acks()
 
     # Faults.
 
     def may_lose_power(self, number: int) -> bool:
-        """Someone else in sync must still have everything: the promise is that of replication."""
-        return any(e not in self.lost_cache for e in self.state.isr if e != number)
+        """Whether another in-sync replica still has everything, as replication requires."""
+        return any(e not in self.unclean_shutdowns for e in self.state.isr if e != number)
 
     def crash(self, number: int, *, choose: Choice = keep_everything) -> None:
         node = self.nodes[number]
-        node.alive, node.on_its_way = False, None
+        node.alive, node.in_flight = False, None
         node.inbox.clear()
         if choose is not keep_everything and number in self.state.isr:
-            self.lost_cache.add(number)
+            self.unclean_shutdowns.add(number)
         node.rig.crash(choose)
 
     def lose_power(self, number: int) -> None:
         self.crash(number, choose=lose_everything)
 
     def restart(self, number: int) -> None:
-        """It registers anew: the controller takes that for a death and a birth."""
+        """Register again, which the controller treats as a death and a new broker."""
         self._elect()
         rig = self.nodes[number].rig
         if PARTITION not in rig.store.logs:
@@ -350,7 +358,7 @@ class ReplicaCluster:
         if self.state is before:
             node.inbox.append(before)
 
-    # The end.
+    # Healing.
 
     def shrink(self, number: int) -> None:
         node = self.nodes[number]
@@ -358,7 +366,7 @@ class ReplicaCluster:
             node.partition.shrink()
 
     def heal(self) -> None:
-        """Everyone comes back and every message arrives, until all replicas are the same."""
+        """Restart all brokers and deliver all messages, until all replicas are equal."""
         for node in list(self.nodes):
             if not node.alive:
                 self.restart(node.id)

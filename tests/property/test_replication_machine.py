@@ -1,4 +1,4 @@
-"""What was acknowledged with acks=all survives any order of messages, crashes and elections."""
+"""Records acknowledged with acks=all survive any order of messages, crashes and elections."""
 
 import pytest
 from hypothesis import settings
@@ -18,7 +18,7 @@ brokers = st.integers(0, 2)
 
 
 class ReplicationMachine(RuleBasedStateMachine):
-    """Three replicas, beside a list of what was acknowledged or read."""
+    """Three replicas, and a model of what was acknowledged or read."""
 
     @initialize(min_isr=st.integers(1, 2))
     def begin(self, min_isr: int) -> None:
@@ -36,7 +36,7 @@ class ReplicationMachine(RuleBasedStateMachine):
 
     @rule(fetching=st.lists(brokers, min_size=1, max_size=8), informed=st.sets(brokers))
     def work(self, fetching: list[int], informed: set[int]) -> None:
-        """Some brokers know the newest state, whoever leads is written to, some fetch."""
+        """Some brokers learn the newest state, leaders are written to, some followers fetch."""
         for number in informed:
             while self.cluster.nodes[number].inbox:
                 self.cluster.deliver_state(number)
@@ -47,7 +47,7 @@ class ReplicationMachine(RuleBasedStateMachine):
 
     @rule(broker=brokers)
     def catch_up(self, broker: int) -> None:
-        """A broker hears everything and copies until it has all that its leader has."""
+        """A broker receives all state changes and fetches until it is caught up."""
         while self.cluster.nodes[broker].inbox:
             self.cluster.deliver_state(broker)
         for _ in range(6):
@@ -59,11 +59,11 @@ class ReplicationMachine(RuleBasedStateMachine):
 
     @rule(broker=brokers)
     def ask(self, broker: int) -> None:
-        self.cluster.ask(broker)
+        self.cluster.send_fetch(broker)
 
     @rule(broker=brokers)
     def answer(self, broker: int) -> None:
-        self.cluster.answer(broker)
+        self.cluster.receive_fetch(broker)
 
     @rule(broker=brokers)
     def hear_controller(self, broker: int) -> None:
@@ -75,7 +75,7 @@ class ReplicationMachine(RuleBasedStateMachine):
         self.cluster.deliver_settlement(lost=lost)
 
     @rule()
-    def controller_hears_proposal(self) -> None:
+    def controller_receives_proposal(self) -> None:
         self.cluster.decide_proposal()
 
     @rule(broker=brokers, late=st.booleans())
@@ -126,7 +126,7 @@ class ReplicationMachine(RuleBasedStateMachine):
         cluster = self.cluster
         for number in cluster.state.isr:
             node = cluster.nodes[number]
-            if node.alive and number not in cluster.lost_cache:
+            if node.alive and number not in cluster.unclean_shutdowns:
                 start, found = node.partition.log.log_start_offset, node.values
                 for offset, value in cluster.acked.items():
                     assert offset < start or found.get(offset) == value, (

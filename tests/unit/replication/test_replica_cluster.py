@@ -1,7 +1,6 @@
-"""The stories of replication, told one by one; and what each rule is good for.
+"""Scenarios of replication, and mutants that show what each rule is for.
 
-The mutants at the end each break one rule. A mutant that no story notices means that nothing
-guards the rule.
+Each mutant at the end breaks one rule. If no scenario notices a mutant, nothing guards its rule.
 """
 
 from collections.abc import Callable
@@ -26,7 +25,7 @@ def led_by_first(brokers: int = 3, *, min_isr: int = 1) -> ReplicaCluster:
 
 
 def informed(cluster: ReplicaCluster) -> None:
-    """Everyone hears all that the controller said."""
+    """Deliver all state changes to all live brokers."""
     for number in cluster.replicas:
         while cluster.nodes[number].alive and cluster.nodes[number].inbox:
             cluster.deliver_state(number)
@@ -43,7 +42,7 @@ def check_acked(cluster: ReplicaCluster) -> None:
         assert leader.values.get(offset) == value, f"{value!r} at {offset} is lost"
 
 
-# Stories: each ends with what must hold.
+# Scenarios: each ends with what must hold.
 
 
 def acknowledged_when_all_have_it() -> None:
@@ -104,7 +103,7 @@ def committed_records_survive_a_follower_that_lags_with_its_high_watermark() -> 
     cluster = led_by_first(2)
     cluster.produce(0, b"a")
     cluster.fetch(1)
-    cluster.ask(1)  # the leader commits by this request; its answer gets lost
+    cluster.send_fetch(1)  # the leader commits by this request; its answer gets lost
     assert cluster.acked == {0: b"a"}
     assert cluster.nodes[1].partition.log.high_watermark == 0
     cluster.move_leader(0)  # a new epoch of the same leader
@@ -343,7 +342,7 @@ def test_the_old_rule_loses_what_the_new_one_keeps() -> None:
         informed(cluster)
         cluster.produce(0, b"a")
         cluster.fetch(1)
-        cluster.ask(1)
+        cluster.send_fetch(1)
         assert cluster.acked == {0: b"a"}
         cluster.move_leader(1)
         cluster.deliver_state(1)  # it leads for a moment, and writes nothing
