@@ -37,13 +37,14 @@ class NetworkConfig:
     socket_connection_setup_timeout_ms: int = setting(
         "socket.connection.setup.timeout.ms",
         10_000,
-        "Accepted, without effect: a connection to another broker may take three seconds to open.",
+        "How long a follower waits for a connection to a leader to open, twice as long after each "
+        "failure. Control requests wait three seconds.",
         kind=ConfigType.LONG,
     )
     socket_connection_setup_timeout_max_ms: int = setting(
         "socket.connection.setup.timeout.max.ms",
         30_000,
-        "Accepted, without effect: a connection to another broker may take three seconds to open.",
+        "The longest that a follower waits for a connection to a leader to open.",
         kind=ConfigType.LONG,
     )
     connections_max_idle_ms: int = setting(

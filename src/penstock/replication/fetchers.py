@@ -2,17 +2,33 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 from zlib import crc32
 
 from penstock.client.address import Address
 from penstock.client.connection import Connection, connect
 from penstock.client.errors import ConnectionFailed
+from penstock.errors import KafkaError
 from penstock.replication.fetcher import Fetcher, FetcherContext
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition
 
 logger = logging.getLogger(__name__)
+
+
+class SetupTimeout(NamedTuple):
+    """How long a connection may take to open; longer after each failure (KIP-601)."""
+
+    first_ms: int
+    max_ms: int
+
+    def after(self, failures: int) -> int:
+        return max(min(self.first_ms << min(failures, 16), self.max_ms), 1)
+
+
+DEFAULT_SETUP_TIMEOUT = SetupTimeout(10_000, 30_000)
 
 
 class Fetchers:
@@ -27,8 +43,12 @@ class Fetchers:
         context: FetcherContext,
         address_of: Callable[[int], Address | None],
         source: str | None = None,
+        setup_timeout: SetupTimeout = DEFAULT_SETUP_TIMEOUT,
     ) -> None:
         self._context, self._address_of, self._source = context, address_of, source
+        self._setup_timeout = setup_timeout
+        self._failures: Counter[int] = Counter()
+        """Connections to a leader that failed since the last one that opened."""
         self._by_leader: dict[tuple[int, int], Fetcher] = {}
         self._by_partition: dict[TopicPartition, Fetcher] = {}
         self._changed = asyncio.Event()
@@ -84,9 +104,15 @@ class Fetchers:
         address = self._address_of(leader)
         if address is None:
             raise ConnectionFailed(f"broker {leader} is not registered")
-        return await connect(
-            address,
-            client_id=f"broker-{self._context.broker_id}-fetcher",
-            source=self._source,
-            timeout_ms=self._context.config().replica_socket_timeout_ms,
-        )
+        try:
+            connection = await connect(
+                address,
+                client_id=f"broker-{self._context.broker_id}-fetcher",
+                source=self._source,
+                timeout_ms=self._setup_timeout.after(self._failures[leader]),
+            )
+        except KafkaError:
+            self._failures[leader] += 1
+            raise
+        del self._failures[leader]
+        return connection

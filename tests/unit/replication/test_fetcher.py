@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -10,11 +11,14 @@ import pytest
 
 from following_broker import QUICK, FollowingBroker, log_files, until
 from leading_broker import TOPIC, Leading, leading
+from penstock.client.address import Address
+from penstock.client.errors import ConnectionFailed
 from penstock.client.produce import ProducerRecord
 from penstock.config.replication import ReplicationConfig
 from penstock.log.files import Files
 from penstock.record.batch import read_header
 from penstock.replication.fetcher import FIRST_BACKOFF_MS
+from penstock.replication.fetchers import Fetchers, SetupTimeout
 from penstock.replication.partition import Partition
 from penstock.testing.files import FakeFiles
 from penstock.testing.logs import batch_of
@@ -301,6 +305,21 @@ def test_an_unreachable_leader_is_retried(tmp_path: Path) -> None:
                 fetcher.break_connection()
                 leader.append(b"b")
                 await until(lambda: same(leader.partition(), copy))
+
+    run(test)
+
+
+def test_a_leader_that_does_not_answer_is_given_more_time_after_each_failure(
+    tmp_path: Path,
+) -> None:
+    async def test() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            address = Address(*silent.getsockname())
+            context = FollowingBroker(address, tmp_path).fetchers._context
+            fetchers = Fetchers(context, lambda _: address, None, SetupTimeout(20, 50))
+            for waited_ms in (20, 40, 50, 50):
+                with pytest.raises(ConnectionFailed, match=f"within {waited_ms} ms"):
+                    await fetchers._connect(0)
 
     run(test)
 

@@ -11,7 +11,7 @@ from penstock.clock import Clock
 from penstock.config.listener import EVERY_INTERFACE, ListenerConfig
 from penstock.replication.environment import Environment
 from penstock.replication.fetcher import FetcherContext
-from penstock.replication.fetchers import Fetchers
+from penstock.replication.fetchers import Fetchers, SetupTimeout
 from penstock.replication.follower import FollowerLogs
 from penstock.replication.partitions import Partitions
 from penstock.replication.proposal import IsrProposal
@@ -63,7 +63,11 @@ def fetchers(
         clock,
         FollowerThrottle(broker_id, cluster, clock.monotonic_ms),
     )
-    return Fetchers(follower, address_of, source_of(listeners))
+    network = cluster.config.network
+    setup_timeout = SetupTimeout(
+        network.socket_connection_setup_timeout_ms, network.socket_connection_setup_timeout_max_ms
+    )
+    return Fetchers(follower, address_of, source_of(listeners), setup_timeout)
 
 
 def source_of(listeners: ListenerConfig) -> str | None:
