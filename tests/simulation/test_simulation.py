@@ -42,7 +42,8 @@ def test_promises_are_kept_whatever_goes_wrong(seed: int) -> None:
 @pytest.mark.timeout(7200)
 def test_promises_are_kept_for_long() -> None:
     for seed in range(1_000, 1_500):
-        history = World(Plan(seed, 4 * STEPS)).run(everything)
+        plan = Plan(seed, 4 * STEPS, brokers=3 + seed % 3, partitions=1 + seed % 4)
+        history = World(plan).run(everything)
         assert tracebacks(history) == [], f"seed {seed}"
 
 
