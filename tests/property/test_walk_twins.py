@@ -13,6 +13,7 @@ from penstock.record.batch import HEADER_BYTES
 from penstock.record.build import build_batch
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record
+from penstock.record.search import find, find_in_python
 from penstock.record.walk import NATIVE, walk, walk_in_python
 from penstock.types import Buffer
 from record_bytes import damaged, noise, some_payload, untouched
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.skipif(not NATIVE, reason="the extension was not built"
 CASES = 2_000_000 if "PENSTOCK_SOAK" in os.environ else 50_000
 
 Walk = Callable[[Buffer, int, bool], tuple[int, int]]
+Find = Callable[[Buffer, int, int, int], tuple[int, int] | None]
 
 
 def outcome(call: Walk, data: Buffer, count: int, keys_required: bool) -> tuple[int, int] | str:
@@ -34,6 +36,35 @@ def agreed(data: Buffer, count: int, keys_required: bool) -> tuple[int, int] | s
     in_c = outcome(walk, data, count, keys_required)
     assert in_c == outcome(walk_in_python, data, count, keys_required), (bytes(data).hex(), count)
     return in_c
+
+
+@given(
+    st.binary(max_size=60),
+    st.integers(-1, 4) | st.just(2**31 - 1),
+    st.tuples(st.integers(-70, 70), st.integers(-70, 70)),
+)
+def test_the_searches_agree_on_any_bytes(data: bytes, count: int, deltas: tuple[int, int]) -> None:
+    assert found_by(find, data, count, *deltas) == found_by(find_in_python, data, count, *deltas)
+
+
+def test_the_searches_agree_on_damaged_records_and_noise() -> None:
+    dice = random.Random("searches")
+    found = 0
+    for _ in range(CASES // 5):
+        data, count = some_payload(dice)
+        data = dice.choice([untouched, damaged, noise])(data, dice)
+        deltas = dice.randrange(-5, 1_000), dice.randrange(-2, 6)
+        result = found_by(find, data, count, *deltas)
+        assert result == found_by(find_in_python, data, count, *deltas), (data.hex(), deltas)
+        found += isinstance(result, tuple)
+    assert found > CASES // 100
+
+
+def found_by(call: Find, data: Buffer, *wanted: int) -> tuple[int, int] | str | None:
+    try:
+        return call(data, *wanted)
+    except InvalidRecord as refusal:
+        return str(refusal)
 
 
 @given(st.binary(max_size=60), st.integers(-1, 4) | st.just(2**31 - 1), st.booleans())

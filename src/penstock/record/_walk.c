@@ -234,6 +234,62 @@ walk(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     return Py_BuildValue("LL", (long long)walk.oldest, (long long)walk.newest);
 }
 
+/* Whether a record is found; its deltas are then in `found`. */
+static Verdict
+find_record(Walk *walk, int64_t count, int64_t timestamp, int64_t offset, int64_t found[2], int *is_found)
+{
+    for (; walk->index < count; walk->index++) {
+        READ(walk, 32, &walk->declared);
+        int64_t end = walk->at + walk->declared;
+        if (walk->declared < 0 || end > walk->size)
+            return SIZE;
+        walk->at++; /* attributes, all unused */
+        READ(walk, 64, &found[0]);
+        if (found[0] >= timestamp) {
+            READ(walk, 32, &found[1]);
+            if (found[1] >= offset) {
+                *is_found = 1;
+                return FINE;
+            }
+        }
+        walk->at = end;
+    }
+    return FINE;
+}
+
+static PyObject *
+find(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs != 4) {
+        PyErr_SetString(PyExc_TypeError, "find(data, count, timestamp_delta, offset_delta)");
+        return NULL;
+    }
+    long long wanted[3];
+    for (int i = 0; i < 3; i++) {
+        wanted[i] = PyLong_AsLongLong(args[i + 1]);
+        if (wanted[i] == -1 && PyErr_Occurred())
+            return NULL;
+    }
+    Py_buffer data;
+    if (PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE) < 0)
+        return NULL;
+    Walk walk = {.data = data.buf, .size = data.len};
+    int64_t found[2] = {0, 0};
+    int is_found = 0;
+    Verdict verdict;
+    Py_BEGIN_ALLOW_THREADS
+    verdict = find_record(&walk, wanted[0], wanted[1], wanted[2], found, &is_found);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&data);
+    if (verdict != FINE) {
+        refuse(*(PyObject **)PyModule_GetState(module), verdict, &walk);
+        return NULL;
+    }
+    if (!is_found)
+        Py_RETURN_NONE;
+    return Py_BuildValue("LL", (long long)found[0], (long long)found[1]);
+}
+
 /* The module's state is one reference: the class InvalidRecord. */
 
 static int
@@ -268,6 +324,7 @@ clear(PyObject *module)
 
 static PyMethodDef METHODS[] = {
     {"walk", (PyCFunction)(void (*)(void))walk, METH_FASTCALL, NULL},
+    {"find", (PyCFunction)(void (*)(void))find, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,3 +1,6 @@
 from penstock.types import Buffer
 
 def walk(data: Buffer, count: int, keys_required: bool, /) -> tuple[int, int]: ...
+def find(
+    data: Buffer, count: int, timestamp_delta: int, offset_delta: int, /
+) -> tuple[int, int] | None: ...

@@ -1,4 +1,4 @@
-"""Finds a record by its timestamp."""
+"""The search for a record by its timestamp, in C where the extension was built (`_walk.c`)."""
 
 from penstock.record.batch import BatchHeader
 from penstock.record.invalid import InvalidRecord
@@ -6,33 +6,57 @@ from penstock.record.record import declared_count, payload_view
 from penstock.record.varint import read_varint, read_varlong
 from penstock.types import Buffer
 
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
 
 def first_since(
     batch: Buffer, header: BatchHeader, timestamp: int, start: int, limit_bytes: int
 ) -> tuple[int, int] | None:
     """Timestamp and offset of the first record at or after `timestamp`, from offset `start` on.
 
-    Creates no record objects and no copy: a batch may hold millions of records.
+    Makes no records and no copy: a batch may hold millions of them, hundreds of megabytes.
     """
-    data = memoryview(payload_view(batch, header, limit_bytes))
-    least_timestamp, least_offset = timestamp - header.base_timestamp, start - header.base_offset
-    is_log_append_time, at = header.is_log_append_time, 0
+    by_broker = header.is_log_append_time
+    least = _LEAST if by_broker else timestamp - header.base_timestamp
+    found = find(
+        payload_view(batch, header, limit_bytes),
+        declared_count(header),
+        min(max(least, _LEAST), _MOST),
+        min(max(start - header.base_offset, _LEAST), _MOST),
+    )
+    if found is None:
+        return None
+    timestamp_delta, offset_delta = found
+    told = header.max_timestamp if by_broker else header.base_timestamp + timestamp_delta
+    return told, header.base_offset + offset_delta
+
+
+def find_in_python(
+    data: Buffer, count: int, timestamp_delta: int, offset_delta: int, /
+) -> tuple[int, int] | None:
+    """The deltas of the first record that has at least these."""
+    data = memoryview(data)
+    at = index = 0
     try:
-        for _ in range(declared_count(header)):
+        for index in range(count):
             size, at = read_varint(data, at)
             end = at + size
-            if size < 0:
-                raise InvalidRecord(f"record of {size} bytes")
-            timestamp_delta, at = read_varlong(data, at + 1)  # after the attributes
-            if timestamp_delta >= least_timestamp or is_log_append_time:
-                offset_delta, at = read_varint(data, at)
-                if offset_delta >= least_offset:
-                    found = header.base_timestamp + timestamp_delta
-                    return (
-                        header.max_timestamp if is_log_append_time else found,
-                        header.base_offset + offset_delta,
-                    )
+            if size < 0 or end > len(data):
+                raise InvalidRecord(f"record {index} of {size} bytes, {len(data) - at} are left")
+            found, at = read_varlong(data, at + 1)  # behind the attributes
+            if found >= timestamp_delta:
+                offset, at = read_varint(data, at)
+                if offset >= offset_delta:
+                    return found, offset
             at = end
     except IndexError:
-        raise InvalidRecord("the last record is truncated") from None
+        raise InvalidRecord(f"record {index} is cut") from None
     return None
+
+
+try:
+    from penstock.record import _walk
+
+    find = _walk.find
+except (ImportError, AttributeError):  # not built, or by an older version
+    find = find_in_python
