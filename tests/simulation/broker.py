@@ -1,4 +1,4 @@
-"""A broker in the simulation: the whole of `broker.app`, on a machine that can fail."""
+"""A broker in the simulation: all of `broker.app`, on a machine that can fail."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -33,7 +33,7 @@ DIRECTORIES = ("/data/d0", "/data/d1")
 
 
 class SimulatedClock:
-    """The loop's time, for everybody."""
+    """The loop's time, shared by all brokers."""
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
@@ -46,7 +46,7 @@ class SimulatedClock:
 
 
 class Disk(FakeFiles):
-    """What one process sees of its machine's disk: nothing more once the process is dead."""
+    """One process's access to its machine's disk; it ends with the process."""
 
     def __init__(self, process: Process, before: "Disk | None" = None) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Disk(FakeFiles):
         super().crash(choose)
 
     def sync(self) -> None:
-        """What a machine has time for when it is shut down."""
+        """Sync everything, as a machine does on shutdown."""
         for path in list(self.walk(ROOT)):
             self._file(path).sync()
             for parent in path.parents:
@@ -74,7 +74,7 @@ class Disk(FakeFiles):
 
 
 class LoopFlusher(Flusher):
-    """Flushes on the loop, a moment later; a disk takes its time."""
+    """Flushes on the loop, a moment later, like a real disk."""
 
     def __init__(self, loop: SimulatedLoop, chance: Random) -> None:
         self._loop, self._chance = loop, chance
@@ -102,13 +102,13 @@ class LoopFlusher(Flusher):
         return future
 
     def shutdown(self) -> None:
-        """A broker that stops waits for its threads; one that is killed does not."""
+        """A stopping broker waits for its threads; a killed one does not."""
         for done in list(self._pending.values()):
             done()
 
 
 class SimulatedSession(Session):
-    """Slices of files in memory are sent as bytes: there is nothing that sendfile could read."""
+    """Sends slices of files in memory as bytes, because sendfile cannot read them."""
 
     def _send_some(self) -> bool:
         first = self._out[0]
@@ -124,7 +124,7 @@ class SimulatedServer(Server):
 
 
 class SimulatedBroker:
-    """A broker number with its machine: started, killed and started again."""
+    """A broker id with its machine: started, killed and started again."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class SimulatedBroker:
         self.error: BaseException | None = None
 
     def replace_disk(self) -> None:
-        """By an empty one."""
+        """Replace the disk by an empty one."""
         self.disk = Disk(Process(self.host))
         self.disk.make_dir(ROOT)
         self.disk.sync_dir(ROOT.parent)
@@ -227,17 +227,17 @@ class SimulatedBroker:
                 process.is_alive = False
 
     async def stop(self) -> None:
-        """In order: what it leads is given away first."""
+        """With a controlled shutdown."""
         if self._stop is not None and self._main is not None and self.is_up:
             self._stop.set()
             await asyncio.wait([self._main])
 
     def kill(self) -> None:
-        """The process dies; the machine goes on, and so does what it has in memory of the disk."""
+        """The process dies. The machine and its page cache survive."""
         self._die(told=True)
 
     def lose_power(self, choose: Choice) -> None:
-        """The machine dies: what was not synced is gone but for what `choose` says."""
+        """The machine dies. Unsynced data is lost, except what `choose` keeps."""
         self._die(told=False)
         self._network.down.add(self.host)
         self.disk.crash(choose)
@@ -254,15 +254,15 @@ class SimulatedBroker:
         self.running = None
         if process.is_paused:
             self.loop.resume(process)
-        main.cancel()  # its tasks end, and can touch nothing any more
+        main.cancel()  # its tasks end, and can change nothing more
 
     @property
     def session(self) -> int:
-        """That of its last process, which has died."""
+        """The session of its last process, which has died."""
         return self._session
 
     def forget_session(self) -> None:
-        """Its next process does not know the session of the last, and waits until it ends."""
+        """Its next process does not know the last session, and waits until it expires."""
         self._session = 0
 
     def pause(self) -> None:

@@ -1,4 +1,4 @@
-"""Producers and readers, which speak the protocol over the simulated network."""
+"""Producers and readers that use the wire protocol over the simulated network."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -40,7 +40,7 @@ from simulation.history import DECOMPRESSED, History, Shard
 R = TypeVar("R", bound=Message)
 TIMEOUT_MS = 1_500
 PATIENCE = 200
-"""Attempts; more than are made while any fault lasts."""
+"""Attempts; more than any fault lasts."""
 LATEST, EARLIEST = -1, -2
 LOST = (KafkaError, ProtocolError, OSError)
 
@@ -64,7 +64,7 @@ class Link:
         return await self.call(Address(host, PORT), request, answer)
 
     async def leader(self, where: TopicPartition) -> tuple[Address, Uuid] | None:
-        """Whom some broker takes for the leader."""
+        """The leader according to some broker."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=where.topic)], allow_auto_topic_creation=False
         )
@@ -83,16 +83,16 @@ class Link:
 
 @dataclass
 class Sequence:
-    """An idempotent producer's place in one partition."""
+    """An idempotent producer's sequence in one partition."""
 
     next: int = 0
     refused: int = 0
-    """How often in a row as out of order."""
+    """Consecutive refusals as out of order."""
 
 
 @dataclass
 class Producer:
-    """One record at a time. Idempotent ones repeat it until it is acknowledged."""
+    """Sends one record at a time. Idempotent producers repeat it until it is acknowledged."""
 
     name: str
     link: Link
@@ -101,7 +101,7 @@ class Producer:
     acks: int
     idempotent: bool
     promised: bool = True
-    """Whether what is acknowledged must stay: the topic needs two replicas."""
+    """Whether acknowledged records must survive: the topic needs two in-sync replicas."""
     producer_id: int = -1
     count: int = 0
     sequences: dict[TopicPartition, Sequence] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class Producer:
                     self.history.acked(Shard(topic_id, where), offset, value)
             return True
         if told.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            # Said by a leader that was deposed and does not know it, and only for so long.
+            # By a former leader that does not know it yet, and only for so long.
             sequence.refused += 1
             if sequence.refused > PATIENCE:
                 self.history.broken(
@@ -187,7 +187,7 @@ class Producer:
 
 @dataclass
 class Reader:
-    """Reads a partition from its leader on and on, and asks now and then where it ends."""
+    """Reads a partition from its leader continuously, and sometimes asks for its end."""
 
     name: str
     link: Link

@@ -1,4 +1,4 @@
-"""What happened, and what must never: the promises of RELIABILITY as checks on the world."""
+"""The history of a run, and checks of the promises in docs/reliability.md."""
 
 import json
 from collections import deque
@@ -28,7 +28,7 @@ class Violation(AssertionError):
 
 @dataclass(frozen=True)
 class Shard:
-    """A partition of a topic that was never deleted and made anew: those have other ids."""
+    """A partition of one topic. A topic created again has another id, and so other shards."""
 
     topic_id: Uuid
     where: TopicPartition
@@ -39,35 +39,35 @@ class Shard:
 
 @dataclass
 class Kept:
-    """What must stay of one partition, by offset."""
+    """The records of one partition that must not be lost, by offset."""
 
     acked: dict[int, bytes] = field(default_factory=dict)
     """With acks=all, by at least two brokers."""
     read: dict[int, bytes] = field(default_factory=dict)
     latest: tuple[int, int] = (-1, -1)
-    """The highest leader epoch that told where the log ends, and the end it told."""
+    """The highest leader epoch that returned the log's end, and that end."""
 
 
 class History:
-    """Belongs to the world. Raises `Violation` as soon as something is seen that must not be."""
+    """Belongs to the world. Raises `Violation` as soon as a promise is broken."""
 
     def __init__(self, loop: NetworkedLoop) -> None:
         self._loop = loop
         self.events: deque[str] = deque(maxlen=TRACED)
         self.kept: dict[Shard, Kept] = {}
         self.digest = 0
-        """Of all events: two runs of one seed have the same."""
+        """A digest of all events: two runs of one seed have the same."""
         self.fleeting: set[Uuid] = set()
-        """Topics whose settings let records go soon: nothing is promised of them."""
+        """Topics whose settings delete records soon; nothing is promised for them."""
         self.sent: dict[bytes, Uuid] = {}
-        """The topic that each record was meant for: it may be in no other one's log."""
+        """The topic of each record, which must not appear in another topic's log."""
         self.trimmed: dict[Shard, int] = {}
-        """Up to where somebody asked to delete records."""
+        """The offsets up to which records were requested to be deleted."""
         self.violation: Violation | None = None
         self.counts: dict[str, int] = {}
 
     def now_ms(self) -> int:
-        """As brokers' clocks say."""
+        """The time on the brokers' clocks."""
         return 1_700_000_000_000 + int(self._loop.time() * 1000)
 
     def note(self, what: str) -> None:
@@ -79,7 +79,7 @@ class History:
         self.counts[what] = self.counts.get(what, 0) + 1
 
     def broken(self, what: str) -> None:
-        """Only the first is told: those after it follow from it."""
+        """Only the first violation counts; later ones follow from it."""
         self.note(f"VIOLATION {what}")
         if self.violation is None:
             trace = "\n".join(self.events)
@@ -105,7 +105,7 @@ class History:
             self.broken(f"{shard} at {offset} is {value!r} ({by}), and was {before!r}")
 
     def told_latest(self, shard: Shard, epoch: int, end: int) -> None:
-        """KIP-207: within an epoch and from each to the next the end that is told never falls."""
+        """KIP-207: the returned end never decreases, within an epoch and from each to the next."""
         kept = self.kept.setdefault(shard, Kept())
         known, before = kept.latest
         if epoch >= known:
@@ -114,11 +114,11 @@ class History:
             kept.latest = epoch, end
 
     def check_log(self, shard: Shard, partition: Partition, who: str) -> None:
-        """Everything that was acknowledged or read is in the log of who has to have it."""
+        """Every acknowledged or read record is in the log of a replica that must have it."""
         try:
             found = dict(values(partition))
         except StorageError:
-            return  # its directory fails just now: it will not lead for long
+            return  # its directory is failing; it will not lead for long
         for offset, value in found.items():
             if self.sent.get(value, shard.topic_id) != shard.topic_id:
                 self.broken(f"{who} has {value!r} of a deleted topic in {shard} at {offset}")
@@ -158,25 +158,25 @@ def values(partition: Partition, *, committed: bool = False) -> Iterator[tuple[i
 
 
 class Registrar:
-    """Watches the tree: who writes what, in which epoch."""
+    """Watches the tree: which session writes what, in which epoch."""
 
     def __init__(self, history: History, zookeeper: ZooKeeper) -> None:
         self._history, self._zookeeper = history, zookeeper
         self._winners: dict[int, int] = {}
         self._epoch = 0
         self._epochs: dict[str, tuple[int, int, int]] = {}
-        """Of each partition: creation of its node, leader epoch, controller epoch."""
+        """For each partition: the creation of its node, leader epoch and controller epoch."""
         self._in_sync: dict[str, set[int]] = {}
         self.vouched: list[tuple[TopicPartition, int]] = []
-        """Who was elected or came into an ISR since this was last emptied: they have everything."""
+        """Replicas elected or added to an ISR since the last check; they must have every record."""
         zookeeper.tree.listeners.append(self._changed)
 
     def owns(self, node: Node) -> bool:
-        """Whether the controller of this epoch has written the state."""
+        """Whether the controller of this epoch wrote the state."""
         return bool(json.loads(node.data or b"{}").get("controller_epoch") == self._epoch)
 
     def by_hand(self, node: Node) -> None:
-        """Write the same again: it takes no office to do that."""
+        """Write the same state again, which needs no controller."""
         self._zookeeper.writer = self._winners[self._epoch]
         self._zookeeper.tree.apply(0, [[Set(node.path, node.data)]])
 
@@ -191,7 +191,7 @@ class Registrar:
                     self._topic(change.path.rpartition("/")[2])
 
     def _topic(self, name: str) -> None:
-        """Whether its records may go by themselves."""
+        """Whether retention may delete the topic's records."""
         tree = self._zookeeper.tree
         try:
             topic, config = tree.get(paths.topic(name)), tree.get(paths.topic_config(name))

@@ -1,8 +1,8 @@
-"""An event loop whose time is a number and whose order is decided by a seed alone.
+"""An event loop whose time is a number, and whose order follows from a seed alone.
 
-It is asyncio's own, but for two things. Nothing waits: when nobody can go on, time jumps to the
-next timer. And each callback belongs to a process, told by its context: what a paused process
-would do is held back until it goes on.
+It is asyncio's own loop with two changes. It never waits: when no callback is ready, time jumps to
+the next timer. And each callback belongs to a process, named in its context: the callbacks of a
+paused process are held back until it resumes.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Process:
-    """Whatever runs on one host until it dies. The one named "" is the world itself."""
+    """Everything that runs on one host until it dies. The process named "" is the world itself."""
 
     def __init__(self, host: str) -> None:
         self.host = host
@@ -32,7 +32,7 @@ PROCESS: contextvars.ContextVar[Process] = contextvars.ContextVar("process")
 
 
 class NumberedTask(asyncio.Task[T]):
-    """Sets of tasks are walked in an order that depends on their hashes: addresses, as a rule."""
+    """A task with a fixed hash: the order of sets of tasks depends on hashes, usually addresses."""
 
     numbers = itertools.count()
 
@@ -48,13 +48,13 @@ class NumberedTask(asyncio.Task[T]):
 
 
 class Deadlock(Exception):
-    """Nobody will ever do anything again."""
+    """Nothing is scheduled any more."""
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
-    """`steps` counts the callbacks that were made; after each, `after_step` looks at the world."""
+    """`steps` counts the callbacks; `after_step` is called after each."""
 
-    # What asyncio.BaseEventLoop keeps to itself, and typeshed does not know.
+    # Private to asyncio.BaseEventLoop, and unknown to typeshed.
     _ready: deque[asyncio.Handle]
     _scheduled: list[asyncio.TimerHandle]
 
@@ -104,7 +104,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.after_step()
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """What rises out of a callback is a bug, unless its process has died."""
+        """An exception in a callback is a bug, unless its process has died."""
         if PROCESS.get(self.world).is_alive:
             error = context.get("exception")
             self.problems.append(f"{context['message']}: {error!r}")

@@ -1,4 +1,4 @@
-"""Rules broken on purpose: each must show as a broken promise, or nothing guards the rule."""
+"""Rules broken on purpose. Each must show as a broken promise; else nothing guards the rule."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,14 +43,14 @@ Patch = pytest.MonkeyPatch
 
 @dataclass(frozen=True)
 class Mutant:
-    """A broken rule, and the faults among which it shows soonest."""
+    """A broken rule, and the faults that reveal it soonest."""
 
     apply: Callable[[Patch], None]
     faults: tuple[str, ...] = ()
     story: Story | None = None
-    """What shows it at once, where seeds would take long."""
+    """A story that reveals it at once, where seeds would take long."""
     seed: int = 0
-    """Tried first: it has shown the rule broken soonest. After other changes another one may."""
+    """Tried first, because it revealed the rule soonest. After other changes another may."""
 
 
 def ack_before_replication(patch: Patch) -> None:
@@ -59,7 +59,7 @@ def ack_before_replication(patch: Patch) -> None:
     )
 
 
-def cut_by_high_watermark(patch: Patch) -> None:
+def truncate_to_the_high_watermark(patch: Patch) -> None:
     """What Kafka did before KIP-101."""
     follow = Partition.follow
 
@@ -70,17 +70,17 @@ def cut_by_high_watermark(patch: Patch) -> None:
     patch.setattr(Partition, "follow", following)
 
 
-def skip_the_epoch_check(patch: Patch) -> None:
-    """Whoever was deposed serves on, and nobody looks whether logs have parted."""
+def skip_epoch_checks(patch: Patch) -> None:
+    """A former leader keeps serving, and no follower checks whether logs have diverged."""
     patch.setattr(fencing, "check_leader", lambda *_: None)
     patch.setattr(fencing, "diverging_epoch", lambda *_: None)
 
 
-def never_cut(patch: Patch) -> None:
+def never_truncate(patch: Patch) -> None:
     patch.setattr(fencing, "diverging_epoch", lambda *_: None)
 
 
-def elect_from_out_of_sync(patch: Patch) -> None:
+def elect_out_of_sync_replicas(patch: Patch) -> None:
     elected = leader_election.elected
 
     def anyone(partition: Any, live: Any, **kwargs: Any) -> Any:
@@ -89,20 +89,20 @@ def elect_from_out_of_sync(patch: Patch) -> None:
     patch.setattr(repair, "elected", anyone)
 
 
-def count_the_proposed(patch: Patch) -> None:
-    """Who is to leave counts no more, before the controller has agreed."""
+def commit_by_the_proposed_isr(patch: Patch) -> None:
+    """A replica to be removed stops counting before the controller has agreed."""
     patch.setattr(Isr, "maximal", property(lambda self: self.proposed))
 
 
-def join_whenever(patch: Patch) -> None:
+def join_the_isr_too_early(patch: Patch) -> None:
     def joins(isr: Isr, replica: int, *_: object) -> bool:
         return isr.change is None and replica not in isr.committed
 
     patch.setattr(partition_module, "may_join", joins)
 
 
-def believe_deposed_leaders(patch: Patch) -> None:
-    """AlterPartition of whoever says that it leads."""
+def accept_isrs_of_former_leaders(patch: Patch) -> None:
+    """The controller accepts AlterPartition from any broker."""
 
     def altered(context: Any, _: object, requested: Any) -> Any:
         partition = context.image.partition(requested.topic_partition)
@@ -115,8 +115,8 @@ def believe_deposed_leaders(patch: Patch) -> None:
     patch.setattr(isr_changes, "check_broker_epoch", lambda *_: None)
 
 
-def write_out_of_office(patch: Patch) -> None:
-    """A controller that was succeeded writes on."""
+def write_in_a_past_controller_epoch(patch: Patch) -> None:
+    """A former controller keeps writing."""
 
     async def write_each(self: Any, multis: Any) -> Any:
         return await self._store.multi_many([list(each) for each in multis])
@@ -124,7 +124,7 @@ def write_out_of_office(patch: Patch) -> None:
     patch.setattr(ControllerEpoch, "write_each", write_each)
 
 
-def obey_outrun_controllers(patch: Patch) -> None:
+def obey_former_controllers(patch: Patch) -> None:
     check = control_changes.check_epochs
 
     def broker_epoch_only(request: Any, image: Any, broker_epoch: int) -> None:
@@ -134,7 +134,7 @@ def obey_outrun_controllers(patch: Patch) -> None:
 
 
 def obey_before_registration(patch: Patch) -> None:
-    """Orders for a broker's former life are carried out by the next one."""
+    """A broker carries out requests that were meant for its former process."""
     init = ControlPlane.__init__
 
     def begin(self: ControlPlane, *args: Any) -> None:
@@ -144,8 +144,8 @@ def obey_before_registration(patch: Patch) -> None:
     patch.setattr(ControlPlane, "__init__", begin)
 
 
-def forget_lives(patch: Patch) -> None:
-    """Nobody looks at broker epochs: neither leaders, nor the controller, nor who is told."""
+def ignore_broker_epochs(patch: Patch) -> None:
+    """Neither leaders, nor the controller, nor other brokers check broker epochs."""
     patch.setattr(control_changes, "UNKNOWN_EPOCH", -(2**62))
     patch.setattr(fencing, "check_follower", lambda *_: None)
     patch.setattr(Partition, "_member", lambda _self, broker: InSyncReplica(broker))
@@ -156,13 +156,13 @@ def forget_lives(patch: Patch) -> None:
     )
 
 
-def trust_whoever_lost_power(patch: Patch) -> None:
-    """Who is registered again is taken for who was in sync before."""
+def ignore_unclean_shutdowns(patch: Patch) -> None:
+    """A broker that registers again counts as if it had all its records."""
     patch.setattr(ControllerContext, "unclean_shutdown_brokers", property(lambda _: []))
 
 
-def miss_what_happened_meanwhile(patch: Patch) -> None:
-    """A controller that was away from the store for a moment goes on with what it knew."""
+def miss_changes_while_disconnected(patch: Patch) -> None:
+    """A controller that reconnects to the store continues with its old image."""
     patch.setattr(
         ControllerElection,
         "_session_changed",
@@ -173,8 +173,8 @@ def miss_what_happened_meanwhile(patch: Patch) -> None:
     )
 
 
-def forget_what_was_begun(patch: Patch) -> None:
-    """A new controller does not tell leaders of moves that were only half begun."""
+def forget_half_begun_reassignments(patch: Patch) -> None:
+    """A new controller does not announce half-begun reassignments to leaders."""
 
     async def resume(context: Any) -> None:
         await reassignment.progress(context, reassignment.in_progress(context.image))
@@ -183,7 +183,7 @@ def forget_what_was_begun(patch: Patch) -> None:
 
 
 def inherit_settings(patch: Patch) -> None:
-    """Settings are read for names that have none yet, whichever topic has the name now."""
+    """Settings belong to a topic's name, even if the topic was created again."""
 
     def named(changes: Any, image: Any, _ahead: object) -> set[str]:
         return {each.topic_partition.topic for each in changes} - set(image.topic_configs)
@@ -203,8 +203,8 @@ def inherit_settings(patch: Patch) -> None:
     patch.setattr(control_changes, "metadata_change", kept)
 
 
-def swallow_lost_connections(patch: Patch) -> None:
-    """What nobody knows is taken for a refusal."""
+def take_lost_connections_for_refusals(patch: Patch) -> None:
+    """An unknown outcome is taken for a refusal."""
 
     async def send(self: Any, multis: Any) -> Any:
         answers = await self._store.multi_many([(self._check, *each) for each in multis])
@@ -214,13 +214,13 @@ def swallow_lost_connections(patch: Patch) -> None:
     patch.setattr(ControllerEpoch, "_send", send)
 
 
-def say_orders_once(patch: Patch) -> None:
-    """Whatever a broker answers, it is told no more."""
+def send_control_requests_once(patch: Patch) -> None:
+    """A failed control request is not sent again."""
     patch.setattr(controller_channel, "STALE", frozenset(ErrorCode))
 
 
-def fail_by_one_move(patch: Patch) -> None:
-    """A move that cannot end stops whatever looks at moves."""
+def fail_by_one_reassignment(patch: Patch) -> None:
+    """A reassignment that cannot complete fails the operation that checks it."""
 
     async def progress(context: Any, partitions: Any) -> bool:
         has_completed = False
@@ -237,8 +237,8 @@ def fail_by_one_move(patch: Patch) -> None:
     patch.setattr(reassignment, "progress", progress)
 
 
-def drop_answers_while_taking_over(patch: Patch) -> None:
-    """What brokers say before the office is held is not heard."""
+def drop_responses_during_a_takeover(patch: Patch) -> None:
+    """Responses that come before the controller is active are lost."""
 
     async def start(self: Any) -> None:
         await self._start()
@@ -248,27 +248,27 @@ def drop_answers_while_taking_over(patch: Patch) -> None:
 
 
 def miss_deletions(patch: Patch) -> None:
-    """Topics that went while nobody told a broker of it stay in its image."""
+    """A deletion without notice leaves the topic in the broker's image."""
     patch.setattr(TopicWatch, "check", lambda _: None)
 
 
-def keep_what_is_not_assigned(patch: Patch) -> None:
-    """Orders of a controller that has told of everything stop nothing."""
+def keep_strays(patch: Patch) -> None:
+    """A full set of control requests sets no stray aside."""
     patch.setattr(control_plane, "strays", lambda *_: {})
 
 
 def serve_the_log_of_a_deleted_topic(patch: Patch) -> None:
-    """A log belongs to whichever topic has its name."""
-    keep_what_is_not_assigned(patch)
+    """A log belongs to the topic of its name, whatever the topic's id."""
+    keep_strays(patch)
     patch.setattr(Partitions, "_why_stray", lambda *_, **__: None)
 
 
-def stumble_over_malformed_nodes(patch: Patch) -> None:
+def fail_by_a_malformed_node(patch: Patch) -> None:
     patch.setattr(reader, "decode_or_skip", decode)
 
 
-def succeed_who_leaves_uncleanly(patch: Patch) -> None:
-    """A broker that is about to stop counts as gone."""
+def elect_uncleanly_during_a_controlled_shutdown(patch: Patch) -> None:
+    """A broker that is shutting down counts as gone."""
     original = ControllerContext.live_or_shutting_down_replicas
 
     def without_stopping(self: ControllerContext, topic_partition: Any, replicas: Any) -> Any:
@@ -283,12 +283,12 @@ def wait_for_the_old_controller(patch: Patch) -> None:
 
 
 def trust_an_empty_disk(patch: Patch) -> None:
-    """A broker that was in sync leads with whatever it finds."""
+    """A broker that was in sync leads with whatever is on its disk."""
     patch.setattr(decision, "lost_replicas", lambda *_: [])
 
 
 def trust_the_image(patch: Patch) -> None:
-    """A state that somebody else wrote is not read again."""
+    """A state changed by another writer is not read again."""
 
     async def ignore(*_: object) -> None: ...
 
@@ -302,47 +302,48 @@ LEADERS = ("kill", "long pause", "cut from the store", "prefer", "expire", "cut 
 
 MUTANTS = [
     Mutant(ack_before_replication, LEADERS, seed=2),
-    Mutant(cut_by_high_watermark, LEADERS, seed=2),
-    Mutant(skip_the_epoch_check, LEADERS, seed=1),
-    Mutant(never_cut, LEADERS, seed=2),
-    Mutant(elect_from_out_of_sync, ("kill", "kill all", "stop", "long pause")),
-    Mutant(count_the_proposed, LEADERS, seed=2),
-    Mutant(join_whenever, ("slow", "kill", "prefer", "expire", "kill all")),
-    Mutant(believe_deposed_leaders, LEADERS, seed=2),
-    Mutant(write_out_of_office, DEPOSED, seed=1),
-    Mutant(obey_outrun_controllers, DEPOSED, seed=14),
+    Mutant(truncate_to_the_high_watermark, LEADERS, seed=2),
+    Mutant(skip_epoch_checks, LEADERS, seed=1),
+    Mutant(never_truncate, LEADERS, seed=2),
+    Mutant(elect_out_of_sync_replicas, ("kill", "kill all", "stop", "long pause")),
+    Mutant(commit_by_the_proposed_isr, LEADERS, seed=2),
+    Mutant(join_the_isr_too_early, ("slow", "kill", "prefer", "expire", "kill all")),
+    Mutant(accept_isrs_of_former_leaders, LEADERS, seed=2),
+    Mutant(write_in_a_past_controller_epoch, DEPOSED, seed=1),
+    Mutant(obey_former_controllers, DEPOSED, seed=14),
     Mutant(obey_before_registration, POWER, seed=3),
-    Mutant(forget_lives, POWER, seed=3),
-    Mutant(trust_whoever_lost_power, POWER, seed=2),
+    Mutant(ignore_broker_epochs, POWER, seed=3),
+    Mutant(ignore_unclean_shutdowns, POWER, seed=2),
     Mutant(
-        miss_what_happened_meanwhile,
+        miss_changes_while_disconnected,
         ("cut from the store", "long pause", "kill", "store connection", "directory"),
         seed=32,
     ),
-    Mutant(forget_what_was_begun, ("depose",), seed=9),
+    Mutant(forget_half_begun_reassignments, ("depose",), seed=9),
     Mutant(inherit_settings, story=stories.deleted_while_a_broker_stands_still),
     Mutant(miss_deletions, story=stories.deleted_while_a_broker_stands_still),
-    Mutant(
-        keep_what_is_not_assigned, story=stories.a_replica_is_moved_while_its_broker_stands_still
-    ),
+    Mutant(keep_strays, story=stories.a_replica_is_moved_while_its_broker_stands_still),
     Mutant(
         serve_the_log_of_a_deleted_topic,
         story=stories.a_replica_is_moved_and_its_topic_made_anew_while_its_broker_is_down,
     ),
-    Mutant(swallow_lost_connections, story=stories.the_store_is_lost_as_a_leader_is_written),
+    Mutant(
+        take_lost_connections_for_refusals, story=stories.the_store_is_lost_as_a_leader_is_written
+    ),
     Mutant(
         trust_an_empty_disk,
         story=stories.all_are_killed_and_one_comes_first_with_an_empty_disk,
     ),
     Mutant(trust_the_image, story=stories.a_state_is_written_by_hand),
-    Mutant(say_orders_once, story=stories.a_topic_is_made_while_a_broker_has_no_store),
-    Mutant(fail_by_one_move, story=stories.a_move_is_half_ended),
+    Mutant(send_control_requests_once, story=stories.a_topic_is_made_while_a_broker_has_no_store),
+    Mutant(fail_by_one_reassignment, story=stories.a_move_is_half_ended),
     Mutant(
-        drop_answers_while_taking_over, story=stories.answers_come_while_a_controller_takes_over
+        drop_responses_during_a_takeover, story=stories.answers_come_while_a_controller_takes_over
     ),
-    Mutant(stumble_over_malformed_nodes, story=stories.a_node_is_malformed),
+    Mutant(fail_by_a_malformed_node, story=stories.a_node_is_malformed),
     Mutant(
-        succeed_who_leaves_uncleanly, story=stories.the_only_replica_in_sync_stops_in_good_order
+        elect_uncleanly_during_a_controlled_shutdown,
+        story=stories.the_only_replica_in_sync_stops_in_good_order,
     ),
     Mutant(wait_for_the_old_controller, story=stories.a_controller_stands_still_with_a_request),
 ]

@@ -1,8 +1,8 @@
-"""What goes wrong: faults of all kinds, several at a time, as the seed says.
+"""Faults of all kinds, several at a time, chosen by the seed.
 
-Whatever it does stays within what replication promises to bear. Processes may die, and be held
-up, and be cut off in any number: nothing of that destroys data. A machine that loses power does,
-so that is done to one machine alone, when every replica is in sync, until it is again.
+The faults stay within what replication promises to survive. Any number of processes may die, hang
+or be cut off, because that destroys no data. A power loss does, so it hits only one machine at a
+time, while every replica is in sync, and the next one waits until every replica is again.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ ALONE = {"power", "power, elected"}
 
 
 class Nemesis:
-    """Called with a world. `usual` are the faults with how often each happens."""
+    """Injects faults into a world. `usual` are the faults with their frequencies."""
 
     def __init__(self, world: World) -> None:
         self._world, self._chance = world, world.chance
@@ -117,7 +117,7 @@ class Nemesis:
                 running.add(world.spawn(faults, "admin", self.usual[name][1]()))
 
     def _some_broker(self, *, up: bool = True) -> SimulatedBroker | None:
-        """One that nothing else is done to."""
+        """A broker without any other fault."""
         found = [
             each
             for each in self._world.brokers
@@ -132,7 +132,7 @@ class Nemesis:
         await asyncio.sleep(self._chance.uniform(low_s, high_s))
 
     async def _until_up(self, broker: SimulatedBroker) -> None:
-        """Start it, and again if it could not."""
+        """Start it, with retries."""
         world = self._world
         while broker.running is None:
             if not broker.is_up:
@@ -194,7 +194,7 @@ class Nemesis:
             self._busy.discard(broker.number)
 
     async def long_pause(self) -> None:
-        """Until its session has ended without its noticing."""
+        """Until its session has expired without its noticing."""
         await self.pause(1.6, 5)
 
     async def _cut(self, links: set[tuple[str, str]], what: str) -> None:
@@ -208,7 +208,7 @@ class Nemesis:
         network.mend()
 
     async def cut_from_brokers(self) -> None:
-        """It keeps its session, and reaches nobody else."""
+        """It keeps its session, and reaches no other broker."""
         broker = self._some_broker(up=False)
         if broker is not None:
             others = [each.host for each in self._world.brokers if each is not broker]
@@ -218,7 +218,7 @@ class Nemesis:
             await self._cut(links, f"{broker.host} from the other brokers")
 
     async def cut_from_store(self) -> None:
-        """Others still reach it; it loses its session, or the answers of the store alone."""
+        """Other brokers still reach it. It loses its session, or only the answers of the store."""
         broker = self._some_broker(up=False)
         if broker is not None:
             links = {(broker.host, ZOOKEEPER), (ZOOKEEPER, broker.host)}
@@ -256,7 +256,7 @@ class Nemesis:
             broker.store.lose_connection()
 
     async def depose(self) -> None:
-        """What an operator does who wants another controller; the old one hears of it late."""
+        """An operator deletes `/controller`; the old controller learns of it late."""
         world, chance = self._world, self._chance
         try:
             node = world.zookeeper.tree.get(paths.CONTROLLER)
@@ -269,7 +269,7 @@ class Nemesis:
         slow += [(controller, each.host) for each in world.brokers if chance.random() < 0.4]
         world.network.slow_s |= dict.fromkeys(slow, late_s)
         asked_s = late_s and chance.choice([0.0, 0.01, chance.uniform(0, late_s)])
-        # It has something to decide as it is deposed, or before it hears of it.
+        # It has something to decide at that moment, or before it learns of it.
         world.spawn(world.tasks, "admin", self.move(at=controller))
         await asyncio.sleep(asked_s)
         world.zookeeper.tree.apply(0, [[Delete(paths.CONTROLLER)]])
@@ -283,7 +283,7 @@ class Nemesis:
     async def kill_as_a_move_ends(
         self, where: TopicPartition | None = None, target: list[int] | None = None
     ) -> None:
-        """The controller dies between the two writes, and whoever is in sync by the first."""
+        """The controller dies between the two writes, with the replicas that the first names."""
         world = self._world
         where = where or self._chance.choice(world.partitions)
         ended = asyncio.Event()
@@ -314,7 +314,7 @@ class Nemesis:
                     self._busy.discard(broker.number)
 
     def _half_ended(self, where: TopicPartition) -> list[int]:
-        """Who is in sync, if they are those that the move wants, and it goes on all the same."""
+        """The ISR, if it equals the target while the reassignment is still in progress."""
         world = self._world
         state, topic = world.state(where), world.topic(where.topic)
         removing = topic.removing_replicas.get(where.partition, ())
@@ -336,14 +336,14 @@ class Nemesis:
             self._world.zookeeper.end(broker.session)
 
     async def malform(self) -> None:
-        """Somebody makes a node by hand, as a typing error in a shell does."""
+        """Somebody creates a malformed node by hand, such as by a typing error in a shell."""
         tree, path = self._world.zookeeper.tree, paths.topic("odd")
         tree.apply(0, [[Create(path)]])
         await self._rest(1, 6)
         tree.apply(0, [[Delete(path)]])
 
     async def write_by_hand(self) -> None:
-        """A state's version is another than its writer knows."""
+        """The version of a state node is newer than the controller knows."""
         world = self._world
         path = paths.partition_state(self._chance.choice(world.partitions))
         node = world.zookeeper.tree.get(path)
@@ -352,7 +352,7 @@ class Nemesis:
             world.registrar.by_hand(node)
 
     async def fail_directory(self) -> None:
-        """Until the broker is started again."""
+        """A log directory fails until the broker is restarted."""
         broker = self._some_broker()
         if broker is not None:
             self._busy.add(broker.number)
@@ -380,13 +380,13 @@ class Nemesis:
         await self._back(broker)
 
     async def lose_power_as_it_is_elected(self) -> None:
-        """And be back before anybody has noticed: the worst moment that there is."""
+        """And come back before any other broker has noticed: the worst moment."""
         world, chance = self._world, self._chance
         await self._until_whole("the last fault")
         where = chance.choice(world.partitions)
         broker = world.brokers[world.assignment(where)[0][0]]
         assert broker.store is not None
-        world.zookeeper.end(broker.store.session_id)  # so that another leads
+        world.zookeeper.end(broker.store.session_id)  # so that another broker leads
         broker.store.lose_connection()
         await self._rest(0.3, 0.5)
         await self._until_whole("a session expired")
@@ -414,7 +414,7 @@ class Nemesis:
             states = {str(each): world.state(each) for each in world.partitions}
             world.history.broken(f"not whole {world.plan.heal_s:g} s after {since}: {states}")
 
-    # What is asked of the cluster meanwhile.
+    # Requests of administrators meanwhile.
 
     async def _ask(
         self, request: Message, answer: type[Message], at: str | None = None
@@ -436,7 +436,7 @@ class Nemesis:
     async def reassign(
         self, where: TopicPartition, target: list[int] | None, at: str | None = None
     ) -> None:
-        """To these brokers; None calls a move off."""
+        """To these brokers; None cancels a reassignment."""
         part = ReassignablePartition(partition_index=where.partition, replicas=target)
         await self._ask(
             AlterPartitionReassignmentsRequest(
@@ -456,7 +456,7 @@ class Nemesis:
         return self._world.partitions
 
     async def churn(self) -> None:
-        """A topic comes, and goes again, perhaps at once, perhaps under the same name."""
+        """A topic is created and deleted, perhaps at once, perhaps with a name used before."""
         name = f"churned-{self._churned % 3}"
         self._churned += 1
         await self.create(name)
@@ -474,7 +474,7 @@ class Nemesis:
         await self._ask(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse)
 
     async def make_anew(self) -> None:
-        """A topic goes, and comes again under its name with other settings."""
+        """A topic is deleted, and created again under its name with other settings."""
         chance, name = self._chance, ANEW.topic
         self._note(f"{name} is deleted")
         await self.delete(name)
@@ -486,7 +486,7 @@ class Nemesis:
                 await self._ask(self._world.creation(name, settings), CreateTopicsResponse)
 
     async def alter(self) -> None:
-        """A setting that changes nothing of what is promised."""
+        """Alter a setting that does not affect the promises."""
         name = self._chance.choice([TOPIC, ANEW.topic, LOOSE.topic])
         value = str(self._chance.choice([4096, 8192, 1 << 20]))
         change = AlterableConfig(name="segment.bytes", config_operation=0, value=value)
@@ -496,7 +496,7 @@ class Nemesis:
         )
 
     async def trim(self, where: TopicPartition | None = None) -> None:
-        """Records are deleted up to somewhere, often into the middle of a batch."""
+        """Delete records up to some offset, often within a batch."""
         world, chance = self._world, self._chance
         where = where or chance.choice(world.partitions)
         try:

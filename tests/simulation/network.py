@@ -1,7 +1,7 @@
-"""Links between hosts that are slow, cut one way or both, and connections over them.
+"""Links between hosts, slow or cut in one or both directions, and connections over them.
 
-What is sent over a cut link is not lost but late, as with TCP: it arrives once the link is mended,
-unless the connection was given up meanwhile.
+Data sent over a cut link is not lost but late, as with TCP: it arrives once the link is restored,
+unless the connection was closed meanwhile.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ LATENCY_S = (0.000_1, 0.002)
 
 
 class Network:
-    """Hosts by name. `is_up` says whether a machine has power; its processes come and go."""
+    """Hosts by name. A machine is up while it has power; its processes start and die."""
 
     def __init__(self, loop: SimulatedLoop, chance: Random) -> None:
         self.loop, self.chance = loop, chance
         self.cut: set[tuple[str, str]] = set()
-        """Links by where they come from and where they go."""
+        """Links by source and destination."""
         self.slow_s: dict[tuple[str, str], float] = {}
         self.down: set[str] = set()
-        """Machines without power: they answer nothing, not even that nobody is there."""
+        """Machines without power: they do not answer, not even with a refusal."""
         self.listeners: dict[tuple[str, int], Socket] = {}
         self.ends: dict[End, None] = {}
         self._stuck: dict[Pipe, int] = {}
@@ -44,7 +44,7 @@ class Network:
         self._stuck[pipe] = self._stuck.get(pipe, 0) + 1
 
     def mend(self) -> None:
-        """Let go on what waits on links that are not cut any more."""
+        """Deliver what waits on links that are no longer cut."""
         for pipe, count in list(self._stuck.items()):
             if not self.is_cut(pipe.link):
                 del self._stuck[pipe]
@@ -52,7 +52,7 @@ class Network:
                     pipe.again()
 
     def process_died(self, process: Process, *, told: bool) -> None:
-        """Its connections end. The others hear of it unless the machine went down as well."""
+        """Its connections end. The other ends learn of it, unless the machine died as well."""
         for key, listener in list(self.listeners.items()):
             if listener.process is process:
                 del self.listeners[key]
@@ -60,16 +60,16 @@ class Network:
             end.die(told=told)
 
     def machine_is_back(self, host: str) -> None:
-        """It knows nothing of the connections that it had, and says so to whoever uses them."""
+        """It does not know its former connections, and resets them when they are used."""
         self.down.discard(host)
         self.mend()
 
     def break_some(self, share: float) -> None:
-        """Connections that fall, with what is on its way over them."""
+        """Break some connections, with the data in flight."""
         for end in [each for each in self.ends if self.chance.random() < share]:
             end.fail()
 
-    # What the loop gives to servers and clients.
+    # What the loop offers to servers and clients.
 
     def bind(self, host: str, port: int) -> "Socket":
         if (host, port) in self.listeners:
@@ -135,7 +135,7 @@ def _fail(future: asyncio.Future[Any], error: Exception) -> None:
 
 
 class Pipe:
-    """One direction of a connection: what is put in comes out in order, or not at all."""
+    """One direction of a connection: data arrives in order, or not at all."""
 
     def __init__(self, network: Network, link: tuple[str, str]) -> None:
         self._network, self.link = network, link
@@ -162,7 +162,7 @@ class Pipe:
 
 
 class End:
-    """A process's end of a connection: the bytes that have come, or that it is over."""
+    """A process's end of a connection: the bytes received, or its end."""
 
     other: "End"
 
@@ -180,7 +180,7 @@ class End:
 
     def take(self, data: bytes) -> None:
         if self.is_over or not self.process.is_alive:
-            self._out.send(self.other.hear_over)  # nobody has this connection any more
+            self._out.send(self.other.hear_over)  # this connection no longer exists
             return
         self.received += data
         self._notify()
@@ -200,7 +200,7 @@ class End:
             self._out.send(self.other.hear_over)
 
     def fail(self) -> None:
-        """The connection breaks: what is under way is lost, and both ends hear of it."""
+        """The connection breaks: data in flight is lost, and both ends learn of it."""
         for end in (self, self.other):
             end._out.is_closed = True
             end.hear_over()
@@ -220,7 +220,7 @@ class End:
 
 
 class Socket:
-    """As much of a socket as `broker.server` and `broker.session` use."""
+    """The part of a socket that `broker.net` uses."""
 
     def __init__(
         self,
@@ -265,7 +265,7 @@ class Socket:
         return bool(self._backlog) if end is None else bool(end.received) or end.is_over
 
     def notify(self) -> None:
-        """Call the reader in the next turn, and again for as long as there is something."""
+        """Call the reader in the next turn, and again while there is data."""
         if not self._told and self._is_readable and self._fd in self._network.readers:
             self._told = True
             self._network.loop.call_soon(self._call, context=self.process.context)
@@ -347,7 +347,7 @@ class Transport(asyncio.Transport):
 
 
 class NetworkedLoop(SimulatedLoop):
-    """The loop with what brokers and clients ask of it to speak to each other."""
+    """The loop with the network functions that brokers and clients use."""
 
     network: Network
 

@@ -1,7 +1,7 @@
-"""Stories: one thing that goes wrong at the worst moment, and what must come of it.
+"""Stories: one fault at the worst moment, and what must come of it.
 
-Seeds meet such a moment once in many hours. Each story runs by itself, and with the rule broken
-that it is about: see `mutants.py`.
+Seeds meet such a moment once in many hours. Each story runs by itself, and again with the rule
+broken that it tests; see `mutants.py`.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ def controller_of(world: World) -> int:
 
 
 async def asked(world: World, work: Awaitable[None]) -> None:
-    """By an administrator, on a machine of his own."""
+    """Run by an administrator, on a separate machine."""
     await world.spawn(world.tasks, "admin", work)
 
 
@@ -60,7 +60,7 @@ def leader_of(world: World, where: TopicPartition) -> int:
 async def made(
     world: World, name: str, settings: dict[str, str], replicas: list[int] | None = None
 ) -> None:
-    """Until it is there: somebody who asks in vain asks again."""
+    """Create the topic, with retries until it exists."""
     nemesis = Nemesis(world)
 
     async def create() -> None:
@@ -115,7 +115,7 @@ def image_settings(broker: SimulatedBroker, name: str) -> dict[str, str]:
 
 
 async def deleted_while_a_broker_stands_still(world: World) -> None:
-    """Past its session, and without a replica: nobody tells it, then or later."""
+    """Past its session, and without a replica: no controller tells it, then or later."""
     await deleted(world, ANEW.topic)
     spare = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
     others = [each.number for each in world.brokers if each is not spare]
@@ -135,7 +135,7 @@ async def deleted_while_a_broker_stands_still(world: World) -> None:
 async def a_replica_is_moved_and_its_topic_made_anew_while_its_broker_is_down(
     world: World,
 ) -> None:
-    """The broker comes back with the log of a deleted topic, and is to lead the new one."""
+    """The broker comes back with the log of a deleted topic, and is to lead the new topic."""
     await deleted(world, ANEW.topic)
     broker = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
     others = [each.number for each in world.brokers if each is not broker]
@@ -152,7 +152,7 @@ async def a_replica_is_moved_and_its_topic_made_anew_while_its_broker_is_down(
 
 
 async def a_replica_is_moved_while_its_broker_stands_still(world: World) -> None:
-    """Past its session: nobody tells it to stop, and it takes itself for the leader."""
+    """Past its session: no controller stops its replica, and it still acts as the leader."""
     where = world.partitions[0]
     replicas, _ = world.assignment(where)
     (spare,) = set(range(world.plan.brokers)) - set(replicas)
@@ -166,8 +166,8 @@ async def a_replica_is_moved_while_its_broker_stands_still(world: World) -> None
 
 
 async def only_one_replica_remembers_that_records_were_deleted(world: World) -> None:
-    """It stops in good order; the others are killed before they have written down where they
-    begin, and have again what was deleted.
+    """It stops cleanly. The others are killed before they have written their log start offset, and
+    have the deleted records again.
     """
     where = world.partitions[0]
     leader = leader_of(world, where)
@@ -183,7 +183,7 @@ async def only_one_replica_remembers_that_records_were_deleted(world: World) -> 
 
 
 async def the_store_is_lost_as_a_leader_is_written(world: World) -> None:
-    """The store has it, and the controller never hears so."""
+    """The write succeeds, and the controller does not learn of it."""
     where, controller = led_elsewhere(world), world.brokers[controller_of(world)]
     path, lost = paths.partition_state(where), asyncio.Event()
 
@@ -205,7 +205,7 @@ async def the_store_is_lost_as_a_leader_is_written(world: World) -> None:
 
 
 async def all_are_killed_and_one_comes_first_with_an_empty_disk(world: World) -> None:
-    """It was in sync before; its disk was lost, or is not mounted."""
+    """It was in sync before. Its disk was lost, or is not mounted."""
     where = world.partitions[0]
     replicas, _ = world.assignment(where)
     await asyncio.sleep(3)
@@ -235,7 +235,7 @@ async def a_state_is_written_by_hand(world: World) -> None:
 
 
 async def a_leader_expires_while_the_controller_has_no_store(world: World) -> None:
-    """For less than the controller's session lasts: nobody tells it of what happened meanwhile."""
+    """For less than the controller's session timeout. No watch tells it what happened meanwhile."""
     where, controller = led_elsewhere(world), world.brokers[controller_of(world)]
     leader = leader_of(world, where)
     links = {(controller.host, ZOOKEEPER), (ZOOKEEPER, controller.host)}
@@ -257,7 +257,7 @@ async def a_leader_expires_while_the_controller_has_no_store(world: World) -> No
 
 
 async def a_topic_is_made_while_a_broker_has_no_store(world: World) -> None:
-    """For less than its session lasts."""
+    """For less than its session timeout."""
     await deleted(world, ANEW.topic)
     broker = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
     others = [each.number for each in world.brokers if each is not broker]
@@ -273,7 +273,7 @@ async def a_topic_is_made_while_a_broker_has_no_store(world: World) -> None:
 
 
 async def a_move_is_half_ended(world: World) -> None:
-    """Its controller and the whole target die between the two writes that end it."""
+    """The controller and all target replicas die between the two writes that complete it."""
     where = world.partitions[0]
     replicas, _ = world.assignment(where)
     (spare,) = set(range(world.plan.brokers)) - set(replicas)
@@ -283,7 +283,7 @@ async def a_move_is_half_ended(world: World) -> None:
 
 
 async def answers_come_while_a_controller_takes_over(world: World) -> None:
-    """A deletion is asked for as the office becomes free; brokers are faster than the store."""
+    """A deletion is requested as the controller changes; brokers are faster than the store."""
     await until(lambda: len(isr_of(world, ANEW)) == world.plan.replicas, 20)
     slow = {(each.host, ZOOKEEPER): 0.1 for each in world.brokers}
     world.network.slow_s |= slow
@@ -303,7 +303,7 @@ async def a_node_is_malformed(world: World) -> None:
 
 
 async def the_only_replica_in_sync_stops_in_good_order(world: World) -> None:
-    """Another one, which may be elected uncleanly, is about to catch up."""
+    """Another replica, which could be elected uncleanly, is about to catch up."""
     leader = leader_of(world, LOOSE)
     (follower,) = set(world.assignment(LOOSE)[0]) - {leader}
     first, second = world.brokers[leader], world.brokers[follower]
@@ -326,20 +326,20 @@ def decode_state(world: World) -> dict[str, object]:
 
 
 async def a_controller_stands_still_with_a_request(world: World) -> None:
-    """Another one is in office soon, and is asked."""
+    """Another broker soon becomes the controller, and gets the request."""
     await deleted(world, ANEW.topic)
     controller = world.brokers[controller_of(world)]
     other = world.brokers[(controller.number + 1) % world.plan.brokers]
 
     async def create() -> None:
         connection = await connect(Address(other.host, PORT), client_id="admin")
-        # One that exists, so that the other broker is connected to the controller.
+        # An existing topic, so that the other broker is connected to the controller.
         known = world.creation(TOPIC)
         await connection.call(known, CreateTopicsResponse, timeout_ms=60_000)
         controller.pause()
         began = world.loop.time()
         wanted = world.creation(ANEW.topic)
-        with suppress(KafkaError):  # a broker that gave up hangs up
+        with suppress(KafkaError):  # a broker that gave up closes the connection
             await connection.call(wanted, CreateTopicsResponse, timeout_ms=60_000)
         took_s = world.loop.time() - began
         connection.abort()

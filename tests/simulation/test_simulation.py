@@ -1,4 +1,4 @@
-"""Brokers keep their promises whatever goes wrong; a broken rule is noticed; bugs stay mended.
+"""Brokers keep their promises whatever goes wrong; a broken rule is noticed; bugs stay fixed.
 
 A failure names its seed and prints the last events. `World(Plan(seed, STEPS)).run(everything)`
 repeats it, event by event.
@@ -21,7 +21,7 @@ SEEDS = range(8)
 MUTANT_STEPS = 8_000
 MUTANT_SEEDS = range(40)
 STORY_HEAL_S = 20
-"""Enough for each story; a world in which nothing heals is simulated for as long."""
+"""Enough for each story; a world that does not recover is simulated for so long."""
 
 
 def tracebacks(history: History) -> list[str]:
@@ -73,17 +73,17 @@ def test_a_broken_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatc
 # Stories: a fault each, and what must come of it.
 
 
-def told(story: Callable[[World], Awaitable[None]]) -> None:
+def run_story(story: Callable[[World], Awaitable[None]]) -> None:
     history = World(Plan(1, 0, heal_s=STORY_HEAL_S)).run(story)
     assert tracebacks(history) == []
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda each: each.__name__)
 def test_a_story_ends_well(story: Story) -> None:
-    told(story)
+    run_story(story)
 
 
-def test_a_directory_that_fails_on_the_controllers_broker_is_noticed_as_any_other() -> None:
+def test_a_failed_directory_on_the_controllers_broker_is_noticed() -> None:
     async def story(world: World) -> None:
         where = world.partitions[0]
         while controller_of(world) not in world.assignment(where)[0]:
@@ -103,12 +103,12 @@ def test_a_directory_that_fails_on_the_controllers_broker_is_noticed_as_any_othe
         await until(is_out, 10)
         assert world.loop.time() - began < 1, "only its lag was noticed"
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("of_controller", [False, True])
 def test_a_replica_in_a_failed_directory_is_given_up(of_controller: bool) -> None:
-    """Its broker cannot delete the log, and says so; what else it is told is carried out."""
+    """Its broker reports that it cannot delete the log, and carries out all other requests."""
 
     async def story(world: World) -> None:
         where = world.partitions[0]
@@ -130,10 +130,10 @@ def test_a_replica_in_a_failed_directory_is_given_up(of_controller: bool) -> Non
         await world.spawn(world.tasks, "admin", nemesis.create("later"))
         await until(lambda: "later" in running.services.cluster.image.topics, 20)
 
-    told(story)
+    run_story(story)
 
 
-def test_a_broker_whose_directory_fails_as_it_stops_stops() -> None:
+def test_a_broker_stops_although_its_directory_fails_meanwhile() -> None:
     async def story(world: World) -> None:
         broker = world.brokers[0]
         stopping = world.tasks.create_task(broker.stop())
@@ -142,4 +142,4 @@ def test_a_broker_whose_directory_fails_as_it_stops_stops() -> None:
         await stopping
         assert broker.error is None
 
-    told(story)
+    run_story(story)

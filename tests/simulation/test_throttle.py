@@ -1,4 +1,4 @@
-"""A throttled move is as fast as its rate says. Time is the simulation's own."""
+"""A throttled reassignment runs at its configured rate, in simulated time."""
 
 import pytest
 
@@ -21,7 +21,7 @@ BROKER = 4
 
 @pytest.mark.parametrize("side", ["leader", "follower"])
 def test_a_throttled_move_has_its_rate(side: str) -> None:
-    """A fetch is paid off in a tenth of a second: waits that are too long by as much show."""
+    """A fetch is worth a tenth of a second, so a delay that is too long by as much shows."""
     took_s = 0.0
 
     async def story(world: World) -> None:

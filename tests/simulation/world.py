@@ -1,4 +1,4 @@
-"""A cluster, its clients and what goes wrong, all from one seed."""
+"""A cluster, its clients and its faults, all from one seed."""
 
 import asyncio
 import json
@@ -47,11 +47,11 @@ SETTINGS = {
     "log.retention.check.interval.ms": "1000",
 }
 TOPIC = "kept"
-"""Nothing that was acknowledged may get lost of it, whatever goes wrong."""
+"""No acknowledged record of it may be lost, whatever goes wrong."""
 ANEW = TopicPartition("anew", 0)
-"""Its topic is deleted and made again all the while, with settings and without."""
+"""Its topic is deleted and created again and again, with and without settings."""
 LOOSE = TopicPartition("loose", 0)
-"""Its topic allows unclean elections: it may lose records, but nothing else may go wrong."""
+"""Its topic allows unclean elections. It may lose records, but nothing else may go wrong."""
 SETTINGS_OF: dict[str, dict[str, str]] = {
     TOPIC: {"min.insync.replicas": "2"},
     ANEW.topic: {"min.insync.replicas": "2"},
@@ -63,7 +63,7 @@ CHECK_STEPS = 64
 
 @dataclass(frozen=True)
 class Plan:
-    """How large a world is, and for how many steps things go wrong in it."""
+    """The size of a world, and the number of steps with faults."""
 
     seed: int
     steps: int = 10_000
@@ -71,13 +71,13 @@ class Plan:
     partitions: int = 2
     replicas: int = 3
     faults: tuple[str, ...] = ()
-    """Only these; none named means all that there are."""
+    """The faults to inject; empty means all."""
     heal_s: float = 60
-    """How long all may take to be whole once everything is mended."""
+    """How long the cluster may take to recover once all faults are repaired."""
 
 
 class World:
-    """Everything there is. `run` raises `Violation` where a promise was broken."""
+    """The whole simulation. `run` raises `Violation` if a promise is broken."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.chance = plan, Random(plan.seed)
@@ -143,7 +143,7 @@ class World:
         self.history.check()
 
     def _looked(self) -> None:
-        """After every step: what can be seen at once."""
+        """After every step: checks that are cheap."""
         loop, history = self.loop, self.history
         if self.registrar.vouched:
             vouched, self.registrar.vouched = self.registrar.vouched, []
@@ -156,7 +156,7 @@ class World:
             self._main.cancel()
 
     def _check_vouched(self, where: TopicPartition, broker: int) -> None:
-        """Who was elected or came into an ISR has all that was acknowledged by then."""
+        """A replica that is elected or joins an ISR has every record acknowledged by then."""
         if broker < 0 or not self.brokers[broker].is_up:
             return
         partition = self.partition(broker, where)
@@ -241,7 +241,7 @@ class World:
         await self._created([TOPIC, ANEW.topic, LOOSE.topic], self.is_whole)
 
     async def _mended(self) -> None:
-        """What was deleted is gone and its name is free; all is as if nothing had happened."""
+        """Deleted topics are gone and their names are free, as if nothing had happened."""
         try:
             async with asyncio.timeout(self.plan.heal_s):
                 await self._created([ANEW.topic], self._is_mended)
@@ -284,7 +284,7 @@ class World:
         return decode(TopicAssignment, self.zookeeper.tree.get(paths.topic(name)))
 
     def assignment(self, where: TopicPartition) -> tuple[list[int], bool]:
-        """The replicas of a partition, and whether they are being moved."""
+        """The replicas of a partition, and whether it is being reassigned."""
         node = self.zookeeper.tree.get(paths.topic(where.topic))
         topic = json.loads(node.data or b"{}")
         index = str(where.partition)
@@ -292,7 +292,7 @@ class World:
         return topic["partitions"][index], moving
 
     async def is_whole(self) -> bool:
-        """Every broker is there, and every replica of every partition in sync."""
+        """Every broker is up, and every replica is in sync."""
         return all(map(self._is_in_sync, self.partitions)) and all(
             each.is_up and each.running is not None for each in self.brokers
         )
@@ -314,7 +314,7 @@ class World:
         return not moving and isinstance(isr, list) and set(isr) == set(replicas)
 
     async def heal(self) -> None:
-        """Everything that is broken is mended; then the cluster has to mend itself."""
+        """Repair all faults; then the cluster has to recover by itself."""
         network = self.network
         network.cut.clear()
         network.slow_s.clear()
@@ -346,7 +346,7 @@ class World:
             broker.start(self.tasks)
 
     async def _settle(self) -> None:
-        """Nobody writes any more: every replica becomes the same."""
+        """No client writes any more, so all replicas become equal."""
         try:
             async with asyncio.timeout(self.plan.heal_s):
                 while not self._is_settled():
@@ -371,7 +371,7 @@ class World:
             logs = [each.log for each in replicas]
             if len({offset for log in logs for offset in (log.end_offset, log.high_watermark)}) > 1:
                 return False
-            # A killed leader may have forgotten how far records were deleted, and others not.
+            # A killed leader may have lost its log start offset after DeleteRecords; others not.
             first = leader.log.log_start_offset
             lags = any(log.log_start_offset < first for log in logs)
             if lags and leader.topic_id not in self.history.fleeting:
@@ -379,7 +379,7 @@ class World:
         return next(self._strange_images(), None) is None
 
     def _strange_images(self) -> Iterator[str]:
-        """Brokers that know other topics, or other settings of them, than there are."""
+        """Brokers whose images have other topics or settings than the store."""
         tree = self.zookeeper.tree
         topics = {
             name: decode(TopicAssignment, tree.get(paths.topic(name))).id()
@@ -426,7 +426,7 @@ class World:
 
     @contextmanager
     def _logged(self) -> Iterator[None]:
-        """What brokers log belongs to the trace."""
+        """Records the brokers' log lines in the history."""
         handler = Tracing(self.history)
         logger = logging.getLogger("penstock")
         level, propagate, last = logger.level, logger.propagate, logging.lastResort
@@ -442,12 +442,12 @@ class World:
 
 
 def effective_retention(settings: dict[str, str]) -> int:
-    """Of a topic with these settings."""
+    """The retention of a topic with these settings."""
     return int(settings.get("retention.ms", TopicConfig().retention_ms))
 
 
 class Tracing(logging.Handler):
-    """Log records as events; those of the dead are not theirs any more."""
+    """Log records as events. Those of dead processes are ignored."""
 
     def __init__(self, history: History) -> None:
         super().__init__()

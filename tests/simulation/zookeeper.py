@@ -1,7 +1,7 @@
-"""ZooKeeper in the simulation: one tree, a session for each broker, and the way between them.
+"""ZooKeeper in the simulation: one tree, a session for each broker, and the links between them.
 
-Requests and answers of a session are in order. A session that was not heard of for its timeout
-ends, and whoever owned it hears of that when it can reach the server again.
+Requests and answers of a session are in order. A session without heartbeats for its timeout
+expires, and its owner learns of that when it can reach the server again.
 """
 
 import asyncio
@@ -36,15 +36,15 @@ T = TypeVar("T")
 
 
 class ZooKeeper:
-    """The server. `written` hears of each transaction and the session that made it."""
+    """The server. Calls `written` with each transaction and its session."""
 
     def __init__(self, network: Network, tree: Tree, timeout_s: float) -> None:
         self.network, self.tree, self.timeout_s = network, tree, timeout_s
         self.heard_s: dict[int, float] = {}
-        """Live sessions, and when each was last heard of."""
+        """Live sessions, with the time of their last heartbeat."""
         self.clients: dict[int, SimulatedStore] = {}
         self.writer = 0
-        """The session whose request is carried out."""
+        """The session whose request is being carried out."""
         tree.listeners.append(self._changed)
 
     def open_session(self) -> int:
@@ -61,7 +61,7 @@ class ZooKeeper:
             self.tree.end_session(session)
 
     async def expire(self) -> None:
-        """End sessions that are silent for too long, for ever."""
+        """Expire sessions that were silent for too long; runs for ever."""
         loop = self.network.loop
         while True:
             await asyncio.sleep(self.timeout_s / 10)
@@ -70,9 +70,9 @@ class ZooKeeper:
                     self.end(session)
 
     def _changed(self, changes: Iterable[Change]) -> None:
-        told = list(changes)
+        notified = list(changes)
         for client in list(self.clients.values()):
-            client.server_tells(told)
+            client.notify(notified)
 
 
 class SimulatedStore(Writes):
@@ -97,7 +97,7 @@ class SimulatedStore(Writes):
         self._connect()
 
     def _connect(self) -> None:
-        """A new connection: what was on its way over the old one does not arrive any more."""
+        """A new connection; data in flight on the old one is lost."""
         host = self._process.host
         self._there = Pipe(self._network, (host, HOST))
         self._back = Pipe(self._network, (HOST, host))
@@ -112,7 +112,7 @@ class SimulatedStore(Writes):
         return self._state
 
     async def run(self) -> None:
-        """Keep in touch with the server: for as long as the broker lives."""
+        """Send heartbeats to the server while the broker lives."""
         server, loop = self._server, self._network.loop
         while not self._closed:
             silent_s = loop.time() - self._heard_s
@@ -131,7 +131,7 @@ class SimulatedStore(Writes):
             back.send(self._heard)
 
     def _heard(self) -> None:
-        # By the kernel of a paused process, but a paused one asks later whether it was in time.
+        # Received by the kernel of a paused process, which checks later whether it was in time.
         if not self._process.is_paused:
             self._heard_s = self._network.loop.time()
 
@@ -145,7 +145,7 @@ class SimulatedStore(Writes):
                 future.set_exception(ConnectionLost(path))
 
     def lose_connection(self) -> None:
-        """As when the server it was with goes away: another is found, if there is one."""
+        """As when its server fails: the session moves to another, if there is one."""
         if self._state is SessionState.CONNECTED and not self._closed:
             self._suspend()
 
@@ -194,7 +194,7 @@ class SimulatedStore(Writes):
         while self._state is not SessionState.CONNECTED:
             await self._try_to_connect()
 
-    def server_tells(self, changes: Iterable[Change]) -> None:
+    def notify(self, changes: Iterable[Change]) -> None:
         def arrive() -> None:
             for change in changes:
                 self._watches.notify(change)
@@ -251,19 +251,19 @@ class SimulatedStore(Writes):
 
     # The protocol.
 
-    def watch_session(self, told: Callable[[SessionState], None]) -> Subscription:
-        return self._session_watches.add(told, SessionState)
+    def watch_session(self, on_state: Callable[[SessionState], None]) -> Subscription:
+        return self._session_watches.add(on_state, SessionState)
 
     async def watch(
         self,
-        told: Callable[[Change], None],
+        on_change: Callable[[Change], None],
         *,
         data: Iterable[str] = (),
         children: Iterable[str] = (),
     ) -> Subscription:
         parents = list(children)
         keys: list[Change] = [*map(DataChanged, data), *map(ChildrenChanged, parents)]
-        listener = self._watches.add(told, keys)
+        listener = self._watches.add(on_change, keys)
         try:
             await self._ask("/", lambda: [self._server.tree.get(path) for path in parents])
         except BaseException:
@@ -303,8 +303,8 @@ class SimulatedStore(Writes):
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]
     ) -> list[list[Answer] | StoreError]:
-        """Each is a request of its own, as on the wire: some may have arrived, and been answered,
-        when the connection goes, and each says for itself what became of it.
+        """Each is a separate request, as on the wire: when the connection is lost, some may have
+        arrived and been answered, and each has its own outcome.
         """
         session, tree = self._session, self._server.tree
 
