@@ -185,6 +185,8 @@ def test_the_targets_of_make_on_the_pages_run() -> None:
         assert make("--just-print", target) or target == "setup"
     for target in named - OTHER_TARGETS.keys():
         assert make(target)
+    for test in re.findall(r"tests/[a-z_/.]+", " ".join(OTHER_TARGETS.values())):
+        assert (ROOT / test).exists(), test
 
 
 def test_the_benchmarks_on_the_pages_exist() -> None:
