@@ -128,19 +128,23 @@ class FetchSessions:
 
     def begin(self, request: FetchRequest, *, uses_ids: bool) -> FetchSession:
         """The session that a request belongs to, brought up to date; or one for it alone."""
-        now_ms = self._monotonic_ms()
         if request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
             self._sessions.pop(request.session_id, None)
             everything = dict(_wanted(request))
-            session = FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, now_ms, everything)
-            if request.session_epoch == INITIAL_EPOCH and self._has_room(now_ms):
-                session.id = self._unused_id()
-                session.epoch = 1
-                self._sessions[session.id] = session
+            session = FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, 0, everything)
+            if request.session_epoch == INITIAL_EPOCH:
+                self._keep(session)
             return session
-        return self._continued(request, uses_ids=uses_ids, now_ms=now_ms)
+        return self._continued(request, uses_ids=uses_ids)
 
-    def _continued(self, request: FetchRequest, *, uses_ids: bool, now_ms: int) -> FetchSession:
+    def _keep(self, session: FetchSession) -> None:
+        """If there is room."""
+        session.used_ms = self._monotonic_ms()
+        if self._has_room(session.used_ms):
+            session.id, session.epoch = self._unused_id(), 1
+            self._sessions[session.id] = session
+
+    def _continued(self, request: FetchRequest, *, uses_ids: bool) -> FetchSession:
         found = self._sessions.get(request.session_id)
         if found is None:
             raise FetchSessionIdNotFound(f"no fetch session {request.session_id}")
@@ -153,9 +157,9 @@ class FetchSessions:
         found.update(request)
         if not found.wanted:
             del self._sessions[found.id]
-            return FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, now_ms, {})
+            return FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, 0, {})
         found.epoch = 1 if found.epoch == MAX_EPOCH else found.epoch + 1
-        found.used_ms = now_ms
+        found.used_ms = self._monotonic_ms()
         return found
 
     def _has_room(self, now_ms: int) -> bool:
