@@ -48,6 +48,7 @@ format: setup  ## Format, and mend what the linter can
 .PHONY: peers
 peers: setup  ## Install the servers and tools that tests run against (skips what is there)
 	scripts/install-peers
+	PYTHONPATH=tests $(BIN)/python -m peers.spark_archive
 
 bench: setup peers  ## Measure; prints figures and ratios
 	$(BIN)/python -m bench $(ARGS)

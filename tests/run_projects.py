@@ -5,6 +5,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from peers.spark import SHORT_LIVED
 from penstock.spark.pipeline.declared import update
 from penstock.spark.pipeline.engine import local_engine
 from penstock.spark.pipeline.flow import Place, start_flow
@@ -13,7 +14,7 @@ from penstock.spark.pipeline.project import load_project
 from penstock.spark.pipeline.settings import spark_settings
 
 QUICK = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": SHORT_LIVED,
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "2",
 }

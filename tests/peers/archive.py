@@ -5,21 +5,27 @@ name one.
 """
 
 import hashlib
+import shutil
 from pathlib import Path
 
-from peers.jars import cache, folder, program
+from peers.jars import cache, folder
 
 
 def archive(jars: str) -> Path:
-    """Where the archive of a jar set lies, if one was made; new jars or a new Java move it."""
-    made_of = (folder(jars) / "coordinates", Path(program("java")).resolve())
-    key = hashlib.sha256("".join(f"{file} {file.stat().st_mtime_ns} " for file in made_of).encode())
-    return cache() / "archives" / f"{jars}-{key.hexdigest()[:16]}.jsa"
+    """Where the archive of a jar set lies, if one was made."""
+    return made_of(folder(jars) / "coordinates", cache() / "archives" / jars)
 
 
-def use(jars: str) -> list[str]:
+def made_of(jars: Path, name: Path) -> Path:
+    """The path of an archive: new jars or a new Java move it."""
+    files = (jars, Path(shutil.which("java") or "/").resolve())
+    key = hashlib.sha256("".join(f"{file} {file.stat().st_mtime_ns} " for file in files).encode())
+    return name.with_name(f"{name.name}-{key.hexdigest()[:16]}.jsa")
+
+
+def use(made: Path) -> list[str]:
     """JVM options; without the second, a JVM that ignores the archive says so on its output."""
-    return [f"-XX:SharedArchiveFile={archive(jars)}", "-Xlog:disable"]
+    return [f"-XX:SharedArchiveFile={made}", "-Xlog:disable"]
 
 
 def write(into: Path) -> list[str]:

@@ -44,7 +44,7 @@ def command(
 ) -> list[str]:
     """The command line that runs the class `main`; `jvm` are further options of the JVM."""
     # A JVM takes one archive option only, so further options are tried without one.
-    quick = archive.use(jars) if profile == "test" and not jvm else []
+    quick = archive.use(archive.archive(jars)) if profile == "test" and not jvm else []
     options = [*_JVM[profile], *quick, *jvm, *_logging(log_level)]
     return [program("java"), *options, "-cp", classpath(jars), main, *args]
 

@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pyspark
 
+from peers import archive
 from peers.process import Process, free_ports
 from peers.servers import Servers
 
 HOME = Path(pyspark.__file__).parent
 SOURCE = Path(__file__).parents[2] / "src"
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+CLASSES = archive.made_of(HOME / "jars", Path(sys.prefix, "spark"))
+"""In the environment, as the jars are, for it goes by their paths; `peers.spark_archive` makes it.
+Driver, servers and executors have one class path, so it serves them all."""
+_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *archive.use(CLASSES)]
+SHORT_LIVED = " ".join(f'"{each}"' for each in _OPTIONS)
 """Of a JVM that lives a minute or two."""
 MASTER = 0
 """Its number; workers are numbered from 1."""
@@ -93,6 +98,7 @@ class SparkConnect(Servers):
         for each in (
             "spark.connect.grpc.binding.address=127.0.0.1",
             f"spark.connect.grpc.binding.port={self._port}",
+            f"spark.driver.extraJavaOptions={SHORT_LIVED}",
             "spark.driver.host=127.0.0.1",
             "spark.ui.enabled=false",
             "spark.sql.shuffle.partitions=2",
