@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import pyarrow.parquet as pq
+
 
 def parquet_files(folder: Path) -> list[Path]:
     """By the log of Spark's file sink: every tenth entry holds all before it."""
@@ -35,3 +37,9 @@ def delta_files(folder: Path) -> list[Path]:
             elif "remove" in action:
                 found.pop(action["remove"]["path"], None)
     return list(found.values())
+
+
+def rows(folder: Path) -> list[dict[str, object]]:
+    """A table without partitions, as another reader of Parquet sees it."""
+    found: list[dict[str, object]] = pq.read_table(folder).to_pylist()
+    return found

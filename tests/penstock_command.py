@@ -7,15 +7,25 @@ from pathlib import Path
 
 from peers.penstock import SOURCE
 from peers.process import tied_to_us
+from peers.spark import SHORT_LIVED
 
 PENSTOCK = [sys.executable, "-m", "penstock"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
 QUICK = [
     "--master=local[2]",
-    "--conf=spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    f"--conf=spark.driver.extraJavaOptions={SHORT_LIVED}",
     "--conf=spark.driver.memory=1g",
 ]
 """For a Spark that lives a minute or two."""
+
+_OF_A_RUN = ("created ", "Spark ", "Flow ", "Run ", "stopped")
+
+
+def foreign_lines(err: Path) -> list[str]:
+    """What is on the standard error of a pipeline's run and is none of ours: of a JVM that ends,
+    BrokenPipe, CANNOT_OPEN_SOCKET and Derby's banner used to be.
+    """
+    return [each for each in err.read_text().splitlines() if not each.startswith(_OF_A_RUN)]
 
 
 def penstock(*words: str, timeout_s: float = 200) -> subprocess.CompletedProcess[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 from click.testing import CliRunner
@@ -26,17 +27,22 @@ class Answer(NamedTuple):
 
 
 class WarmCommand:
-    """`with WarmCommand() as penstock: penstock("sql", "select 1")`."""
+    """`with WarmCommand(folder) as penstock: penstock("sql", "select 1")`.
 
-    def __init__(self) -> None:
+    `folder` is for its temporary files, and for `err`: what it and its JVM print beside answers.
+    """
+
+    def __init__(self, folder: Path) -> None:
         path = ":".join(filter(None, [ENVIRONMENT["PYTHONPATH"], *sys.path]))
-        self._popen = subprocess.Popen(
-            [*tied_to_us(), sys.executable, "-m", "warm_command"],
-            env={**ENVIRONMENT, "PYTHONPATH": path},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        with (folder / "err").open("wb") as err:
+            self._popen = subprocess.Popen(
+                [*tied_to_us(), sys.executable, "-m", "warm_command"],
+                env={**ENVIRONMENT, "PYTHONPATH": path, "TMPDIR": str(folder)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=err,
+                text=True,
+            )
 
     def __call__(self, *words: str, typed: str = "") -> Answer:
         assert self._popen.stdin is not None

@@ -8,16 +8,15 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import LATEST, Record
-from lake_files import delta_files, parquet_files
+from lake_files import delta_files, parquet_files, rows
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
 from peers.spark_jars import DELTA, spark_jars
-from penstock_command import QUICK, penstock, started
+from penstock_command import QUICK, foreign_lines, penstock, started
 from spark_query import committed
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
@@ -53,12 +52,6 @@ def run(project: Path, broker: PenstockBroker, *options: str) -> None:
     assert ended.returncode == 0, ended.stderr[-3000:]
 
 
-def rows(folder: Path) -> list[dict[str, object]]:
-    """A table without partitions, as another reader of Parquet sees it."""
-    found: list[dict[str, object]] = pq.read_table(folder).to_pylist()
-    return found
-
-
 def test_what_init_makes_runs_as_it_is_and_again(broker: PenstockBroker, tmp_path: Path) -> None:
     project = tmp_path / "my shop"
     assert penstock("pipeline", "init", str(project)).returncode == 0
@@ -86,7 +79,7 @@ def test_what_init_makes_runs_as_it_is_and_again(broker: PenstockBroker, tmp_pat
 
 
 def copies(broker: PenstockBroker, folder: Path, name: str, lake: str, count: int) -> Path:
-    """A project that copies a topic of so many records, in ten micro-batches or so."""
+    """A project that copies a topic of so many records, in five micro-batches or so."""
     client = LibrdkafkaClient(broker.bootstrap)
     client.create_topic(name, 2)
     records = [Record(b'{"id": %d}' % n, b"%d" % n, partition=n % 2) for n in range(count)]
@@ -95,7 +88,7 @@ def copies(broker: PenstockBroker, folder: Path, name: str, lake: str, count: in
     project = folder / name
     project.mkdir()
     (project / "spark-pipeline.yml").write_text(SPEC.format(name=name))
-    own = COPIES.format(name=name, step=count // 10, lake=lake)
+    own = COPIES.format(name=name, step=count // 5, lake=lake)
     (project / "penstock.yml").write_text(own)
     return project
 
@@ -144,6 +137,7 @@ def follow_to_the_end(project: Path, broker: PenstockBroker, lake: str, count: i
         following.kill()
         following.wait()
     assert (project / "err").read_text().endswith("stopped\n")
+    assert foreign_lines(project / "err") == []
 
 
 def lake_ids(project: Path, lake: str) -> list[object]:
@@ -165,7 +159,7 @@ def test_a_killed_run_goes_on_and_each_row_comes_once(
     broker: PenstockBroker, tmp_path: Path
 ) -> None:
     project = copies(broker, tmp_path, "once", "parquet", 1000)
-    kill_once_begun(project, broker, 100, *QUICK)
+    kill_once_begun(project, broker, 200, *QUICK)
     follow_to_the_end(project, broker, "parquet", 1000)
     check_copied(project, broker, "parquet", 1000)
 

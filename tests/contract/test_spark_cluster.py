@@ -113,6 +113,7 @@ def events_once(broker: PenstockBroker) -> list[str]:
     return [json.loads(each.value or b"null")["id"] for each in records]
 
 
+@pytest.mark.soak
 def test_executors_read_with_the_penstock_of_the_archive(
     broker: PenstockBroker, cluster: SparkCluster, archive: Path, bare: Path
 ) -> None:
@@ -135,6 +136,8 @@ def test_a_pipeline_runs_on_a_cluster_that_has_no_penstock(
     where = ["--master", cluster.master, "--archive", str(archive), "-b", broker.bootstrap]
     run(*PENSTOCK, "pipeline", "run", str(project), *where, *QUICKLY)
     assert sorted(events_once(broker)[before:]) == sorted(set(IDS))
+    unpacked = cluster.folder.glob("work-*/*/*/penstock-environment")
+    assert {each.parents[2].name for each in unpacked} == {"work-1", "work-2"}
 
 
 def test_a_client_of_connect_reads_and_writes_topics(
