@@ -12,7 +12,7 @@ from penstock.metadata.records import (
     ClusterId,
     ConfigChange,
     ConfigOverrides,
-    Controller,
+    ElectedController,
     Feature,
     PartitionState,
     TopicAssignment,
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.peer
 
 KINDS: dict[str, type[Struct] | type[int]] = {
     paths.CLUSTER_ID: ClusterId,
-    paths.CONTROLLER: Controller,
+    paths.CONTROLLER: ElectedController,
     paths.CONTROLLER_EPOCH: int,
     paths.FEATURE: Feature,
     paths.broker(BrokerId(0)): BrokerRegistration,

@@ -13,7 +13,7 @@ from penstock.client.address import Address
 from penstock.errors import KafkaError, ProtocolError
 from penstock.metadata import paths
 from penstock.metadata.errors import NoNode
-from penstock.metadata.records import Controller, decode
+from penstock.metadata.records import ElectedController, decode
 from penstock.metadata.store import Change, Create, DataChanged, Delete
 from penstock.types import TopicPartition
 from penstock.wire.messages.alter_partition_reassignments import (
@@ -262,7 +262,7 @@ class Nemesis:
             node = world.zookeeper.tree.get(paths.CONTROLLER)
         except NoNode:
             return
-        controller = f"broker-{decode(Controller, node).broker}"
+        controller = f"broker-{decode(ElectedController, node).broker}"
         late_s = chance.choice([0.0, chance.uniform(0.05, 0.6)])
         self._note(f"depose {controller}, which hears of it {late_s:.3f} s late")
         slow = [(ZOOKEEPER, controller)]
@@ -324,7 +324,9 @@ class Nemesis:
 
     def _controller(self) -> int:
         try:
-            return decode(Controller, self._world.zookeeper.tree.get(paths.CONTROLLER)).broker
+            return decode(
+                ElectedController, self._world.zookeeper.tree.get(paths.CONTROLLER)
+            ).broker
         except NoNode:
             return -1
 

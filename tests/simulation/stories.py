@@ -14,7 +14,7 @@ from penstock.client.address import Address
 from penstock.client.connection import connect
 from penstock.errors import KafkaError
 from penstock.metadata import paths
-from penstock.metadata.records import Controller, decode
+from penstock.metadata.records import ElectedController, decode
 from penstock.metadata.store import Change, Create, DataChanged, Delete
 from penstock.types import TopicPartition
 from penstock.wire.messages.create_topics import CreatableReplicaAssignment, CreateTopicsResponse
@@ -33,7 +33,7 @@ async def until(condition: Callable[[], bool], seconds: float) -> None:
 
 
 def controller_of(world: World) -> int:
-    return decode(Controller, world.zookeeper.tree.get(paths.CONTROLLER)).broker
+    return decode(ElectedController, world.zookeeper.tree.get(paths.CONTROLLER)).broker
 
 
 async def asked(world: World, work: Awaitable[None]) -> None:

@@ -12,7 +12,7 @@ from penstock.controller.state_change import (
     StateChange,
     StoppedReplicas,
 )
-from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
+from penstock.metadata.image import ClusterImage, ImageDelta, PartitionRegistration, Topic
 from penstock.metadata.store import MetadataStore
 from penstock.types import BrokerId, TopicPartition
 
@@ -80,7 +80,7 @@ class ControllerContext:
         return [each for each in replicas if not self._is_offline(each, topic_partition)]
 
     def offline_replicas(
-        self, topic_partition: TopicPartition, partition: Partition
+        self, topic_partition: TopicPartition, partition: PartitionRegistration
     ) -> tuple[BrokerId, ...]:
         """Those that clients cannot read from. A broker that is shutting down still serves."""
         return tuple(each for each in partition.replicas if self._is_offline(each, topic_partition))

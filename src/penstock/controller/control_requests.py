@@ -14,7 +14,7 @@ from penstock.controller.state_change import (
     StoppedReplicas,
     all_partitions,
 )
-from penstock.metadata.image import Broker, ClusterImage, Partition
+from penstock.metadata.image import Broker, ClusterImage, PartitionRegistration
 from penstock.metadata.records import NO_LEADER
 from penstock.types import BrokerId, Uuid
 from penstock.wire.messages.leader_and_isr import (
@@ -92,7 +92,7 @@ def _deleted(change: StateChange) -> Iterable[PartitionChange]:
     image = change.image
     for stopped in change.stopped:
         if stopped.topic_partition.topic not in image.topics:
-            deleted = Partition(stopped.replicas, leader=LEADER_DURING_DELETE)
+            deleted = PartitionRegistration(stopped.replicas, leader=LEADER_DURING_DELETE)
             yield PartitionChange(stopped.topic_partition, stopped.topic_id, deleted)
 
 

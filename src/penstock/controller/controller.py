@@ -49,7 +49,7 @@ from penstock.controller.topics import (
     planned,
 )
 from penstock.errors import KafkaError
-from penstock.metadata.image import ClusterImage, Partition, Topic
+from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
 from penstock.metadata.reader import read_image
 from penstock.metadata.store import Change, MetadataStore, Subscription
 from penstock.types import BrokerId, TopicPartition
@@ -315,12 +315,12 @@ class Controller:
 
     async def alter_isrs(
         self, leader: BrokerId, broker_epoch: int, requested: Sequence[RequestedIsr]
-    ) -> Mapping[TopicPartition, Partition | KafkaError]:
+    ) -> Mapping[TopicPartition, PartitionRegistration | KafkaError]:
         """Each partition after the change, or why it was refused. Completes reassignments whose
         new replicas are in sync now.
         """
 
-        async def operation() -> Mapping[TopicPartition, Partition | KafkaError]:
+        async def operation() -> Mapping[TopicPartition, PartitionRegistration | KafkaError]:
             results = await isr_changes.alter_isrs(self._context, leader, broker_epoch, requested)
             await node_changes.progress_reassignments(
                 self._context, [each.topic_partition for each in requested]

@@ -12,8 +12,7 @@ from penstock.controller.operations import EXPECTED_FAILURES
 from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import NoNode
-from penstock.metadata.records import NO_LEADER, decode
-from penstock.metadata.records import Controller as Elected
+from penstock.metadata.records import NO_LEADER, ElectedController, decode
 from penstock.metadata.store import MetadataStore, Node, SessionState
 from penstock.types import BrokerId
 
@@ -86,7 +85,7 @@ class ControllerElection:
             self._on_controller(self._controller.broker)
         elif not ours:
             self._controller.resign()
-            self._on_controller(decode(Elected, node).broker)
+            self._on_controller(decode(ElectedController, node).broker)
 
     async def _current(self) -> Node | None:
         try:

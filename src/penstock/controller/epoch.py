@@ -17,7 +17,7 @@ from penstock.metadata.errors import (
     StoreError,
     StoreUnavailable,
 )
-from penstock.metadata.records import Controller, decode, encode
+from penstock.metadata.records import ElectedController, decode, encode
 from penstock.metadata.store import Answer, Check, Create, MetadataStore, Node, Operation, Set
 from penstock.types import BrokerId
 
@@ -47,7 +47,7 @@ class ControllerEpoch:
         """Win the controller election; `NotController` if another broker was first."""
         last = await _last_epoch(store)
         number = decode(int, last) + 1
-        won = Controller(broker=broker, timestamp=str(now_ms))
+        won = ElectedController(broker=broker, timestamp=str(now_ms))
         try:
             _, node = await store.multi(
                 (

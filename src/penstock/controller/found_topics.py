@@ -9,7 +9,7 @@ from penstock.controller.context import ControllerContext
 from penstock.controller.topic_rules import TopicAlreadyExists
 from penstock.controller.topics import PlannedTopic
 from penstock.errors import KafkaError
-from penstock.metadata.image import Partition, Topic
+from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.types import BrokerId, LeaderEpoch, TopicPartition, Uuid
 
 
@@ -39,7 +39,7 @@ async def register(
 
 
 def _planned(found: FoundTopic, broker: BrokerId) -> PlannedTopic:
-    partitions = {index: Partition((broker,)) for index in found.last_epochs}
+    partitions = {index: PartitionRegistration((broker,)) for index in found.last_epochs}
     return PlannedTopic(Topic(found.name, found.id, partitions), found.configs)
 
 

@@ -13,7 +13,7 @@ from penstock.controller.topic_rules import InvalidRequest, UnknownTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import StoreError
-from penstock.metadata.image import ImageDelta, Partition
+from penstock.metadata.image import ImageDelta, PartitionRegistration
 from penstock.metadata.records import encode
 from penstock.metadata.store import Node, Set
 from penstock.types import BrokerId, TopicPartition
@@ -62,7 +62,7 @@ class RequestedIsr(NamedTuple):
 
 def altered_partition(
     context: ControllerContext, leader: BrokerId, requested: RequestedIsr
-) -> Partition | None:
+) -> PartitionRegistration | None:
     """The partition with the requested ISR; None if it has that already."""
     partition = context.image.partition(requested.topic_partition)
     if partition is None:
@@ -92,7 +92,10 @@ def altered_partition(
 
 
 def _check_members(
-    context: ControllerContext, leader: BrokerId, requested: RequestedIsr, partition: Partition
+    context: ControllerContext,
+    leader: BrokerId,
+    requested: RequestedIsr,
+    partition: PartitionRegistration,
 ) -> None:
     isr = {each.broker for each in requested.isr}
     if leader not in isr or not isr <= set(partition.replicas):
@@ -120,11 +123,11 @@ async def alter_isrs(
     leader: BrokerId,
     leader_broker_epoch: int,
     requested: Iterable[RequestedIsr],
-) -> Mapping[TopicPartition, Partition | KafkaError]:
+) -> Mapping[TopicPartition, PartitionRegistration | KafkaError]:
     """Each partition after the change, or why it was refused."""
     check_broker_epoch(context, leader, leader_broker_epoch)
-    results: dict[TopicPartition, Partition | KafkaError] = {}
-    altered: dict[TopicPartition, Partition] = {}
+    results: dict[TopicPartition, PartitionRegistration | KafkaError] = {}
+    altered: dict[TopicPartition, PartitionRegistration] = {}
     for each in requested:
         try:
             after = altered_partition(context, leader, each)

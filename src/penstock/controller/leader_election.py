@@ -8,7 +8,7 @@ from collections.abc import Container
 from typing import NamedTuple
 
 from penstock.errors import ErrorCode, KafkaError
-from penstock.metadata.image import Partition
+from penstock.metadata.image import PartitionRegistration
 from penstock.metadata.records import NO_LEADER
 from penstock.types import BrokerId
 
@@ -40,7 +40,7 @@ class Elected(NamedTuple):
 
 
 def elected(
-    partition: Partition,
+    partition: PartitionRegistration,
     live: Container[BrokerId],
     *,
     allow_unclean: bool,
@@ -76,7 +76,7 @@ def first_elected(replicas: tuple[BrokerId, ...], live: Container[BrokerId]) -> 
     return Elected(alive[0], alive) if alive else None
 
 
-def preferred(partition: Partition, live: Container[BrokerId]) -> Elected:
+def preferred(partition: PartitionRegistration, live: Container[BrokerId]) -> Elected:
     """The preferred (first) replica as leader, so that leaders are spread as planned."""
     wanted = partition.replicas[0]
     if partition.leader == wanted:
@@ -86,7 +86,7 @@ def preferred(partition: Partition, live: Container[BrokerId]) -> Elected:
     return Elected(wanted, partition.isr)
 
 
-def forced(partition: Partition, live: Container[BrokerId]) -> Elected:
+def forced(partition: PartitionRegistration, live: Container[BrokerId]) -> Elected:
     """A requested unclean election, for a partition without a leader."""
     if partition.leader in live:
         raise ElectionNotNeeded("Leader election not needed for topic partition.")

@@ -11,7 +11,7 @@ from penstock.controller.leader_election import Elected, first_elected
 from penstock.controller.state_change import PartitionChange
 from penstock.metadata import paths
 from penstock.metadata.errors import StoreError
-from penstock.metadata.image import ImageDelta, Partition, Topic
+from penstock.metadata.image import ImageDelta, PartitionRegistration, Topic
 from penstock.metadata.reader import state_of
 from penstock.metadata.records import PartitionState, encode
 from penstock.metadata.store import Answer, Create, Node, Operation, Set
@@ -129,7 +129,7 @@ async def write_elected(
     changed are left out of the result, and read again.
     """
     multis: list[list[Operation]] = []
-    decided: list[tuple[TopicPartition, Topic, Partition]] = []
+    decided: list[tuple[TopicPartition, Topic, PartitionRegistration]] = []
     for topic_partition, outcome in outcomes.items():
         topic = context.image.topics[topic_partition.topic]
         before = topic.partitions[topic_partition.partition]
@@ -155,10 +155,10 @@ async def write_elected(
 def _decided(
     context: ControllerContext,
     topic_partition: TopicPartition,
-    before: Partition,
+    before: PartitionRegistration,
     outcome: Elected,
     epoch: LeaderEpoch,
-) -> Partition:
+) -> PartitionRegistration:
     return msgspec.structs.replace(
         before,
         leader=outcome.leader,
@@ -170,7 +170,7 @@ def _decided(
     )
 
 
-def state_record(state: Partition) -> PartitionState:
+def state_record(state: PartitionRegistration) -> PartitionState:
     return PartitionState(
         controller_epoch=state.controller_epoch,
         leader=state.leader,

@@ -22,7 +22,7 @@ from penstock.controller.topic_rules import UnknownTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import StoreError, StoreUnavailable
-from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
+from penstock.metadata.image import ClusterImage, ImageDelta, PartitionRegistration, Topic
 from penstock.metadata.records import NO_LEADER, encode
 from penstock.metadata.store import Set
 from penstock.types import BrokerId, TopicPartition
@@ -50,7 +50,7 @@ class Reassignment(NamedTuple):
     def removing(self) -> tuple[BrokerId, ...]:
         return tuple(each for each in self.origin if each not in self.target)
 
-    def in_progress(self, partition: Partition) -> Partition:
+    def in_progress(self, partition: PartitionRegistration) -> PartitionRegistration:
         """The partition during the reassignment: the target first, then the replicas to remove."""
         return replace(
             partition,
@@ -60,7 +60,7 @@ class Reassignment(NamedTuple):
         )
 
 
-def current(partition: Partition) -> Reassignment:
+def current(partition: PartitionRegistration) -> Reassignment:
     """The partition's reassignment; origin and target are equal if none is in progress."""
     adding, removing = partition.adding_replicas, partition.removing_replicas
     return Reassignment(
@@ -106,7 +106,7 @@ async def _begin(
     context: ControllerContext,
     topic: Topic,
     topic_partition: TopicPartition,
-    partition: Partition,
+    partition: PartitionRegistration,
     move: Reassignment,
 ) -> None:
     moving = move.in_progress(partition)
@@ -179,7 +179,7 @@ async def _complete(
     context: ControllerContext,
     topic: Topic,
     topic_partition: TopicPartition,
-    partition: Partition,
+    partition: PartitionRegistration,
     move: Reassignment,
 ) -> bool:
     """False if another writer has changed the state; the repair that follows tries again."""
@@ -204,7 +204,7 @@ async def _complete(
 def _elected_without(
     context: ControllerContext,
     topic_partition: TopicPartition,
-    partition: Partition,
+    partition: PartitionRegistration,
     removed: tuple[BrokerId, ...],
 ) -> Elected:
     """The leader and the ISR without the removed replicas; at least one in-sync replica remains."""
@@ -221,7 +221,10 @@ def _elected_without(
 
 
 async def _write_assignment(
-    context: ControllerContext, topic: Topic, topic_partition: TopicPartition, partition: Partition
+    context: ControllerContext,
+    topic: Topic,
+    topic_partition: TopicPartition,
+    partition: PartitionRegistration,
 ) -> None:
     partitions = {
         **context.image.topics[topic.name].partitions,
@@ -234,7 +237,7 @@ async def _write_assignment(
 
 
 def _assign(
-    context: ControllerContext, topic_partition: TopicPartition, partition: Partition
+    context: ControllerContext, topic_partition: TopicPartition, partition: PartitionRegistration
 ) -> None:
     """Apply only the assignment to the image; the state is written separately."""
     known = context.image.partition(topic_partition)
@@ -252,7 +255,7 @@ async def _write_state(
     context: ControllerContext,
     topic: Topic,
     topic_partition: TopicPartition,
-    partition: Partition,
+    partition: PartitionRegistration,
     outcome: Elected,
     stopped: tuple[BrokerId, ...],
     *,

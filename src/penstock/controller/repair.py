@@ -14,7 +14,7 @@ from penstock.controller.context import ControllerContext
 from penstock.controller.leader_election import Elected, elected
 from penstock.controller.partition_states import bring_online, write_elected
 from penstock.controller.state_change import PartitionChange, StoppedReplicas
-from penstock.metadata.image import ImageDelta, Partition
+from penstock.metadata.image import ImageDelta, PartitionRegistration
 from penstock.metadata.records import NO_LEADER
 from penstock.types import BrokerId, TopicPartition
 
@@ -46,7 +46,7 @@ def _repaired(
     context: ControllerContext,
     allows_unclean: AllowsUnclean,
     topic_partition: TopicPartition,
-    partition: Partition,
+    partition: PartitionRegistration,
     suspected: Collection[BrokerId],
 ) -> Elected | None:
     """The partition's leader and ISR; None if it can stay as it is."""
@@ -113,7 +113,9 @@ def delta_of(changes: Iterable[PartitionChange]) -> ImageDelta:
     return ImageDelta(partitions={each.topic_partition: each.state for each in changes})
 
 
-def _online_partitions(context: ControllerContext) -> Iterable[tuple[TopicPartition, Partition]]:
+def _online_partitions(
+    context: ControllerContext,
+) -> Iterable[tuple[TopicPartition, PartitionRegistration]]:
     """Partitions that have a `state` node."""
     for topic in context.image.topics.values():
         for index, partition in topic.partitions.items():

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from penstock.metadata.image import ClusterImage, Partition
+from penstock.metadata.image import ClusterImage, PartitionRegistration
 from penstock.types import BrokerId, TopicPartition, Uuid
 
 EPOCH_DURING_DELETE = -2
@@ -20,7 +20,7 @@ class PartitionChange(Struct, frozen=True):
 
     topic_partition: TopicPartition
     topic_id: Uuid
-    state: Partition
+    state: PartitionRegistration
     is_new: bool = False
     """No replica has a log of it yet."""
 

@@ -18,7 +18,7 @@ from penstock.controller.topics import PlannedTopic
 from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import NodeExists, StoreError
-from penstock.metadata.image import ImageDelta, Partition, Topic
+from penstock.metadata.image import ImageDelta, PartitionRegistration, Topic
 from penstock.metadata.records import ConfigOverrides, TopicAssignment, encode
 from penstock.metadata.store import Create, Delete, Operation, Set
 from penstock.types import BrokerId, LeaderEpoch, TopicPartition
@@ -71,7 +71,9 @@ def _refused(name: str, error: StoreError) -> KafkaError:
     return TopicAlreadyExists(f"topic {name} exists") if isinstance(error, NodeExists) else error
 
 
-async def grow(context: ControllerContext, name: str, partitions: Mapping[int, Partition]) -> Topic:
+async def grow(
+    context: ControllerContext, name: str, partitions: Mapping[int, PartitionRegistration]
+) -> Topic:
     """Add partitions to a topic."""
     before = context.image.topics[name]
     topic = Topic(name, before.id, {**before.partitions, **partitions})

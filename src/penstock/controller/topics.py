@@ -29,7 +29,7 @@ from penstock.controller.topic_rules import (
     new_partitions,
 )
 from penstock.errors import ConfigError, ErrorCode, KafkaError
-from penstock.metadata.image import ClusterImage, Partition, Topic
+from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
 from penstock.types import BrokerId, Uuid, random_uuid, uuid_text
 
 
@@ -76,7 +76,7 @@ def planned(
     check_new_name(new.name, (*image.topics, *image.deleting))
     configs = checked_configs(new.configs, layers)
     assignment = _assigned(new, image, config, chance)
-    partitions = {index: Partition(replicas) for index, replicas in assignment.items()}
+    partitions = {index: PartitionRegistration(replicas) for index, replicas in assignment.items()}
     return PlannedTopic(Topic(new.name, new_topic_id(chance), partitions), configs)
 
 
@@ -126,7 +126,7 @@ def _assigned(
     return placed(_racks(image), partitions, factor, start=start, shift=shift)
 
 
-def grown(more: MorePartitions, image: ClusterImage) -> dict[int, Partition]:
+def grown(more: MorePartitions, image: ClusterImage) -> dict[int, PartitionRegistration]:
     """The partitions to add. They continue around the ring from the topic's first partition."""
     topic = image.topics.get(more.name)
     if topic is None:
@@ -147,7 +147,7 @@ def grown(more: MorePartitions, image: ClusterImage) -> dict[int, Partition]:
     else:
         assignment = _chosen_growth(more.assignments, extra, current, image)
         check_even((first, *assignment.values()))
-    return {index: Partition(replicas) for index, replicas in assignment.items()}
+    return {index: PartitionRegistration(replicas) for index, replicas in assignment.items()}
 
 
 def _chosen_growth(

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from penstock.controller.context import ControllerContext
 from penstock.metadata import paths
 from penstock.metadata.errors import BadVersion, NoNode
-from penstock.metadata.image import Broker, ImageDelta, Partition
+from penstock.metadata.image import Broker, ImageDelta, PartitionRegistration
 from penstock.metadata.records import decode, encode
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import Set
@@ -36,7 +36,7 @@ async def clear_resolved(context: ControllerContext) -> None:
             await _clear(context, context.image.brokers[broker])
 
 
-def may_predate_shutdown(partition: Partition, broker: BrokerId) -> bool:
+def may_predate_shutdown(partition: PartitionRegistration, broker: BrokerId) -> bool:
     """Whether the broker may be in this ISR from before its unclean shutdown.
 
     A leader is not: it was elected after it came back, and its log counts whatever it lacks.

@@ -42,7 +42,7 @@ class Broker(Struct, frozen=True):
         return next((each for each in self.endpoints if each.listener == listener), None)
 
 
-class Partition(Struct, frozen=True):
+class PartitionRegistration(Struct, frozen=True):
     """A partition as the controller last wrote it. Without a state node it has no leader."""
 
     replicas: tuple[BrokerId, ...]
@@ -64,7 +64,7 @@ class Topic(Struct, frozen=True):
 
     name: str
     id: Uuid
-    partitions: Mapping[int, Partition]
+    partitions: Mapping[int, PartitionRegistration]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class ImageDelta:
 
     brokers: Mapping[BrokerId, Broker | None] = field(default_factory=dict)
     topics: Mapping[str, Topic | None] = field(default_factory=dict)
-    partitions: Mapping[TopicPartition, Partition | None] = field(default_factory=dict)
+    partitions: Mapping[TopicPartition, PartitionRegistration | None] = field(default_factory=dict)
     topic_configs: Mapping[str, Configs | None] = field(default_factory=dict)
     broker_configs: Mapping[BrokerId, Configs | None] = field(default_factory=dict)
     group_configs: Mapping[str, Configs | None] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class ClusterImage:
         name = self.topic_names.get(topic_id)
         return None if name is None else self.topics[name]
 
-    def partition(self, topic_partition: TopicPartition) -> Partition | None:
+    def partition(self, topic_partition: TopicPartition) -> PartitionRegistration | None:
         topic = self.topics.get(topic_partition.topic)
         return None if topic is None else topic.partitions.get(topic_partition.partition)
 
@@ -158,10 +158,10 @@ def _changed(old: Mapping[Key, Value], changes: Mapping[Key, Value | None]) -> M
 
 
 def _regrouped(
-    topics: Mapping[str, Topic], partitions: Mapping[TopicPartition, Partition | None]
+    topics: Mapping[str, Topic], partitions: Mapping[TopicPartition, PartitionRegistration | None]
 ) -> dict[str, Topic]:
     """The topics changed by these partitions."""
-    by_topic: dict[str, dict[int, Partition | None]] = {}
+    by_topic: dict[str, dict[int, PartitionRegistration | None]] = {}
     for (name, index), partition in partitions.items():
         if name in topics:
             by_topic.setdefault(name, {})[index] = partition

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from penstock.metadata import paths
 from penstock.metadata.features import Features
-from penstock.metadata.image import Broker, ClusterImage, Configs, Partition, Topic
+from penstock.metadata.image import Broker, ClusterImage, Configs, PartitionRegistration, Topic
 from penstock.metadata.records import (
     NO_LEADER,
     ClusterId,
     ConfigOverrides,
-    Controller,
+    ElectedController,
     Feature,
     PartitionState,
     TopicAssignment,
@@ -38,7 +38,9 @@ async def read_image(store: MetadataStore) -> ClusterImage:
     epoch = single.get(paths.CONTROLLER_EPOCH)
     return ClusterImage(
         cluster_id=None if cluster_id is None else decode(ClusterId, cluster_id).id,
-        controller=NO_LEADER if controller is None else decode(Controller, controller).broker,
+        controller=NO_LEADER
+        if controller is None
+        else decode(ElectedController, controller).broker,
         controller_epoch=0 if epoch is None else decode(int, epoch),
         brokers=brokers,
         topics=topics,
@@ -133,10 +135,10 @@ def broker_of(broker_id: BrokerId, node: Node) -> Broker | None:
 
 def partition_of(
     assignment: TopicAssignment, index: int, state: Node | None, live: Container[BrokerId]
-) -> Partition:
+) -> PartitionRegistration:
     """A replica counts as offline if its broker is. Failed log directories are not in the store."""
     replicas = assignment.partitions[index]
-    partition = Partition(
+    partition = PartitionRegistration(
         replicas,
         offline_replicas=tuple(each for each in replicas if each not in live),
         adding_replicas=assignment.adding_replicas.get(index, ()),
@@ -145,7 +147,7 @@ def partition_of(
     return partition if state is None else state_of(partition, state) or partition
 
 
-def state_of(partition: Partition, state: Node) -> Partition | None:
+def state_of(partition: PartitionRegistration, state: Node) -> PartitionRegistration | None:
     """The partition with the state in this node; None if the node cannot be read."""
     known = decode_or_skip(PartitionState, state)
     if known is None:

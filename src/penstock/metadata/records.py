@@ -67,7 +67,7 @@ class ClusterId(Struct, frozen=True, kw_only=True):
     id: str
 
 
-class Controller(Struct, frozen=True, kw_only=True):
+class ElectedController(Struct, frozen=True, kw_only=True):
     """`/controller`: the elected broker, and when."""
 
     version: int = 2

@@ -18,8 +18,7 @@ from penstock.controller.state_change import StateChange
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.errors import NotConnected, StoreUnavailable
-from penstock.metadata.image import ClusterImage, Configs, ImageDelta, Topic
-from penstock.metadata.image import Partition as PartitionInImage
+from penstock.metadata.image import ClusterImage, Configs, ImageDelta, PartitionRegistration, Topic
 from penstock.metadata.tree import Tree
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, TopicPartition, Uuid
@@ -135,7 +134,7 @@ def update_metadata_for(topic_id: Uuid, leader: int = 0) -> UpdateMetadataReques
 
 
 OLD, NEW = Uuid(b"o" * 16), Uuid(b"n" * 16)
-IMAGE_STATE = PartitionInImage((BrokerId(0),))
+IMAGE_STATE = PartitionRegistration((BrokerId(0),))
 
 
 @pytest.mark.parametrize("joined", [False, True])
@@ -314,7 +313,7 @@ def test_replicas_that_a_full_set_does_not_name_are_set_aside(away: bool, aside:
     async def main() -> None:
         settings = Settings(malformed={})
         control_plane, cluster, local = with_settings(settings)
-        elsewhere = PartitionInImage((BrokerId(1),), partition_epoch=0)
+        elsewhere = PartitionRegistration((BrokerId(1),), partition_epoch=0)
         topics = {"moved": Topic("moved", OLD, {0: elsewhere})}
         cluster.image = cluster.image.apply(ImageDelta(topics=topics))
         names = ("t", "moved", "deleted", "malformed")

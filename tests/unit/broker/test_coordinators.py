@@ -14,8 +14,7 @@ from penstock.client.committed import committed_request
 from penstock.client.connection import Connection, connect
 from penstock.coordinator.errors import NotCoordinator
 from penstock.errors import ErrorCode, StorageError
-from penstock.metadata.image import ClusterImage, ImageDelta, Topic
-from penstock.metadata.image import Partition as PartitionState
+from penstock.metadata.image import ClusterImage, ImageDelta, PartitionRegistration, Topic
 from penstock.types import BrokerId, Offset, TopicPartition, Uuid
 from penstock.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -101,7 +100,7 @@ def test_committed_offsets_are_found_after_their_topic_has_grown(tmp_path: Path)
 
 def test_keys_are_spread_over_the_partitions_that_a_topic_was_made_with() -> None:
     def image(partitions: int, topic_id: int = 1) -> ClusterImage:
-        parts = {index: PartitionState((BrokerId(0),)) for index in range(partitions)}
+        parts = {index: PartitionRegistration((BrokerId(0),)) for index in range(partitions)}
         made = Topic(OFFSETS, Uuid(bytes(15) + bytes([topic_id])), parts)
         return ClusterImage().apply(ImageDelta(topics={OFFSETS: made}))
 

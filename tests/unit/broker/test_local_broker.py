@@ -15,7 +15,7 @@ from penstock.controller.control_requests import PARTITIONS_PER_REQUEST, control
 from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import StorageError
 from penstock.log.log_dir import LogDir
-from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
+from penstock.metadata.image import Broker, ClusterImage, ImageDelta, PartitionRegistration, Topic
 from penstock.replication.partitions import Partitions
 from penstock.testing.logs import PARTITION, TOPIC_ID, LogRig, batch_of
 from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition, Uuid
@@ -81,7 +81,7 @@ def image_of(*topics: Topic) -> ClusterImage:
 
 
 def led(topic_id: Uuid, *, epoch: int) -> PartitionChange:
-    state = Partition((BROKER,), (BROKER,), BROKER, LeaderEpoch(epoch), 0)
+    state = PartitionRegistration((BROKER,), (BROKER,), BROKER, LeaderEpoch(epoch), 0)
     return PartitionChange(PARTITION, topic_id, state)
 
 
@@ -143,7 +143,9 @@ def test_the_deletion_of_a_large_topic_removes_all_its_offsets() -> None:
 
     async def main() -> None:
         rig, count = Rig(), 2 * PARTITIONS_PER_REQUEST + 500
-        topic = Topic("big", TOPIC_ID, {n: Partition((BrokerId(1),)) for n in range(count)})
+        topic = Topic(
+            "big", TOPIC_ID, {n: PartitionRegistration((BrokerId(1),)) for n in range(count)}
+        )
         listener = Broker(BROKER, 5, ())
         before = image_of(topic).apply(ImageDelta(brokers={BROKER: listener}))
         places = [TopicPartition("big", index) for index in range(count)]
@@ -165,7 +167,7 @@ def test_the_deletion_of_a_large_topic_removes_all_its_offsets() -> None:
 def test_offsets_stay_while_a_replica_moves_away() -> None:
     async def main() -> None:
         rig = Rig()
-        topic = Topic("orders", TOPIC_ID, {0: Partition((BrokerId(1),))})
+        topic = Topic("orders", TOPIC_ID, {0: PartitionRegistration((BrokerId(1),))})
         for topic_id in (TOPIC_ID, NO_UUID):
             stopped = StoppedReplicas(PARTITION, topic_id, (BROKER,))
             await rig.apply(StateChange(image=image_of(topic), stopped=(stopped,)))

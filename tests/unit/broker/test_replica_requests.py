@@ -26,8 +26,7 @@ from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_ST
 from penstock.errors import ErrorCode
 from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
-from penstock.metadata.image import Broker, Topic
-from penstock.metadata.image import Partition as ImagePartition
+from penstock.metadata.image import Broker, PartitionRegistration, Topic
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
@@ -463,7 +462,9 @@ def test_a_refusal_tells_who_leads_instead_and_where(tmp_path: Path) -> None:
         there = Endpoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, "127.0.0.2", 9092)
         other = Broker(BrokerId(1), 7, (there,), "b")
         topic = cluster.image.topics[TOPIC]
-        led = ImagePartition((BrokerId(0), other.id), leader=other.id, leader_epoch=LeaderEpoch(5))
+        led = PartitionRegistration(
+            (BrokerId(0), other.id), leader=other.id, leader_epoch=LeaderEpoch(5)
+        )
         cluster.image = replace(
             cluster.image,
             brokers={**cluster.image.brokers, other.id: other},

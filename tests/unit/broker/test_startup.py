@@ -8,7 +8,7 @@ import pytest
 from penstock.broker.startup.decision import Refuse, Serve, StoredMetadata, decide, lost_replicas
 from penstock.log.found import FoundDirectory, FoundLog
 from penstock.log.meta_properties import MetaProperties
-from penstock.metadata.image import ClusterImage, Partition, Topic
+from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
 HOME, A, B = Path("/home"), Path("/a"), Path("/b")
@@ -17,7 +17,7 @@ ONE = BrokerId(1)
 
 
 def topic(name: str, topic_id: Uuid = ID, partitions: int = 1) -> Topic:
-    state = Partition((ONE,), (ONE,), ONE, partition_epoch=0)
+    state = PartitionRegistration((ONE,), (ONE,), ONE, partition_epoch=0)
     return Topic(name, topic_id, dict.fromkeys(range(partitions), state))
 
 

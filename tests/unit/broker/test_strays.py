@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.broker.replicas.strays import strays, unknown_topics
-from penstock.metadata.image import ClusterImage, ImageDelta, Partition, Topic
+from penstock.metadata.image import ClusterImage, ImageDelta, PartitionRegistration, Topic
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
 WHERE = TopicPartition("t", 0)
@@ -14,7 +14,7 @@ HERE, THERE = BrokerId(1), BrokerId(2)
 def image_of(
     *replicas: BrokerId, topic_id: Uuid = ID, partition: int = 0, epoch: int = 3
 ) -> ClusterImage:
-    state = Partition(replicas, partition_epoch=epoch)
+    state = PartitionRegistration(replicas, partition_epoch=epoch)
     topic = Topic("t", topic_id, {partition: state})
     return ClusterImage().apply(ImageDelta(topics={"t": topic}))
 
@@ -42,7 +42,7 @@ def test_a_log_stays_while_the_store_has_its_topic() -> None:
     """The topic was not deleted: its node may be malformed, or the topic is new."""
     held = {WHERE: ID, TopicPartition("known", 0): ID}
     image = ClusterImage().apply(
-        ImageDelta(topics={"known": Topic("known", ID, {0: Partition((HERE,))})})
+        ImageDelta(topics={"known": Topic("known", ID, {0: PartitionRegistration((HERE,))})})
     )
     assert unknown_topics(held, image) == {"t"}
     assert strays(held, image, HERE, {"t"}) == {}

@@ -14,7 +14,7 @@ from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.controller.topics import NewTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
-from penstock.metadata.image import Partition
+from penstock.metadata.image import PartitionRegistration
 from penstock.metadata.records import LogDirEvent, decode, encode
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import SessionState
@@ -50,7 +50,9 @@ def with_topic(
     asyncio.run(run())
 
 
-def state(running: RunningController, topic_partition: TopicPartition = FIRST) -> Partition:
+def state(
+    running: RunningController, topic_partition: TopicPartition = FIRST
+) -> PartitionRegistration:
     partition = running.controller.image.partition(topic_partition)
     assert partition is not None
     return partition
@@ -70,7 +72,7 @@ async def come(running: RunningController, broker: int, *, unclean_shutdown: boo
 
 
 def wanted(
-    partition: Partition,
+    partition: PartitionRegistration,
     isr: Sequence[int | tuple[int, int]],
     *,
     topic_partition: TopicPartition = FIRST,
@@ -293,7 +295,7 @@ def test_an_isr_change_is_written_without_a_new_leader_epoch(tree: Tree) -> None
         before = state(running)
         outcomes = await running.controller.alter_isrs(BrokerId(1), -1, [wanted(before, (1, 0))])
         after = outcomes[FIRST]
-        assert isinstance(after, Partition)
+        assert isinstance(after, PartitionRegistration)
         assert (after.isr, after.leader_epoch) == ((1, 0), before.leader_epoch)
         assert after.partition_epoch == before.partition_epoch + 1
         assert running.last_change.metadata_only == (FIRST,)

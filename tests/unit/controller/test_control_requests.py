@@ -6,7 +6,7 @@ from penstock.broker.peers.control_changes import metadata_change, replicas_of, 
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller.control_requests import ControlRequest, control_requests
 from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
-from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
+from penstock.metadata.image import Broker, ClusterImage, ImageDelta, PartitionRegistration, Topic
 from penstock.types import BrokerId, LeaderEpoch, TopicPartition, Uuid
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from penstock.wire.messages.stop_replica import StopReplicaRequest
@@ -21,9 +21,9 @@ def broker(number: int) -> Broker:
     return Broker(BrokerId(number), 100 + number, (address,), f"rack-{number}")
 
 
-def partition(leader: int, replicas: tuple[int, ...]) -> Partition:
+def partition(leader: int, replicas: tuple[int, ...]) -> PartitionRegistration:
     ids = tuple(map(BrokerId, replicas))
-    return Partition(ids, ids, BrokerId(leader), LeaderEpoch(3), 5, 2)
+    return PartitionRegistration(ids, ids, BrokerId(leader), LeaderEpoch(3), 5, 2)
 
 
 IMAGE = ClusterImage(

@@ -12,7 +12,7 @@ from penstock.controller.leader_election import (
     forced,
     preferred,
 )
-from penstock.metadata.image import Partition
+from penstock.metadata.image import PartitionRegistration
 from penstock.metadata.records import NO_LEADER
 from penstock.types import BrokerId, LeaderEpoch
 
@@ -23,8 +23,10 @@ def brokers(*ids: int) -> tuple[BrokerId, ...]:
 
 def partition(
     replicas: tuple[int, ...], isr: tuple[int, ...], leader: int = NO_LEADER
-) -> Partition:
-    return Partition(brokers(*replicas), brokers(*isr), BrokerId(leader), LeaderEpoch(0))
+) -> PartitionRegistration:
+    return PartitionRegistration(
+        brokers(*replicas), brokers(*isr), BrokerId(leader), LeaderEpoch(0)
+    )
 
 
 @pytest.mark.row("A077", "A083")

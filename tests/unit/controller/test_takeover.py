@@ -14,7 +14,7 @@ from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.controller.topics import NewTopic, PlannedTopic
 from penstock.errors import KafkaError
 from penstock.metadata import paths
-from penstock.metadata.image import ImageDelta, Partition
+from penstock.metadata.image import ImageDelta, PartitionRegistration
 from penstock.metadata.records import (
     PartitionState,
     TopicAssignment,
@@ -69,7 +69,7 @@ def with_topic(
     asyncio.run(run())
 
 
-def state(running: RunningController) -> Partition:
+def state(running: RunningController) -> PartitionRegistration:
     found = running.controller.image.partition(FIRST)
     assert found is not None
     return found
@@ -79,7 +79,7 @@ def is_led_by(running: RunningController, broker: int) -> bool:
     return running.controller.is_active and state(running).leader == broker
 
 
-def wanted(known: Partition, isr: Sequence[int]) -> RequestedIsr:
+def wanted(known: PartitionRegistration, isr: Sequence[int]) -> RequestedIsr:
     members = tuple(IsrMember(BrokerId(each)) for each in isr)
     return RequestedIsr(FIRST, known.leader_epoch, known.partition_epoch, members)
 
@@ -111,7 +111,7 @@ def test_the_outcome_of_a_lost_isr_write_is_found_out(tree: Tree, takes_place: b
         await until(lambda: running.controller.is_active)
         outcomes = await running.controller.alter_isrs(BrokerId(1), -1, [change])
         outcome = outcomes[FIRST]
-        assert isinstance(outcome, Partition)
+        assert isinstance(outcome, PartitionRegistration)
         assert (outcome.isr, outcome.partition_epoch) == ((1, 2), 1)
 
     with_topic(tree, work)
@@ -130,7 +130,7 @@ def test_a_state_written_by_another_writer_is_applied_in_a_new_epoch(tree: Tree)
         assert (known.leader, known.leader_epoch, known.partition_epoch) == (1, 1, 2)
         assert FIRST in {each.topic_partition for each in running.last_change.partitions}
         outcomes = await running.controller.alter_isrs(BrokerId(1), -1, [wanted(known, (1, 2))])
-        assert isinstance(outcomes[FIRST], Partition)
+        assert isinstance(outcomes[FIRST], PartitionRegistration)
 
     with_topic(tree, work)
 

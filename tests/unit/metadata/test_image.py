@@ -6,13 +6,13 @@ from penstock.clock import SystemClock
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.metadata import paths
 from penstock.metadata.embedded import EmbeddedStore
-from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
+from penstock.metadata.image import Broker, ClusterImage, ImageDelta, PartitionRegistration, Topic
 from penstock.metadata.reader import read_image
 from penstock.metadata.records import (
     NO_LEADER,
     ClusterId,
     ConfigOverrides,
-    Controller,
+    ElectedController,
     PartitionState,
     TopicAssignment,
     encode,
@@ -28,7 +28,9 @@ FIRST, SECOND = Uuid(bytes(15) + b"1"), Uuid(bytes(15) + b"2")
 
 
 def topic(name: str, topic_id: Uuid = FIRST, partitions: int = 1) -> Topic:
-    return Topic(name, topic_id, {index: Partition((B0,)) for index in range(partitions)})
+    return Topic(
+        name, topic_id, {index: PartitionRegistration((B0,)) for index in range(partitions)}
+    )
 
 
 def image(*topics: Topic) -> ClusterImage:
@@ -39,10 +41,10 @@ def test_a_delta_changes_what_it_names_and_shares_the_rest() -> None:
     before = image(topic("a"), topic("b", SECOND)).apply(
         ImageDelta(brokers={B0: Broker(B0, 5, (ADDRESS,))})
     )
-    led = Partition((B0,), isr=(B0,), leader=B0, leader_epoch=LeaderEpoch(1))
+    led = PartitionRegistration((B0,), isr=(B0,), leader=B0, leader_epoch=LeaderEpoch(1))
     after = before.apply(ImageDelta(partitions={TopicPartition("a", 0): led}))
     assert after.partition(TopicPartition("a", 0)) is led
-    assert before.partition(TopicPartition("a", 0)) == Partition((B0,))
+    assert before.partition(TopicPartition("a", 0)) == PartitionRegistration((B0,))
     assert after.topics["a"] is not before.topics["a"]
     assert after.topics["b"] is before.topics["b"]
     assert after.brokers is before.brokers
@@ -70,7 +72,7 @@ def test_topics_without_ids_are_known_by_name_only() -> None:
 
 
 def test_changes_of_a_deleted_topic_are_ignored() -> None:
-    news = {TopicPartition("gone", 0): Partition((B0,))}
+    news = {TopicPartition("gone", 0): PartitionRegistration((B0,))}
     assert image().apply(ImageDelta(partitions=news)).topics == {}
     assert image(topic("a")).partition(TopicPartition("a", 9)) is None
 
@@ -81,7 +83,7 @@ def test_a_delta_adds_and_removes_partitions_of_its_own_topics() -> None:
             topics={"a": topic("a", partitions=2)},
             partitions={
                 TopicPartition("a", 1): None,
-                TopicPartition("a", 2): Partition((B1,)),
+                TopicPartition("a", 2): PartitionRegistration((B1,)),
             },
         )
     )
@@ -138,7 +140,11 @@ async def fill(store: MetadataStore) -> None:
     await store.multi(
         [
             Create(paths.CLUSTER_ID, encode(ClusterId(id="abc"))),
-            Create(paths.CONTROLLER, encode(Controller(broker=B0, timestamp="1")), ephemeral=True),
+            Create(
+                paths.CONTROLLER,
+                encode(ElectedController(broker=B0, timestamp="1")),
+                ephemeral=True,
+            ),
             Create(paths.CONTROLLER_EPOCH, encode(2)),
             Create(paths.broker(B0), ephemeral=True),
             Set(paths.broker(B0), encode(BrokerRegistration.of([ADDRESS], 1, "r1"))),
@@ -163,7 +169,7 @@ def test_the_image_is_what_the_store_holds() -> None:
         await fill(store)
         epoch = (await store.get(paths.broker(B0))).created_zxid
         partitions = {
-            0: Partition(
+            0: PartitionRegistration(
                 (B0, B1),
                 isr=(B0, B1),
                 leader=B0,
@@ -173,7 +179,7 @@ def test_the_image_is_what_the_store_holds() -> None:
                 offline_replicas=(B1,),
                 recovering=True,
             ),
-            1: Partition(
+            1: PartitionRegistration(
                 (B1, B0), offline_replicas=(B1,), adding_replicas=(B0,), removing_replicas=(B1,)
             ),
         }

@@ -7,7 +7,7 @@ from penstock.metadata.records import (
     ClusterId,
     ConfigChange,
     ConfigOverrides,
-    Controller,
+    ElectedController,
     Feature,
     LogDirEvent,
     MalformedRecord,
@@ -51,7 +51,7 @@ SEEN = [
         ),
     ),
     (
-        Controller(broker=B2, timestamp="1794716063869"),
+        ElectedController(broker=B2, timestamp="1794716063869"),
         b'{"version":2,"brokerid":2,"timestamp":"1794716063869","kraftControllerEpoch":-1}',
     ),
     (Feature(), b'{"features":{},"version":2,"status":1}'),

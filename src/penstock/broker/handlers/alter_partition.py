@@ -8,7 +8,7 @@ members that are dead, leave, or have restarted since (KIP-903).
 from penstock.broker.context import Context
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.errors import ErrorCode, KafkaError
-from penstock.metadata.image import ClusterImage, Partition
+from penstock.metadata.image import ClusterImage, PartitionRegistration
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -73,7 +73,9 @@ def wanted(where: TopicPartition, asked: PartitionData, ctx: Context) -> Request
     )
 
 
-def answered(index: int, outcome: Partition | KafkaError | None) -> ResponsePartitionData:
+def answered(
+    index: int, outcome: PartitionRegistration | KafkaError | None
+) -> ResponsePartitionData:
     if outcome is None:
         return ResponsePartitionData(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
     if isinstance(outcome, KafkaError):

@@ -11,7 +11,7 @@ from penstock.broker.context import Context
 from penstock.broker.translate.operations import NOT_ASKED, TOPIC_OPERATIONS
 from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode
-from penstock.metadata.image import Partition, Topic
+from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.metadata.topic_names import INTERNAL_TOPICS
 from penstock.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -83,7 +83,7 @@ def described(topic: Topic, indexes: Iterable[int]) -> DescribeTopicPartitionsRe
     )
 
 
-def partition(index: int, state: Partition) -> DescribeTopicPartitionsResponsePartition:
+def partition(index: int, state: PartitionRegistration) -> DescribeTopicPartitionsResponsePartition:
     return DescribeTopicPartitionsResponsePartition(
         error_code=ErrorCode.NONE if state.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,

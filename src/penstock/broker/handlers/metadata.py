@@ -12,7 +12,7 @@ from penstock.broker.translate.internal_topics import new_topic
 from penstock.broker.translate.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode, KafkaError
-from penstock.metadata.image import Partition, Topic
+from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.metadata.topic_names import INTERNAL_TOPICS
 from penstock.types import NO_UUID
 from penstock.wire.codec import encode_struct
@@ -154,7 +154,7 @@ def known(topic: Topic, operations: int, ctx: Context) -> MetadataResponseTopic:
     return encoded
 
 
-def partition(index: int, state: Partition) -> MetadataResponsePartition:
+def partition(index: int, state: PartitionRegistration) -> MetadataResponsePartition:
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if state.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,

@@ -8,7 +8,7 @@ from penstock.controller.control_requests import LEADER_DURING_DELETE
 from penstock.controller.controlled_shutdown import StaleBrokerEpoch
 from penstock.controller.state_change import PartitionChange, StateChange, StoppedReplicas
 from penstock.errors import ErrorCode, KafkaError
-from penstock.metadata.image import Broker, ClusterImage, ImageDelta, Partition, Topic
+from penstock.metadata.image import Broker, ClusterImage, ImageDelta, PartitionRegistration, Topic
 from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition, Uuid
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from penstock.wire.messages.stop_replica import StopReplicaRequest
@@ -61,8 +61,8 @@ def replicas_of(request: LeaderAndIsrRequest) -> list[PartitionChange]:
     ]
 
 
-def _replica(state: LeaderAndIsrPartitionState) -> Partition:
-    return Partition(
+def _replica(state: LeaderAndIsrPartitionState) -> PartitionRegistration:
+    return PartitionRegistration(
         tuple(map(BrokerId, state.replicas)),
         tuple(map(BrokerId, state.isr)),
         BrokerId(state.leader),
@@ -151,7 +151,7 @@ def metadata_change(
     deleted: list[StoppedReplicas] = []
     for topic in request.topic_states:
         known = image.topics.get(topic.topic_name)
-        partitions: dict[int, Partition] = (
+        partitions: dict[int, PartitionRegistration] = (
             dict(known.partitions) if known is not None and known.id == topic.topic_id else {}
         )
         for each in topic.partition_states:
@@ -181,9 +181,11 @@ def metadata_change(
     return StateChange(image=image.apply(delta), stopped=tuple(deleted))
 
 
-def _partition(state: UpdateMetadataPartitionState, before: Partition | None) -> Partition:
+def _partition(
+    state: UpdateMetadataPartitionState, before: PartitionRegistration | None
+) -> PartitionRegistration:
     """The partition's state. The request says nothing of a reassignment."""
-    return Partition(
+    return PartitionRegistration(
         tuple(map(BrokerId, state.replicas)),
         tuple(map(BrokerId, state.isr)),
         BrokerId(state.leader),

@@ -15,7 +15,7 @@ from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ClusterImage
-from penstock.metadata.records import Controller, decode
+from penstock.metadata.records import ElectedController, decode
 from penstock.metadata.store import Check, Delete, MetadataStore
 from penstock.types import BrokerId
 
@@ -75,7 +75,7 @@ async def depose(store: MetadataStore, controller: BrokerId) -> None:
     """
     wanted = (paths.CONTROLLER, paths.CONTROLLER_EPOCH, paths.broker(controller))
     elected, epoch, registered = map((await store.get_many(wanted)).get, wanted)
-    if elected is None or epoch is None or decode(Controller, elected).broker != controller:
+    if elected is None or epoch is None or decode(ElectedController, elected).broker != controller:
         return
     gone = [elected]
     if registered is not None and registered.ephemeral_owner == elected.ephemeral_owner:
