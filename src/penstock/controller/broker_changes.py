@@ -1,6 +1,6 @@
 """Brokers register and disappear; their partitions get new leaders and ISRs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from penstock.controller.context import ControllerContext
@@ -10,7 +10,7 @@ from penstock.metadata import paths
 from penstock.metadata.errors import BadVersion, NoNode
 from penstock.metadata.image import Broker, ImageDelta
 from penstock.metadata.store import Delete
-from penstock.types import BrokerId
+from penstock.types import BrokerId, TopicPartition
 
 
 async def brokers_changed(
@@ -51,6 +51,23 @@ def missing_from(
 def _epoch(brokers: Mapping[BrokerId, Broker], broker: BrokerId) -> int | None:
     found = brokers.get(broker)
     return None if found is None else found.epoch
+
+
+async def replicas_failed(
+    context: ControllerContext,
+    broker: BrokerId,
+    epoch: int,
+    partitions: Iterable[TopicPartition],
+    allows_unclean: AllowsUnclean,
+) -> None:
+    """A broker reports replicas in a failed log directory.
+
+    The report holds only for the broker epoch in which it was made. A broker that has restarted
+    since may have a working directory, and would otherwise be kept out of every ISR for ever.
+    """
+    if _epoch(context.image.brokers, broker) == epoch:
+        context.replicas_on_offline_dirs |= {(broker, each) for each in partitions}
+        await repair(context, allows_unclean)
 
 
 async def remove_registration(context: ControllerContext, broker: BrokerId, epoch: int) -> None:

@@ -1,7 +1,9 @@
 """Writes altered settings, with a notification for every broker."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from penstock.config.effective import BrokerLayers
+from penstock.controller import configs
 from penstock.controller.configs import (
     BrokerResource,
     ConfigResource,
@@ -20,13 +22,30 @@ NOTIFICATION_LIFE_MS = 15 * 60 * 1000
 """As in Kafka: enough for every broker to read a notification."""
 
 
-async def write(
-    context: ControllerContext, resource: ConfigResource, configs: Mapping[str, str], now_ms: int
+async def alter(
+    context: ControllerContext,
+    resource: ConfigResource,
+    alteration: Callable[[Mapping[str, str]], Mapping[str, str]],
+    layers: BrokerLayers,
+    now_ms: int | None,
+) -> None:
+    """Check the altered settings, and write a change; without a time it is only checked.
+
+    `layers` are the affected broker's current settings.
+    """
+    before = configs.current(resource, context.image)
+    after = configs.checked(resource, alteration(before), layers)
+    if now_ms is not None and after != before:
+        await _write(context, resource, after, now_ms)
+
+
+async def _write(
+    context: ControllerContext, resource: ConfigResource, settings: Mapping[str, str], now_ms: int
 ) -> None:
     path = _path(resource)
     entity = path.removeprefix("/config/")
     await context.epoch.write(
-        *await _operations(context.store, resource, configs),
+        *await _operations(context.store, resource, settings),
         Create(
             paths.CONFIG_CHANGE_PREFIX, encode(ConfigChange(entity_path=entity)), sequential=True
         ),
@@ -34,27 +53,27 @@ async def write(
     await _drop_old_notifications(context, now_ms)
     match resource:
         case TopicResource(name):
-            delta = ImageDelta(topic_configs={name: configs})
+            delta = ImageDelta(topic_configs={name: settings})
             await context.announce(delta, topic_configs=[name])
         case BrokerResource(None):
-            delta = ImageDelta(default_broker_config=configs)
+            delta = ImageDelta(default_broker_config=settings)
             await context.announce(delta, broker_configs=True)
         case BrokerResource(broker):
             assert broker is not None
-            delta = ImageDelta(broker_configs={broker: configs})
+            delta = ImageDelta(broker_configs={broker: settings})
             await context.announce(delta, broker_configs=True)
         case GroupResource(name):
-            await context.announce(ImageDelta(group_configs={name: configs or None}))
+            await context.announce(ImageDelta(group_configs={name: settings or None}))
 
 
 async def _operations(
-    store: MetadataStore, resource: ConfigResource, configs: Mapping[str, str]
+    store: MetadataStore, resource: ConfigResource, settings: Mapping[str, str]
 ) -> list[Operation]:
     """The writes. A group without settings gets no node, because the group may not exist."""
     path = _path(resource)
-    data = encode(ConfigOverrides(config=dict(configs)))
+    data = encode(ConfigOverrides(config=dict(settings)))
     if await store.exists(path):
-        is_reset = isinstance(resource, GroupResource) and not configs
+        is_reset = isinstance(resource, GroupResource) and not settings
         return [Delete(path) if is_reset else Set(path, data)]
     if isinstance(resource, GroupResource) and not await store.exists(paths.CONFIG_GROUPS):
         return [Create(paths.CONFIG_GROUPS), Create(path, data)]

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from penstock.clock import Clock
 from penstock.config.controller import ControllerConfig
-from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.config.effective import BrokerLayers
 from penstock.controller import (
     broker_changes,
     config_changes,
@@ -36,7 +36,7 @@ from penstock.controller.found_topics import FoundTopic
 from penstock.controller.isr_changes import RequestedIsr
 from penstock.controller.operations import Operations
 from penstock.controller.producer_ids import ProducerIds
-from penstock.controller.repair import AllowsUnclean, repair
+from penstock.controller.repair import AllowsUnclean, repair, unclean_elections
 from penstock.controller.requested_elections import ElectionType
 from penstock.controller.state_change import Brokers
 from penstock.controller.topic_rules import TopicDeletionDisabled
@@ -45,7 +45,6 @@ from penstock.controller.topics import (
     NewTopic,
     PlannedTopic,
     check_total,
-    grown,
     planned,
 )
 from penstock.errors import KafkaError
@@ -212,14 +211,9 @@ class Controller:
         self, more: MorePartitions, *, validate_only: bool = False
     ) -> Topic:
         """The topic with its new partitions."""
-
-        async def operation() -> Topic:
-            partitions = grown(more, self.image)
-            if validate_only:
-                return self.image.topics[more.name]
-            return await topic_life.grow(self._context, more.name, partitions)
-
-        return await self._operations.submit(operation)
+        return await self._submit(
+            lambda context: topic_life.grow(context, more, validate_only=validate_only)
+        )
 
     async def register_found(self, found: Sequence[FoundTopic]) -> list[PlannedTopic | KafkaError]:
         """Register topics whose logs this broker has already."""
@@ -252,19 +246,20 @@ class Controller:
     async def _configure(
         self,
         resource: ConfigResource,
-        alter: Callable[[Mapping[str, str]], Mapping[str, str]],
+        alteration: Callable[[Mapping[str, str]], Mapping[str, str]],
         *,
         validate_only: bool,
     ) -> None:
-        async def operation() -> None:
-            before = configs.current(resource, self.image)
-            broker = resource.id if isinstance(resource, BrokerResource) else None
-            after = configs.checked(resource, alter(before), self.layers(broker))
-            if not validate_only and after != before:
-                now_ms = self._clock.now_ms()
-                await config_changes.write(self._context, resource, after, now_ms)
-
-        await self._operations.submit(operation)
+        broker = resource.id if isinstance(resource, BrokerResource) else None
+        await self._submit(
+            lambda context: config_changes.alter(
+                context,
+                resource,
+                alteration,
+                self.layers(broker),
+                None if validate_only else self._clock.now_ms(),
+            )
+        )
 
     async def elect_leaders(
         self, election_type: ElectionType, partitions: Sequence[TopicPartition]
@@ -292,26 +287,18 @@ class Controller:
         self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False
     ) -> None:
         """All updates, or none."""
-
-        async def operation() -> None:
-            before = self.image.features
-            after = features.updated(before, updates, self._broker)
-            if not validate_only and after != before.levels:
-                await features.write(self._context, after)
-
-        await self._operations.submit(operation)
+        await self._submit(
+            lambda context: features.update(context, updates, validate_only=validate_only)
+        )
 
     async def next_producer_id_block(
         self, broker: BrokerId | None = None, broker_epoch: int = -1
     ) -> ProducerIds:
         """A block for the given broker, or for this one."""
         owner = self._broker if broker is None else broker
-
-        async def operation() -> ProducerIds:
-            controlled_shutdown.check_broker_epoch(self._context, owner, broker_epoch)
-            return await producer_ids.next_block(self._context, owner)
-
-        return await self._operations.submit(operation)
+        return await self._submit(
+            lambda context: producer_ids.next_block(context, owner, broker_epoch)
+        )
 
     async def alter_isrs(
         self, leader: BrokerId, broker_epoch: int, requested: Sequence[RequestedIsr]
@@ -350,19 +337,12 @@ class Controller:
     def replicas_failed(
         self, broker: BrokerId, epoch: int, partitions: Sequence[TopicPartition]
     ) -> None:
-        """A broker reports replicas in a failed log directory.
-
-        The report holds only for the broker epoch in which it was made. A broker that has restarted
-        since may have a working directory, and would otherwise be kept out of every ISR for ever.
-        """
-
-        async def operation(context: ControllerContext) -> None:
-            known = context.image.brokers.get(broker)
-            if known is not None and known.epoch == epoch:
-                context.replicas_on_offline_dirs |= {(broker, each) for each in partitions}
-                await repair(context, self._allows_unclean(context))
-
-        self._schedule(operation)
+        """A broker reports replicas in a failed log directory."""
+        self._schedule(
+            lambda context: broker_changes.replicas_failed(
+                context, broker, epoch, partitions, self._allows_unclean(context)
+            )
+        )
 
     def connection_refused(self, broker: BrokerId, epoch: int) -> None:
         """A broker refuses connections, so its process is gone: do not wait for its session."""
@@ -392,12 +372,4 @@ class Controller:
         return await self._operations.submit(lambda: operation(self._context))
 
     def _allows_unclean(self, context: ControllerContext) -> AllowsUnclean:
-        """Whether a topic has `unclean.leader.election.enable`."""
-
-        def allowed(topic: str) -> bool:
-            image = context.image
-            layers = BrokerLayers(self._static, image.default_broker_config, {})
-            given = image.topic_configs.get(topic, {})
-            return effective_topic_config(given, layers).unclean_leader_election_enable
-
-        return allowed
+        return unclean_elections(context, self._static)

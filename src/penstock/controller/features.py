@@ -101,10 +101,15 @@ async def prepare(context: ControllerContext) -> None:
             )
 
 
-async def write(context: ControllerContext, levels: Mapping[str, int]) -> None:
-    data = encode(Feature.of(levels))
-    operation = Set(paths.FEATURE, data, context.image.features.epoch)
-    await context.announce(await _written(context, levels, operation))
+async def update(
+    context: ControllerContext, updates: Iterable[FeatureUpdate], *, validate_only: bool
+) -> None:
+    """All updates, or none."""
+    before = context.image.features
+    after = updated(before, updates, context.broker)
+    if not validate_only and after != before.levels:
+        operation = Set(paths.FEATURE, encode(Feature.of(after)), before.epoch)
+        await context.announce(await _written(context, after, operation))
 
 
 async def _written(

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from penstock.controller.context import ControllerContext
+from penstock.controller.controlled_shutdown import check_broker_epoch
 from penstock.metadata import paths
 from penstock.metadata.records import ProducerIdBlock, decode, encode
 from penstock.metadata.store import Set
@@ -18,8 +19,11 @@ class ProducerIds(NamedTuple):
     end: ProducerId
 
 
-async def next_block(context: ControllerContext, broker: BrokerId) -> ProducerIds:
+async def next_block(
+    context: ControllerContext, broker: BrokerId, broker_epoch: int
+) -> ProducerIds:
     """The next block for this broker. A block lost in a crash is not allocated again."""
+    check_broker_epoch(context, broker, broker_epoch)
     node = await context.store.get(paths.LATEST_PRODUCER_ID_BLOCK)
     start = ProducerId(0) if node.data is None else decode(ProducerIdBlock, node).next_start()
     block = ProducerIdBlock.of(broker, start, BLOCK_SIZE)

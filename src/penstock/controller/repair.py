@@ -5,10 +5,11 @@ each partition is elected among the replicas that are live now, and written if t
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
+from penstock.config.effective import BrokerLayers, effective_topic_config
 from penstock.controller import unclean_shutdown
 from penstock.controller.context import ControllerContext
 from penstock.controller.leader_election import Elected, elected
@@ -22,6 +23,18 @@ logger = logging.getLogger(__name__)
 
 AllowsUnclean = Callable[[str], bool]
 """Whether a topic allows an unclean leader election."""
+
+
+def unclean_elections(context: ControllerContext, static: Mapping[str, str]) -> AllowsUnclean:
+    """By `unclean.leader.election.enable` of the topic, else of the brokers."""
+
+    def allowed(topic: str) -> bool:
+        image = context.image
+        layers = BrokerLayers(static, image.default_broker_config, {})
+        given = image.topic_configs.get(topic, {})
+        return effective_topic_config(given, layers).unclean_leader_election_enable
+
+    return allowed
 
 
 def repairs(

@@ -14,11 +14,11 @@ from penstock.controller.context import ControllerContext, TopicDeletion
 from penstock.controller.partition_states import bring_online
 from penstock.controller.state_change import StoppedReplicas
 from penstock.controller.topic_rules import TopicAlreadyExists, UnknownTopic
-from penstock.controller.topics import PlannedTopic
+from penstock.controller.topics import MorePartitions, PlannedTopic, grown
 from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import NodeExists, StoreError
-from penstock.metadata.image import ImageDelta, PartitionRegistration, Topic
+from penstock.metadata.image import ImageDelta, Topic
 from penstock.metadata.records import ConfigOverrides, TopicAssignment, encode
 from penstock.metadata.store import Create, Delete, Operation, Set
 from penstock.types import BrokerId, LeaderEpoch, TopicPartition
@@ -72,10 +72,13 @@ def _refused(name: str, error: StoreError) -> KafkaError:
 
 
 async def grow(
-    context: ControllerContext, name: str, partitions: Mapping[int, PartitionRegistration]
+    context: ControllerContext, more: MorePartitions, *, validate_only: bool = False
 ) -> Topic:
-    """Add partitions to a topic."""
-    before = context.image.topics[name]
+    """Add partitions to a topic; returns the topic with them."""
+    partitions = grown(more, context.image)
+    name, before = more.name, context.image.topics[more.name]
+    if validate_only:
+        return before
     topic = Topic(name, before.id, {**before.partitions, **partitions})
     await context.epoch.write(Set(paths.topic(name), encode(assignment_of(topic))))
     changes = await bring_online(context, [topic])
