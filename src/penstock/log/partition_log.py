@@ -111,6 +111,11 @@ class PartitionLog:
         return self.segments.directory
 
     @property
+    def is_gone(self) -> bool:
+        """It was deleted, or another log directory has the partition now: look at nothing more."""
+        return self.segments.home.is_gone
+
+    @property
     def size_bytes(self) -> int:
         return self.segments.size_bytes
 

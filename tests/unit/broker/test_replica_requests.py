@@ -635,3 +635,27 @@ def test_others_get_their_turn_between_batches_that_hold_much(tmp_path: Path) ->
         ]
 
     run(tmp_path, test)
+
+
+def test_a_topic_deleted_while_it_is_searched_by_time_is_no_failed_disk(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        log, searched = leader.partition().log, threading.Event()
+        for timestamps in ([500, 1], [600]):  # the first batch has 500 no more: two are searched
+            batch = batch_of(*[b"x"] * len(timestamps), timestamps=timestamps)
+            leader.partition().append(batch, read_header(batch), 1, 0)
+        log.maybe_increment_log_start(1)
+        leader.services.worker.submit(searched.wait, 30)
+        part = ListOffsetsPartition(partition_index=0, timestamp=300)
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=TOPIC, partitions=[part])])
+        asked = connection.send(request, ListOffsetsResponse)
+        await asyncio.sleep(0.05)
+        await delete_topic(leader.client, TOPIC)
+        async with asyncio.timeout(10):
+            while log.path.exists():
+                await asyncio.sleep(0.05)
+        searched.set()
+        (answer,) = (await asked).topics[0].partitions
+        assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert log.log_dir.failure is None
+
+    run(tmp_path, test, {"log.segment.delete.delay.ms": "0"})

@@ -19,7 +19,7 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.log.partition_log import PartitionLog
 from penstock.log.time_index import TimestampOffset
 from penstock.replication import fencing
-from penstock.replication.fencing import OffsetNotAvailable
+from penstock.replication.fencing import NotLeader, OffsetNotAvailable
 from penstock.replication.partition import Partition
 from penstock.types import TopicPartition
 from penstock.wire.messages.list_offsets import (
@@ -85,6 +85,8 @@ async def search(log: PartitionLog, asked: int, worker: Executor) -> Found:
         for each in log.searches_by_time(asked) if by_time else log.searches_for_newest():
             with log.log_dir:
                 found = await asyncio.get_running_loop().run_in_executor(worker, each.run)
+            if log.is_gone:  # its files may be removed by now: looking on would fail the disk
+                return NotLeader("the log was deleted or moved while it was searched")
             if found is not None:
                 return found
     except PARTITION_ERRORS as error:
