@@ -9,14 +9,20 @@ import pytest
 
 from leading_broker import TOPIC, Leading, leading
 from penstock.client.connection import Connection, connect
-from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from penstock.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+)
 
 Test = Callable[[Leading, Connection], Awaitable[None]]
 
 
-def run(folder: Path, test: Test) -> None:
+def run(folder: Path, test: Test, partitions: int = 1) -> None:
     async def main() -> None:
-        async with leading(folder) as leader, asyncio.timeout(20):
+        async with leading(folder, partitions) as leader, asyncio.timeout(20):
             connection = await connect(leader.address, client_id="test")
             try:
                 await test(leader, connection)
@@ -84,3 +90,42 @@ def test_records_go_from_file_to_socket_by_sendfile(
         assert sum(sent) == size == leader.partition().log.size_bytes
 
     run(tmp_path, test)
+
+
+def test_a_session_that_another_connection_goes_on_with_does_not_fail_who_waits(
+    tmp_path: Path,
+) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        topic_id = leader.partition().topic_id
+        parts = [
+            FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 20)
+            for index in range(3)
+        ]
+        topic = FetchTopic(topic=TOPIC, topic_id=topic_id, partitions=parts)
+        opened = await connection.send(
+            FetchRequest(session_epoch=0, topics=[topic], max_wait_ms=0), FetchResponse
+        )
+        leader.append(b"a", index=1)
+        size = leader.partition(1).log.size_bytes
+        request = FetchRequest(
+            session_id=opened.session_id, session_epoch=1, min_bytes=2 * size, max_wait_ms=30_000
+        )
+        waits = connection.send(request, FetchResponse)
+        while not len(leader.services.waiters):
+            await asyncio.sleep(0)
+        other = await connect(leader.address, client_id="other")
+        forgotten = [ForgottenTopic(topic=TOPIC, topic_id=topic_id, partitions=[0, 1])]
+        request = FetchRequest(
+            session_id=opened.session_id,
+            session_epoch=2,
+            forgotten_topics_data=forgotten,
+            max_wait_ms=0,
+        )
+        await other.call(request, FetchResponse, timeout_ms=10_000)
+        for index in (2, 0, 2):
+            leader.append(b"a", index=index)
+            await asyncio.sleep(0.01)
+        assert size_of(await waits) == 2 * size
+        await other.close()
+
+    run(tmp_path, test, partitions=3)

@@ -139,7 +139,9 @@ class Reading:
         """
         self._image = self._cluster.image
         for key in self._changed:
-            at = self._at[key]
+            at = self._at.get(key)
+            if at is None:
+                continue  # another connection has gone on with the session, and forgotten it
             wanted, _ = self._found[at]
             if key in self._slices:
                 _, size_bytes = self._slices.pop(key)
