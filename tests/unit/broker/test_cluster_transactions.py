@@ -21,10 +21,13 @@ from penstock.client.errors import BrokerRefused
 from penstock.coordinator.keys import partition_for
 from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.errors import ErrorCode
+from penstock.record.batch import read_header
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
+from penstock.replication.fencing import NotLeader
 from penstock.replication.isr import FollowerFetch
 from penstock.replication.partition import Partition
+from penstock.testing.logs import batch_of
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -239,6 +242,19 @@ def test_markers_follow_their_partition_from_leader_to_leader(tmp_path: Path) ->
             while len(services.waiters):
                 await asyncio.sleep(RETRY_MS / 1000)
         assert (len(sent), done) == (3, [True])
+
+    run(tmp_path, test)
+
+
+def test_only_a_leader_says_that_a_marker_comes_too_late(tmp_path: Path) -> None:
+    async def test(leader: Leading, _: Connection) -> None:
+        partition = leader.partition()
+        batch = batch_of(b"x", producer_id=7, sequence=0, transactional=True)
+        partition.append(batch, read_header(batch), 1, 0)
+        partition.follow(OTHER, 1, (0, 1), 20)
+        late = TransactionMarker(7, 0, committed=True, bumps_epoch=True)
+        with pytest.raises(NotLeader):
+            leader.services.markers.append(partition.topic_partition, late, 0)
 
     run(tmp_path, test)
 

@@ -18,6 +18,7 @@ from penstock.log.producer_state import InvalidProducerEpoch
 from penstock.metadata.records import NO_LEADER
 from penstock.record.batch import read_header
 from penstock.record.control import build_marker
+from penstock.replication import fencing
 from penstock.replication.partition import Partition
 from penstock.replication.partitions import Partitions
 from penstock.types import BrokerId, TopicPartition
@@ -98,6 +99,7 @@ class MarkerLogs:
         is committed: a new leader may not have what ended the transaction.
         """
         partition = self._partitions.get(*tp)
+        fencing.check_leader(partition)  # only a leader's log tells what has come before
         now_ms = self._clock.now_ms()
         batch = bytearray(marker_batch(marker, coordinator_epoch, now_ms))
         log = partition.log
