@@ -170,6 +170,7 @@ def assemble(
         leader_throttle=LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
         encoded_topics={},
         file_shares=storage.file_shares,
+        clock=clock,
         chance=chance,
         worker=worker,
         scratch=bytearray(SCRATCH_BYTES),

@@ -18,6 +18,7 @@ from penstock.broker.transaction.markers import MarkerLogs
 from penstock.broker.transaction.producer_ids import ProducerIdPool
 from penstock.broker.transaction.verifier import TransactionVerifier
 from penstock.broker.waiters import Waiters
+from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig
 from penstock.controller.controller import Controller
 from penstock.coordinator.group.coordinator import GroupCoordinator
@@ -73,6 +74,8 @@ class Services(msgspec.Struct, frozen=True):
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Cached parts of Metadata responses, by topic, version and operations."""
     file_shares: FileShares
+    clock: Clock
+    """For a request that has waited: its context says when it came."""
     chance: Random
     """The machine's randomness, for ids that the broker hands out."""
     worker: Executor

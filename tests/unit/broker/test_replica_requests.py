@@ -659,3 +659,49 @@ def test_a_topic_deleted_while_it_is_searched_by_time_is_no_failed_disk(tmp_path
         assert log.log_dir.failure is None
 
     run(tmp_path, test, {"log.segment.delete.delay.ms": "0"})
+
+
+def test_a_batch_checked_off_the_loop_lets_the_next_request_pass_while_it_waits_for_acks(
+    tmp_path: Path,
+) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        leader.lead(0, 3)
+        large = build_batch([Record(0, 0, None, bytes(AT_ONCE_BYTES), [])], codec=Codec.ZSTD)
+        topic_id = leader.partition().topic_id
+        part = PartitionProduceData(index=0, records=memoryview(large))
+        topic = TopicProduceData(name=TOPIC, topic_id=topic_id, partition_data=[part])
+        request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[topic])
+        first = connection.send(request, ProduceResponse)
+        second = produce(leader, connection)
+        await appended(leader, 2)
+        assert not first.done()
+        assert not second.done()
+        leader.partition().fetched(FollowerFetch(1, 2))
+        assert [await code_of(each) for each in (first, second)] == [0, 0]
+
+    run(tmp_path, test)
+
+
+def test_a_batch_checked_off_the_loop_bears_the_time_of_its_append(tmp_path: Path) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        may_go_on = threading.Event()
+        leader.services.worker.submit(may_go_on.wait, 30)
+        large = build_batch([Record(0, 0, None, bytes(AT_ONCE_BYTES), [])], codec=Codec.ZSTD)
+        part = PartitionProduceData(index=0, records=memoryview(large))
+        topic = TopicProduceData(
+            name=TOPIC, topic_id=leader.partition().topic_id, partition_data=[part]
+        )
+        request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
+        sent = connection.send(request, ProduceResponse)
+        await asyncio.sleep(0.02)
+        other = await connect(leader.address, client_id="test")
+        earlier = await produce(leader, other)
+        await other.close()
+        may_go_on.set()
+        appended_ms = [
+            response.responses[0].partition_responses[0].log_append_time_ms
+            for response in (earlier, await sent)
+        ]
+        assert appended_ms == sorted(appended_ms)
+
+    run(tmp_path, test, {"log.message.timestamp.type": "LogAppendTime"})

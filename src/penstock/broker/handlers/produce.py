@@ -147,7 +147,8 @@ async def asked_first(
     """The transaction's coordinator is on another broker, or its record not committed yet."""
     try:
         await verification.wait()
-        answer = append(request, ctx, verification)
+        now_ms = ctx.services.clock.now_ms()
+        answer = append(request, msgspec.structs.replace(ctx, now_ms=now_ms), verification)
         return await answer if isinstance(answer, Coroutine) else answer
     finally:
         verification.close()
@@ -221,6 +222,7 @@ class Appending:
         self, request: ProduceRequest, ctx: Context, verification: ProduceVerification | None
     ) -> None:
         self._acks, self._ctx, self.verification = request.acks, ctx, verification
+        self._now_ms = ctx.now_ms
         self._answers: list[PartitionProduceResponse] = []
         self._former: deque[PartitionProduceResponse] | None = None
         """Of `_answers`, those of former turns that this one has not come by again."""
@@ -255,6 +257,7 @@ class Appending:
         else:
             with suppress(KafkaError):  # told in the answer for its partition
                 await asyncio.wrap_future(self._off_loop)
+        self._now_ms = self._ctx.services.clock.now_ms()  # the time of the append, in its order
 
     def _append(
         self, topic: TopicProduceData, part: PartitionProduceData
@@ -277,9 +280,7 @@ class Appending:
             fencing.check_leader(partition)
             log_start_offset = partition.log.log_start_offset
             batch, header = self._checked(part.records, partition)
-            appended = services.leader_append(
-                partition, batch, header, self._acks, self._ctx.now_ms
-            )
+            appended = services.leader_append(partition, batch, header, self._acks, self._now_ms)
         except PARTITION_ERRORS as error:
             self.refused = error
             self.is_led_elsewhere |= isinstance(error, NotLeader)
@@ -315,7 +316,7 @@ class Appending:
             batch, header, _ = self._off_loop.result()
             self._off_loop = None
             return batch, header
-        services, now_ms = self._ctx.services, self._ctx.now_ms
+        services, now_ms = self._ctx.services, self._now_ms
         self._turn_bytes += AT_ONCE_BYTES  # what is refused half way may have cost as much
         try:
             batch, header, walked_bytes = stored(

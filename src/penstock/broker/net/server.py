@@ -169,6 +169,7 @@ class Server:
                 session.refuse(error)
             else:
                 session.carry_out(outcome)
+                session.pump()  # if it waits for acks only, the next one need not
         except ProtocolError as error:
             session.close(str(error))  # for example, the API has no field for the error
         except Exception:  # the boundary around one client, as in Session.pump
