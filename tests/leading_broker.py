@@ -26,7 +26,7 @@ class Leading:
         self.producer = IdempotentProducer(client)
 
     def partition(self, index: int = 0) -> Partition:
-        return self.services.partitions.get(TOPIC, index)
+        return self.services.replicas.partitions.get(TOPIC, index)
 
     def lead(self, index: int, leader_epoch: int) -> None:
         partition = self.partition(index)

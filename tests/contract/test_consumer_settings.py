@@ -73,7 +73,7 @@ def test_a_poll_gives_as_much_as_the_limits_allow(
 def test_damaged_records_are_noticed_by_consumers_that_check_them(
     broker: EmbeddedBroker, filled: str
 ) -> None:
-    log = broker.running.services.partitions.get(filled, 0).log
+    log = broker.running.services.replicas.partitions.get(filled, 0).log
     (segment,) = log.path.glob("*.log")
     data = bytearray(segment.read_bytes())
     data[-2] ^= 1  # within the last value

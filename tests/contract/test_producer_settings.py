@@ -27,7 +27,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 def batch_sizes(broker: EmbeddedBroker, topic: str) -> list[int]:
     """How many records each batch in the log has."""
-    log = broker.running.services.partitions.get(topic, 0).log
+    log = broker.running.services.replicas.partitions.get(topic, 0).log
     found = log.read(0, 1 << 20, up_to=log.end_offset)
     return [] if found is None else [each.record_count for _, each in batches(found.read())]
 

@@ -25,7 +25,7 @@ def committed(bootstrap: str) -> int:
 
 def held(broker: EmbeddedBroker) -> set[Place]:
     """The partitions whose offsets an open transaction of group g may move."""
-    groups = broker.running.services.groups
+    groups = broker.running.services.coordination.groups
     return groups.runtime.shard(groups.partition_of("g")).pending_offsets().get("g", set())
 
 

@@ -176,7 +176,7 @@ class World:
                     f"broker {broker.number} knew controller epoch {known}, and now {epoch}"
                 )
             self._known_epochs[broker.process] = epoch
-            for each in broker.running.services.partitions:
+            for each in broker.running.services.replicas.partitions:
                 if each.leads:
                     key = each.topic_id, each.topic_partition, each.leader_epoch
                     other = leaders.setdefault(key, broker.number)
@@ -188,7 +188,7 @@ class World:
 
     def partition(self, broker: int, where: TopicPartition) -> Partition | None:
         running = self.brokers[broker].running
-        return None if running is None else running.services.partitions.find(*where)
+        return None if running is None else running.services.replicas.partitions.find(*where)
 
     # Clients.
 
@@ -398,7 +398,7 @@ class World:
             known = {name: image.topics[name].id for name in sorted(image.topics)}
             if known != topics:
                 yield f"broker {broker.number} knows {list(known)}, there are {list(topics)}"
-            for each in broker.running.services.partitions:
+            for each in broker.running.services.replicas.partitions:
                 where = each.topic_partition
                 if (
                     each.topic_id != topics.get(where.topic)

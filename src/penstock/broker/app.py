@@ -97,13 +97,13 @@ async def running(
             )
             run(
                 {
-                    "moves between directories": services.log_dir_moves.run,
+                    "moves between directories": services.replicas.log_dir_moves.run,
                     "upkeep": lambda: ticking(upkeep, machine.clock),
                     "idle connections": server.close_idle,
                     "compaction": parts.compactor.run,
                 }
             )
-            if services.clustered:
+            if services.listeners.clustered:
                 listen(server, sockets)  # the controller connects to a broker that joins
             background += await member.join()
             http = None
@@ -112,11 +112,11 @@ async def running(
                 run(pages.loops)
                 http = await serve_pages(stack, tasks, pages.table, config.metrics)
                 storage.cluster.static["penstock.http.listen"] = http  # for DescribeConfigs
-            if not services.clustered:
+            if not services.listeners.clustered:
                 listen(server, sockets)
             state = broker_state(storage.broker_id, storage.cluster_id, addresses, http)
             yield RunningBroker(state, services)
-            if services.clustered:
+            if services.listeners.clustered:
                 await member.leave()
         finally:
             for task in background:

@@ -6,7 +6,14 @@ from concurrent.futures import Executor
 
 from msgspec import Struct
 
-from penstock.broker.context import Services
+from penstock.broker.context import (
+    Control,
+    Coordination,
+    Listeners,
+    Replicas,
+    Resources,
+    Services,
+)
 from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
 from penstock.broker.coordination.coordinators import (
     Coordinators,
@@ -145,35 +152,35 @@ def assemble(
         chance=chance,
     )
     services = Services(
-        broker_id=broker_id,
-        served=frozenset(HANDLERS),
-        clustered=config.zookeeper.zookeeper_connect is not None,
-        inter_broker_listener=config.listener.inter_broker(),
-        cluster=cluster,
-        controller=member.controller,
-        link=member.link,
-        control_plane=member.control_plane,
-        producer_ids=ProducerIdPool(member.link.next_producer_id_block),
-        groups=groups,
-        transactions=transactions,
-        verifier=verifier,
-        markers=markers,
-        partitions=partitions,
-        log_dir_moves=moves,
-        waiters=waiters,
-        leader_append=leader_append,
-        fetch_sessions=FetchSessions(
+        broker_id,
+        cluster,
+        waiters,
+        Listeners(
+            served=frozenset(HANDLERS),
+            clustered=config.zookeeper.zookeeper_connect is not None,
+            inter_broker_listener=config.listener.inter_broker(),
+        ),
+        Control(member.controller, member.link, member.control_plane),
+        Coordination(
+            groups,
+            transactions,
+            verifier,
+            markers,
+            ProducerIdPool(member.link.next_producer_id_block),
+        ),
+        Replicas(
+            partitions,
+            leader_append,
+            moves,
+            LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
+        ),
+        Resources(clock, chance, worker, bytearray(SCRATCH_BYTES), storage.file_shares),
+        FetchSessions(
             config.network.max_incremental_fetch_session_cache_slots,
             lambda: chance.randrange(1, 2**31),
             clock.monotonic_ms,
         ),
-        leader_throttle=LeaderThrottle(broker_id, cluster, clock.monotonic_ms),
         encoded_topics={},
-        file_shares=storage.file_shares,
-        clock=clock,
-        chance=chance,
-        worker=worker,
-        scratch=bytearray(SCRATCH_BYTES),
     )
     logs.on_offline = lambda log_dir, _: member.directory_failed(log_dir.path)
     logs.before_create = lambda log_dir, tp: compactor.forget(log_dir, [tp])

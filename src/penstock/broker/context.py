@@ -43,37 +43,56 @@ class Peer(msgspec.Struct, frozen=True):
         return f"{self.host}:{self.port}"
 
 
-class Services(msgspec.Struct, frozen=True):
-    """The parts of a broker, as the composition root put them together."""
+class Listeners(msgspec.Struct, frozen=True):
+    """Which APIs are served, and on which listener."""
 
-    broker_id: BrokerId
     served: frozenset[int]
     """Keys of the APIs that have a handler."""
     clustered: bool
     """Whether other brokers may connect to this one."""
     inter_broker_listener: str
     """Requests on this listener may act as brokers."""
-    cluster: Cluster
+
+    def serves(self, key: int, listener: str) -> bool:
+        """Whether the API is served on that listener; inter-broker APIs only among brokers."""
+        if not APIS[key].inter_broker:
+            return key in self.served
+        return self.clustered and listener == self.inter_broker_listener
+
+
+class Control(msgspec.Struct, frozen=True):
+    """The controller, and the ways to it and from it."""
+
     controller: Controller
     """Active on one broker of the cluster; always on a single node."""
     link: ControllerLink
     """Calls the active controller, wherever it is."""
     control_plane: ControlPlane
     """Carries out the controller's requests."""
-    producer_ids: ProducerIdPool
+
+
+class Coordination(msgspec.Struct, frozen=True):
+    """The coordinators of groups and transactions, and what transactions need of every broker."""
+
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     verifier: TransactionVerifier
     markers: MarkerLogs
+    producer_ids: ProducerIdPool
+
+
+class Replicas(msgspec.Struct, frozen=True):
+    """The replicas on this broker."""
+
     partitions: Partitions
-    log_dir_moves: LogDirMoves
-    waiters: Waiters
     leader_append: LeaderAppend
-    fetch_sessions: FetchSessions
+    log_dir_moves: LogDirMoves
     leader_throttle: LeaderThrottle
-    encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
-    """Cached parts of Metadata responses, by topic, version and operations."""
-    file_shares: FileShares
+
+
+class Resources(msgspec.Struct, frozen=True):
+    """What requests share of the machine."""
+
     clock: Clock
     """For a request that has waited: its context says when it came."""
     chance: Random
@@ -84,12 +103,23 @@ class Services(msgspec.Struct, frozen=True):
     """
     scratch: bytearray
     """Buffer for a handler to decompress into; free again when the handler returns."""
+    file_shares: FileShares
 
-    def serves(self, key: int, listener: str) -> bool:
-        """Whether the API is served on that listener; inter-broker APIs only among brokers."""
-        if not APIS[key].inter_broker:
-            return key in self.served
-        return self.clustered and listener == self.inter_broker_listener
+
+class Services(msgspec.Struct, frozen=True):
+    """The parts of a broker, as the composition root put them together."""
+
+    broker_id: BrokerId
+    cluster: Cluster
+    waiters: Waiters
+    listeners: Listeners
+    control: Control
+    coordination: Coordination
+    replicas: Replicas
+    resources: Resources
+    fetch_sessions: FetchSessions
+    encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
+    """Cached parts of Metadata responses, by topic, version and operations."""
 
     @property
     def config(self) -> BrokerConfig:

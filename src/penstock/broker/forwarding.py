@@ -19,11 +19,11 @@ def at_controller(handler: Handler) -> Handler:
 
     @wraps(handler)
     def here_or_there(request: Message, ctx: Context) -> Any:
-        if ctx.services.controller.is_active:
+        if ctx.services.control.controller.is_active:
             return handler(request, ctx)
         if ctx.header.client_id == FORWARDED:
             # During an election two brokers may each take the other for the controller.
             raise NotController(f"broker {ctx.services.broker_id} is not the controller")
-        return ctx.services.link.call(request, ctx.header.api.response, version=ctx.version)
+        return ctx.services.control.link.call(request, ctx.header.api.response, version=ctx.version)
 
     return here_or_there

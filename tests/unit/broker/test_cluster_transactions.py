@@ -77,7 +77,7 @@ async def begun(connection: Connection) -> InitProducerIdResponse:
 
 
 def state_of(leader: Leading) -> Partition:
-    return leader.services.partitions.get(STATE, partition_for(NAME, 2))
+    return leader.services.replicas.partitions.get(STATE, partition_for(NAME, 2))
 
 
 def with_follower(leader: Leading) -> Partition:
@@ -139,7 +139,7 @@ def test_a_write_waits_until_its_place_in_the_transaction_is_committed(tmp_path:
         assert b"first" in found.read()
         assert await code_of(after) == ErrorCode.NONE
         assert log.end_offset == 2
-        assert not len(leader.services.verifier.pending)
+        assert not len(leader.services.coordination.verifier.pending)
 
     run(tmp_path, test)
 
@@ -159,7 +159,7 @@ def test_a_transaction_that_ends_while_a_large_batch_is_checked_keeps_it_out(
         )
         await connection.call(add, AddPartitionsToTxnResponse, timeout_ms=10_000)
         may_go_on = threading.Event()
-        worker = cast("ThreadPoolExecutor", leader.services.worker)
+        worker = cast("ThreadPoolExecutor", leader.services.resources.worker)
         waiting = worker.submit(may_go_on.wait, 30)
         await until(waiting.running)
         sent = produce(leader, connection, producer, bytes(AT_ONCE_BYTES), codec=Codec.ZSTD)
@@ -193,7 +193,7 @@ def test_a_marker_that_comes_while_the_coordinator_is_asked_keeps_the_write_out(
         sent = produce(leader, connection, producer, b"late")
         await until(lambda: state.log.end_offset > before)
         marker = TransactionMarker(producer.producer_id, producer.producer_epoch, committed=False)
-        leader.services.markers.append(partition.topic_partition, marker, 0)
+        leader.services.coordination.markers.append(partition.topic_partition, marker, 0)
         state.fetched(FollowerFetch(1, state.log.end_offset))
         leader.services.waiters.changed(state.topic_partition)
         assert await code_of(sent) == ErrorCode.NOT_ENOUGH_REPLICAS
@@ -211,8 +211,8 @@ def test_markers_follow_their_partition_from_leader_to_leader(tmp_path: Path) ->
         markers = ClusterMarkers(
             services.broker_id,
             services.cluster,
-            services.partitions,
-            services.markers,
+            services.replicas.partitions,
+            services.coordination.markers,
             services.waiters,
             lambda broker, marker: sent.append((broker, marker)),
         )
@@ -254,7 +254,7 @@ def test_only_a_leader_says_that_a_marker_comes_too_late(tmp_path: Path) -> None
         partition.follow(OTHER, 1, (0, 1), 20)
         late = TransactionMarker(7, 0, committed=True, bumps_epoch=True)
         with pytest.raises(NotLeader):
-            leader.services.markers.append(partition.topic_partition, late, 0)
+            leader.services.coordination.markers.append(partition.topic_partition, late, 0)
 
     run(tmp_path, test)
 
@@ -269,12 +269,14 @@ def test_a_marker_that_a_newer_epoch_refuses_counts_once_all_before_it_is_replic
         services, partition = leader.services, leader.partition()
         leader.lead(0, partition.leader_epoch + 1)
         where = partition.topic_partition
-        services.markers.append(where, TransactionMarker(7, 5, committed=True, bumps_epoch=True), 0)
+        services.coordination.markers.append(
+            where, TransactionMarker(7, 5, committed=True, bumps_epoch=True), 0
+        )
         markers = ClusterMarkers(
             services.broker_id,
             services.cluster,
-            services.partitions,
-            services.markers,
+            services.replicas.partitions,
+            services.coordination.markers,
             services.waiters,
             lambda *_: None,
         )

@@ -126,7 +126,7 @@ async def coordinated(leader: Leading) -> Connection:
 
 
 async def ordered_to_follow(leader: Leading) -> None:
-    partition = leader.services.partitions.get(OFFSETS, 0)
+    partition = leader.services.replicas.partitions.get(OFFSETS, 0)
     state = LeaderAndIsrPartitionState(
         partition_index=0,
         controller_epoch=99,
@@ -142,7 +142,7 @@ async def ordered_to_follow(leader: Leading) -> None:
     request = LeaderAndIsrRequest(
         controller_id=1, controller_epoch=99, broker_epoch=-1, topic_states=[topic]
     )
-    await leader.services.control_plane.leader_and_isr(request)
+    await leader.services.control.control_plane.leader_and_isr(request)
 
 
 def test_a_coordinator_whose_directory_has_failed_resigns_with_its_leadership(
@@ -153,7 +153,10 @@ def test_a_coordinator_whose_directory_has_failed_resigns_with_its_leadership(
         async with leading(tmp_path, settings=settings) as leader:
             connection = await coordinated(leader)
             await connection.close()
-            groups, partitions = leader.services.groups, leader.services.partitions
+            groups, partitions = (
+                leader.services.coordination.groups,
+                leader.services.replicas.partitions,
+            )
             assert groups.runtime.shard(0) is not None
             log_dir = partitions.get(OFFSETS, 0).log.log_dir
             log_dir.failure = StorageError("no such device")
@@ -179,7 +182,7 @@ def test_whoever_asks_for_stable_offsets_hears_that_the_coordinator_has_moved(
         settings = {"offsets.topic.num.partitions": "1"}
         async with leading(tmp_path, settings=settings) as leader, asyncio.timeout(20):
             connection = await coordinated(leader)
-            offsets = leader.services.partitions.get(OFFSETS, 0)
+            offsets = leader.services.replicas.partitions.get(OFFSETS, 0)
             # From now on nothing is committed: the other replica does not fetch.
             offsets.lead(offsets.leader_epoch + 1, (0, 1), (0, 1), offsets.partition_epoch + 1)
             ids = {TOPIC: leader.partition().topic_id}

@@ -24,7 +24,7 @@ def test_committed_offsets_lie_in_fifty_compacted_partitions() -> None:
         (described,) = admin.describe_configs([asked]).values()
         assert described.result(WAIT_S)["cleanup.policy"].value == "compact"
         ends = {
-            index: broker.running.services.partitions.get(
+            index: broker.running.services.replicas.partitions.get(
                 "__consumer_offsets", index
             ).log.end_offset
             for index in range(50)

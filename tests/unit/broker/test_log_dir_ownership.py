@@ -39,11 +39,11 @@ async def make(started: RunningBroker, name: str, partitions: int = 1) -> None:
     async with Client(parse_addresses(started.state.bootstrap)) as client:
         await create_topic(client, NewTopic(name=name, partitions=partitions))
     batch = batch_of(b"kept")
-    started.services.partitions.get(name, 0).append(batch, read_header(batch), 1, 0)
+    started.services.replicas.partitions.get(name, 0).append(batch, read_header(batch), 1, 0)
 
 
 def end_of(started: RunningBroker, name: str, index: int = 0) -> int:
-    return started.services.partitions.get(name, index).log.end_offset
+    return started.services.replicas.partitions.get(name, index).log.end_offset
 
 
 def test_a_broker_started_with_another_data_directory_refuses_and_changes_nothing(
@@ -120,7 +120,8 @@ def test_a_missing_directory_is_not_replaced_by_empty_logs(tmp_path: Path) -> No
         async with broker(home, one, two) as started:
             await make(started, "t", partitions=2)
             places = {
-                p.topic_partition.partition: p.log.log_dir.path for p in started.services.partitions
+                p.topic_partition.partition: p.log.log_dir.path
+                for p in started.services.replicas.partitions
             }
         assert set(places.values()) == {one, two}
         (tmp_path / "two").rename(tmp_path / "away")
@@ -134,7 +135,7 @@ def test_a_missing_directory_is_not_replaced_by_empty_logs(tmp_path: Path) -> No
             lengths = {places[index].name: end_of(started, "t", index) for index in (0, 1)}
             assert lengths["two"] == 0
         async with broker(home, two, one) as started:
-            assert len(started.services.partitions) == 2
+            assert len(started.services.replicas.partitions) == 2
 
     asyncio.run(main())
 
@@ -149,7 +150,7 @@ def test_a_missing_directory_is_not_forgotten_while_another_is_offline(tmp_path:
         three.rename(tmp_path / "three.bak")
         three.write_text("no directory")
         async with broker(home, *dirs) as started:
-            assert len(started.services.partitions) == 1, "the others are offline"
+            assert len(started.services.replicas.partitions) == 1, "the others are offline"
         three.unlink()
         (tmp_path / "three.bak").rename(three)
         with pytest.raises(StartRefused, match=rf"log forget --dir {home} {two}"):
@@ -179,6 +180,6 @@ def test_a_topic_deleted_and_created_again_begins_empty(tmp_path: Path) -> None:
             await make(started, "t")
         async with broker(tmp_path) as started:
             assert end_of(started, "t") == 1
-            assert started.services.partitions.store.count_stray() == 0
+            assert started.services.replicas.partitions.store.count_stray() == 0
 
     asyncio.run(main())

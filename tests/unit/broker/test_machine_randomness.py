@@ -24,8 +24,10 @@ class Joined(Exception):
 
 
 def context(join: Any, seed: int) -> Any:
+    groups = cast("GroupCoordinator", SimpleNamespace(join=join))
     services = SimpleNamespace(
-        chance=Random(seed), groups=cast("GroupCoordinator", SimpleNamespace(join=join))
+        resources=SimpleNamespace(chance=Random(seed)),
+        coordination=SimpleNamespace(groups=groups),
     )
     return SimpleNamespace(
         services=services,

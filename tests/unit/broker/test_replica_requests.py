@@ -330,8 +330,8 @@ def markers_of(services: Services) -> ClusterMarkers:
     return ClusterMarkers(
         services.broker_id,
         services.cluster,
-        services.partitions,
-        services.markers,
+        services.replicas.partitions,
+        services.coordination.markers,
         services.waiters,
         lambda broker, marker: pytest.fail(f"{marker} goes to {broker}"),
     )
@@ -343,7 +343,7 @@ def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path)
         partition = leader.partition()
         marker = TransactionMarker(producer_id=1, producer_epoch=0, committed=True)
         services = leader.services
-        state = services.partitions.create("state", 0, partition.topic_id, 0, is_new=True)
+        state = services.replicas.partitions.create("state", 0, partition.topic_id, 0, is_new=True)
         state.lead(0, (0,))
         round_ = Round(markers_of(services), marker, [partition.topic_partition], state)
         assert not round_.attempt()
@@ -366,7 +366,7 @@ def test_a_transaction_ends_although_a_topic_of_it_is_deleted(tmp_path: Path) ->
     async def test(leader: Leading, _: Connection) -> None:
         leader.lead(0, 3)
         partition, services = leader.partition(), leader.services
-        state = services.partitions.create(TRANSACTION_STATE, 0, partition.topic_id, 0)
+        state = services.replicas.partitions.create(TRANSACTION_STATE, 0, partition.topic_id, 0)
         state.lead(0, (0,))
         ended = asyncio.Event()
         markers_of(services).write(
@@ -388,7 +388,7 @@ def test_a_coordinator_does_not_take_anothers_record_for_its_own(tmp_path: Path)
         leader.lead(0, 3)
         partition, services = leader.partition(), leader.services
         log = PartitionCoordinatorLog(
-            partition, services.leader_append, services.waiters, Codec.NONE
+            partition, services.replicas.leader_append, services.waiters, Codec.NONE
         )
         end = log.append([RawRecord(b"key", b"value")], 0)
         told: list[int] = []
@@ -523,7 +523,7 @@ def test_bytes_are_counted_once_when_they_are_sent_and_for_consumers_alone(tmp_p
 def test_a_batch_that_holds_very_much_is_checked_off_the_loop(tmp_path: Path, codec: Codec) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         may_go_on = threading.Event()
-        leader.services.worker.submit(may_go_on.wait, 30)
+        leader.services.resources.worker.submit(may_go_on.wait, 30)
         topic_id = leader.partition().topic_id
 
         def produced(*written: bytes) -> asyncio.Future[ProduceResponse]:
@@ -601,7 +601,7 @@ def test_a_search_by_time_lets_others_be_served(tmp_path: Path, asked: int, offs
         batch = batch_of(b"a", b"b", b"c", timestamps=[10, 20, 30])
         leader.partition().append(batch, read_header(batch), 1, 0)
         may_go_on = threading.Event()
-        leader.services.worker.submit(may_go_on.wait, 30)
+        leader.services.resources.worker.submit(may_go_on.wait, 30)
         part = ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=asked)
         request = ListOffsetsRequest(
             replica_id=-1, topics=[ListOffsetsTopic(name=TOPIC, partitions=[part])]
@@ -644,7 +644,7 @@ def test_a_topic_deleted_while_it_is_searched_by_time_is_no_failed_disk(tmp_path
             batch = batch_of(*[b"x"] * len(timestamps), timestamps=timestamps)
             leader.partition().append(batch, read_header(batch), 1, 0)
         log.maybe_increment_log_start(1)
-        leader.services.worker.submit(searched.wait, 30)
+        leader.services.resources.worker.submit(searched.wait, 30)
         part = ListOffsetsPartition(partition_index=0, timestamp=300)
         request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=TOPIC, partitions=[part])])
         asked = connection.send(request, ListOffsetsResponse)
@@ -685,7 +685,7 @@ def test_a_batch_checked_off_the_loop_lets_the_next_request_pass_while_it_waits_
 def test_a_batch_checked_off_the_loop_bears_the_time_of_its_append(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         may_go_on = threading.Event()
-        leader.services.worker.submit(may_go_on.wait, 30)
+        leader.services.resources.worker.submit(may_go_on.wait, 30)
         large = build_batch([Record(0, 0, None, bytes(AT_ONCE_BYTES), [])], codec=Codec.ZSTD)
         part = PartitionProduceData(index=0, records=memoryview(large))
         topic = TopicProduceData(

@@ -19,8 +19,10 @@ def add_offsets_to_txn(
     request: AddOffsetsToTxnRequest, ctx: Context
 ) -> AddOffsetsToTxnResponse | Parked[AddOffsetsToTxnResponse]:
     services = ctx.services
-    where = TopicPartition(CONSUMER_OFFSETS, services.groups.partition_of(request.group_id))
-    pending = services.transactions.add(
+    where = TopicPartition(
+        CONSUMER_OFFSETS, services.coordination.groups.partition_of(request.group_id)
+    )
+    pending = services.coordination.transactions.add(
         request.transactional_id,
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         frozenset({where}),
@@ -31,4 +33,4 @@ def add_offsets_to_txn(
         code = code_for(reply if isinstance(reply, KafkaError) else None)
         return AddOffsetsToTxnResponse(error_code=as_known(code, since=2, version=ctx.version))
 
-    return answered([pending], respond, ctx, WAIT_MS, services.transactions.runtime)
+    return answered([pending], respond, ctx, WAIT_MS, services.coordination.transactions.runtime)

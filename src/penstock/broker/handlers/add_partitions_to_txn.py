@@ -63,7 +63,9 @@ def add_partitions_to_txn(
             )
         return AddPartitionsToTxnResponse(results_by_transaction=results)
 
-    return answered(pending_replies, respond, ctx, WAIT_MS, ctx.services.transactions.runtime)
+    return answered(
+        pending_replies, respond, ctx, WAIT_MS, ctx.services.coordination.transactions.runtime
+    )
 
 
 def as_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
@@ -88,7 +90,7 @@ def checked(transaction: AddPartitionsToTxnTransaction, ctx: Context) -> Asked:
 
 
 def pending(asked: Asked, ctx: Context) -> PendingReply[Any]:
-    one, transactions = asked.transaction, ctx.services.transactions
+    one, transactions = asked.transaction, ctx.services.coordination.transactions
     producer = ProducerIdAndEpoch(one.producer_id, one.producer_epoch)
     if one.verify_only:
         return transactions.verify(one.transactional_id, producer, asked.partitions)

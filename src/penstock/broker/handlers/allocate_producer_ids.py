@@ -15,7 +15,7 @@ from penstock.wire.messages.allocate_producer_ids import (
 async def allocate_producer_ids(
     request: AllocateProducerIdsRequest, ctx: Context
 ) -> AllocateProducerIdsResponse:
-    block = await ctx.services.controller.next_producer_id_block(
+    block = await ctx.services.control.controller.next_producer_id_block(
         BrokerId(request.broker_id), request.broker_epoch
     )
     return AllocateProducerIdsResponse(

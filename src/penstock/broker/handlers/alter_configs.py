@@ -24,7 +24,7 @@ async def alter_configs(request: AlterConfigsRequest, ctx: Context) -> AlterConf
         try:
             if (asked.resource_type, asked.resource_name) in twice:
                 raise InvalidRequest("Each resource must appear at most once.")
-            await ctx.services.controller.replace_config(
+            await ctx.services.control.controller.replace_config(
                 resource(asked.resource_type, asked.resource_name, ctx.services),
                 given(asked),
                 validate_only=request.validate_only,

@@ -21,7 +21,7 @@ from penstock.wire.messages.alter_partition import (
 
 
 async def alter_partition(request: AlterPartitionRequest, ctx: Context) -> AlterPartitionResponse:
-    controller = ctx.services.controller
+    controller = ctx.services.control.controller
     names = {id(topic): name_of(topic, controller.image, ctx) for topic in request.topics}
     outcomes = await controller.alter_isrs(
         BrokerId(request.broker_id),

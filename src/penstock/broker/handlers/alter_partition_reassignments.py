@@ -23,7 +23,7 @@ async def alter_partition_reassignments(
     async def answer(topic: str, part: ReassignablePartition) -> ReassignablePartitionResponse:
         index = part.partition_index
         try:
-            await ctx.services.controller.reassign(
+            await ctx.services.control.controller.reassign(
                 TopicPartition(topic, index),
                 part.replicas,
                 factor_may_change=request.allow_replication_factor_change,

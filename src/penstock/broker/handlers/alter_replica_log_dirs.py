@@ -31,7 +31,7 @@ def alter_replica_log_dirs(
     for where, path in wanted.items():
         code = 0
         try:
-            ctx.services.log_dir_moves.start(where, path)
+            ctx.services.replicas.log_dir_moves.start(where, path)
         except PARTITION_ERRORS as error:
             code = code_of(error)
         result = AlterReplicaLogDirPartitionResult(partition_index=where.partition, error_code=code)

@@ -54,8 +54,8 @@ def api_versions(request: ApiVersionsRequest, ctx: Context) -> ApiVersionsRespon
                 min_version=0 if key == PRODUCE else APIS[key].low,
                 max_version=APIS[key].high,
             )
-            for key in sorted(services.served)
-            if services.serves(key, ctx.peer.listener)
+            for key in sorted(services.listeners.served)
+            if services.listeners.serves(key, ctx.peer.listener)
         ],
         # Clients before 3.9 fail on a feature whose lowest level is 0.
         supported_features=[

@@ -40,7 +40,9 @@ def consumer_group_describe(
             groups=[unknown(each, refused) for each in request.group_ids]
         )
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
-    pending_replies = [ctx.services.groups.describe_consumer(name) for name in request.group_ids]
+    pending_replies = [
+        ctx.services.coordination.groups.describe_consumer(name) for name in request.group_ids
+    ]
 
     def respond(replies: list[ConsumerGroup | KafkaError]) -> ConsumerGroupDescribeResponse:
         return ConsumerGroupDescribeResponse(
@@ -60,7 +62,7 @@ def unknown(name: str, error: KafkaError) -> DescribedGroup:
 
 
 def described(group: ConsumerGroup, operations: int, ctx: Context) -> DescribedGroup:
-    default = ctx.services.groups.assignors.default
+    default = ctx.services.coordination.groups.assignors.default
     return DescribedGroup(
         group_id=group.id,
         group_state=group.state.value,

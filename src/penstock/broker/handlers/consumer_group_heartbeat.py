@@ -35,7 +35,9 @@ def consumer_group_heartbeat(
         return respond(refused)
     if not request.group_id:
         return respond(InvalidHeartbeat("GroupId can't be empty."))
-    pending = ctx.services.groups.consumer_heartbeat(request.group_id, asked(request, ctx))
+    pending = ctx.services.coordination.groups.consumer_heartbeat(
+        request.group_id, asked(request, ctx)
+    )
     return answered([pending], lambda replies: respond(*replies), ctx)
 
 
@@ -59,7 +61,7 @@ def asked(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> ConsumerHeart
 def new_member_id(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> str:
     """Members name themselves from v1 on."""
     is_given = ctx.version == 0 and request.member_epoch == JOIN_EPOCH
-    return uuid_text(Uuid(random_uuid(ctx.services.chance).bytes)) if is_given else ""
+    return uuid_text(Uuid(random_uuid(ctx.services.resources.chance).bytes)) if is_given else ""
 
 
 def respond(reply: ConsumerHeartbeatReply | KafkaError) -> ConsumerGroupHeartbeatResponse:

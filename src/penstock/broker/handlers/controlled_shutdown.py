@@ -18,7 +18,7 @@ from penstock.wire.messages.controlled_shutdown import (
 async def controlled_shutdown(
     request: ControlledShutdownRequest, ctx: Context
 ) -> ControlledShutdownResponse:
-    controller = ctx.services.controller
+    controller = ctx.services.control.controller
     try:
         left = await controller.shut_down(BrokerId(request.broker_id), request.broker_epoch)
     except NotController:

@@ -32,7 +32,7 @@ async def create_partitions(
             continue
         try:
             check_room(replicas(topic, ctx), ctx)
-            await ctx.services.controller.create_partitions(
+            await ctx.services.control.controller.create_partitions(
                 wanted(topic), validate_only=request.validate_only
             )
         except KafkaError as error:

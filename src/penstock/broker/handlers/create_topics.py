@@ -26,7 +26,7 @@ async def create_topics(request: CreateTopicsRequest, ctx: Context) -> CreateTop
     news = [wanted(topic) for topic in request.topics if named[topic.name] == 1]
     try:
         check_room(sum(replicas(new, ctx.services.config) for new in news), ctx)
-        outcomes = await ctx.services.controller.create_topics(
+        outcomes = await ctx.services.control.controller.create_topics(
             news, validate_only=request.validate_only
         )
     except KafkaError as error:

@@ -19,7 +19,7 @@ def delete_groups(
     request: DeleteGroupsRequest, ctx: Context
 ) -> DeleteGroupsResponse | Parked[DeleteGroupsResponse]:
     names = list(dict.fromkeys(request.groups_names))
-    pending_replies = [ctx.services.groups.delete_group(name) for name in names]
+    pending_replies = [ctx.services.coordination.groups.delete_group(name) for name in names]
 
     def respond(replies: list[EmptyReply | KafkaError]) -> DeleteGroupsResponse:
         return DeleteGroupsResponse(

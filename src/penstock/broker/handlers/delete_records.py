@@ -98,7 +98,7 @@ def moved(topic: str, part: DeleteRecordsPartition, ctx: Context) -> Deleting:
     try:
         if topic in INTERNAL_TOPICS:
             raise InternalTopic(f"Cannot delete records of internal topic {topic}")
-        partition = ctx.services.partitions.get(topic, index)
+        partition = ctx.services.replicas.partitions.get(topic, index)
         fencing.check_leader(partition)
         log = partition.log
         if "delete" not in log.config.cleanup_policy:

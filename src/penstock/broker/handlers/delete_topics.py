@@ -48,7 +48,7 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
             )
             results.append(refused(Asked(name, image.topics[name].id), twice, ctx))
     try:
-        outcomes = await ctx.services.controller.delete_topics(names)
+        outcomes = await ctx.services.control.controller.delete_topics(names)
     except TopicDeletionDisabled as error:
         outcomes = dict.fromkeys(names, error)
     for name, outcome in outcomes.items():

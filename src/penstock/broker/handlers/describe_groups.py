@@ -23,7 +23,7 @@ def describe_groups(
     request: DescribeGroupsRequest, ctx: Context
 ) -> DescribeGroupsResponse | Parked[DescribeGroupsResponse]:
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
-    pending_replies = [ctx.services.groups.describe(name) for name in request.groups]
+    pending_replies = [ctx.services.coordination.groups.describe(name) for name in request.groups]
 
     def respond(replies: list[ClassicGroup | KafkaError]) -> DescribeGroupsResponse:
         return DescribeGroupsResponse(

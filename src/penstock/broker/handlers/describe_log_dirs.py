@@ -29,7 +29,9 @@ def describe_log_dirs(request: DescribeLogDirsRequest, ctx: Context) -> Describe
             for index in each.partitions
         }
     return DescribeLogDirsResponse(
-        results=[described(each, asked, ctx) for each in ctx.services.partitions.store.dirs]
+        results=[
+            described(each, asked, ctx) for each in ctx.services.replicas.partitions.store.dirs
+        ]
     )
 
 
@@ -39,7 +41,7 @@ def described(
     path = str(log_dir.path)
     if log_dir.failure is not None:
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
-    store = ctx.services.partitions.store
+    store = ctx.services.replicas.partitions.store
     logs = [log for log in store.logs_in(log_dir) if asked is None or log.topic_partition in asked]
     disk = shutil.disk_usage(path)
     cordoned = ctx.services.config.identity.cordoned_log_dirs
@@ -64,7 +66,7 @@ def by_topic(logs: Iterable[PartitionLog]) -> dict[str, list[PartitionLog]]:
 
 def described_log(log: PartitionLog, ctx: Context) -> DescribeLogDirsPartition:
     """A log lags behind what is committed; a copy in the making, behind the log that it copies."""
-    store, where = ctx.services.partitions.store, log.topic_partition
+    store, where = ctx.services.replicas.partitions.store, log.topic_partition
     is_future = store.future_logs.get(where) is log
     reached = store.logs[where].end_offset if is_future else log.high_watermark
     return DescribeLogDirsPartition(

@@ -19,7 +19,7 @@ def describe_producers(
     def answer(topic: str, index: int) -> PartitionResponse:
         try:
             check_name(topic)
-            partition = ctx.services.partitions.get(topic, index)
+            partition = ctx.services.replicas.partitions.get(topic, index)
             fencing.check_leader(partition)
         except PARTITION_ERRORS as error:
             return PartitionResponse(partition_index=index, error_code=code_of(error))

@@ -18,7 +18,7 @@ from penstock.wire.messages.describe_transactions import (
 def describe_transactions(
     request: DescribeTransactionsRequest, ctx: Context
 ) -> DescribeTransactionsResponse | Parked[DescribeTransactionsResponse]:
-    transactions, names = ctx.services.transactions, request.transactional_ids
+    transactions, names = ctx.services.coordination.transactions, request.transactional_ids
     pending_replies = [transactions.describe(name) for name in names]
 
     def respond(replies: list[TransactionMetadata | KafkaError]) -> DescribeTransactionsResponse:

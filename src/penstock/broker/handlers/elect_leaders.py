@@ -38,7 +38,7 @@ async def elect_leaders(request: ElectLeadersRequest, ctx: Context) -> ElectLead
     if everything:
         image = ctx.services.cluster.image
         asked = {name: sorted(topic.partitions) for name, topic in image.topics.items()}
-    answers = await ctx.services.controller.elect_leaders(
+    answers = await ctx.services.control.controller.elect_leaders(
         ElectionType(request.election_type),
         [TopicPartition(topic, index) for topic, indexes in asked.items() for index in indexes],
     )

@@ -27,17 +27,17 @@ def end_txn(request: EndTxnRequest, ctx: Context) -> Answer | Coroutine[None, No
         request.committed,
         EPOCH_BUMP_VERSION if ctx.version >= 5 else 0,
     )
-    if ctx.services.transactions.needs_producer_id(request.transactional_id, asked):
+    if ctx.services.coordination.transactions.needs_producer_id(request.transactional_id, asked):
         return with_new_id(request.transactional_id, asked, ctx)
     return end(request.transactional_id, asked, NONE, ctx)
 
 
 async def with_new_id(name: str, asked: TransactionEnd, ctx: Context) -> Answer:
-    return end(name, asked, await ctx.services.producer_ids.take(), ctx)
+    return end(name, asked, await ctx.services.coordination.producer_ids.take(), ctx)
 
 
 def end(name: str, asked: TransactionEnd, new_id: int, ctx: Context) -> Answer:
-    pending = ctx.services.transactions.end(name, asked, new_id)
+    pending = ctx.services.coordination.transactions.end(name, asked, new_id)
 
     def respond(replies: list[ProducerIdAndEpoch | KafkaError]) -> EndTxnResponse:
         (reply,) = replies
@@ -45,4 +45,6 @@ def end(name: str, asked: TransactionEnd, new_id: int, ctx: Context) -> Answer:
             return EndTxnResponse(error_code=as_known(reply.code, since=2, version=ctx.version))
         return EndTxnResponse(producer_id=reply.id, producer_epoch=reply.epoch)
 
-    return answered([pending], respond, ctx, WAIT_MS, ctx.services.transactions.runtime)
+    return answered(
+        [pending], respond, ctx, WAIT_MS, ctx.services.coordination.transactions.runtime
+    )

@@ -91,7 +91,7 @@ class Reading:
         self._services = ctx.services
         self._cluster = ctx.services.cluster
         self._image = self._cluster.image
-        self._throttle = ctx.services.leader_throttle
+        self._throttle = ctx.services.replicas.leader_throttle
         self._listener = ctx.peer.listener
         self._from_followers = ctx.version >= 11
         self._rack = request.rack_id
@@ -101,7 +101,7 @@ class Reading:
         self._is_valid = request.isolation_level in known and request.max_bytes >= 0
         self._replica = max(request.replica_id, request.replica_state.replica_id)
         self._broker_epoch = request.replica_state.replica_epoch
-        self._is_broker = ctx.peer.listener == ctx.services.inter_broker_listener
+        self._is_broker = ctx.peer.listener == ctx.services.listeners.inter_broker_listener
         if self._rack:
             selector = ctx.services.config.replication.replica_selector_class
             self._rack = request.rack_id if is_rack_aware(selector) else ""
@@ -111,7 +111,7 @@ class Reading:
         self._at: dict[Hashable, int] = {}
         """Where in `_found` a partition is."""
         self._changed: set[Hashable] = set()
-        self._max_slices = ctx.services.file_shares.slices
+        self._max_slices = ctx.services.resources.file_shares.slices
         self._slices: dict[Hashable, tuple[Partition, int]] = {}
         """What would be sent, to be counted when it is: a fetch that waits reads many times."""
 

@@ -76,7 +76,11 @@ def respond(
 def coordinator(key: str, key_type: int, ctx: Context) -> Coordinator:
     services, topic = ctx.services, TOPICS[key_type]
     image = services.cluster.image
-    keeper = services.transactions if topic == TRANSACTION_STATE else services.groups
+    keeper = (
+        services.coordination.transactions
+        if topic == TRANSACTION_STATE
+        else services.coordination.groups
+    )
     index = keeper.partition_of(key)
     partition = image.partition(TopicPartition(topic, index))
     broker = image.brokers.get(partition.leader) if partition is not None else None

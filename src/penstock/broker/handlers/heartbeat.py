@@ -10,7 +10,7 @@ from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 def heartbeat(
     request: HeartbeatRequest, ctx: Context
 ) -> HeartbeatResponse | Parked[HeartbeatResponse]:
-    pending = ctx.services.groups.heartbeat(
+    pending = ctx.services.coordination.groups.heartbeat(
         request.group_id, request.member_id, request.generation_id, request.group_instance_id
     )
     return answered([pending], lambda replies: respond(*replies), ctx)

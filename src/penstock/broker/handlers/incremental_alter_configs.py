@@ -35,7 +35,7 @@ async def incremental_alter_configs(
     """Loggers are this broker's own; all else is for the controller, wherever it is."""
     loggers = [each for each in request.resources if is_logger(each)]
     others = [each for each in request.resources if not is_logger(each)]
-    if not loggers or not others or ctx.services.controller.is_active:
+    if not loggers or not others or ctx.services.control.controller.is_active:
         alter_all = altered if len(loggers) == len(request.resources) else at_controller(altered)
         response: IncrementalAlterConfigsResponse = await alter_all(request, ctx)
         return response
@@ -77,7 +77,7 @@ async def altered(
 async def alter(asked: AlterConfigsResource, ctx: Context, *, validate_only: bool) -> None:
     alterations = [alteration(each) for each in asked.configs]
     if asked.resource_type != ResourceType.BROKER_LOGGER:
-        await ctx.services.controller.alter_config(
+        await ctx.services.control.controller.alter_config(
             resource(asked.resource_type, asked.resource_name, ctx.services),
             alterations,
             validate_only=validate_only,

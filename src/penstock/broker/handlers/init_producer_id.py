@@ -28,7 +28,7 @@ async def init_producer_id(
     if request.transactional_id is not None:
         return await transactional(request.transactional_id, request, ctx)
     # Whatever id such a producer had: a new one fences nobody and repeats nothing.
-    return InitProducerIdResponse(producer_id=await ctx.services.producer_ids.take())
+    return InitProducerIdResponse(producer_id=await ctx.services.coordination.producer_ids.take())
 
 
 async def transactional(
@@ -39,11 +39,11 @@ async def transactional(
         known = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     asked, new_id = TransactionInit(request.transaction_timeout_ms, known), NONE
     try:
-        if services.transactions.needs_producer_id(name, asked):
-            new_id = await services.producer_ids.take()
+        if services.coordination.transactions.needs_producer_id(name, asked):
+            new_id = await services.coordination.producer_ids.take()
     except KafkaError as error:
         return refused(error.code)
-    pending = services.transactions.init(name, asked, new_id)
+    pending = services.coordination.transactions.init(name, asked, new_id)
 
     def respond(replies: list[ProducerIdAndEpoch | KafkaError]) -> InitProducerIdResponse:
         (reply,) = replies
@@ -51,7 +51,7 @@ async def transactional(
             return refused(told(reply, ctx))
         return InitProducerIdResponse(producer_id=reply.id, producer_epoch=reply.epoch)
 
-    return answered([pending], respond, ctx, WAIT_MS, services.transactions.runtime)
+    return answered([pending], respond, ctx, WAIT_MS, services.coordination.transactions.runtime)
 
 
 def told(error: KafkaError, ctx: Context) -> ErrorCode:

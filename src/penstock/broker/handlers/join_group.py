@@ -20,19 +20,20 @@ from penstock.wire.messages.join_group import (
 )
 
 
+def fresh_member_id(request: JoinGroupRequest, ctx: Context) -> str:
+    name = request.group_instance_id or ctx.header.client_id or ""
+    return f"{name}-{random_uuid(ctx.services.resources.chance)}"
+
+
 def join_group(
     request: JoinGroupRequest, ctx: Context
 ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
     client_id = ctx.header.client_id or ""
-    pending = ctx.services.groups.join(
+    pending = ctx.services.coordination.groups.join(
         request.group_id,
         GroupJoin(
             member_id=request.member_id,
-            new_member_id=(
-                ""
-                if request.member_id
-                else f"{request.group_instance_id or client_id}-{random_uuid(ctx.services.chance)}"
-            ),
+            new_member_id="" if request.member_id else fresh_member_id(request, ctx),
             instance_id=request.group_instance_id,
             client_id=client_id,
             client_host=f"/{ctx.peer.host}",

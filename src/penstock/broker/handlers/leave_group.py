@@ -27,7 +27,7 @@ def leave_group(
     leaving = tuple(
         LeavingMember(each.member_id, each.group_instance_id, each.reason or "") for each in members
     )
-    pending = ctx.services.groups.leave(request.group_id, leaving)
+    pending = ctx.services.coordination.groups.leave(request.group_id, leaving)
 
     def respond(replies: list[tuple[Refused, ...] | KafkaError]) -> LeaveGroupResponse:
         (reply,) = replies

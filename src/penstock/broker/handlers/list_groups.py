@@ -13,7 +13,7 @@ CLASSIC, CONSUMER = "classic", "consumer"
 def list_groups(request: ListGroupsRequest, ctx: Context) -> ListGroupsResponse:
     states = {each.lower() for each in request.states_filter}
     types = {each.lower() for each in request.types_filter}
-    shards = ctx.services.groups.shards()
+    shards = ctx.services.coordination.groups.shards()
     return ListGroupsResponse(
         groups=[
             group

@@ -73,9 +73,11 @@ async def searched(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsResp
     for topic in request.topics:
         for part in topic.partitions:
             where = TopicPartition(topic.name, part.partition_index)
-            partition = ctx.services.partitions.find(*where)
+            partition = ctx.services.replicas.partitions.find(*where)
             if partition is not None and where not in found and is_by_time(part.timestamp):
-                found[where] = await search(partition.log, part.timestamp, ctx.services.worker)
+                found[where] = await search(
+                    partition.log, part.timestamp, ctx.services.resources.worker
+                )
     return answered(request, ctx, found)
 
 
@@ -101,7 +103,7 @@ def answered(
         TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions
     )
     committed = request.isolation_level == READ_COMMITTED
-    is_broker = ctx.peer.listener == ctx.services.inter_broker_listener
+    is_broker = ctx.peer.listener == ctx.services.listeners.inter_broker_listener
 
     def answer(topic: str, part: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         index = part.partition_index
@@ -112,7 +114,7 @@ def answered(
                 raise NamedTwice(f"{topic}-{index} is named twice")
             if ctx.version < SINCE_VERSION.get(part.timestamp, 0) or part.timestamp < LOWEST:
                 raise UnsupportedTimestamp(f"timestamp {part.timestamp} in v{ctx.version}")
-            partition = ctx.services.partitions.get(topic, index)
+            partition = ctx.services.replicas.partitions.get(topic, index)
             if request.replica_id == DEBUGGING_REPLICA:
                 fencing.check_readable(partition, part.current_leader_epoch)
             else:

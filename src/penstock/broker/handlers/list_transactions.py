@@ -21,7 +21,7 @@ def list_transactions(request: ListTransactionsRequest, ctx: Context) -> ListTra
     states = set(request.state_filters)
     producers = set(request.producer_id_filters)
     pattern = request.transactional_id_pattern
-    shards = ctx.services.transactions.shards()
+    shards = ctx.services.coordination.transactions.shards()
     names = (name for shard in shards for name in shard.transactions)
     matched = matching(pattern, names) if pattern else None
 

@@ -65,7 +65,7 @@ def to_create(request: MetadataRequest, ctx: Context) -> list[str]:
 
 async def created(names: list[str], request: MetadataRequest, ctx: Context) -> MetadataResponse:
     """Answer after creating topics; what could not be created says why."""
-    refused = await ctx.services.link.create_topics(
+    refused = await ctx.services.control.link.create_topics(
         [new_topic(name, ctx.services) for name in names]
     )
     errors = {n: each for n, each in zip(names, refused, strict=True) if each is not None}

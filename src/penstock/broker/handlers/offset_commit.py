@@ -44,7 +44,7 @@ def offset_commit(
     )
     if not offsets:
         return respond(named, ())
-    pending = ctx.services.groups.commit(
+    pending = ctx.services.coordination.groups.commit(
         request.group_id,
         Committer(
             generation=request.generation_id_or_member_epoch,

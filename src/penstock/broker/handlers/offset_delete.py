@@ -27,7 +27,7 @@ def offset_delete(
         for part in topic.partitions
         if image.partition(where := TopicPartition(topic.name, part.partition_index))
     )
-    pending = ctx.services.groups.delete_offsets(request.group_id, wanted)
+    pending = ctx.services.coordination.groups.delete_offsets(request.group_id, wanted)
 
     def respond(replies: list[tuple[Refused, ...] | KafkaError]) -> OffsetDeleteResponse:
         (reply,) = replies

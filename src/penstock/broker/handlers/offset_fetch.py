@@ -34,7 +34,7 @@ def offset_fetch(
 ) -> OffsetFetchResponse | Parked[OffsetFetchResponse]:
     groups = request.groups if ctx.version >= 8 else [as_group(request)]
     pending_replies = [
-        ctx.services.groups.fetch(
+        ctx.services.coordination.groups.fetch(
             group.group_id,
             wanted(group.topics, ctx),
             reader(group),

@@ -17,7 +17,7 @@ def offset_for_leader_epoch(
 ) -> OffsetForLeaderEpochResponse:
     def answer(topic: str, part: OffsetForLeaderPartition) -> EpochEndOffset:
         try:
-            partition = ctx.services.partitions.get(topic, part.partition)
+            partition = ctx.services.replicas.partitions.get(topic, part.partition)
             fencing.check_leader(partition, part.current_leader_epoch)
             epoch, end_offset = partition.log.offset_for_leader_epoch(part.leader_epoch)
         except PARTITION_ERRORS as error:

@@ -137,7 +137,11 @@ def verification_of(request: ProduceRequest, ctx: Context) -> ProduceVerificatio
         return None
     services = ctx.services
     return ProduceVerification(
-        request, ctx.version, services.verifier, services.cluster, services.partitions
+        request,
+        ctx.version,
+        services.coordination.verifier,
+        services.cluster,
+        services.replicas.partitions,
     )
 
 
@@ -147,7 +151,7 @@ async def asked_first(
     """The transaction's coordinator is on another broker, or its record not committed yet."""
     try:
         await verification.wait()
-        now_ms = ctx.services.clock.now_ms()
+        now_ms = ctx.services.resources.clock.now_ms()
         answer = append(request, msgspec.structs.replace(ctx, now_ms=now_ms), verification)
         return await answer if isinstance(answer, Coroutine) else answer
     finally:
@@ -257,7 +261,9 @@ class Appending:
         else:
             with suppress(KafkaError):  # told in the answer for its partition
                 await asyncio.wrap_future(self._off_loop)
-        self._now_ms = self._ctx.services.clock.now_ms()  # the time of the append, in its order
+        self._now_ms = (
+            self._ctx.services.resources.clock.now_ms()
+        )  # the time of the append, in its order
 
     def _append(
         self, topic: TopicProduceData, part: PartitionProduceData
@@ -280,7 +286,9 @@ class Appending:
             fencing.check_leader(partition)
             log_start_offset = partition.log.log_start_offset
             batch, header = self._checked(part.records, partition)
-            appended = services.leader_append(partition, batch, header, self._acks, self._now_ms)
+            appended = services.replicas.leader_append(
+                partition, batch, header, self._acks, self._now_ms
+            )
         except PARTITION_ERRORS as error:
             self.refused = error
             self.is_led_elsewhere |= isinstance(error, NotLeader)
@@ -326,10 +334,10 @@ class Appending:
                 partition.topic_partition,
                 now_ms=now_ms,
                 limit_bytes=AT_ONCE_BYTES,
-                scratch=services.scratch,
+                scratch=services.resources.scratch,
             )
         except DecompressionLimit:
-            self._off_loop = services.worker.submit(
+            self._off_loop = services.resources.worker.submit(
                 stored,
                 bytearray(data),
                 header,

@@ -18,7 +18,7 @@ def sync_group(
 ) -> SyncGroupResponse | Parked[SyncGroupResponse]:
     if ctx.version >= 5 and None in (request.protocol_type, request.protocol_name):
         return respond(InconsistentGroupProtocol("whoever syncs names the type and the strategy"))
-    pending = ctx.services.groups.sync(
+    pending = ctx.services.coordination.groups.sync(
         request.group_id,
         GroupSync(
             member_id=request.member_id,

@@ -68,8 +68,8 @@ def txn_offset_commit(
     )
     if not offsets:
         return respond(named, ())
-    index = ctx.services.groups.partition_of(request.group_id)
-    answers = ctx.services.verifier.verify(
+    index = ctx.services.coordination.groups.partition_of(request.group_id)
+    answers = ctx.services.coordination.verifier.verify(
         request.transactional_id,
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         (TopicPartition(CONSUMER_OFFSETS, index),),
@@ -89,19 +89,19 @@ async def asked_first(
 ) -> Answer:
     """The transaction's coordinator is on another broker, or its record not committed yet."""
     services = ctx.services
-    index = services.groups.partition_of(request.group_id)
-    partition = services.partitions.find(CONSUMER_OFFSETS, index)
+    index = services.coordination.groups.partition_of(request.group_id)
+    partition = services.replicas.partitions.find(CONSUMER_OFFSETS, index)
     if partition is None:
         refused = NotCoordinator(f"{CONSUMER_OFFSETS}-{index} is not here")
         return respond(named, (refused,) * len(offsets))
-    verification = services.verifier.pending.begin(partition, request.producer_id)
+    verification = services.coordination.verifier.pending.begin(partition, request.producer_id)
     try:
         found = await answers
         if not verification.holds():
             found = (CoordinatorNotAvailable("a marker has come, or the group has moved"),)
         return commit(request, named, offsets, found, ctx)
     finally:
-        services.verifier.pending.close(verification)
+        services.coordination.verifier.pending.close(verification)
 
 
 def commit(
@@ -116,7 +116,7 @@ def commit(
         told = as_committers_know_it(refused, ctx.version)
         return respond(named, (told,) * len(offsets))
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
-    pending = ctx.services.groups.commit(
+    pending = ctx.services.coordination.groups.commit(
         request.group_id,
         Committer(
             generation=request.generation_id_or_member_epoch,

@@ -20,7 +20,9 @@ KINDS = {each.value: each for each in UpgradeType}
 async def update_features(request: UpdateFeaturesRequest, ctx: Context) -> UpdateFeaturesResponse:
     updates = [wanted(each, ctx.version) for each in request.feature_updates]
     try:
-        await ctx.services.controller.update_features(updates, validate_only=request.validate_only)
+        await ctx.services.control.controller.update_features(
+            updates, validate_only=request.validate_only
+        )
     except KafkaError as error:
         return UpdateFeaturesResponse(error_code=error.code, error_message=str(error))
     return UpdateFeaturesResponse(

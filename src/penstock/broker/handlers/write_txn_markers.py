@@ -56,7 +56,7 @@ def write(writable: WritableTxnMarker, ctx: Context) -> Results:
         for index in topic.partition_indexes:
             where = TopicPartition(topic.name, index)
             try:
-                results[where] = ctx.services.markers.append(
+                results[where] = ctx.services.coordination.markers.append(
                     where, marker, writable.coordinator_epoch
                 )
             except PARTITION_ERRORS as error:

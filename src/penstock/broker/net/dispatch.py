@@ -97,7 +97,7 @@ class Dispatch:
         if api.key == API_VERSIONS and not api.low <= header.version <= api.high:
             # KIP-511: an unknown version is answered in version 0, not refused.
             return Request(header, None, None, began_ns)
-        if api.inter_broker and not self._services.serves(api.key, self.peer.listener):
+        if api.inter_broker and not self._services.listeners.serves(api.key, self.peer.listener):
             raise ProtocolError(f"{api.name} is for brokers only")
         route = self._routes.find(header)
         message, _ = route.decode(frame if route.views_frame else bytes(frame), at)

@@ -124,7 +124,7 @@ class Server:
     def _may_connect(self, host: str) -> bool:
         network = self._network
         limit = network.connections_by_ip.get(host, network.max_connections_per_ip)
-        at_all = min(network.max_connections, self._services.file_shares.connections)
+        at_all = min(network.max_connections, self._services.resources.file_shares.connections)
         return len(self.sessions) < at_all and self.connections_by_ip[host] < limit
 
     def _open(self, sock: socket.socket, peer: Peer) -> None:

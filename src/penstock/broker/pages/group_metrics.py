@@ -37,13 +37,13 @@ class Place(NamedTuple):
 def group_metrics(
     services: Services, clock: Clock, end_elsewhere: Callable[[TopicPartition], int | None]
 ) -> dict[str, Metric]:
-    shards = services.groups.runtime.loaded_shards
+    shards = services.coordination.groups.runtime.loaded_shards
 
     def places() -> Iterator[Place]:
         for shard in shards():
             for group, offsets in list(shard.offsets.items()):
                 for where, committed in list(offsets.items()):
-                    found = services.partitions.find(*where)
+                    found = services.replicas.partitions.find(*where)
                     led = found if found is not None and found.leads else None
                     end = end_elsewhere(where) if led is None else led.log.high_watermark
                     yield Place(group, where, committed.offset, led, end)
@@ -126,7 +126,7 @@ def lag_seconds(place: Place, now_ms: int) -> float | None:
 def places_elsewhere(services: Services) -> dict[BrokerId, set[TopicPartition]]:
     """The partitions that groups of this broker read and other brokers lead, by their leaders."""
     found: dict[BrokerId, set[TopicPartition]] = {}
-    for shard in services.groups.runtime.loaded_shards():
+    for shard in services.coordination.groups.runtime.loaded_shards():
         for offsets in list(shard.offsets.values()):
             for where in list(offsets):
                 known = services.cluster.image.partition(where)

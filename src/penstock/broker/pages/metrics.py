@@ -50,7 +50,7 @@ def _topics(services: Services) -> dict[str, Metric]:
     def summed(read: Callable[[Partition], int]) -> Callable[[], Iterator[Sample]]:
         def samples() -> Iterator[Sample]:
             totals: dict[str, int] = {}
-            for partition in list(services.partitions):
+            for partition in list(services.replicas.partitions):
                 topic = partition.topic_partition.topic
                 totals[topic] = totals.get(topic, 0) + read(partition)
             return (Sample(total, {"topic": topic}) for topic, total in totals.items())
@@ -59,7 +59,7 @@ def _topics(services: Services) -> dict[str, Metric]:
 
     def each(read: Callable[[Partition], int]) -> Callable[[], Iterator[Sample]]:
         def samples() -> Iterator[Sample]:
-            for partition in list(services.partitions):
+            for partition in list(services.replicas.partitions):
                 topic, index = partition.topic_partition
                 yield Sample(read(partition), {"topic": topic, "partition": str(index)})
 
@@ -69,7 +69,7 @@ def _topics(services: Services) -> dict[str, Metric]:
         """Told by the leader alone: a sum over brokers counts each partition once."""
 
         def samples() -> Iterator[Sample]:
-            for partition in list(services.partitions):
+            for partition in list(services.replicas.partitions):
                 if partition.leads:
                     topic, index = partition.topic_partition
                     yield Sample(read(partition), {"topic": topic, "partition": str(index)})
@@ -154,19 +154,19 @@ def is_under_replicated(partition: Partition) -> bool:
 
 def _replicas(services: Services) -> dict[str, Metric]:
     def count(holds: Callable[[Partition], bool]) -> Callable[[], int]:
-        return lambda: sum(holds(partition) for partition in list(services.partitions))
+        return lambda: sum(holds(partition) for partition in list(services.replicas.partitions))
 
     def offline() -> int:
         topics = services.cluster.image.topics.values()
         return sum(p.leader < 0 for topic in topics for p in topic.partitions.values())
 
     def lags() -> Iterator[Sample]:
-        for partition in list(services.partitions):
+        for partition in list(services.replicas.partitions):
             if not partition.leads:
                 topic, index = partition.topic_partition
                 yield Sample(partition.lag, {"topic": topic, "partition": str(index)})
 
-    isr = services.partitions.isr_counts
+    isr = services.replicas.partitions.isr_counts
     prefix = "kafka_server_replicamanager"
     return {
         f"{prefix}_leadercount": gauge("Partitions led here.", count(lambda p: p.leads)),
@@ -194,18 +194,18 @@ def _replicas(services: Services) -> dict[str, Metric]:
         ),
         "kafka_server_replicafetchermanager_maxlag": gauge(
             "Committed records that the slowest replica here has not copied yet.",
-            lambda: max((p.lag for p in list(services.partitions)), default=0),
+            lambda: max((p.lag for p in list(services.replicas.partitions)), default=0),
         ),
         "kafka_server_fetcherlagmetrics_consumerlag": gauge(
             "Committed records that a replica here has not copied yet.", lags
         ),
         "kafka_controller_controllerstats_uncleanleaderelections_total": counter(
             "Leaders that this broker made as the controller although they were not in sync.",
-            lambda: services.controller.counts.unclean,
+            lambda: services.control.controller.counts.unclean,
         ),
         "kafka_controller_kafkacontroller_activecontrollercount": gauge(
             "1 where this broker is the controller.",
-            lambda: int(services.controller.is_active),
+            lambda: int(services.control.controller.is_active),
         ),
         "kafka_controller_kafkacontroller_offlinepartitionscount": gauge(
             "Partitions without a leader.", offline
@@ -215,8 +215,8 @@ def _replicas(services: Services) -> dict[str, Metric]:
 
 def _coordinators(services: Services) -> dict[str, Metric]:
     runtimes: tuple[CoordinatorRuntime[Any, Any], ...] = (
-        services.groups.runtime,
-        services.transactions.runtime,
+        services.coordination.groups.runtime,
+        services.coordination.transactions.runtime,
     )
 
     def unreadable() -> Iterator[Sample]:
@@ -232,7 +232,7 @@ def _coordinators(services: Services) -> dict[str, Metric]:
 
 
 def _logs(services: Services) -> dict[str, Metric]:
-    store = services.partitions.store
+    store = services.replicas.partitions.store
     return {
         "kafka_log_logmanager_offlinelogdirectorycount": gauge(
             "Log directories that failed.", lambda: len(store.dirs) - len(store.online)
@@ -260,7 +260,7 @@ def _server(services: Services, server: Server) -> dict[str, Metric]:
         ),
         "penstock_served_apis": gauge(
             "APIs of the protocol that have a handler.",
-            lambda: len(services.served & APIS.keys()),
+            lambda: len(services.listeners.served & APIS.keys()),
         ),
     }
 

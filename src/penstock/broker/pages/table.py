@@ -31,16 +31,16 @@ class Pages:
         tasks: asyncio.TaskGroup,
         clock: Clock,
     ) -> None:
-        logs, partitions = services.partitions.store, services.partitions
+        logs, partitions = services.replicas.partitions.store, services.replicas.partitions
         ends = LogEnds(tasks, peers.to, lambda: places_elsewhere(services))
         lag = LoopLag(clock)
         self.loops: dict[str, Callable[[], Awaitable[None]]] = {"loop lag": lag.run}
-        if services.clustered:
+        if services.listeners.clustered:
             self.loops["log ends"] = ends.run
         self.table: dict[tuple[str, str], Handler] = {
             ("GET", "/healthz"): healthz,
             ("GET", "/readyz"): readyz({"log directories": lambda: bool(logs.online)}),
-            ("GET", "/groups/rebalances"): rebalances(services.groups),
+            ("GET", "/groups/rebalances"): rebalances(services.coordination.groups),
             ("GET", "/replicas"): replicas(services.broker_id, partitions),
             ("GET", "/metrics"): metrics(
                 metrics_table(services, server, routes, lag)

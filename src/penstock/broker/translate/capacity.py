@@ -11,8 +11,8 @@ def check_room(replicas: int, ctx: Context) -> None:
     """
     services = ctx.services
     file_limit.check_room(
-        services.file_shares,
-        len(services.partitions),
+        services.resources.file_shares,
+        len(services.replicas.partitions),
         replicas,
         len(services.cluster.image.brokers),
     )

@@ -66,7 +66,7 @@ async def ensure_internal_topic(name: str, services: Services) -> None:
     """Create the topic if it is missing; refused until it exists."""
     if name in services.cluster.image.topics:
         return
-    (refused,) = await services.link.create_topics([new_topic(name, services)])
+    (refused,) = await services.control.link.create_topics([new_topic(name, services)])
     if refused is not None and refused.code != ErrorCode.TOPIC_ALREADY_EXISTS:
         raise CoordinatorNotAvailable(f"{name} cannot be created: {refused}")
     if name not in services.cluster.image.topics:

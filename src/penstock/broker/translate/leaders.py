@@ -16,7 +16,7 @@ from penstock.types import BrokerId, TopicPartition
 
 def partition_here(services: Services, topic: str, index: int) -> Partition:
     """The partition. If only other brokers hold it: NOT_LEADER_OR_FOLLOWER."""
-    found = services.partitions.find(topic, index)
+    found = services.replicas.partitions.find(topic, index)
     if found is None:
         if services.cluster.image.partition(TopicPartition(topic, index)) is not None:
             raise NotLeader(f"{topic}-{index} is on other brokers")

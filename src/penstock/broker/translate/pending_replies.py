@@ -30,7 +30,9 @@ def answered(
     `of` is the coordinator's runtime, by default that of groups; `wait_ms` defaults to
     `offsets.commit.timeout.ms`.
     """
-    runtime: CoordinatorRuntime[Any, Any] = ctx.services.groups.runtime if of is None else of
+    runtime: CoordinatorRuntime[Any, Any] = (
+        ctx.services.coordination.groups.runtime if of is None else of
+    )
     response = _attempted(pending_replies, respond, runtime)
     if response is not None:
         return response
