@@ -29,7 +29,7 @@ def pytest_configure() -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     if config.getvalue("dist") != "loadfile":
         return None
-    from side_by_side import PartScheduling  # only the process that distributes needs it
+    from support.side_by_side import PartScheduling  # only the process that distributes needs it
 
     return PartScheduling(config, log)
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 import pytest
 
-from batch_reading import reading
 from peers import java
 from penstock.record.batch import (
     assign,
@@ -18,7 +17,8 @@ from penstock.record.compression import Codec
 from penstock.record.control import build_marker
 from penstock.record.record import Record
 from penstock.record.validate import BatchRules, check_produced, check_records, check_timestamps
-from produced_batches import NOW_MS, REFUSED, produced
+from support.records.batch_reading import reading
+from support.records.produced_batches import NOW_MS, REFUSED, produced
 
 pytestmark = pytest.mark.peer
 JARS = "kafka-4.3.1"

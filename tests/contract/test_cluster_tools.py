@@ -10,12 +10,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from cluster_tools import transcript
 from peers.kafka import KafkaCluster
 from peers.penstock_cluster import PenstockCluster
 from peers.process import wait_until
 from peers.tools import tool
 from peers.zookeeper import ZooKeeper
+from support.brokers.cluster_tools import transcript
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 

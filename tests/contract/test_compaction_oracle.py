@@ -13,7 +13,6 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from log_directory import WholeBatch, open_log, read_batches, visible
 from peers.kafka import KafkaCluster
 from peers.process import wait_until
 from peers.tools import tool
@@ -30,6 +29,7 @@ from penstock.log.partition_log import PartitionLog
 from penstock.record.batch import BatchHeader
 from penstock.record.record import Record
 from penstock.types import TopicPartition
+from support.brokers.log_directory import WholeBatch, open_log, read_batches, visible
 
 pytestmark = pytest.mark.peer
 

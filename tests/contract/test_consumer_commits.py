@@ -19,9 +19,9 @@ from kafka import TopicPartition as KafkaTopicPartition
 from kafka.errors import KafkaError as KafkaPythonError
 from kafka.structs import OffsetAndMetadata
 
-from lossy_link import OFFSET_COMMIT, LossyLink
 from peers.process import wait_until
 from penstock.testing.broker import EmbeddedBroker
+from support.brokers.lossy_link import OFFSET_COMMIT, LossyLink
 
 WAIT_S = 30
 RECORDS = 10

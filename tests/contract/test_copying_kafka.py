@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from following_broker import FollowingBroker, log_files, until
 from peers.kafka import KafkaCluster
 from peers.process import free_ports
 from peers.zookeeper import ZooKeeper
@@ -22,6 +21,7 @@ from penstock.client.produce import IdempotentProducer, ProducerRecord
 from penstock.record.batch import read_header
 from penstock.testing.logs import batch_of
 from penstock.types import BrokerId, TopicPartition
+from support.brokers.following_broker import FollowingBroker, log_files, until
 
 pytestmark = pytest.mark.peer
 WHERE = TopicPartition("copied", 0)

@@ -12,9 +12,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from clients.referee import Referee
-from lossy_link import Loss, LossyLink
 from peers.penstock import SOURCE, PenstockBroker
 from peers.process import wait_until
+from support.brokers.lossy_link import Loss, LossyLink
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WAIT_S = 60

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from epoch_driver import DRIVER_STEPS, EPOCHS, PARTITIONS, ROWS, SERVERS, STEPS, TASK_STEPS
 from peers.penstock import PenstockBroker
 from peers.penstock_cluster import PenstockCluster
 from peers.process import free_ports, last_lines, tied_to_us, wait_until
@@ -25,7 +24,16 @@ from penstock.client.route import KeyType, ToCoordinator, ToLeader
 from penstock.spark.client.cluster import Client
 from penstock.spark.client.settings import ClientSettings
 from penstock.types import TopicPartition
-from spark_query import ENVIRONMENT, committed
+from support.spark.epoch_driver import (
+    DRIVER_STEPS,
+    EPOCHS,
+    PARTITIONS,
+    ROWS,
+    SERVERS,
+    STEPS,
+    TASK_STEPS,
+)
+from support.spark.spark_query import ENVIRONMENT, committed
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 STARTS = 12
@@ -91,7 +99,15 @@ def copy(bootstrap: str, folder: Path, step: str, victim: str, restart: Restart)
     deadline = time.monotonic() + WAIT_S
     told = folder / "driver"
     told.mkdir()
-    command = [sys.executable, "-m", "epoch_driver", bootstrap, str(told), step, victim]
+    command = [
+        sys.executable,
+        "-m",
+        "support.spark.epoch_driver",
+        bootstrap,
+        str(told),
+        step,
+        victim,
+    ]
 
     def ended(driver: subprocess.Popen[bytes]) -> bool:
         for server in SERVERS:

@@ -13,7 +13,7 @@ from peers.tools import tool
 from penstock.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from penstock.wire.messages.describe_transactions import DescribeTransactionsRequest
-from wire_link import WireLink
+from support.brokers.wire_link import WireLink
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(120)]
 

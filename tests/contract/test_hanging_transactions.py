@@ -19,7 +19,7 @@ from penstock.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from wire_link import WireLink
+from support.brokers.wire_link import WireLink
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(120)]
 QUIET = {"log_level": 0}

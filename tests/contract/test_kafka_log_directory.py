@@ -20,7 +20,6 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.cimpl import NewTopic
 
-from log_directory import open_log, visible
 from peers.kafka import KafkaCluster
 from peers.penstock import PenstockBroker
 from peers.tools import tool
@@ -36,7 +35,8 @@ from penstock.record.build import build_batch
 from penstock.record.control import build_marker
 from penstock.record.record import Record
 from penstock.types import TopicPartition
-from stable_offsets import wait_for_markers
+from support.brokers.log_directory import open_log, visible
+from support.transactions.stable_offsets import wait_for_markers
 
 pytestmark = pytest.mark.peer
 

@@ -18,11 +18,11 @@ from pyspark.sql.avro.functions import from_avro as by_spark
 from pyspark.sql.types import DataType, MapType
 
 from clients.protocol import Record
-from flow_runs import records, run_flow
 from peers.penstock import PenstockBroker
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
 from penstock.spark.sql.interactive import names
-from spark_rows import Lab, lab_beside
+from support.spark.flow_runs import records, run_flow
+from support.spark.spark_rows import Lab, lab_beside
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 

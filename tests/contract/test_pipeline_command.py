@@ -12,7 +12,7 @@ from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import LATEST, Record
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
-from penstock_command import QUICK, penstock, started
+from support.commands.penstock_command import QUICK, penstock, started
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 EXAMPLES = Path(__file__).parents[2] / "examples"

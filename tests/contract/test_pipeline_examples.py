@@ -91,10 +91,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
 
 
 def run(bootstrap: str, projects: list[Path]) -> str:
-    command = [sys.executable, str(ROOT / "tests" / "run_projects.py"), bootstrap]
+    command = [sys.executable, "-m", "support.spark.run_projects", bootstrap]
     ended = subprocess.run(
         [*command, *map(str, projects)],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        env={**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT / 'tests'}"},
         cwd=projects[0].parent,
         capture_output=True,
         text=True,

@@ -10,14 +10,14 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from clients.protocol import Record
-from flow_runs import records, run_flow
 from peers.penstock import PenstockBroker
 from penstock.spark.pipeline.flow import Place, start_flow
 from penstock.spark.pipeline.flow_spec import Expect, FlowSpec, From, To
 from penstock.spark.pipeline.progress import progress
 from penstock.spark.sql.interactive import names
 from penstock.spark.sql.topic_view import mentioned
-from spark_rows import Lab, lab_beside
+from support.spark.flow_runs import records, run_flow
+from support.spark.spark_rows import Lab, lab_beside
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 ORDERS = [

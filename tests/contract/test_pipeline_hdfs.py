@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from clients.protocol import Record
-from flow_runs import forget_last_commit, run_flow
 from peers.hdfs import Hdfs
 from peers.penstock import PenstockBroker
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
-from spark_rows import Lab, lab_beside
+from support.spark.flow_runs import forget_last_commit, run_flow
+from support.spark.spark_rows import Lab, lab_beside
 
 pytestmark = [pytest.mark.peer, pytest.mark.soak, pytest.mark.timeout(600)]
 PARTITIONS = 4

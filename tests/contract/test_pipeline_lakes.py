@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from clients.protocol import Record
-from flow_runs import forget_last_commit, run_flow
 from peers.penstock import PenstockBroker
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
 from penstock.spark.pipeline.settings import DELTA
-from spark_rows import Lab, lab_beside
+from support.spark.flow_runs import forget_last_commit, run_flow
+from support.spark.spark_rows import Lab, lab_beside
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 SCHEMA = "id bigint, day date"

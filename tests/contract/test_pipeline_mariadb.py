@@ -12,15 +12,15 @@ import pytest
 from pyspark.sql import Row
 
 from clients.protocol import Record
-from flow_runs import forget_last_commit, records, run_flow
 from peers.mariadb import DATABASE, MariaDb
 from peers.penstock import PenstockBroker
 from penstock.errors import ConfigError
 from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
-from spark_query import committed
-from spark_rows import Lab, lab_beside
-from table_following import Following
+from support.spark.flow_runs import forget_last_commit, records, run_flow
+from support.spark.spark_query import committed
+from support.spark.spark_rows import Lab, lab_beside
+from support.spark.table_following import Following
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 ORDERS = (

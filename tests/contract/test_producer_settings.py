@@ -10,10 +10,10 @@ from confluent_kafka import KafkaError, Producer
 from kafka import KafkaProducer
 
 from clients.referee import Referee
-from lossy_link import LossyLink
 from peers.penstock import PenstockBroker
 from penstock.record.batch import batches
 from penstock.testing.broker import EmbeddedBroker
+from support.brokers.lossy_link import LossyLink
 
 WAIT_S = 30
 BACKOFF_MS = 700

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from following_broker import log_files, until
 from peers.penstock_cluster import PenstockCluster
 from peers.zookeeper import ZooKeeper
 from penstock.client.address import parse_addresses
@@ -15,6 +14,7 @@ from penstock.client.consume import SimpleConsumer
 from penstock.client.errors import RETRIABLE
 from penstock.client.produce import IdempotentProducer, ProducerRecord
 from penstock.types import Offset, TopicPartition
+from support.brokers.following_broker import log_files, until
 
 pytestmark = pytest.mark.peer
 TOPIC = "t"

@@ -19,7 +19,7 @@ from clients.protocol import LATEST, Record
 from peers.penstock import PenstockBroker
 from peers.spark import SparkCluster, SparkConnect
 from peers.spark_session import QUICK
-from spark_query import committed
+from support.spark.spark_query import committed
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 ROOT = Path(__file__).parents[2]
@@ -119,7 +119,14 @@ def test_executors_read_with_the_penstock_of_the_archive(
 ) -> None:
     version = f"python3.{sys.version_info.minor}"
     here = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    job = [sys.executable, "-m", "cluster_read", cluster.master, broker.bootstrap, str(archive)]
+    job = [
+        sys.executable,
+        "-m",
+        "support.spark.cluster_read",
+        cluster.master,
+        broker.bootstrap,
+        str(archive),
+    ]
     ended = run(*job, PYSPARK_PYTHON=version, PATH=here)
     found = json.loads(ended.stdout)
     assert [tuple(each) for each in found["rows"]] == rows_of(broker, "events")
@@ -143,7 +150,14 @@ def test_a_pipeline_runs_on_a_cluster_that_has_no_penstock(
 def test_a_client_of_connect_reads_and_writes_topics(
     broker: PenstockBroker, connect: SparkConnect, tmp_path: Path
 ) -> None:
-    job = [sys.executable, "-m", "connect_client", connect.url, broker.bootstrap, str(tmp_path)]
+    job = [
+        sys.executable,
+        "-m",
+        "support.spark.connect_client",
+        connect.url,
+        broker.bootstrap,
+        str(tmp_path),
+    ]
     ended = run(*job, PYTHONPATH="tests")
     events = rows_of(broker, "events")
     assert [tuple(each) for each in json.loads(ended.stdout)] == events

@@ -8,7 +8,7 @@ import pytest
 from clients.protocol import Record
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
-from spark_rows import Lab, lab_beside, rows, run_to_end
+from support.spark.spark_rows import Lab, lab_beside, rows, run_to_end
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 

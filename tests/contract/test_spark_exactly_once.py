@@ -15,8 +15,8 @@ from peers.kafka import KafkaCluster
 from peers.penstock import PenstockBroker
 from peers.process import free_ports
 from peers.spark import SparkCluster
-from spark_faults import ACTIONS, POINTS, Fault, Folder
-from spark_query import PYTHON_PATH, committed, run, write_input
+from support.spark.spark_faults import ACTIONS, POINTS, Fault, Folder
+from support.spark.spark_query import PYTHON_PATH, committed, run, write_input
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 PARTITIONS = 4

@@ -15,7 +15,6 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql.datasource import GreaterThanOrEqual, LessThan
 
-from lossy_link import cut, cut_at_end, read_frame
 from peers.process import free_ports
 from penstock.errors import ErrorCode
 from penstock.record.build import build_batch
@@ -36,7 +35,8 @@ from penstock.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from wire_link import WireLink
+from support.brokers.lossy_link import cut, cut_at_end, read_frame
+from support.brokers.wire_link import WireLink
 
 FETCH = 1
 SEEDS = range(200) if "PENSTOCK_SOAK" in os.environ else range(20)

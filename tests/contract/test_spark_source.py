@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from clients.protocol import CODECS, Record
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
-from spark_rows import Lab, into_table, lab_beside, rows, run_to_end
+from support.spark.spark_rows import Lab, into_table, lab_beside, rows, run_to_end
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 FORMATS = ("penstock", "kafka")

@@ -16,8 +16,8 @@ from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import Record
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
-from penstock_command import QUICK, penstock, started
-from warm_command import Answer, WarmCommand
+from support.commands.penstock_command import QUICK, penstock, started
+from support.commands.warm_command import Answer, WarmCommand
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 ORDER = {

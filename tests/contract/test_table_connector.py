@@ -9,7 +9,7 @@ from pyspark.sql import Row
 from peers.postgres import Postgres
 from penstock.errors import ConfigError
 from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
-from table_following import Following
+from support.spark.table_following import Following
 
 pytestmark = pytest.mark.peer
 

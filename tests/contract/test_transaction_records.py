@@ -17,7 +17,7 @@ from penstock.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from wire_link import WireLink
+from support.brokers.wire_link import WireLink
 
 pytestmark = pytest.mark.peer
 

@@ -12,7 +12,7 @@ from clients.brokers import Target
 from peers import java
 from peers.penstock import PenstockBroker
 from peers.tools import tool
-from stable_offsets import wait_for_markers
+from support.transactions.stable_offsets import wait_for_markers
 
 pytestmark = pytest.mark.timeout(120)
 QUIET = {"log_level": 0}

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from peers.penstock import PenstockBroker
 from peers.process import free_ports
-from stable_offsets import wait_for_markers
+from support.transactions.stable_offsets import wait_for_markers
 
 pytestmark = pytest.mark.timeout(300)
 SEEDS = range(20) if os.environ.get("PENSTOCK_SOAK") else range(3)

@@ -17,7 +17,7 @@ from peers.oracle import Oracle
 from penstock.wire.apis import APIS, METADATA_RECORDS, snake
 from penstock.wire.codec import decode, encode
 from penstock.wire.schema import Array, Kind, Message, fields
-from wire_values import ALL_VERSIONS, messages
+from support.records.wire_values import ALL_VERSIONS, messages
 
 pytestmark = pytest.mark.peer
 

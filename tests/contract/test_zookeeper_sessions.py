@@ -40,7 +40,7 @@ from penstock.metadata.zookeeper.session_file import FILE_NAME
 from penstock.metadata.zookeeper.store import ZooKeeperStore
 from penstock.metadata.zookeeper.translation import MAX_DATA_BYTES
 from penstock.testing.store_ensemble import Inbox, raised
-from zookeeper_faults import run_unblocked, stopped
+from support.brokers.zookeeper_faults import run_unblocked, stopped
 
 pytestmark = pytest.mark.peer
 

@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec.structs import replace
 
-from consumer_members import Cluster, Consumer, durable, settle
-from group_transcript import GROUP
 from penstock.coordinator.group.consumer.errors import FencedMemberEpoch, UnreleasedInstanceId
 from penstock.coordinator.group.consumer.group import ConsumerGroup
 from penstock.coordinator.group.consumer.heartbeat import (
@@ -24,6 +22,8 @@ from penstock.coordinator.group.errors import (
     GroupIdNotFound,
     UnknownMemberId,
 )
+from support.groups.consumer_members import Cluster, Consumer, durable, settle
+from support.groups.group_transcript import GROUP
 
 NUMBERS = st.integers(0, 4)
 WISHES = st.frozensets(st.sampled_from(["t", "u", "none"]))

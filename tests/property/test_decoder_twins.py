@@ -25,7 +25,7 @@ from penstock.spark.decode.visible import Batches
 from penstock.spark.options import MAX_INT64
 from penstock.types import Buffer
 from penstock.wire.messages.fetch import AbortedTransaction
-from record_bytes import damaged, noise, some_payload, some_record, untouched
+from support.records.record_bytes import damaged, noise, some_payload, some_record, untouched
 
 CASES = 1_000_000 if "PENSTOCK_SOAK" in os.environ else 3_000
 Payloads: TypeAlias = list[tuple[BatchHeader, Buffer]]

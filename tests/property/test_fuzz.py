@@ -13,7 +13,7 @@ from fuzz.record_target import fuzz_record
 from fuzz.wire_target import fuzz_wire
 from penstock.wire.apis import APIS
 from penstock.wire.frame import request_frame
-from wire_values import messages
+from support.records.wire_values import messages
 
 TARGETS = Path(__file__).parents[1] / "fuzz"
 

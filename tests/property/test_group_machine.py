@@ -6,7 +6,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 from penstock.config.group import GroupConfig
 from penstock.coordinator.errors import CoordinatorNotAvailable
 from penstock.coordinator.group.classic.join import GroupJoin
@@ -20,6 +19,7 @@ from penstock.coordinator.result import PendingReply
 from penstock.errors import ErrorCode, KafkaError
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
+from support.groups.group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 
 CONFIG = GroupConfig(group_max_size=4)
 PARTITIONS = range(6)

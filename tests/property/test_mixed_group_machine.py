@@ -7,9 +7,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from classic_members import ClassicConsumer
-from consumer_members import Cluster, Consumer, durable
-from group_transcript import GROUP
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.classic.state import ClassicGroupState
 from penstock.coordinator.group.consumer.errors import FencedMemberEpoch
@@ -18,6 +15,9 @@ from penstock.coordinator.group.errors import GroupIdNotFound, UnknownMemberId
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.records import metadata_of
 from penstock.types import TopicPartition
+from support.groups.classic_members import ClassicConsumer
+from support.groups.consumer_members import Cluster, Consumer, durable
+from support.groups.group_transcript import GROUP
 
 NUMBERS = st.integers(0, 2)
 POLICIES = ("bidirectional", "upgrade", "downgrade", "disabled")

@@ -12,7 +12,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from replica_cluster import LAG_MAX_MS, ReplicaCluster
+from support.brokers.replica_cluster import LAG_MAX_MS, ReplicaCluster
 
 brokers = st.integers(0, 2)
 

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
-from group_transcript import MemoryLog
 from penstock.config.transaction import TransactionConfig
 from penstock.coordinator.result import CoordinatorResult, EmptyReply, answer
 from penstock.coordinator.storage import ProducerIdAndEpoch, RawRecord
@@ -20,7 +19,8 @@ from penstock.record.batch import batches
 from penstock.record.record import records
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
-from transaction_transcript import Participants, coordinator
+from support.groups.group_transcript import MemoryLog
+from support.transactions.transaction_transcript import Participants, coordinator
 
 NAMES = ("x", "y")
 PARTITIONS = [TopicPartition("t", number) for number in range(3)]

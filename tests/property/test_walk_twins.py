@@ -16,7 +16,7 @@ from penstock.record.record import Record
 from penstock.record.search import find, find_in_python
 from penstock.record.walk import NATIVE, walk, walk_in_python
 from penstock.types import Buffer
-from record_bytes import damaged, noise, some_payload, untouched
+from support.records.record_bytes import damaged, noise, some_payload, untouched
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="the extension was not built")
 CASES = 2_000_000 if "PENSTOCK_SOAK" in os.environ else 50_000

@@ -14,7 +14,7 @@ from kio.serial import entity_reader, entity_writer
 from penstock.wire.apis import APIS, Api, snake
 from penstock.wire.codec import encode
 from penstock.wire.schema import Message, fields
-from wire_values import messages
+from support.records.wire_values import messages
 
 KNOWN = [api for api in APIS.values() if find_spec(f"kio.schema.{snake(api.name)}")]
 

@@ -13,7 +13,7 @@ from penstock.wire.codec import decoder, encode, encode_struct, encoder
 from penstock.wire.encoder import UnencodableError
 from penstock.wire.messages.fetch import FetchResponse, PartitionData
 from penstock.wire.schema import Array, Message, fields
-from wire_values import ALL_VERSIONS, messages
+from support.records.wire_values import ALL_VERSIONS, messages
 
 EVERY_MESSAGE = pytest.mark.parametrize(
     ("message", "versions"), ALL_VERSIONS, ids=[m.__name__ for m, _ in ALL_VERSIONS]

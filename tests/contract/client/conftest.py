@@ -4,10 +4,10 @@ from uuid import uuid4
 
 import pytest
 
-from client_runs import has_partitions, run
 from peers.kafka import KafkaCluster
 from penstock.client.admin import NewTopic, create_topic
 from penstock.client.cluster import Client
+from support.commands.client_runs import has_partitions, run
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as RdTopicPartition
 
-from client_runs import eventually, has_partitions, refusal, run
 from peers.kafka import KafkaCluster
 from penstock.client.admin import (
     NewTopic,
@@ -43,6 +42,7 @@ from penstock.errors import ErrorCode
 from penstock.types import BrokerId, Offset, TopicPartition
 from penstock.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+from support.commands.client_runs import eventually, has_partitions, refusal, run
 
 pytestmark = pytest.mark.peer
 START = Offset(0)

@@ -9,7 +9,6 @@ from confluent_kafka import Consumer
 from confluent_kafka import Producer as RdProducer
 from confluent_kafka import TopicPartition as RdTopicPartition
 
-from client_runs import refusal, run
 from peers.kafka import KafkaCluster
 from penstock.client.address import parse_addresses
 from penstock.client.admin import describe_topics
@@ -23,6 +22,7 @@ from penstock.errors import ErrorCode
 from penstock.record.compression import Codec
 from penstock.types import Offset, TopicPartition
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+from support.commands.client_runs import refusal, run
 
 pytestmark = pytest.mark.peer
 START = Offset(0)

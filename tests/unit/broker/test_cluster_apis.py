@@ -44,7 +44,7 @@ from penstock.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
     ListPartitionReassignmentsTopics,
 )
-from wire_link import WireLink
+from support.brokers.wire_link import WireLink
 
 
 @pytest.fixture

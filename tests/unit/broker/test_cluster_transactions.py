@@ -11,7 +11,6 @@ from typing import cast
 import msgspec
 import pytest
 
-from leading_broker import TOPIC, Leading, leading
 from penstock.broker.handlers.produce import AT_ONCE_BYTES
 from penstock.broker.transaction.marker_outbox import RemoteMarker
 from penstock.broker.transaction.markers import RETRY_MS, ClusterMarkers
@@ -49,6 +48,7 @@ from penstock.wire.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from support.brokers.leading_broker import TOPIC, Leading, leading
 
 PRODUCE, ADD_PARTITIONS_TO_TXN, END_TXN = 0, 24, 26
 NAME, STATE = "writer", "__transaction_state"

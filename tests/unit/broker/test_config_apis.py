@@ -21,7 +21,7 @@ from penstock.wire.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
-from wire_link import WireLink
+from support.brokers.wire_link import WireLink
 
 TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 SET, DELETE, APPEND = 0, 1, 2

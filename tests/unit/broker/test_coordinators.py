@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from leading_broker import TOPIC, Leading, leading
 from penstock.broker.cluster import Cluster
 from penstock.broker.coordination.coordinators import Coordinators, partition_count
 from penstock.client.commit import commit_request
@@ -29,6 +28,7 @@ from penstock.wire.messages.leader_and_isr import (
 )
 from penstock.wire.messages.offset_commit import OffsetCommitResponse
 from penstock.wire.messages.offset_fetch import OffsetFetchResponse
+from support.brokers.leading_broker import TOPIC, Leading, leading
 
 OFFSETS = "__consumer_offsets"
 

@@ -14,7 +14,7 @@ from penstock.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from wire_link import WireLink
+from support.brokers.wire_link import WireLink
 
 SETTING = "group.coordinator.rebalance.protocols"
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from leading_broker import TOPIC, Leading, leading
 from penstock.client.connection import Connection, connect
 from penstock.errors import ErrorCode
 from penstock.record.batch import batches
@@ -17,6 +16,7 @@ from penstock.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from support.brokers.leading_broker import TOPIC, Leading, leading
 
 NONE, TOO_FEW = ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
 from penstock.config.group import GroupConfig
@@ -10,6 +9,7 @@ from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.errors import ErrorCode, KafkaError
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
+from support.groups.group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 
 NO_CONTEXT: Any = None
 """Who names its coordinator and how long it waits needs none."""

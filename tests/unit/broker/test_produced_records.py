@@ -35,8 +35,8 @@ from penstock.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from produced_batches import MALFORMED, of_bytes
-from wire_link import WireLink
+from support.brokers.wire_link import WireLink
+from support.records.produced_batches import MALFORMED, of_bytes
 
 NOW_MS = SystemClock().now_ms()
 TIMES = [NOW_MS - 7, NOW_MS - 90, NOW_MS - 5]

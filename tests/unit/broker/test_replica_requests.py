@@ -11,7 +11,6 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from leading_broker import TOPIC, Leading, leading
 from penstock.broker.context import Services
 from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
 from penstock.broker.handlers.produce import AT_ONCE_BYTES
@@ -60,6 +59,7 @@ from penstock.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from support.brokers.leading_broker import TOPIC, Leading, leading
 
 FETCH, LIST_OFFSETS = 1, 2
 Test = Callable[[Leading, Connection], Awaitable[None]]

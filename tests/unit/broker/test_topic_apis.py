@@ -34,7 +34,7 @@ from penstock.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponse,
     TopicRequest,
 )
-from wire_link import WireLink
+from support.brokers.wire_link import WireLink
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from leading_broker import TOPIC, Leading, leading
 from penstock.client.connection import Connection, connect
 from penstock.wire.messages.fetch import (
     FetchPartition,
@@ -16,6 +15,7 @@ from penstock.wire.messages.fetch import (
     FetchTopic,
     ForgottenTopic,
 )
+from support.brokers.leading_broker import TOPIC, Leading, leading
 
 Test = Callable[[Leading, Connection], Awaitable[None]]
 

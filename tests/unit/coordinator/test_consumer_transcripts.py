@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from consumer_transcript import ConsumerStory
-from group_transcript import replayed
 from penstock.config.group import GroupConfig
+from support.groups.consumer_transcript import ConsumerStory
+from support.groups.group_transcript import replayed
 
 HERE = Path(__file__).parent
 TRANSCRIPTS = sorted([*(HERE / "consumer").glob("*.txt"), *(HERE / "migration").glob("*.txt")])

@@ -2,13 +2,13 @@
 
 import pytest
 
-from coordinator_stage import TOPIC_PARTITION, Stage, code
-from group_transcript import GROUP
 from penstock.coordinator.group.offsets import CommittedOffset
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch, numbered
 from penstock.record.control import build_marker
+from support.groups.coordinator_stage import TOPIC_PARTITION, Stage, code
+from support.groups.group_transcript import GROUP
 
 
 @pytest.fixture

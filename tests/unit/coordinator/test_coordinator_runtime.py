@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from coordinator_stage import TOPIC_PARTITION, Stage, code
-from group_transcript import GROUP, LoopClock, MemoryLog
 from penstock.coordinator.errors import CoordinatorNotAvailable
 from penstock.coordinator.group.classic.join import GroupJoin
 from penstock.coordinator.group.classic.leave import LeavingMember
@@ -22,6 +20,8 @@ from penstock.coordinator.result import CoordinatorResult, Now
 from penstock.coordinator.runtime import EXPIRIES_A_TURN, CoordinatorRuntime
 from penstock.errors import ErrorCode
 from penstock.testing.loop import ManualLoop
+from support.groups.coordinator_stage import TOPIC_PARTITION, Stage, code
+from support.groups.group_transcript import GROUP, LoopClock, MemoryLog
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import pytest
 
-from group_transcript import Story
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.classic.embedded_protocol import (
     assignment_bytes,
@@ -21,6 +20,7 @@ from penstock.wire.codec import encode
 from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from penstock.wire.messages.group_metadata_value import GroupMetadataValue
 from penstock.wire.messages.offset_commit_value import OffsetCommitValue
+from support.groups.group_transcript import Story
 
 TOPIC_PARTITION = TopicPartition("t", 0)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from group_transcript import replayed
 from penstock.config.group import GroupConfig
+from support.groups.group_transcript import replayed
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 

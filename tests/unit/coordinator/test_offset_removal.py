@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from coordinator_stage import CONFIG, TOPIC_PARTITION, Stage
-from group_transcript import GROUP
 from penstock.coordinator.errors import CoordinatorNotAvailable, RecordTooLarge
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.result import EmptyReply
 from penstock.types import TopicPartition
+from support.groups.coordinator_stage import CONFIG, TOPIC_PARTITION, Stage
+from support.groups.group_transcript import GROUP
 
 
 @pytest.fixture

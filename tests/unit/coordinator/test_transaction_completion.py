@@ -1,13 +1,13 @@
 """When the markers of a decided transaction are written."""
 
-from group_transcript import MemoryLog
 from penstock.config.transaction import TransactionConfig
 from penstock.coordinator.transaction.ending import TransactionEnd
 from penstock.coordinator.transaction.initiation import TransactionInit
 from penstock.coordinator.transaction.state import TransactionState
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
-from transaction_transcript import Participants, coordinator
+from support.groups.group_transcript import MemoryLog
+from support.transactions.transaction_transcript import Participants, coordinator
 
 TOPIC_PARTITION = TopicPartition("t", 0)
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from group_transcript import MemoryLog
 from penstock.config.transaction import TransactionConfig
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
@@ -10,7 +9,8 @@ from penstock.coordinator.transaction.state import TransactionState
 from penstock.coordinator.transaction.transaction_metadata import TransactionMetadata
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
-from transaction_transcript import Participants, coordinator
+from support.groups.group_transcript import MemoryLog
+from support.transactions.transaction_transcript import Participants, coordinator
 
 OPEN = TransactionMetadata(
     producer_id=7,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock.config.transaction import TransactionConfig
-from transaction_transcript import replayed
+from support.transactions.transaction_transcript import replayed
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transactions").glob("*.txt"))
 

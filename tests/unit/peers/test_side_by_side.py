@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from side_by_side import GROUPS, LONGEST, next_part, part_of
+from support.side_by_side import GROUPS, LONGEST, next_part, part_of
 
 CONTRACT = Path(__file__).parents[2] / "contract"
 

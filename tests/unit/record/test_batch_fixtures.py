@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from batch_reading import LIMIT_BYTES, reading
 from penstock.record.batch import crc_matches, read_header
 from penstock.record.build import build_batch, emptied
 from penstock.record.control import EndTransactionMarker, build_marker, read_marker
 from penstock.record.record import records
 from penstock.record.validate import check_records
+from support.records.batch_reading import LIMIT_BYTES, reading
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "batches"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.bin"))

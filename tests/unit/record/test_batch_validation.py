@@ -18,7 +18,15 @@ from penstock.record.validate import (
     check_records,
     check_timestamps,
 )
-from produced_batches import MALFORMED, NOW_MS, PAIRS, REFUSED, of_bytes, produced, resealed
+from support.records.produced_batches import (
+    MALFORMED,
+    NOW_MS,
+    PAIRS,
+    REFUSED,
+    of_bytes,
+    produced,
+    resealed,
+)
 
 RULES = BatchRules(max_message_bytes=10_000)
 LIMIT_BYTES = 1 << 20

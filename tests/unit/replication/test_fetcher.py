@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from following_broker import QUICK, FollowingBroker, log_files, until
-from leading_broker import TOPIC, Leading, leading
 from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed
 from penstock.client.produce import ProducerRecord
@@ -23,6 +21,8 @@ from penstock.replication.partition import Partition
 from penstock.testing.files import FakeFiles
 from penstock.testing.logs import batch_of
 from penstock.types import TopicPartition
+from support.brokers.following_broker import QUICK, FollowingBroker, log_files, until
+from support.brokers.leading_broker import TOPIC, Leading, leading
 
 
 class Following(FollowingBroker):

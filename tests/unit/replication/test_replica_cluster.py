@@ -14,7 +14,7 @@ from penstock.replication.isr import FollowerState, Isr
 from penstock.replication.partition import Partition
 from penstock.replication.proposal import InSyncReplica
 from penstock.replication.truncation import EpochEnd, OffsetTruncation
-from replica_cluster import LAG_MAX_MS, ReplicaCluster
+from support.brokers.replica_cluster import LAG_MAX_MS, ReplicaCluster
 
 
 def led_by_first(brokers: int = 3, *, min_isr: int = 1) -> ReplicaCluster:

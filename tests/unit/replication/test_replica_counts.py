@@ -1,7 +1,7 @@
 """Counters of replication for `/metrics`."""
 
 from penstock.replication.environment import IsrCounts
-from replica_cluster import LAG_MAX_MS, Node, ReplicaCluster
+from support.brokers.replica_cluster import LAG_MAX_MS, Node, ReplicaCluster
 
 
 def counts(node: Node) -> IsrCounts:

@@ -15,7 +15,7 @@ from penstock.errors import ConfigError
 from penstock.spark.connector import table as table_module
 from penstock.spark.connector.table import is_of_row
 from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
-from table_following import Following
+from support.spark.table_following import Following
 
 DDL = (
     "create table t (id integer primary key, name text not null, at datetime, amount numeric(9,2))"

@@ -2,8 +2,6 @@
 
 import pytest
 
-from consumer_members import Cluster, Consumer, settle
-from group_transcript import GROUP
 from penstock.coordinator.errors import InvalidRegularExpression
 from penstock.coordinator.group.consumer.errors import (
     FencedMemberEpoch,
@@ -29,6 +27,8 @@ from penstock.coordinator.group.errors import (
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
 from penstock.coordinator.group.records import GroupFormat
 from penstock.types import TopicPartition
+from support.groups.consumer_members import Cluster, Consumer, settle
+from support.groups.group_transcript import GROUP
 
 TOPIC_PARTITION = TopicPartition("t", 0)
 

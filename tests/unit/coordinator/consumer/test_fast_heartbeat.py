@@ -2,10 +2,10 @@
 
 import pytest
 
-from consumer_members import Cluster, Consumer, settle
-from group_transcript import GROUP
 from penstock.coordinator.group.consumer.heartbeat import ConsumerHeartbeat, fast_heartbeat
 from penstock.coordinator.group.consumer.member import NO_PARTITIONS, ConsumerGroupMember
+from support.groups.consumer_members import Cluster, Consumer, settle
+from support.groups.group_transcript import GROUP
 
 
 def fast(cluster: Cluster, request: ConsumerHeartbeat) -> ConsumerGroupMember | None:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from consumer_members import CONFIG, Cluster, Consumer, settle
 from penstock.config.consumer_group import (
     ConsumerGroupConfig,
     check_group_config,
@@ -12,6 +11,7 @@ from penstock.config.consumer_group import (
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.consumer.group import ConsumerGroupState
 from penstock.errors import ConfigError
+from support.groups.consumer_members import CONFIG, Cluster, Consumer, settle
 
 WIDE = GroupConfig(
     group_consumer_min_session_timeout_ms=1,

@@ -2,8 +2,6 @@
 
 import pytest
 
-from consumer_members import Cluster, Consumer
-from group_transcript import GROUP
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.classic.join import GroupJoin
 from penstock.coordinator.group.classic.member import Joined, ProtocolMetadata, Synced
@@ -15,6 +13,8 @@ from penstock.wire.messages.consumer_protocol_assignment import (
     TopicPartition,
 )
 from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from support.groups.consumer_members import Cluster, Consumer
+from support.groups.group_transcript import GROUP
 
 SUBSCRIPTION = b"\0\1" + encode(ConsumerProtocolSubscription(topics=["t"]), 1)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from consumer_members import Cluster, Consumer, settle
 from penstock.broker.coordination.assignors import assignors
 from penstock.coordinator.group.consumer.assignor.assignor import Assignor, Assignors
 from penstock.coordinator.group.consumer.errors import AssignorFailed
@@ -19,6 +18,7 @@ from penstock.sdk.assignor import (
     Uuid,
     uniform,
 )
+from support.groups.consumer_members import Cluster, Consumer, settle
 
 Partitions = Mapping[Uuid, int]
 Subscribers = Mapping[str, Subscriber]

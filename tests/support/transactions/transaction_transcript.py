@@ -21,7 +21,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from group_transcript import LoopClock, MemoryLog
 from penstock.config.transaction import TransactionConfig
 from penstock.coordinator.result import PendingReply
 from penstock.coordinator.runtime import CoordinatorRuntime
@@ -35,6 +34,7 @@ from penstock.coordinator.transaction.shard import TransactionShard
 from penstock.errors import KafkaError
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
+from support.groups.group_transcript import LoopClock, MemoryLog
 
 NAME = "x"
 RETRY_S = 0.5

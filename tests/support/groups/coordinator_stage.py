@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.classic.join import GroupJoin
 from penstock.coordinator.group.classic.member import Joined, ProtocolMetadata
@@ -12,6 +11,7 @@ from penstock.coordinator.result import PendingReply
 from penstock.errors import ErrorCode, KafkaError
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
+from support.groups.group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 
 TOPIC_PARTITION = TopicPartition("t", 0)
 CONFIG = GroupConfig()

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from peers.spark_session import QUICK
-from spark_faults import Faulty
+from support.spark.spark_faults import Faulty
 
 PARTITIONS = 4
 RESTARTS = 40

@@ -1,4 +1,4 @@
-"""Run projects one after the other in one Spark: python run_projects.py BOOTSTRAP PROJECT..."""
+"""Run projects one after the other in one Spark: run_projects BOOTSTRAP PROJECT..."""
 
 import os
 import sys

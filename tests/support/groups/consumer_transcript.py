@@ -15,8 +15,6 @@ sync, beat and leave as in other transcripts.
 
 from collections.abc import Iterable
 
-from consumer_members import topic
-from group_transcript import GROUP, Story
 from penstock.coordinator.group.classic.embedded_protocol import assignment_bytes, read_assignment
 from penstock.coordinator.group.consumer.heartbeat import ConsumerHeartbeat, ConsumerHeartbeatReply
 from penstock.coordinator.group.consumer.member import (
@@ -29,6 +27,8 @@ from penstock.wire.messages.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,
     TopicPartition,
 )
+from support.groups.consumer_members import topic
+from support.groups.group_transcript import GROUP, Story
 
 
 class ConsumerStory(Story):

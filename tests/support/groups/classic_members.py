@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
-from consumer_members import Cluster
-from group_transcript import GROUP
 from penstock.coordinator.group.classic.embedded_protocol import (
     assignment_bytes,
     read_assignment,
@@ -29,6 +27,8 @@ from penstock.wire.messages.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,
     TopicPartition,
 )
+from support.groups.consumer_members import Cluster
+from support.groups.group_transcript import GROUP
 
 SESSION_MS, REBALANCE_MS = 30_000, 5_000
 

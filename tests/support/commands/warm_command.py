@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from peers.process import tied_to_us
 from penstock.cli.main import main
-from penstock_command import ENVIRONMENT
+from support.commands.penstock_command import ENVIRONMENT
 
 
 class Answer(NamedTuple):
@@ -36,7 +36,7 @@ class WarmCommand:
         path = ":".join(filter(None, [ENVIRONMENT["PYTHONPATH"], *sys.path]))
         with (folder / "err").open("wb") as err:
             self._popen = subprocess.Popen(
-                [*tied_to_us(), sys.executable, "-m", "warm_command"],
+                [*tied_to_us(), sys.executable, "-m", "support.commands.warm_command"],
                 env={**ENVIRONMENT, "PYTHONPATH": path, "TMPDIR": str(folder)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.group import GroupConfig
 from penstock.coordinator.group.consumer.assignor.assignor import OFFERED, Assignors
@@ -18,6 +17,7 @@ from penstock.coordinator.group.shard import GroupShard
 from penstock.errors import KafkaError
 from penstock.testing.loop import ManualLoop
 from penstock.types import Uuid
+from support.groups.group_transcript import GROUP, LoopClock, MemoryLog, coordinator
 
 CONFIG = GroupConfig(group_consumer_assignment_interval_ms=0)
 """Most scenarios assign at once after each change."""

@@ -14,10 +14,10 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 
 from peers.process import last_lines, tied_to_us, wait_until
-from spark_faults import Fault, Folder
-from stable_offsets import wait_for_markers
+from support.spark.spark_faults import Fault, Folder
+from support.transactions.stable_offsets import wait_for_markers
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 PYTHON_PATH = f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"
 ENVIRONMENT = {
     "PYTHONPATH": PYTHON_PATH,
@@ -55,7 +55,15 @@ def run(
     told.write_plan(faults)
     deadline = time.monotonic() + wait_s
     asked = told.path / "kill-broker"
-    command = [sys.executable, "-m", "spark_job", master, bootstrap, str(folder), *options]
+    command = [
+        sys.executable,
+        "-m",
+        "support.spark.spark_job",
+        master,
+        bootstrap,
+        str(folder),
+        *options,
+    ]
 
     def ended(job: subprocess.Popen[bytes]) -> bool:
         if restart_broker is not None and asked.exists():

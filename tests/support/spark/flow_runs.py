@@ -5,7 +5,7 @@ from pathlib import Path
 from clients.protocol import LATEST, Record
 from penstock.spark.pipeline.flow import Place, start_flow
 from penstock.spark.pipeline.flow_spec import FlowSpec, check_flow
-from spark_rows import Lab
+from support.spark.spark_rows import Lab
 
 
 def run_flow(lab: Lab, flow: FlowSpec, folder: Path, *, storage: str | None = None) -> None:
