@@ -129,3 +129,26 @@ def test_a_session_that_another_connection_goes_on_with_does_not_fail_who_waits(
         await other.close()
 
     run(tmp_path, test, partitions=3)
+
+
+def test_a_fetch_does_not_wait_for_more_than_fits(tmp_path: Path) -> None:
+    """Both have records, and together they have enough; but the second one's do not fit."""
+
+    async def test(leader: Leading, connection: Connection) -> None:
+        leader.append(b"a" * 100, index=1)
+        size = leader.partition(1).log.size_bytes
+        parts = [
+            FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 20)
+            for index in range(2)
+        ]
+        topic = FetchTopic(topic=TOPIC, topic_id=leader.partition().topic_id, partitions=parts)
+        request = FetchRequest(
+            topics=[topic], min_bytes=2 * size, max_bytes=2 * size, max_wait_ms=60_000
+        )
+        asked = connection.send(request, FetchResponse)
+        while not len(leader.services.waiters):
+            await asyncio.sleep(0)
+        leader.append(b"b" * 150)
+        assert size <= size_of(await asked) <= 2 * size
+
+    run(tmp_path, test, partitions=2)

@@ -120,7 +120,7 @@ class Reading:
         self._image = self._cluster.image
         self._left = self._max_bytes
         self.size_bytes = 0
-        self.has_errors = False
+        self.has_errors = self._is_full = False
         self._slices.clear()
         self._at.clear()
         self._changed.clear()
@@ -159,7 +159,8 @@ class Reading:
         return self._replica >= 0
 
     def is_ready(self, max_wait_ms: int) -> bool:
-        return max_wait_ms <= 0 or self.has_errors or self.size_bytes >= self._min_bytes
+        enough = self._is_full or self.size_bytes >= self._min_bytes
+        return enough or max_wait_ms <= 0 or self.has_errors
 
     def _read(self, wanted: Wanted, at: int) -> PartitionData | None:
         """What there is to tell; None: neither records nor news."""
@@ -248,10 +249,12 @@ class Reading:
 
     def _slice(self, partition: Partition, wanted: Wanted, up_to: int) -> LogSlice | None:
         if len(self._slices) >= self._max_slices:
+            self._is_full |= wanted.fetch_offset < up_to
             return None  # each holds a file open: the others get their turn, as after `max_bytes`
+        room = min(wanted.max_bytes, self._left)
         found = partition.log.read(
             wanted.fetch_offset,
-            min(wanted.max_bytes, self._left),
+            room,
             up_to=up_to,
             min_one_batch=self.size_bytes == 0,
         )
@@ -259,6 +262,9 @@ class Reading:
             self.size_bytes += found.size_bytes
             self._left = max(0, self._left - found.size_bytes)
             self._slices[partition.topic_partition] = partition, found.size_bytes
+        elif self.size_bytes and wanted.fetch_offset < up_to:
+            # What does not fit now will not fit later: it counts as if it did, as in Kafka.
+            self._is_full |= self.size_bytes + room >= self._min_bytes
         return found
 
     def _diverged(self, partition: Partition, wanted: Wanted) -> PartitionData | None:
