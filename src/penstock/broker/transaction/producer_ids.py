@@ -1,5 +1,6 @@
 """The producer ids that this broker may hand out, a block at a time."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from penstock.controller.producer_ids import ProducerIds
@@ -12,11 +13,12 @@ class ProducerIdPool:
     def __init__(self, next_block: Callable[[], Awaitable[ProducerIds]]) -> None:
         self._next_block = next_block
         self._start = self._end = ProducerId(0)
+        self._turn = asyncio.Lock()
 
     async def take(self) -> ProducerId:
-        while self._start == self._end:
-            # Several may wait here: each brings a block, and those that come late are lost.
-            self._start, self._end = await self._next_block()
-        taken = self._start
-        self._start = ProducerId(taken + 1)
-        return taken
+        async with self._turn:  # a burst of producers asks for one block, not for one each
+            if self._start == self._end:
+                self._start, self._end = await self._next_block()
+            taken = self._start
+            self._start = ProducerId(taken + 1)
+            return taken

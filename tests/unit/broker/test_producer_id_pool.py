@@ -1,0 +1,54 @@
+"""The ids that a broker hands out to producers."""
+
+import asyncio
+
+import pytest
+
+from penstock.broker.transaction.producer_ids import ProducerIdPool
+from penstock.controller.producer_ids import ProducerIds
+from penstock.errors import KafkaError
+from penstock.types import ProducerId
+
+BLOCK = 4
+
+
+class Blocks:
+    """The controller's side: a block for each request, a turn of the loop later."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.is_away = False
+
+    async def next(self) -> ProducerIds:
+        start = self.requests * BLOCK
+        self.requests += 1
+        await asyncio.sleep(0)
+        if self.is_away:
+            raise KafkaError("no controller")
+        return ProducerIds(ProducerId(start), ProducerId(start + BLOCK))
+
+
+def test_a_burst_of_producers_asks_for_no_more_blocks_than_it_needs() -> None:
+    blocks = Blocks()
+
+    async def burst() -> list[ProducerId]:
+        pool = ProducerIdPool(blocks.next)
+        return await asyncio.gather(*(pool.take() for _ in range(10)))
+
+    taken = asyncio.run(burst())
+    assert sorted(taken) == list(range(10))
+    assert blocks.requests == 3
+
+
+def test_a_request_that_fails_leaves_the_next_one_its_turn() -> None:
+    blocks = Blocks()
+
+    async def scenario() -> ProducerId:
+        pool = ProducerIdPool(blocks.next)
+        blocks.is_away = True
+        with pytest.raises(KafkaError):
+            await pool.take()
+        blocks.is_away = False
+        return await pool.take()
+
+    assert asyncio.run(scenario()) == BLOCK
