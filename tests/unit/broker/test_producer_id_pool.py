@@ -33,7 +33,9 @@ def test_a_burst_of_producers_asks_for_no_more_blocks_than_it_needs() -> None:
 
     async def burst() -> list[ProducerId]:
         pool = ProducerIdPool(blocks.next)
-        return await asyncio.gather(*(pool.take() for _ in range(10)))
+        async with asyncio.TaskGroup() as tasks:
+            taking = [tasks.create_task(pool.take()) for _ in range(10)]
+        return [each.result() for each in taking]
 
     taken = asyncio.run(burst())
     assert sorted(taken) == list(range(10))
