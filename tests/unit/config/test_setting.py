@@ -117,6 +117,8 @@ def numbers(each: Setting) -> st.SearchStrategy[Value]:
 
 
 def values(each: Setting) -> st.SearchStrategy[Value]:
+    if each.only:
+        return st.just(each.default)
     match each.kind:
         case ConfigType.BOOLEAN:
             return st.booleans()
