@@ -174,6 +174,54 @@ def test_the_database_says_which_values_are_equal(url: str, kind: str, values: l
     assert following.ids() == []
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["names of rows", "no names"])
+def test_a_time_of_sqlite_in_an_older_checkpoint_goes_on(url: str, named: bool) -> None:
+    """It is told as a time, and behind all texts of its day."""
+    execute(url, "create table c (id integer primary key, at datetime)")
+    execute(url, "insert into c values (1, '2026-01-01 00:00:10.000000')")
+    following = Following(url, "c", "at")
+    assert following.ids() == [1]
+    following.at = {"after": "2026-01-01T00:00:10"} | (
+        {"read": following.at["read"]} if named else {}
+    )
+    execute(url, "insert into c values (2, '2026-01-01 00:00:10'), (3, '2026-01-01 05:00:00')")
+    assert following.ids() == ([2, 3] if named else [3])
+    assert following.ids() == []
+
+
+def test_a_batch_that_an_older_version_planned_is_read_again_as_it_was(url: str) -> None:
+    execute(url, "create table c (id integer primary key, at datetime)")
+    execute(url, "insert into c values (1, '2026-01-01 00:00:10.000000')")
+    following = Following(url, "c", "at")
+    following.ids()
+    end = {"after": "2026-01-01T00:00:10", "read": following.at["read"]}
+    execute(url, "insert into c values (2, '2026-01-01 00:00:10'), (3, '2026-01-01 05:00:00')")
+    (part,) = following.follower.partitions({"after": None}, end)
+    assert [row[0] for row in following.follower.read(part)] == [1]
+    following.at = end
+    assert following.ids() == [2, 3]
+
+
+def test_times_of_sqlite_that_are_stored_with_a_t_are_read_once(url: str) -> None:
+    execute(url, "create table c (id integer primary key, at datetime)")
+    following = Following(url, "c", "at")
+    for number, hour in enumerate([1, 1, 2]):
+        execute(url, f"insert into c values ({number}, '2026-01-01T0{hour}:00:00')")
+        assert following.ids() == [number]
+    assert following.ids() == []
+
+
+def test_rows_are_not_read_again_when_values_become_unique(url: str) -> None:
+    execute(url, "create table c (id integer primary key, n int)")
+    execute(url, "insert into c values (1, 5)")
+    following = Following(url, "c", "n")
+    assert following.ids() == [1]
+    execute(url, "drop table c")
+    execute(url, "create table c (id integer primary key, n int unique)")
+    execute(url, "insert into c values (1, 5), (2, 6)")
+    assert following.ids() == [2]
+
+
 def test_a_row_that_comes_while_a_batch_is_read_is_of_the_next_one(url: str) -> None:
     execute(url, "insert into t values (1, 'a', null, 1)")
     following = Following(url, "t", "amount")

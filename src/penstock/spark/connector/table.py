@@ -85,6 +85,20 @@ def compared(engine: sa.Engine, column: sa.Column[Any]) -> sa.ColumnElement[Any]
     return column
 
 
+def is_compared_as_stored(column: sa.ColumnElement[Any]) -> bool:
+    return isinstance(column, sa.TypeCoerce)
+
+
+def spellings(told: str) -> tuple[str, str]:
+    """The first and the last text of SQLite for a time that a checkpoint tells as a time, with a
+    T: in the order of texts that is behind all others of its day.
+    """
+    if told[10:11] != "T":
+        return told, told
+    longest = f"{dt.datetime.fromisoformat(told):%Y-%m-%d %H:%M:%S.%f}"
+    return longest.rstrip("0").rstrip("."), longest
+
+
 def kind_of(column: sa.ColumnElement[Any]) -> str:
     try:
         python = column.type.python_type

@@ -36,8 +36,10 @@ from penstock.spark.connector.table import (
     columns_ddl,
     compared,
     engine_of,
+    is_compared_as_stored,
     is_of_row,
     kind_of,
+    spellings,
     table_of,
     upsert,
 )
@@ -50,6 +52,8 @@ KNOWN: Final[Mapping[str, Use]] = dict.fromkeys((*OWN, *FROM_SPARK), TAKEN)
 ROWS_AT_ONCE: Final = 500
 READ: Final = "read"
 """In a position: names of the rows with its value that were read; missing where none share it."""
+AS_STORED: Final = "as stored"
+"""In a position: its value is a time as the table spells it; missing in older checkpoints."""
 MOST_ALIKE: Final = 100_000
 """Rows with one value of `increasing`: a position names them all."""
 
@@ -163,26 +167,27 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         engine = engine_of(self._url)
         table = table_of(engine, self._table)
         column = compared(engine, table.columns[self._increasing])
-        until = _value(column, end["after"])
+        _, until = _spellings(column, end)
         wanted = sa.select(table).where(column <= until).order_by(column)
         at_start: Any = sa.false()
         if start["after"] is not None:
-            after = _value(column, start["after"])
-            at_start = column == after
+            first, last = _spellings(column, start)
+            at_start = column.between(first, last)
             # Before positions named rows, all of the last value counted as read.
-            wanted = wanted.where(column >= after if READ in start else column > after)
+            wanted = wanted.where(column >= first if READ in start else column > last)
         # The database says which values are equal: its collation may not tell A from a.
-        wanted = wanted.add_columns(at_start, column == until)
+        wanted = wanted.add_columns(at_start, column.between(*_spellings(column, end)))
         before, planned = Counter(start.get(READ, ())), Counter(end.get(READ, ()))
         key = _key_of(table)
         for (*raw, is_first, is_last), row in _rows(engine, table, wanted):
-            if READ in end and (is_first or is_last):
+            if is_first or is_last:
                 name = _name_of(raw, key)
                 if is_first and before[name]:
                     before[name] -= 1
                     planned[name] -= 1
                     continue
-                if is_last and planned[name] <= 0:
+                # A table whose values have become unique names no rows any more.
+                if READ in end and is_last and planned[name] <= 0:
                     continue  # it came after this batch was planned, and is of the next one
                 planned[name] -= 1
             yield row
@@ -197,6 +202,8 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if highest is None:
                 return {"after": None}
             found: dict[str, Any] = {"after": msgspec.to_builtins(highest)}
+            if column is not table.columns[self._increasing]:
+                found[AS_STORED] = True
             if not _is_unique(engine, table, self._increasing):
                 same = connection.execute(
                     sa.select(table).where(column == highest).limit(MOST_ALIKE + 1)
@@ -229,6 +236,14 @@ def _key_of(table: sa.Table) -> list[int]:
 def _name_of(row: Sequence[Any], key: Sequence[int]) -> str:
     text = msgspec.json.encode([row[each] for each in key], enc_hook=str)
     return sha256(text).hexdigest()[:16]
+
+
+def _spellings(column: sa.ColumnElement[Any], position: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The first and the last value of the column that a position may mean: mostly one."""
+    told = position["after"]
+    if isinstance(told, str) and AS_STORED not in position and is_compared_as_stored(column):
+        return spellings(told)
+    return (_value(column, told),) * 2
 
 
 def _value(column: sa.ColumnElement[Any], told: Any) -> Any:
