@@ -1,14 +1,20 @@
 """What this broker knows of its cluster, and the settings that follow from it."""
 
+import logging
 from collections.abc import Mapping
 
-from penstock.config.broker import BrokerConfig, broker_config
+from penstock.config.broker import BrokerConfig, broker_config, broker_settings
 from penstock.config.consumer_group import ConsumerGroupConfig, effective_group_config
-from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.config.effective import BrokerLayers, effective_topic_config, stored_layers
 from penstock.config.group import GroupConfig
+from penstock.config.setting import Setting, settings
+from penstock.config.stored import unusable
 from penstock.config.topic import TopicConfig
+from penstock.errors import ConfigError
 from penstock.metadata.image import ClusterImage, Configs
 from penstock.types import BrokerId
+
+logger = logging.getLogger(__name__)
 
 NOTHING: Configs = {}
 
@@ -25,6 +31,8 @@ class Cluster:
         self.image = image
         self._altered: tuple[Configs, Configs] | None = None
         self._config: BrokerConfig
+        self._layers: BrokerLayers
+        self._reported: set[str] = set()
         self._groups: tuple[GroupConfig, Mapping[str, Configs]] | None = None
         self._group_configs: dict[str, ConsumerGroupConfig] = {}
         self._last_topic: tuple[Configs, BrokerConfig, TopicConfig] | None = None
@@ -32,8 +40,8 @@ class Cluster:
     @property
     def layers(self) -> BrokerLayers:
         """Where this broker's settings come from."""
-        own = self.image.broker_configs.get(self._broker_id, NOTHING)
-        return BrokerLayers(self.static, self.image.default_broker_config, own)
+        _ = self.config
+        return self._layers
 
     @property
     def config(self) -> BrokerConfig:
@@ -43,8 +51,26 @@ class Cluster:
         known = self._altered
         if known is None or known[0] is not default or known[1] is not own:
             self._altered = (default, own)
-            self._config = broker_config(self.layers.texts())
+            self._report("all brokers", default, broker_settings())
+            self._report(f"broker {self._broker_id}", own, broker_settings())
+            self._layers = stored_layers(self.static, default, own)
+            try:
+                self._config = broker_config(self._layers.texts())
+            except ConfigError as error:
+                self._warn(f"the altered settings of the brokers are ignored: {error}")
+                self._layers = BrokerLayers(self.static)
+                self._config = broker_config(self.static)
         return self._config
+
+    def _report(self, whose: str, given: Configs, known: Mapping[str, Setting]) -> None:
+        for error in unusable(given, known).values():
+            self._warn(f"a setting of {whose} is ignored: {error}")
+
+    def _warn(self, message: str) -> None:
+        """Once: topics are asked for in turn."""
+        if message not in self._reported:
+            self._reported.add(message)
+            logger.warning("%s", message)
 
     def group_config(self, group: str) -> ConsumerGroupConfig:
         """A group's settings as they are now; asked at every heartbeat."""
@@ -63,6 +89,7 @@ class Cluster:
         given, broker = self.image.topic_configs.get(topic, NOTHING), self.config
         last = self._last_topic
         if last is None or last[0] is not given or last[1] is not broker:
+            self._report(f"topic {topic}", given, settings(TopicConfig))
             last = (given, broker, effective_topic_config(given, self.layers))
             self._last_topic = last
         return last[2]

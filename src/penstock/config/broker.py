@@ -62,12 +62,14 @@ def broker_settings() -> Mapping[str, Setting]:
 
 def broker_config(texts: Mapping[str, str]) -> BrokerConfig:
     """Parse texts by name over the defaults; ignores undeclared names."""
+    defaults = topic_defaults(texts)
+    defaults.check()
     return BrokerConfig(
         identity=load(IdentityConfig, texts),
         listener=load(ListenerConfig, texts),
         network=load(NetworkConfig, texts),
         storage=load(StorageConfig, texts),
-        topic_defaults=topic_defaults(texts),
+        topic_defaults=defaults,
         replication=load(ReplicationConfig, texts),
         controller=load(ControllerConfig, texts),
         group=load(GroupConfig, texts),

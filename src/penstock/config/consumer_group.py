@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from penstock.config.group import GroupConfig
 from penstock.config.setting import BrokerSynonym, attribute, load, setting, settings
+from penstock.config.stored import usable
 from penstock.errors import ConfigError
 
 
@@ -48,7 +49,8 @@ def effective_group_config(
     overrides: Mapping[str, str], broker: GroupConfig
 ) -> ConsumerGroupConfig:
     """A group's settings, clamped to the broker's limits, which may have been narrowed since."""
-    given = load(ConsumerGroupConfig, overrides, group_defaults(broker))
+    usable_overrides = usable(overrides, settings(ConsumerGroupConfig))
+    given = load(ConsumerGroupConfig, usable_overrides, group_defaults(broker))
     return replace(
         given,
         **{

@@ -13,6 +13,7 @@ from penstock.config.broker import broker_settings
 from penstock.config.consumer_group import ConsumerGroupConfig, effective_group_config
 from penstock.config.group import GroupConfig
 from penstock.config.setting import Setting, attribute, load, parse, settings
+from penstock.config.stored import usable
 from penstock.config.topic import TopicConfig, topic_config
 from penstock.config.topic_defaults import topic_defaults
 from penstock.config.value import ConfigType, render
@@ -65,13 +66,29 @@ class BrokerLayers:
         return {**self.static, **self.dynamic_default, **self.dynamic}
 
 
-def effective_topic_config(overrides: Texts, layers: BrokerLayers) -> TopicConfig:
-    """A topic's settings on a broker with these layers."""
+def stored_layers(static: Texts, dynamic_default: Texts, dynamic: Texts) -> BrokerLayers:
+    """The layers of a broker; those from the store without what cannot be used."""
+    known = broker_settings()
+    return BrokerLayers(static, usable(dynamic_default, known), usable(dynamic, known))
+
+
+def checked_topic_config(overrides: Texts, layers: BrokerLayers) -> TopicConfig:
+    """A topic's settings on a broker with these layers, if all can be used."""
     return topic_config(overrides, topic_defaults(layers.texts()))
+
+
+def effective_topic_config(overrides: Texts, layers: BrokerLayers) -> TopicConfig:
+    """A topic's settings from the store, without those that cannot be used.
+
+    A later default of the brokers may contradict what the topic has set. Both are kept.
+    """
+    given = usable(overrides, settings(TopicConfig))
+    return load(TopicConfig, given, topic_defaults(layers.texts()))
 
 
 def topic_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveConfig]:
     """Every topic setting, in declaration order."""
+    overrides = usable(overrides, settings(TopicConfig))
     config = effective_topic_config(overrides, layers)
     for name, setting in settings(TopicConfig).items():
         found = list(_broker_synonyms([each.name for each in setting.synonyms], layers))
@@ -84,6 +101,7 @@ def topic_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveC
 
 def group_entries(overrides: Texts, layers: BrokerLayers) -> Iterator[EffectiveConfig]:
     """Every group setting, as it applies to this group."""
+    overrides = usable(overrides, settings(ConsumerGroupConfig))
     config = effective_group_config(overrides, load(GroupConfig, layers.texts()))
     for name, setting in settings(ConsumerGroupConfig).items():
         found = list(_broker_synonyms([each.name for each in setting.synonyms], layers))

@@ -298,7 +298,8 @@ class TopicConfig:
         }.get(codec, (None, None))
         return None if level == default else level
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse settings that contradict each other, or the broker."""
         if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
             raise ConfigError(
                 f"min.compaction.lag.ms ({self.min_compaction_lag_ms}) is greater than "
@@ -317,4 +318,6 @@ def topic_config(overrides: Mapping[str, str], defaults: TopicConfig | None = No
     for name in overrides:
         if name not in settings(TopicConfig):
             raise ConfigError(f"unknown topic config name: {name}")
-    return load(TopicConfig, overrides, defaults)
+    config = load(TopicConfig, overrides, defaults)
+    config.check()
+    return config

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from penstock.clock import Clock
 from penstock.config.controller import ControllerConfig
-from penstock.config.effective import BrokerLayers
+from penstock.config.effective import BrokerLayers, stored_layers
 from penstock.controller import (
     broker_changes,
     config_changes,
@@ -355,7 +355,7 @@ class Controller:
     def layers(self, broker: BrokerId | None = None) -> BrokerLayers:
         """The settings of a broker, by default this one, including later alterations."""
         image, broker = self.image, self._broker if broker is None else broker
-        return BrokerLayers(
+        return stored_layers(
             self._static, image.default_broker_config, image.broker_configs.get(broker, {})
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.config.effective import effective_topic_config, stored_layers
 from penstock.controller import unclean_shutdown
 from penstock.controller.context import ControllerContext
 from penstock.controller.leader_election import Elected, elected
@@ -30,7 +30,7 @@ def unclean_elections(context: ControllerContext, static: Mapping[str, str]) -> 
 
     def allowed(topic: str) -> bool:
         image = context.image
-        layers = BrokerLayers(static, image.default_broker_config, {})
+        layers = stored_layers(static, image.default_broker_config, {})
         given = image.topic_configs.get(topic, {})
         return effective_topic_config(given, layers).unclean_leader_election_enable
 

@@ -6,7 +6,7 @@ from random import Random
 from msgspec import Struct
 
 from penstock.config.controller import ControllerConfig
-from penstock.config.effective import BrokerLayers, effective_topic_config
+from penstock.config.effective import BrokerLayers, checked_topic_config
 from penstock.config.kafka_message import kafka_message
 from penstock.config.setting import settings
 from penstock.config.topic import TopicConfig
@@ -103,7 +103,7 @@ def checked_configs(configs: Mapping[str, str | None], layers: BrokerLayers) -> 
     if unknown:
         raise InvalidConfig(f"Unknown topic config name: {unknown[0]}")
     try:
-        effective_topic_config(given, layers)
+        checked_topic_config(given, layers)
     except ConfigError as error:
         raise InvalidConfig(kafka_message(error)) from error
     return given

@@ -1,5 +1,7 @@
 """Settings of brokers and topics as a broker reads them from the cluster image."""
 
+import pytest
+
 from penstock.broker.cluster import Cluster
 from penstock.metadata.image import ClusterImage, ImageDelta
 from penstock.types import BrokerId
@@ -41,3 +43,36 @@ def test_a_topics_settings_are_parsed_once_per_change() -> None:
     )
     after = cluster.topic_config("t")
     assert (after.segment_bytes, after.retention_ms) == (3_000_000, 1000)
+
+
+def test_settings_that_cannot_be_used_are_left_out_and_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Kafka's tools, or another version, may have written them."""
+    stored = ImageDelta(
+        topic_configs={"t": {"retention.ms": "many", "segment.ms": "5", "no.such": "1"}},
+        default_broker_config={"max.connections": "none", "log.retention.ms": "7"},
+        group_configs={"g": {"consumer.session.timeout.ms": "long"}},
+    )
+    cluster = Cluster(ME, {}, ClusterImage().apply(stored))
+    for _ in range(2):
+        found = cluster.topic_config("t")
+        assert (found.retention_ms, found.segment_ms) == (7, 5)
+        assert cluster.topic_config("u").retention_ms == 7
+    assert cluster.group_config("g") == cluster.group_config("another")
+    assert [each.message.partition(" is ")[0] for each in caplog.records] == [
+        "a setting of all brokers",
+        "a setting of topic t",
+    ]
+
+
+def test_altered_settings_that_contradict_those_of_the_start_are_left_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The controller checks them with its own settings, which may differ."""
+    least = "log.cleaner.min.compaction.lag.ms"
+    image = ClusterImage(default_broker_config={"log.cleaner.max.compaction.lag.ms": "5"})
+    cluster = Cluster(ME, {least: "10"}, image)
+    assert cluster.config.topic_defaults.min_compaction_lag_ms == 10
+    assert "the altered settings of the brokers are ignored: " in caplog.text
+    assert cluster.layers.dynamic_default == {}

@@ -234,3 +234,18 @@ def test_the_interval_of_all_groups_changes_while_the_broker_runs(link: WireLink
         (of_all, "3000", 3),
         (of_all, "1000", 5),
     ]
+
+
+def test_a_default_that_contradicts_a_topic_does_not_keep_the_broker_from_starting(
+    tmp_path: Path,
+) -> None:
+    """Each change is valid by itself, and Kafka accepts both."""
+    lag, most = "min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"
+    with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as link:
+        broker.create_topic("t", configs={lag: "1000000"})
+        assert alter(link, BROKER, "", (most, SET, "500000")) == 0
+    with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as link:
+        assert describe(link, TOPIC, "t")[lag].value == "1000000"
+        assert describe(link, TOPIC, "t")["max.compaction.lag.ms"].value == "500000"
+        assert alter(link, TOPIC, "t", ("retention.ms", SET, "1")) == ErrorCode.INVALID_CONFIG
+        assert alter(link, TOPIC, "t", (lag, DELETE, None)) == 0

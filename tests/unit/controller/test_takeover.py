@@ -16,6 +16,7 @@ from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import ImageDelta, PartitionRegistration
 from penstock.metadata.records import (
+    ConfigOverrides,
     PartitionState,
     TopicAssignment,
     decode,
@@ -249,6 +250,42 @@ def test_one_malformed_node_stops_nothing(tree: Tree, path: str, data: bytes | N
             assert isinstance(
                 (await running.controller.create_topics([NewTopic("u")]))[0], PlannedTopic
             )
+
+    asyncio.run(make())
+    asyncio.run(take_over())
+
+
+UNUSABLE = {
+    paths.topic_config("t"): ("retention.ms", "no.such.setting"),
+    paths.broker_config(None): ("log.retention.ms", "log.cleaner.min.compaction.lag.ms"),
+    paths.broker_config(BrokerId(0)): ("log.retention.ms",),
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [(path, name) for path, names in UNUSABLE.items() for name in names]
+)
+def test_an_unusable_setting_in_the_store_stops_nothing(tree: Tree, path: str, name: str) -> None:
+    """A partition without a leader asks whether its topic allows an unclean election."""
+    overrides = encode(ConfigOverrides(config={name: "many"}))
+
+    async def make() -> None:
+        async with running_controller(tree, brokers=(0, 1)) as running:
+            await running.controller.create_topics([NewTopic("t", assignments=((0, (1,)),))])
+            if await running.store.exists(path):
+                await running.store.set(path, overrides)
+            else:
+                await running.store.create(path, overrides)
+            running.controller.check_for_changes()
+            await running.store.delete(paths.broker(BrokerId(1)))
+            await running.settled()
+            assert running.controller.is_active
+            assert state(running).leader == -1
+
+    async def take_over() -> None:
+        async with running_controller(tree, brokers=(0, 2)) as running:
+            created = await running.controller.create_topics([NewTopic("u")])
+            assert isinstance(created[0], PlannedTopic)
 
     asyncio.run(make())
     asyncio.run(take_over())

@@ -1,0 +1,28 @@
+"""Settings as the metadata store holds them. Pure.
+
+Kafka's tools and other versions write there too, and each may allow what this version does not. A
+setting that cannot be used is left out: it must not stop anything else.
+"""
+
+from collections.abc import Mapping
+
+from penstock.config.setting import Setting, parse
+from penstock.errors import ConfigError
+
+
+def unusable(texts: Mapping[str, str], known: Mapping[str, Setting]) -> dict[str, ConfigError]:
+    """The settings whose texts are not allowed, and why. Undeclared names are not among them."""
+    found = {}
+    for name, text in texts.items():
+        if name in known:
+            try:
+                parse(known[name], text)
+            except ConfigError as error:
+                found[name] = error
+    return found
+
+
+def usable(texts: Mapping[str, str], known: Mapping[str, Setting]) -> Mapping[str, str]:
+    """The other settings."""
+    refused = unusable(texts, known)
+    return {name: text for name, text in texts.items() if name not in refused} if refused else texts
