@@ -59,3 +59,15 @@ def test_the_newest_record_takes_effect_whatever_the_order_of_markers(events: li
         assert effective == model.effective
         held = {key for each in model.open.values() for key in each}
         assert {raw.key for raw in pending} == held
+
+
+def test_one_offset_committed_often_in_a_transaction_is_one_pending_record() -> None:
+    """Else its end would compare each with each: minutes for 100,000, while the loop stands."""
+    pending = PendingRecords()
+    for number in range(1000):
+        pending.add(1, RawRecord(b"a", b"%d" % number))
+        pending.add(2, RawRecord(b"a", b"%d" % number))
+    assert list(pending) == [RawRecord(b"a", b"999")] * 2
+    assert pending.end(1, committed=True) == [RawRecord(b"a", b"999")]
+    assert pending.end(2, committed=True) == [RawRecord(b"a", b"999")]
+    assert list(pending) == []

@@ -3,16 +3,20 @@
 import pytest
 
 from penstock.config.group import GroupConfig
+from penstock.coordinator.group.classic.draft import ClassicGroupDraft
 from penstock.coordinator.group.classic.embedded_protocol import (
     assignment_bytes,
     read_assignment,
     read_subscription,
 )
 from penstock.coordinator.group.classic.group import ClassicGroup
+from penstock.coordinator.group.classic.join import GroupJoin, join
+from penstock.coordinator.group.classic.member import ClassicGroupMember, ProtocolMetadata
 from penstock.coordinator.group.classic.state import TRANSITIONS, ClassicGroupState
 from penstock.coordinator.group.offsets import CommittedOffset, expired_offsets, metadata_too_large
 from penstock.coordinator.group.records import ClassicGroupRecord, GroupFormat, OffsetRecord
 from penstock.coordinator.keys import partition_for
+from penstock.coordinator.result import Now, PendingReply
 from penstock.coordinator.storage import RawRecord
 from penstock.errors import ProtocolError
 from penstock.types import TopicPartition
@@ -111,6 +115,57 @@ def test_offsets_expire_by_kafkas_rules(
     assert expired_offsets(group, {TOPIC_PARTITION: committed}, now_ms, 1000) == (
         [TOPIC_PARTITION] if gone else []
     )
+
+
+def consumers(count: int, metadata: bytes) -> ClassicGroup:
+    """A stable group of consumers that all subscribe by `metadata`."""
+    protocols = (ProtocolMetadata("range", metadata),)
+    members = {
+        name: ClassicGroupMember(
+            id=name, session_timeout_ms=1, rebalance_timeout_ms=1, protocols=protocols
+        )
+        for name in map(str, range(count))
+    }
+    return ClassicGroup(
+        "g", ClassicGroupState.STABLE, protocol_type="consumer", protocol="range", members=members
+    )
+
+
+def test_offsets_of_topics_that_members_subscribe_to_do_not_expire(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each subscription is read once, however many offsets there are: the loop waits for it."""
+    read = list[bytes]()
+
+    def counted(metadata: bytes) -> ConsumerProtocolSubscription:
+        read.append(metadata)
+        return read_subscription(metadata)
+
+    monkeypatch.setattr("penstock.coordinator.group.classic.group.read_subscription", counted)
+    metadata = b"\0\0" + encode(ConsumerProtocolSubscription(topics=["t"]), 0)
+    offsets = {
+        TopicPartition(topic, index): CommittedOffset(1) for topic in "tu" for index in range(50)
+    }
+    gone = expired_offsets(consumers(3, metadata), offsets, 99_999, 1000)
+    assert gone == [TopicPartition("u", index) for index in range(50)]
+    assert len(read) == 3
+    assert expired_offsets(consumers(3, b"none"), offsets, 99_999, 1000) == []
+
+
+def test_ids_that_nobody_uses_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.coordinator.group.classic.join.MAX_PENDING_JOIN_MEMBERS", 3)
+    draft = ClassicGroupDraft(ClassicGroup("g"), GroupConfig(), Now(0, 0))
+    for number in range(5):
+        request = GroupJoin(
+            new_member_id=str(number),
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            protocol_type="consumer",
+            protocols=(ProtocolMetadata("range", b""),),
+            needs_known_id=True,
+        )
+        join(draft, request, PendingReply(0))
+    assert list(draft.group.pending_join_members) == ["2", "3", "4"]
 
 
 @pytest.mark.parametrize("version", range(5))

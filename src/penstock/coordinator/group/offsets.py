@@ -91,8 +91,12 @@ def expired_offsets(
     else:
         return []
 
+    subscribed = group.subscribed_topics  # once: it reads the subscriptions of all members
+    if subscribed is None and group.protocol_type == CONSUMER:
+        return []  # they cannot be read: it may be subscribed to all
+
     def is_expired(topic_partition: TopicPartition, committed: CommittedOffset) -> bool:
-        if group.is_subscribed(topic_partition.topic):
+        if topic_partition.topic in (subscribed or ()):
             return False
         if committed.expire_ms >= 0:
             return now_ms >= committed.expire_ms

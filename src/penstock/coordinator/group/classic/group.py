@@ -115,11 +115,6 @@ class ClassicGroup(msgspec.Struct, frozen=True):
             return None
         return frozenset(topic for each in read for topic in each.topics)
 
-    def is_subscribed(self, topic: str) -> bool:
-        """A consumer group whose subscriptions cannot be read counts as subscribed to all."""
-        topics = self.subscribed_topics
-        return self.protocol_type == CONSUMER if topics is None else topic in topics
-
     def next_deadline_ms(self) -> int | None:
         """The earliest time at which `expire` could change something."""
         times = [*self.pending_join_members.values()]

@@ -24,6 +24,11 @@ from penstock.coordinator.result import PendingReply
 NEW_MEMBER_TIMEOUT_MS = 300_000
 """How long a new member may wait for its first join: it sends no heartbeats yet."""
 
+MAX_PENDING_JOIN_MEMBERS = 10_000
+"""Ids given out and not used yet, in one group. A client that asks for ids and never joins would
+make every join of the group slower; the oldest id is forgotten, and its owner asks again.
+"""
+
 
 class GroupJoin(msgspec.Struct, frozen=True, kw_only=True):
     """A request to join. A new member has an empty `member_id` and gets `new_member_id`."""
@@ -116,6 +121,8 @@ def _join_new(draft: ClassicGroupDraft, request: GroupJoin, pending: PendingRepl
     elif request.needs_known_id and instance_id is None:
         expires_ms = draft.now_ms + request.session_timeout_ms
         given_out = {**draft.group.pending_join_members, request.new_member_id: expires_ms}
+        if len(given_out) > MAX_PENDING_JOIN_MEMBERS:
+            del given_out[next(iter(given_out))]
         draft.change(pending_join_members=given_out)
         draft.answer(pending, MemberIdRequired(request.new_member_id))
     else:
