@@ -39,7 +39,7 @@ def _toml(data: bytes, file: str) -> object:
     import tomllib
 
     try:
-        return tomllib.loads(data.decode())
+        return tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise ConfigError(f"{file}: {problem}") from None
 

@@ -153,7 +153,7 @@ def from_file(path: "Path") -> Iterator[Given]:
 
 def _from_properties(data: bytes, file: str) -> Iterator[Given]:
     try:
-        text = data.decode()
+        text = data.decode("utf-8-sig")  # editors on Windows put a mark before the first name
     except UnicodeDecodeError:
         text = data.decode("latin-1")  # as Java reads these files
     try:

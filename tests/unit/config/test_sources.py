@@ -79,6 +79,22 @@ def test_a_bad_value_is_rejected_even_if_another_source_wins() -> None:
         resolve(environ={"KAFKA_NUM_PARTITIONS": "x"}, pairs=["num.partitions=1"])
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("server.properties", "num.partitions=3\r\n"),
+        ("server.toml", "num.partitions = 3\r\n"),
+        ("server.yaml", "num.partitions: 3\r\n"),
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_the_first_name(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    pytest.importorskip("yaml")
+    config = resolve(file=written(tmp_path, name, "\ufeff" + text), strict=True).config
+    assert config.controller.num_partitions == 3
+
+
 def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
         resolve(file=tmp_path / "absent.properties")
