@@ -1,5 +1,5 @@
 """`python -m penstock` is `penstock`."""
 
-from penstock.cli.main import main
+from penstock.cli.entry import run
 
-main()
+run()

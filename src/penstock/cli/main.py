@@ -79,6 +79,12 @@ class Commands(click.Group):
             with suppress(OSError):
                 flush_output()
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **kwargs)
+        except KeyboardInterrupt:  # click would print "Aborted!" and exit with 1
+            raise SystemExit(ExitCode.INTERRUPTED) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """The one boundary: whatever a command raises becomes a sentence and an exit code."""
         try:

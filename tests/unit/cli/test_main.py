@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import click
+import pytest
 from click.testing import CliRunner
 
 from penstock import __version__
@@ -37,3 +39,32 @@ def test_an_unknown_command_is_a_wrong_call() -> None:
 
 def test_the_version_is_told() -> None:
     assert __version__ in CliRunner().invoke(main, ["--version"]).stdout
+
+
+CTRL_C_WHILE_IMPORTING = """
+import sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+from penstock.cli.entry import run
+run()
+"""
+
+
+def test_ctrl_c_while_a_command_is_imported_leaves_no_traceback() -> None:
+    words = [sys.executable, "-c", CTRL_C_WHILE_IMPORTING]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_ctrl_c_while_a_call_is_read_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(click.Group, "parse_args", interrupted)
+    result = CliRunner().invoke(main, ["topic", "list"])
+    assert (result.exit_code, result.output) == (130, "")
