@@ -9,6 +9,7 @@ import click
 from penstock.cli.closed_pipe import until_reader_leaves
 from penstock.cli.output import FORMAT, iso_time
 from penstock.cli.position import END, Position, PositionType, offsets_at
+from penstock.cli.ranges import PARTITION
 from penstock.cli.record_json import encode_record
 from penstock.cli.remote import Remote, remote
 from penstock.cli.separator import SeparatorType
@@ -34,9 +35,7 @@ from penstock.types import TopicPartition
 @click.option("-u", "--until", type=PositionType(), help="Where to stop, in the same words. [end]")
 @click.option("-f", "--follow", is_flag=True, help="At the end wait for more records.")
 @click.option("-n", "--count", type=click.IntRange(min=1), help="Stop after so many records.")
-@click.option(
-    "-p", "--partition", "chosen", multiple=True, type=click.IntRange(min=0), help="[all]"
-)
+@click.option("-p", "--partition", "chosen", multiple=True, type=PARTITION, help="[all]")
 @click.option("--committed", is_flag=True, help="Leave out open and aborted transactions.")
 @click.option("-k", "--keys", is_flag=True, help="Show keys before values.")
 @click.option("-H", "--headers", is_flag=True, help="Show headers.")
@@ -68,6 +67,8 @@ def consume(
     Each partition's records are in order. As text a record is a line with its value, `null` for
     none; --format json shows all of each record, in the form that `produce` reads.
     """
+    if not topic:
+        raise click.BadParameter("a topic has a name", param_hint="TOPIC")
     if follow and until is not None:
         raise click.UsageError("--follow goes on and on, --until does not: give one of them")
     isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED

@@ -9,6 +9,7 @@ import click
 from penstock.broker.pages.replicas import Replica
 from penstock.cli.broker_page import http_address, read_page
 from penstock.cli.output import FORMAT, print_json, print_table
+from penstock.cli.ranges import SECONDS
 from penstock.cli.remote import Remote, remote
 from penstock.client.address import Address
 from penstock.client.cluster import Client
@@ -33,7 +34,7 @@ def partition() -> None:
 @click.argument("index", metavar="[PARTITION]", type=int, required=False)
 @click.option(
     "--watch",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SECONDS,
     metavar="SECONDS",
     help="Show it again every so often.",
 )

@@ -57,14 +57,27 @@ def parse_time(text: str, now_ms: int) -> int:
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
     if ago := re.fullmatch(r"-([0-9]{1,12})(ms|s|m|h|d)", text):
-        return now_ms - int(ago[1]) * UNITS_MS[ago[2]]
+        time_ms = now_ms - int(ago[1]) * UNITS_MS[ago[2]]
+    else:
+        return iso_ms(text)
+    return _since_1970(time_ms, text)
+
+
+def iso_ms(text: str) -> int:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(f"{text!r} is no time: ms since 1970, ISO-8601 or -1h") from None
     if time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
-    return round(time.timestamp() * 1000)
+    return _since_1970(round(time.timestamp() * 1000), text)
+
+
+def _since_1970(time_ms: int, text: str) -> int:
+    """To a broker a time below 0 is a word, such as -1 for the end."""
+    if time_ms < 0:
+        raise ValueError(f"{text!r} is no time of Kafka's: it is before 1970")
+    return time_ms
 
 
 class PositionType(click.ParamType[Position]):

@@ -11,6 +11,7 @@ from penstock.cli.failure import ExitCode, SomeFailed, exit_code, tell
 from penstock.cli.lines import LONGEST_BYTES, lines
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.position import TimeType
+from penstock.cli.ranges import PARTITION
 from penstock.cli.record_json import BadLine, decode_record
 from penstock.cli.remote import Remote, remote
 from penstock.cli.separator import SeparatorType
@@ -69,13 +70,13 @@ NoRecord: TypeAlias = BadLine | LineRefused
     "-s",
     "--key-separator",
     type=SeparatorType(),
-    help="A line is a key, this, and a value; '\\\\t' is a tab.",
+    help=r"A line is a key, this, and a value; '\t' is a tab.",
 )
 @click.option("-k", "--key", help="The key of every record.")
 @click.option(
     "-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="On every record."
 )
-@click.option("-p", "--partition", type=click.IntRange(min=0), help="[by key, else spread]")
+@click.option("-p", "--partition", type=PARTITION, help="[by key, else spread]")
 @click.option("-t", "--timestamp", type=TimeType(), help="Ms since 1970, ISO-8601, -1h. [now]")
 @click.option("-Z", "--tombstones", is_flag=True, help="A line without a value deletes its key.")
 @click.option(
@@ -87,7 +88,8 @@ NoRecord: TypeAlias = BadLine | LineRefused
     default="stop",
     show_default=True,
     help="What a line that is no record, or that the broker refuses, does: stop there, or be left "
-    "out. Either way the lines before it are written, it is named, and the exit code is 5.",
+    "out. Either way it is named, the lines before it are written, and the exit code is 5 if any "
+    "was. Lines behind one that the broker refuses may have been written to other partitions.",
 )
 @click.option("--create-topic", is_flag=True, help="Let the broker make a topic that is missing.")
 @FORMAT
@@ -133,15 +135,15 @@ def produce(
     written, skipped = 0, 0
     latest: NoRecord | None = None
 
-    def told(delivered: RecordMetadata) -> None:
+    def told(delivered: list[RecordMetadata]) -> None:
         nonlocal written
-        written += 1
-        if output == "json":
+        written += len(delivered)  # first: whoever reads what is printed may leave
+        for each in delivered if output == "json" else ():
             print_json(
                 {
                     "topic": topic,
-                    "partition": delivered.partition.partition,
-                    "offset": None if delivered.offset < 0 else delivered.offset,
+                    "partition": each.partition.partition,
+                    "offset": None if each.offset < 0 else each.offset,
                 }
             )
 
@@ -161,9 +163,7 @@ def produce(
         async for some in records_of(file, record, passed_over, check):
             records = [each for _, each in some]
             results = await producer.deliver(records, past_refused=on_error == "skip")
-            for result in results:
-                if isinstance(result, RecordMetadata):
-                    told(result)
+            told([each for each in results if isinstance(each, RecordMetadata)])
             for (number, _), result in zip(some, results, strict=True):
                 if isinstance(result, BrokerRefused):
                     passed_over(LineRefused(number, result))

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from penstock.cli.output import iso_time
+from penstock.cli.position import iso_ms
 from penstock.client.consume import ConsumedRecord
 from penstock.client.produce import ProducerRecord
 from penstock.errors import ConfigError
@@ -18,7 +19,7 @@ NULL = msgspec.Raw(b"null")
 MAX_PARTITION, MAX_TIMESTAMP_MS = (1 << 31) - 1, (1 << 63) - 1
 
 
-class HeaderLine(msgspec.Struct, frozen=True):
+class HeaderLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One header; names may repeat, so headers are a list."""
 
     key: str
@@ -26,10 +27,11 @@ class HeaderLine(msgspec.Struct, frozen=True):
     value_base64: str | None = None
 
 
-class RecordLine(msgspec.Struct, frozen=True):
-    """What `produce` reads of a line; `topic`, `offset` and whatever else is passed over.
+class RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `produce` reads of a line; `topic` and `offset` are passed over.
 
-    A key or value that is no string is written as the JSON that it is.
+    A key or value that is no string is written as the JSON that it is. Any other field is refused:
+    a misspelt `value` would else be a tombstone.
     """
 
     key: msgspec.Raw = NULL
@@ -39,6 +41,10 @@ class RecordLine(msgspec.Struct, frozen=True):
     headers: list[HeaderLine] = []
     partition: Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)] | None = None
     timestamp_ms: Annotated[int, msgspec.Meta(ge=-1, le=MAX_TIMESTAMP_MS)] | None = None
+    timestamp: str | None = None
+    """Read where there is no `timestamp_ms`."""
+    topic: msgspec.Raw = NULL
+    offset: msgspec.Raw = NULL
 
 
 class BadLine(ConfigError):
@@ -74,7 +80,7 @@ def decode_record(topic: str, line: bytes, number: int) -> ProducerRecord:
             _bytes(row.key, row.key_base64),
             [(each.key, _header_value(each)) for each in row.headers],
             row.partition,
-            row.timestamp_ms,
+            _time_ms(row),
         )
     except (msgspec.DecodeError, ValueError) as error:
         raise BadLine(f"line {number}: {error}") from None
@@ -95,6 +101,12 @@ def _bytes(raw: msgspec.Raw, base64: str | None) -> bytes | None:
     if text == b"null":
         return None
     return msgspec.json.decode(text, type=str).encode() if text.startswith(b'"') else text
+
+
+def _time_ms(row: RecordLine) -> int | None:
+    if row.timestamp_ms is not None or row.timestamp is None:
+        return row.timestamp_ms
+    return iso_ms(row.timestamp)
 
 
 def _header_value(header: HeaderLine) -> bytes | None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from penstock.broker.startup.state_file import read_state
+from penstock.cli.ranges import SECONDS
 from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
 from penstock.client.errors import ConnectionFailed, RequestTimedOut
@@ -83,7 +84,7 @@ def remote(command: Callable[..., None]) -> Callable[..., None]:
         "--timeout",
         "seconds",
         metavar="SECONDS",
-        type=click.FloatRange(min=0, min_open=True),
+        type=SECONDS,
         default=10.0,
         show_default=True,
         help="How long to try to reach a broker and to wait for its answer.",

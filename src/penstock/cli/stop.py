@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from penstock.cli.daemon import stop_broker
+from penstock.cli.ranges import SECONDS
 
 
 @click.command()
@@ -19,7 +20,7 @@ from penstock.cli.daemon import stop_broker
 @click.option(
     "--timeout",
     "seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SECONDS,
     default=60.0,
     show_default=True,
     help="How long to wait.",

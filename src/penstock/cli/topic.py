@@ -6,6 +6,7 @@ import click
 
 from penstock.cli.failure import ExitCode, SomeFailed, exit_code
 from penstock.cli.output import FORMAT, print_json, print_table
+from penstock.cli.ranges import PARTITIONS, REPLICAS
 from penstock.cli.remote import Remote, remote
 from penstock.cli.topic_configs import CONFIGS, pairs
 from penstock.cli.topic_view import (
@@ -79,8 +80,8 @@ def describe(remote: Remote, names: tuple[str, ...], all_configs: bool, output: 
 
 @topic.command("create")
 @NAMES
-@click.option("-p", "--partitions", type=click.IntRange(min=1), help="[the broker's default]")
-@click.option("-r", "--replicas", type=click.IntRange(min=1), help="[the broker's default]")
+@click.option("-p", "--partitions", type=PARTITIONS, help="[the broker's default]")
+@click.option("-r", "--replicas", type=REPLICAS, help="[the broker's default]")
 @CONFIGS
 @VALIDATE_ONLY
 @FORMAT
@@ -123,7 +124,7 @@ def create(
 
 @topic.command("alter")
 @NAMES
-@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this number.")
+@click.option("-p", "--partitions", type=PARTITIONS, help="Grow to this number.")
 @CONFIGS
 @click.option(
     "--unset", multiple=True, metavar="NAME", help="A setting that goes back to its default."
@@ -141,11 +142,17 @@ def alter(
     output: str,
 ) -> None:
     """Change settings of topics, or give them more partitions."""
-    changes: dict[str, str | None] = {**pairs(configs), **dict.fromkeys(unset)}
+    settings = pairs(configs)
+    if both := [name for name in unset if name in settings]:
+        raise click.UsageError(f"--config and --unset both name {both[0]}")
+    changes: dict[str, str | None] = {**settings, **dict.fromkeys(unset)}
     if not changes and partitions is None:
         raise click.UsageError("nothing to alter: give --partitions, --config or --unset")
 
     async def change(client: Client, name: str) -> None:
+        # These are two requests: the first is not to be done when the second is refused.
+        if changes and partitions is not None and not validate_only:
+            await create_partitions(client, name, partitions, validate_only=True)
         if changes:
             resource = Resource(ConfigResourceType.TOPIC, name)
             await alter_configs(client, resource, changes, validate_only=validate_only)

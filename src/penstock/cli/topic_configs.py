@@ -10,10 +10,12 @@ CONFIGS = click.option(
 
 
 def pairs(texts: Sequence[str]) -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--config")
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice", param_hint="--config")
         found[name] = value
     return found

@@ -79,7 +79,8 @@ def cluster_of(response: MetadataResponse) -> ClusterMetadata:
 
 
 def topic_of(answer: MetadataResponseTopic) -> TopicMetadata:
-    check(answer.error_code, f"topic {answer.name or answer.topic_id.hex()}")
+    by_id = answer.topic_id.hex() if any(answer.topic_id) else "''"
+    check(answer.error_code, f"topic {answer.name or by_id}")
     partitions = sorted(map(_partition, answer.partitions), key=lambda each: each.index)
     return TopicMetadata(
         answer.name or "",

@@ -98,6 +98,28 @@ def test_a_record_of_any_bytes_goes_through_json_unchanged(
     assert shown[3]["headers"] == [{"key": "h", "value_base64": "/w=="}]
 
 
+def test_the_time_of_a_line_is_read_in_either_form(penstock_command: Penstock, made: str) -> None:
+    given = b"""{"value": "iso", "timestamp": "2023-11-14T22:13:20.123Z"}
+{"value": "both", "timestamp": "2001-01-01T00:00:00Z", "timestamp_ms": 1700000000124}
+"""
+    produced = penstock_command("produce", made, "-i", "json", "-p", "0", given=given)
+    assert produced.exit_code == 0, produced.output
+    shown = map(json.loads, values(penstock_command("consume", made, "--format", "json")))
+    assert [row["timestamp_ms"] for row in shown] == [1_700_000_000_123, 1_700_000_000_124]
+
+
+def test_records_are_counted_though_the_reader_of_their_places_has_left(
+    penstock_command: Penstock, made: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("penstock.cli.produce.print_json", closed)
+    left = penstock_command("produce", made, "--format", "json", given=numbers(1, 9))
+    assert (left.exit_code, left.stderr) == (1, f"produced 9 records to {made}\n")
+    assert len(values(penstock_command("consume", made))) == 9
+
+
 def test_reading_begins_and_stops_where_it_is_told(penstock_command: Penstock, made: str) -> None:
     for hour in (1, 2, 3):
         given = numbers(hour * 10, hour * 10 + 1)

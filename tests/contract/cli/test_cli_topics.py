@@ -45,6 +45,20 @@ def test_a_topic_is_made_shown_altered_and_deleted(penstock_command: Penstock, t
     assert topic not in penstock_command("topic", "list").stdout
 
 
+def test_settings_stay_when_the_partitions_of_the_same_call_are_refused(
+    penstock_command: Penstock, topic: str
+) -> None:
+    penstock_command("topic", "create", topic, "-p", "2")
+    words = ("topic", "alter", topic, "-c", "retention.ms=1000")
+    for fewer in ("1", "2"):
+        refused = penstock_command(*words, "-p", fewer)
+        assert refused.exit_code == 1
+        assert "INVALID_PARTITIONS" in refused.stderr
+        assert "retention.ms" not in penstock_command("topic", "describe", topic).stdout
+    assert penstock_command(*words, "-p", "3").exit_code == 0
+    assert "retention.ms=1000" in penstock_command("topic", "describe", topic).stdout
+
+
 def test_json_is_an_object_per_line(penstock_command: Penstock, topic: str) -> None:
     made = json.loads(penstock_command("topic", "create", topic, "--format", "json").stdout)
     assert (made["name"], made["partition_count"], made["created"]) == (topic, 1, True)

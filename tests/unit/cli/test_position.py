@@ -31,6 +31,14 @@ def test_what_is_no_position_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["@1960-01-01", "@1969-12-31T23:59:59.999Z", "@-20000d", "@-999999999999d"]
+)
+def test_a_time_before_1970_is_refused_since_a_broker_takes_it_for_a_word(text: str) -> None:
+    with pytest.raises(ValueError, match="before 1970"):
+        parse_position(text, NOW)
+
+
+@pytest.mark.parametrize(
     ("text", "time_ms"),
     [
         ("2023-11-14T22:13:20Z", NOW),
