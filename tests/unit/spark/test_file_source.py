@@ -1,9 +1,11 @@
 """Files that grow and rotate: every complete line is read once, whatever their names become."""
 
 import os
+import random
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -330,7 +332,133 @@ def test_the_copy_of_a_file_that_was_cut_is_not_read(tmp_path: Path) -> None:
     copy_and_cut(log)
     add(log, "four\n")
     assert sorted(reading.lines()) == ["four", "three"]
+    copy_and_cut(log)
     assert reading.lines() == []
+    add(log, "five\n")
+    copy_and_cut(log)
+    add(log, "six\n")
+    assert sorted(reading.lines()) == ["five", "six"]
+    assert reading.lines() == []
+
+
+@pytest.mark.parametrize("pattern", ["app.log", "app.log*", "*.log"])
+def test_lines_that_only_the_copy_has_are_read_there(tmp_path: Path, pattern: str) -> None:
+    log = tmp_path / "app.log"
+    add(log, "one\n")
+    reading = Reading(tmp_path / pattern)
+    assert reading.lines() == ["one"]
+    add(log, "two\n")
+    copy_and_cut(log)
+    add(log, "three\n")
+    assert sorted(reading.lines()) == ["three", "two"]
+    assert reading.lines() == []
+
+
+def test_a_copy_is_not_read_later_either(tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    at_time(tmp_path / "quiet.log", "quiet\n", 10)
+    add(log, "one\n")
+    reading = Reading(tmp_path / "*.log")
+    assert sorted(reading.lines()) == ["one", "quiet"]
+    copy_and_cut(log)
+    assert reading.lines() == []
+    add(log, "two\n")
+    assert reading.lines() == ["two"]
+
+
+def test_files_that_were_rotated_before_the_first_look_are_not_read_for_another_log(
+    tmp_path: Path,
+) -> None:
+    at_time(tmp_path / "quiet.log", "quiet\n", 10)
+    at_time(tmp_path / "app.log.1", "before the first look\n", 20)
+    at_time(tmp_path / "app.log", "one\n", 30)
+    reading = Reading(tmp_path / "*.log")
+    assert sorted(reading.lines()) == ["one", "quiet"]
+    assert reading.lines() == []
+
+
+def test_files_that_begin_with_the_same_line_are_all_read(tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    at_time(log, "started\n", 10)
+    reading = Reading(log)
+    assert reading.lines() == ["started"]
+    for second in (20, 30, 40):
+        rotate(log, 9)
+        at_time(log, "started\n", second)
+    add(log, "on\n")
+    assert sorted(reading.lines()) == ["on", *["started"] * 3]
+    assert reading.lines() == []
+
+
+class Rotating:
+    """A log that is written to and rotated, and looked at in between, each at any step."""
+
+    def __init__(self, folder: Path, pattern: str, seed: int) -> None:
+        self.log, self._dice = folder / "app.log", random.Random(seed)
+        self._now_ns = time.time_ns()
+        self.written: list[str] = []
+        self.write()
+        self._reading = Reading(folder / pattern)
+        self.found = self._reading.lines()
+
+    def look(self) -> None:
+        self.found += self._reading.lines()
+
+    def write(self) -> None:
+        for _ in range(self._dice.randint(1, 4)):
+            self.written.append(f"line {len(self.written)}")
+            add(self.log, f"{self.written[-1]}\n")
+        self._tick(self.log)
+
+    def rename(self) -> None:
+        rotate(self.log, 40)
+        add(self.log, "")
+        self._tick(self.log)
+
+    def copy_and_cut(self) -> None:
+        copy, data = self.log.with_name("app.log.1"), self.log.read_bytes()
+        rotate(copy, 40)
+        middle = self._dice.randint(0, len(data))
+        for part in (data[:middle], data[middle:]):
+            add(copy, part.decode())
+            self._tick(copy)
+            self._perhaps(self.look)
+        self._perhaps(self._read_more)
+        self.log.write_text("")
+        self._tick(self.log)
+
+    def run(self, rotation: str, steps: int) -> None:
+        rotate_it = self.rename if rotation == "rename" else self.copy_and_cut
+        for _ in range(steps):
+            self._dice.choice([self.write, self.write, self.look, self.look, rotate_it])()
+        self.look()
+        self.look()
+
+    def _read_more(self) -> None:
+        """Lines that the copy does not have, and that were read before the cut."""
+        self.write()
+        self.look()
+
+    def _perhaps(self, step: Callable[[], None]) -> None:
+        if self._dice.random() < 0.5:
+            step()
+
+    def _tick(self, path: Path) -> None:
+        self._now_ns += 1_000_000
+        os.utime(path, ns=(self._now_ns, self._now_ns))
+
+
+@pytest.mark.parametrize("pattern", ["app.log", "app.log*"])
+@pytest.mark.parametrize("rotation", ["rename", "copy and cut"])
+def test_each_line_is_read_once_whenever_is_looked(
+    tmp_path: Path, pattern: str, rotation: str
+) -> None:
+    for seed in range(15):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        rotating = Rotating(folder, pattern, seed)
+        rotating.run(rotation, 20)
+        assert sorted(rotating.found) == sorted(rotating.written), f"seed {seed}"
 
 
 def test_a_file_of_a_folder_may_be_removed_when_it_was_read(tmp_path: Path) -> None:

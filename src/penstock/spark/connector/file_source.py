@@ -160,38 +160,86 @@ def files(pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> list[
     """The files that fit the pattern, those that did when they were last looked at, and those that
     came and were rotated since.
     """
-    live, since = {*matching(pattern)}, rotated_since(read)
-    found: dict[str, Seen] = {}
-
-    def look(file: BinaryIO) -> None:
-        path, status = Path(file.name), os.fstat(file.fileno())
-        identity, size, fits = identity_of(status), status.st_size, path in live
-        if identity in found:
-            return
-        continues, copy_of = identity in read and is_continued(file, size, read[identity]), ""
-        if not fits and not continues:
-            was_live = {path.with_name(each) for each in names_before(path.name)} & live
-            if not was_live or since is None or status.st_mtime_ns < since:
-                return
-            kept = {each.identity for each in found.values() if each.continues}
-            cut = (each for each in read if each not in kept and read[each].position)
-            copy_of = next((each for each in cut if is_continued(file, size, read[each])), "")
-        idle_s = time.time() - status.st_mtime
-        complete = is_complete(matches=fits, idle_s=idle_s, rotate_wait_s=rotate_wait_s)
-        end = size if complete else lines_end(file)
-        found[identity] = Seen(
-            identity, str(path), end, status.st_mtime_ns, continues, fits, copy_of
-        )
-
-    for identity, each in read.items():
+    look = Look(pattern, read, rotate_wait_s)
+    # A copy is looked at behind the file that it is made of.
+    for identity, each in sorted(read.items(), key=lambda known: known[1].copy_of != ""):
         known = opened(identity, each.path, pattern)
         if known is not None:
             with known:
-                look(known)
+                look.at(known)
     for path in candidates(pattern, with_renamed=bool(read)):
         with suppress(FileNotFoundError, IsADirectoryError), path.open("rb") as file:
-            look(file)
-    return list(found.values())
+            look.at(file)
+    return list(look.found.values())
+
+
+class Look:
+    """One look at the files; a live one comes before those that have a number or date behind it."""
+
+    def __init__(self, pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> None:
+        self._pattern, self._read, self._wait_s = pattern, read, rotate_wait_s
+        self._live = {*matching(pattern)}
+        self.found: dict[str, Seen] = {}
+
+    def at(self, file: BinaryIO) -> None:
+        path, status = Path(file.name), os.fstat(file.fileno())
+        identity, size, fits = identity_of(status), status.st_size, path in self._live
+        if identity in self.found:
+            return
+        before, copy_of, starts = self._read.get(identity), "", ""
+        continues = before is not None and is_continued(file, size, before)
+        if before is None or not continues or before.copy_of:
+            was_live = {path.with_name(each) for each in names_before(path.name)} & self._live
+            if not (fits or continues or self._is_since(status.st_mtime_ns, was_live)):
+                return
+            supposed = "" if before is None else before.copy_of
+            copy_of = self._cut_since(file, size, was_live, supposed)
+            starts = self._begins_alike(file, size, was_live)
+        idle_s = time.time() - status.st_mtime
+        complete = is_complete(matches=fits, idle_s=idle_s, rotate_wait_s=self._wait_s)
+        end = size if complete else lines_end(file)
+        self.found[identity] = Seen(
+            identity, str(path), end, status.st_mtime_ns, continues, fits, copy_of, starts
+        )
+
+    def _is_since(self, written_ns: int, was_live: set[Path]) -> bool:
+        if not was_live:
+            return False
+        since = rotated_since(self._read, {str(each) for each in was_live})
+        return since is not None and written_ns >= since
+
+    def _cut_since(self, file: BinaryIO, size: int, was_live: set[Path], supposed: str) -> str:
+        """The file that was cut, or is gone, and whose lines this one has."""
+        for identity, each in self._read.items():
+            now = self.found.get(identity)
+            if Path(each.path) not in was_live or (now is not None and now.continues):
+                continue
+            if (identity == supposed and now is not None) or repeats(file, size, each):
+                return identity
+        return ""
+
+    def _begins_alike(self, file: BinaryIO, size: int, was_live: set[Path]) -> str:
+        """The live file that this one may be a copy of, unfinished or before the cut."""
+        for identity, now in self.found.items():
+            before = self._read.get(identity)
+            if Path(now.path) not in was_live or before is None or before.path != now.path:
+                continue  # where another file was live before, files are renamed and not copied
+            whole = opened(identity, now.path, self._pattern)
+            if whole is None:
+                continue
+            with whole:
+                if os.fstat(whole.fileno()).st_size >= size:
+                    alike = mark_of(whole, size) == mark_of(file, size)
+                else:  # cut this instant
+                    alike = now.continues and repeats(file, size, before)
+            if alike:
+                return identity
+        return ""
+
+
+def repeats(file: BinaryIO, size: int, other: Read) -> bool:
+    """Whether it holds all that was read of another file."""
+    return bool(other.position and other.mark) and is_continued(file, size, other)
 
 
 def is_continued(file: BinaryIO, size: int, before: Read) -> bool:

@@ -4,9 +4,10 @@ A file is known by its device and inode, as a rotation changes its name and noth
 mark of its bytes up to where it was read, as inodes are used again and files are cut.
 """
 
+import os.path
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 _ROTATION: Final = re.compile(r"[.\-_]\d[\d.\-_:T]*")
@@ -31,7 +32,9 @@ class Seen:
     fits: bool = True
     """Whether the pattern fits its name; if not, a rotation gave it another one."""
     copy_of: str = ""
-    """The file that it holds the lines of, and that was cut since (`copytruncate`)."""
+    """The file whose lines it repeats, and that was cut since (`copytruncate`)."""
+    starts: str = ""
+    """The live file that begins as it does: it may be a copy that is still being made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,10 @@ class Read:
     """How many files there were under this identity before."""
     written_ns: int = 0
     """When lines before the position were last written; 0 in a checkpoint that has no times."""
+    copied: int = 0
+    """So many of its bytes were read in the file that it is a copy of."""
+    copy_of: str = ""
+    """The file that it seems to become a copy of; nothing of it is read until that one is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +80,20 @@ def names_before(rotated: str) -> list[str]:
     return [rotated[:at] for at in range(1, len(rotated)) if _ROTATION.fullmatch(rotated, at)]
 
 
-def rotated_since(read: Mapping[str, Read]) -> int | None:
+def paths_before(rotated: str) -> list[str]:
+    folder, name = os.path.split(rotated)
+    return [os.path.join(folder, each) for each in names_before(name)]  # noqa: PTH118 - no disk
+
+
+def rotated_since(read: Mapping[str, Read], live: Collection[str]) -> int | None:
     """A file may come and be rotated between two looks: it was written to at this time or later.
     Nobody has written to those that were rotated before the first look since others were read.
+
+    `live` are the paths that it may have had: the times of other logs say little about it.
     """
-    return min((each.written_ns for each in read.values() if each.written_ns), default=None)
+    timed = [each for each in read.values() if each.written_ns]
+    same = [each for each in timed if {each.path, *paths_before(each.path)} & {*live}]
+    return min((each.written_ns for each in same or timed), default=None)
 
 
 def vanished(read: Mapping[str, Read], seen: list[Seen], live: str) -> Read | None:
@@ -93,22 +109,45 @@ def vanished(read: Mapping[str, Read], seen: list[Seen], live: str) -> Read | No
 
 
 def is_new_rotated(seen: Seen) -> bool:
-    return not (seen.fits or seen.continues or seen.copy_of)
+    return not (seen.fits or seen.continues or seen.copy_of or seen.starts)
 
 
 def advanced(read: Mapping[str, Read], seen: list[Seen]) -> Positions:
     """Where a batch ends; marks are still to be made. Files that are gone are forgotten."""
     found: Positions = {}
+    copies = copies_of_cut(read, seen)
     for each in sorted(seen, key=lambda file: file.path):
         before = read.get(each.identity)
-        if each.copy_of:
-            continue
-        if before is not None and each.continues and each.lines_end <= before.position:
-            found[each.identity] = replace(before, path=each.path)
+        generation = 0 if before is None else before.generation + (not each.continues)
+        written_ns = each.written_ns if each.lines_end or before is not None else 0
+        if each.identity in copies:
+            copied = min(each.lines_end, read[each.copy_of].position)
+            found[each.identity] = Read(
+                each.path, each.lines_end, "", generation, written_ns, copied
+            )
+        elif each.starts:
+            found[each.identity] = Read(
+                each.path, 0, "", generation, written_ns, copy_of=each.starts
+            )
+        elif before is not None and each.continues and each.lines_end <= before.position:
+            found[each.identity] = replace(before, path=each.path, copy_of="")
         else:
-            generation = 0 if before is None else before.generation + (not each.continues)
-            written_ns = each.written_ns if each.lines_end else 0
             found[each.identity] = Read(each.path, each.lines_end, "", generation, written_ns)
+    return found
+
+
+def copies_of_cut(read: Mapping[str, Read], seen: list[Seen]) -> set[str]:
+    """Those that were seen while they were made, and one that has all that was read of the file:
+    of several that begin alike the oldest. The others hold lines that came after the cut.
+    """
+    found: set[str] = set()
+    whole: set[str] = set()
+    watched = {identity for identity, each in read.items() if each.copy_of}
+    for each in sorted(seen, key=lambda file: (file.identity not in watched, file.written_ns)):
+        if each.copy_of and (each.identity in watched or each.copy_of not in whole):
+            found.add(each.identity)
+            if each.lines_end >= read[each.copy_of].position:
+                whole.add(each.copy_of)
     return found
 
 
@@ -120,6 +159,7 @@ def pieces(start: Mapping[str, Read], end: Mapping[str, Read]) -> list[Piece]:
         same = before is not None and before.generation == last.generation
         # A checkpoint of before there were marks tells a cut by a position that went back.
         first = before.position if before and same and before.position <= last.position else 0
+        first = max(first, last.copied)
         if first < last.position:
             found.append(Piece(identity, last.path, first, last.position, last.mark))
     return found
@@ -134,7 +174,7 @@ def is_complete(*, matches: bool, idle_s: float, rotate_wait_s: float) -> bool:
 
 def as_json(positions: Mapping[str, Read]) -> dict[str, object]:
     return {
-        key: [each.path, each.position, each.mark, each.generation, each.written_ns]
+        key: [getattr(each, field.name) for field in fields(Read)]
         for key, each in positions.items()
     }
 
