@@ -35,6 +35,7 @@ class LedPartition(Generic[S]):
         self.unreadable_records = 0
         """Records that were skipped when the log was loaded."""
         self.pending_records = PendingRecords()
+        self._decoded: tuple[int, tuple[Any, ...]] = (0, ())
         self.ended_while_loading: list[tuple[int, bool]] = []
         """Transactions whose markers were appended behind the part of the log being loaded."""
         self.pending_replies: WeakSet[PendingReply[Any]] = WeakSet()
@@ -54,6 +55,15 @@ class LedPartition(Generic[S]):
         if record is not None:
             self.shard.replay_pending(record)
         self.pending_records.add(producer_id, raw)
+
+    def decoded_pending_records(self) -> tuple[Any, ...]:
+        """The records of open transactions; the same tuple until that changes."""
+        changes, decoded = self._decoded
+        if changes != self.pending_records.changes:
+            found = map(self._format.decode, self.pending_records)
+            decoded = tuple(each for each in found if each is not None)
+            self._decoded = (self.pending_records.changes, decoded)
+        return decoded
 
     def skip(self, offset: int, error: ProtocolError) -> None:
         self.unreadable_records += 1

@@ -30,6 +30,8 @@ class PendingRecords:
         self._by_producer: dict[int, dict[bytes, _PendingRecord]] = {}
         self._by_key: dict[bytes, dict[int, _PendingRecord]] = {}
         self._count = 0
+        self.changes = 0
+        """Another number whenever other records are pending."""
 
     def __iter__(self) -> Iterator[RawRecord]:
         for pending in self._by_producer.values():
@@ -40,6 +42,7 @@ class PendingRecords:
         """Add a record of the producer's open transaction."""
         pending = _PendingRecord(raw, self._count)
         self._count += 1
+        self.changes += 1
         of_producer = self._by_producer.setdefault(producer_id, {})
         of_producer.pop(raw.key, None)  # its place too is that of the newest
         of_producer[raw.key] = pending
@@ -54,6 +57,7 @@ class PendingRecords:
             for each in older.values():
                 each.superseded = True
             return
+        self.changes += 1
         for producer_id in older:
             of_producer = self._by_producer[producer_id]
             del of_producer[plain.key]
@@ -64,6 +68,7 @@ class PendingRecords:
     def end(self, producer_id: int, *, committed: bool) -> list[RawRecord]:
         """End the producer's transaction: the records that take effect now."""
         effective = []
+        self.changes += 1
         for ended in self._by_producer.pop(producer_id, {}).values():
             others = self._by_key[ended.raw.key]
             del others[producer_id]

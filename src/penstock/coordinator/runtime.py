@@ -39,7 +39,7 @@ class CoordinatorRuntime(Generic[S, Rec]):
     def __init__(
         self,
         name: str,
-        make_shard: Callable[[Callable[[], Iterator[Rec]]], S],
+        make_shard: Callable[[Callable[[], tuple[Rec, ...]]], S],
         record_format: RecordFormat[Rec],
         *,
         loop: Loop,
@@ -167,12 +167,9 @@ class CoordinatorRuntime(Generic[S, Rec]):
         led.end_transaction(producer_id, committed=committed)
         self._arm(led)
 
-    def pending_records(self, partition: int) -> Iterator[Rec]:
-        """The records of open transactions."""
-        for raw in self._loaded(partition).pending_records:
-            record = self._format.decode(raw)
-            if record is not None:
-                yield record
+    def pending_records(self, partition: int) -> tuple[Rec, ...]:
+        """The records of open transactions; the same tuple until that changes."""
+        return self._loaded(partition).decoded_pending_records()
 
     def when_committed(self, partition: int, then: Callable[[], object]) -> None:
         """Call `then` once everything decided so far is committed."""

@@ -3,7 +3,7 @@
 The operations on them are in `operation`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from penstock.config.consumer_group import ConsumerGroupConfig, group_defaults
 from penstock.config.group import GroupConfig
@@ -48,14 +48,16 @@ class GroupShard:
         assignors: Assignors = OFFERED,
         topics: Callable[[], Topics] = dict,
         settings: Callable[[str], ConsumerGroupConfig] | None = None,
-        pending_records: Callable[[], Iterable[GroupShardRecord]] = tuple,
+        pending_records: Callable[[], tuple[GroupShardRecord, ...]] = tuple,
     ) -> None:
         self.config, self._assignors, self._topics = config, assignors, topics
         defaults = group_defaults(config)
         self._settings = settings or (lambda _: defaults)
         """The settings of each group of the consumer protocol."""
         self._pending_records = pending_records
-        """The records of open transactions."""
+        """The records of open transactions; the same tuple until that changes."""
+        self._pending_seen: tuple[GroupShardRecord, ...] = ()
+        self._pending_offsets: dict[str, set[TopicPartition]] = {}
         self.classic_groups: dict[str, ClassicGroup] = {}
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """A group is in one of both at most."""
@@ -74,17 +76,20 @@ class GroupShard:
             raise GroupIdNotFound(f"Group {group} {why}")
         return known
 
-    def pending_offsets(self, until_ms: int | None = None) -> dict[str, set[TopicPartition]]:
+    def pending_offsets(self) -> Mapping[str, set[TopicPartition]]:
         """By group, the partitions whose offsets an open transaction may change.
 
-        With `until_ms`, only those that were committed up to then.
+        Kept until that changes: one request may ask for thousands of groups.
         """
-        found: dict[str, set[TopicPartition]] = {}
-        for record in self._pending_records():
-            if isinstance(record, OffsetRecord) and _is_until(record, until_ms):
-                topic_partition = TopicPartition(record.topic, record.partition)
-                found.setdefault(record.group, set()).add(topic_partition)
-        return found
+        pending = self._pending_records()
+        if pending is not self._pending_seen:
+            self._pending_seen, self._pending_offsets = pending, _offsets_by_group(pending)
+        return self._pending_offsets
+
+    def pending_offsets_until(self, until_ms: int) -> Mapping[str, set[TopicPartition]]:
+        """Those that were committed up to then."""
+        pending = self._pending_records()
+        return _offsets_by_group(each for each in pending if _is_until(each, until_ms))
 
     def offsets_of(self, group: str) -> set[TopicPartition]:
         """The partitions where the group has an offset, or may get one from an open transaction."""
@@ -225,6 +230,15 @@ class GroupShard:
         return CoordinatorResult(tuple(records), soft_state=soft_state, may_split=True)
 
 
-def _is_until(record: OffsetRecord, until_ms: int | None) -> bool:
-    committed = record.committed
-    return until_ms is None or committed is None or committed.commit_ms <= until_ms
+def _offsets_by_group(records: Iterable[GroupShardRecord]) -> dict[str, set[TopicPartition]]:
+    found: dict[str, set[TopicPartition]] = {}
+    for record in records:
+        if isinstance(record, OffsetRecord):
+            topic_partition = TopicPartition(record.topic, record.partition)
+            found.setdefault(record.group, set()).add(topic_partition)
+    return found
+
+
+def _is_until(record: GroupShardRecord, until_ms: int) -> bool:
+    committed = record.committed if isinstance(record, OffsetRecord) else None
+    return committed is None or committed.commit_ms <= until_ms

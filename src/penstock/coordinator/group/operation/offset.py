@@ -153,7 +153,7 @@ def remove_deleted(
     }
     there |= {
         (group, topic_partition)
-        for group, held in shard.pending_offsets(until_ms=deleted_ms).items()
+        for group, held in shard.pending_offsets_until(deleted_ms).items()
         for topic_partition in wanted.intersection(held)
     }
     records = tuple(
