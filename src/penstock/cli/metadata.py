@@ -1,5 +1,8 @@
 """`penstock metadata`: backups of the embedded metadata store."""
 
+import os
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,13 +30,36 @@ def metadata() -> None:
 
 @metadata.command("export")
 @DIRECTORY
-@click.argument("file", type=click.File("wb", lazy=True), default="-")
-def export(directory: Path, file: BinaryIO) -> None:
+@click.argument(
+    "file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-"
+)
+def export(directory: Path, file: Path) -> None:
     """Write the metadata to FILE, or to standard output, as lines of JSON.
 
-    The broker may be running.
+    The broker may be running. A FILE that is there is replaced when the new one is complete.
     """
-    file.writelines(line + b"\n" for line in export_lines(directory / FILE_NAME))
+    lines = (line + b"\n" for line in export_lines(directory / FILE_NAME))
+    if str(file) == "-":
+        sys.stdout.buffer.writelines(lines)
+    elif file.exists() and not file.is_file():  # a device or a pipe
+        with file.open("wb") as device:
+            device.writelines(lines)
+    else:
+        replace_file(file.resolve(), lines)
+
+
+def replace_file(path: Path, lines: Iterable[bytes]) -> None:
+    """What fails half-way, at a damaged store or on a full disk, leaves the backup of before."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 @metadata.command("import")

@@ -127,8 +127,10 @@ def _parsed(lines: Iterable[bytes]) -> tuple[Header, list[SavedNode]]:
         orphans = [path for path in known - {"/"} if parent_of(path) not in known]
     except (msgspec.DecodeError, ValueError) as error:
         raise BadBackup(str(error)) from error
-    if len(nodes) != header.nodes or len(known) != header.nodes:
-        raise BadBackup(f"{header.nodes} nodes are announced, {len(known)} are there")
+    if len(nodes) != header.nodes:
+        raise BadBackup(f"{header.nodes} nodes are announced, {len(nodes)} are there")
+    if len(known) != len(nodes):
+        raise BadBackup("it has a node twice")
     if orphans or "/" not in known:
         raise BadBackup(f"{min(orphans, default='/')} has no parent")
     return header, nodes

@@ -1,7 +1,10 @@
 """`penstock metadata` through click's runner, and the refusals of a backup."""
 
 import json
+import os
+from collections.abc import Iterator
 from contextlib import closing
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -89,13 +92,60 @@ def test_what_is_not_a_whole_backup_is_refused(data: Path, tmp_path: Path) -> No
         "its format is": [json.dumps(header | {"format": "other"}).encode(), *whole[1:]],
         "schema version": [newer, *whole[1:]],
         "has no parent": without_parent,
-        "6 nodes are announced, 5": [*whole[:-1], whole[1]],
+        "6 nodes are announced, 7 are there": [*whole, whole[1]],
+        "it has a node twice": [*whole[:-1], whole[1]],
     }
     for says, lines in cases.items():
         refused = run("import", "--dir", tmp_path, given=b"\n".join(lines))
         assert refused.exit_code == 2
         assert says in refused.stderr
     assert not (tmp_path / FILE_NAME).exists()
+
+
+@pytest.mark.parametrize("damage", ["missing", "no database", "full disk"])
+def test_an_export_that_fails_leaves_the_backup_of_before(
+    data: Path, tmp_path: Path, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup = tmp_path / "backup"
+    assert run("export", "--dir", data, backup).exit_code == 0
+    before = backup.read_bytes()
+
+    def full(path: Path) -> Iterator[bytes]:
+        yield f"half of {path}".encode()
+        raise OSError(ENOSPC, "No space left on device")
+
+    match damage:
+        case "missing":
+            (data / FILE_NAME).unlink()
+        case "no database":
+            (data / FILE_NAME).write_bytes(b"\xff" * 5000)
+        case _:
+            monkeypatch.setattr("penstock.cli.metadata.export_lines", full)
+    failed = run("export", "--dir", data, backup)
+    assert failed.exit_code in {1, 2}
+    assert backup.read_bytes() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["backup", "data"]
+
+
+def test_an_export_replaces_what_a_link_names(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
+    link = tmp_path / "link"
+    link.symlink_to("real")
+    assert run("export", "--dir", data, link).exit_code == 0
+    assert link.is_symlink()
+    assert (tmp_path / "real").read_text() == run("export", "--dir", data).stdout
+
+
+def test_an_export_goes_into_a_pipe_and_does_not_replace_it(data: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run("export", "--dir", data, pipe).exit_code == 0
+        assert os.read(reader, 1 << 16) == run("export", "--dir", data).stdout_bytes
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
 
 
 def test_a_directory_without_metadata_has_no_backup(tmp_path: Path) -> None:
