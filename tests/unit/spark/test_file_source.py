@@ -354,6 +354,21 @@ def test_lines_that_only_the_copy_has_are_read_there(tmp_path: Path, pattern: st
     assert reading.lines() == []
 
 
+def test_lines_that_only_the_copy_has_are_read_from_a_checkpoint_without_times(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "app.log"
+    add(log, "one\n")
+    reading = Reading(log)
+    assert reading.lines() == ["one"]
+    reading.at = {identity: each[:4] for identity, each in reading.at.items()}
+    add(log, "two\n")
+    copy_and_cut(log)
+    add(log, "three\n")
+    assert sorted(reading.lines()) == ["three", "two"]
+    assert reading.lines() == []
+
+
 def test_a_copy_is_not_read_later_either(tmp_path: Path) -> None:
     log = tmp_path / "app.log"
     at_time(tmp_path / "quiet.log", "quiet\n", 10)

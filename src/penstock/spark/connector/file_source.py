@@ -190,10 +190,11 @@ class Look:
         continues = before is not None and is_continued(file, size, before)
         if before is None or not continues or before.copy_of:
             was_live = {path.with_name(each) for each in names_before(path.name)} & self._live
-            if not (fits or continues or self._is_since(status.st_mtime_ns, was_live)):
-                return
             supposed = "" if before is None else before.copy_of
             copy_of = self._cut_since(file, size, was_live, supposed)
+            is_ours = fits or continues or copy_of
+            if not is_ours and not self._is_since(status.st_mtime_ns, was_live):
+                return
             starts = self._begins_alike(file, size, was_live)
         idle_s = time.time() - status.st_mtime
         complete = is_complete(matches=fits, idle_s=idle_s, rotate_wait_s=self._wait_s)
