@@ -1,6 +1,7 @@
 """`penstock` again and again in one process of its own, whose JVM is warm after the first call.
 
-`python -m warm_command` reads calls from standard input, one JSON line each, and answers likewise.
+`python -m support.commands.warm_command` reads calls from standard input, one JSON line each, and
+answers likewise.
 """
 
 import json

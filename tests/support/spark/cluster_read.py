@@ -1,6 +1,7 @@
 """A topic read by the executors of a cluster, who have penstock from an archive alone.
 
-`python -m cluster_read MASTER BOOTSTRAP ARCHIVE` prints a JSON object: rows, where they were read.
+`python -m support.spark.cluster_read MASTER BOOTSTRAP ARCHIVE` prints a JSON object: rows, where
+they were read.
 """
 
 import json

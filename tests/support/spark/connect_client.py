@@ -1,7 +1,7 @@
 """What a client of Spark Connect does with topics; only the server has penstock.
 
-`python -m connect_client URL BOOTSTRAP FOLDER` prints the rows of `events`, writes them to
-`events-written`, and copies the topic to `events-copied` exactly once.
+`python -m support.spark.connect_client URL BOOTSTRAP FOLDER` prints the rows of `events`, writes
+them to `events-written`, and copies the topic to `events-copied` exactly once.
 """
 
 import json

@@ -1,8 +1,9 @@
 """Micro-batches through the exactly-once sink without Spark: a driver that keeps a note of what it
 committed, and tasks in processes of their own. It dies, or has others die, at a chosen step.
 
-`python -m epoch_driver BOOTSTRAP FOLDER STEP VICTIM`. Like Spark it begins behind its last note,
-and runs a task that died again; after any failure it ends, and whoever runs it starts it anew.
+`python -m support.spark.epoch_driver BOOTSTRAP FOLDER STEP VICTIM`. Like Spark it begins behind its
+last note, and runs a task that died again; after any failure it ends, and whoever runs it starts it
+anew.
 """
 
 import os

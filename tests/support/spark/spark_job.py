@@ -1,7 +1,8 @@
 """A query for fault tests, in a process of its own: files of ids to a topic, exactly once.
 
-`python -m spark_job MASTER BOOTSTRAP FOLDER [key=value ...]`. It starts the query again whenever
-it fails, until every file is written; what each failure said goes to FOLDER/failures.
+`python -m support.spark.spark_job MASTER BOOTSTRAP FOLDER [key=value ...]`. It starts the query
+again whenever it fails, until every file is written; what each failure said goes to
+FOLDER/failures.
 """
 
 import sys

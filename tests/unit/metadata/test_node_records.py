@@ -51,6 +51,14 @@ SEEN = [
         ),
     ),
     (
+        BrokerRegistration.of([PLAIN], 1794716063645, unclean_shutdown=True),
+        (
+            b'{"features":{},"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT"},'
+            b'"endpoints":["PLAINTEXT://127.0.0.1:9092"],"jmx_port":-1,"port":9092,'
+            b'"host":"127.0.0.1","version":5,"timestamp":"1794716063645","page_cache_lost":true}'
+        ),
+    ),
+    (
         ElectedController(broker=B2, timestamp="1794716063869"),
         b'{"version":2,"brokerid":2,"timestamp":"1794716063869","kraftControllerEpoch":-1}',
     ),
