@@ -6,8 +6,12 @@ import pytest
 
 from penstock.coordinator.errors import CoordinatorNotAvailable, RecordTooLarge
 from penstock.coordinator.group.offsets import CommittedOffset, Committer
-from penstock.coordinator.result import EmptyReply
-from penstock.types import TopicPartition
+from penstock.coordinator.group.operation.offset import remove_deleted
+from penstock.coordinator.group.records import OffsetRecord
+from penstock.coordinator.group.shard import GroupShard
+from penstock.coordinator.result import EmptyReply, PendingReply
+from penstock.metadata.image import Topic
+from penstock.types import TopicPartition, Uuid
 from support.groups.coordinator_stage import CONFIG, TOPIC_PARTITION, Stage
 from support.groups.group_transcript import GROUP
 
@@ -24,6 +28,31 @@ def test_offsets_of_deleted_topics_are_removed(stage: Stage) -> None:
     stage.groups = stage.started()
     stage.loop.advance()
     assert stage.groups.fetch(GROUP, None).reply == {}
+
+
+OLD, NEW = Uuid(b"o" * 16), Uuid(b"n" * 16)
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+@pytest.mark.parametrize(
+    ("topics", "commit_ms", "topic_id", "gone"),
+    [
+        ({}, 2000, OLD, True),  # the clock was set back between the commit and the deletion
+        ({"t": Topic("t", NEW, {})}, 2000, OLD, True),
+        ({"t": Topic("t", NEW, {})}, 2000, NEW, False),
+        ({"t": Topic("t", OLD, {})}, 500, OLD, True),  # its other partitions go later
+    ],
+)
+def test_offsets_of_a_deleted_topic_are_told_from_those_of_a_new_one(
+    topics: dict[str, Topic], commit_ms: int, topic_id: Uuid, gone: bool, in_transaction: bool
+) -> None:
+    record = OffsetRecord("g", "t", 0, CommittedOffset(5, commit_ms=commit_ms, topic_id=topic_id))
+    held = (record,) if in_transaction else ()
+    shard = GroupShard(CONFIG, topics=lambda: topics, pending_records=lambda: held)
+    if not in_transaction:
+        shard.replay(record)
+    removed = remove_deleted(shard, PendingReply(0), [TOPIC_PARTITION], 1000).records
+    assert removed == ((OffsetRecord("g", "t", 0, None),) if gone else ())
 
 
 MANY = [TopicPartition("t", number) for number in range(2000)]

@@ -13,7 +13,7 @@ from penstock.coordinator.group.consumer.offsets import OffsetReader
 from penstock.coordinator.group.errors import UnstableOffsetCommit
 from penstock.coordinator.group.offsets import CommittedOffset, FetchedOffsets
 from penstock.errors import ErrorCode, KafkaError
-from penstock.types import NO_UUID, TopicPartition, indexes_by_topic
+from penstock.types import NO_UUID, TopicPartition, Uuid, indexes_by_topic
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -124,11 +124,13 @@ def response_topic(
     name = name_of(topic, ctx)
     if name is None:
         return refused(topic, ErrorCode.UNKNOWN_TOPIC_ID)
+    known = ctx.services.cluster.image.topics.get(name)
+    topic_id = NO_UUID if known is None else known.id
     return OffsetFetchResponseTopics(
         name=topic.name,
         topic_id=topic.topic_id,
         partitions=[
-            response_partition(index, offsets.get(TopicPartition(name, index)), topic)
+            response_partition(index, offsets.get(TopicPartition(name, index)), topic_id)
             for index in topic.partition_indexes
         ],
     )
@@ -137,13 +139,14 @@ def response_topic(
 def response_partition(
     index: int,
     committed: CommittedOffset | UnstableOffsetCommit | None,
-    topic: OffsetFetchRequestTopics,
+    topic_id: Uuid,
 ) -> OffsetFetchResponsePartitions:
     if isinstance(committed, UnstableOffsetCommit):
         return refused_partition(index, committed.code)
     found = committed or NO_OFFSET
-    if NO_UUID not in {topic.topic_id, found.topic_id} and found.topic_id != topic.topic_id:
-        found = NO_OFFSET  # of an older topic of this name
+    if NO_UUID not in {topic_id, found.topic_id} and found.topic_id != topic_id:
+        # Of an older topic of this name. A coordinator that failed may not have forgotten it.
+        found = NO_OFFSET
     return OffsetFetchResponsePartitions(
         partition_index=index,
         committed_offset=found.offset,

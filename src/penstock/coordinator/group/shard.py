@@ -35,7 +35,7 @@ from penstock.coordinator.group.result import (
 )
 from penstock.coordinator.group.retention import expired_classic_records, expired_consumer_records
 from penstock.coordinator.result import CoordinatorResult, Now
-from penstock.types import TopicPartition
+from penstock.types import NO_UUID, TopicPartition
 from penstock.wire.messages.group_metadata_value import GroupMetadataValue
 
 
@@ -86,10 +86,23 @@ class GroupShard:
             self._pending_seen, self._pending_offsets = pending, _offsets_by_group(pending)
         return self._pending_offsets
 
-    def pending_offsets_until(self, until_ms: int) -> Mapping[str, set[TopicPartition]]:
-        """Those that were committed up to then."""
-        pending = self._pending_records()
-        return _offsets_by_group(each for each in pending if _is_until(each, until_ms))
+    def pending_offsets_of_deleted(self, deleted_ms: int) -> Mapping[str, set[TopicPartition]]:
+        """Those of topics that were deleted then, if they were."""
+        return _offsets_by_group(
+            each
+            for each in self._pending_records()
+            if isinstance(each, OffsetRecord)
+            and (
+                each.committed is None or self.is_of_deleted(each.topic, each.committed, deleted_ms)
+            )
+        )
+
+    def is_of_deleted(self, topic: str, committed: CommittedOffset, deleted_ms: int) -> bool:
+        """Whether the offset is of the topic that was deleted then, not of a new one."""
+        if committed.commit_ms <= deleted_ms:
+            return True
+        now = self._topics().get(topic)
+        return committed.topic_id != NO_UUID and (now is None or now.id != committed.topic_id)
 
     def offsets_of(self, group: str) -> set[TopicPartition]:
         """The partitions where the group has an offset, or may get one from an open transaction."""
@@ -237,8 +250,3 @@ def _offsets_by_group(records: Iterable[GroupShardRecord]) -> dict[str, set[Topi
             topic_partition = TopicPartition(record.topic, record.partition)
             found.setdefault(record.group, set()).add(topic_partition)
     return found
-
-
-def _is_until(record: GroupShardRecord, until_ms: int) -> bool:
-    committed = record.committed if isinstance(record, OffsetRecord) else None
-    return committed is None or committed.commit_ms <= until_ms

@@ -142,18 +142,19 @@ def remove_deleted(
 ) -> GroupResult:
     """Remove the offsets of deleted partitions, in every group.
 
-    This may run late: an offset committed after `deleted_ms` belongs to a new topic of that name.
+    This may run late: an offset committed after `deleted_ms` belongs to a new topic of that name,
+    unless its topic id says otherwise: the clock may have been set back.
     """
     wanted = frozenset(gone)
     there = {
         (group, topic_partition)
         for group, offsets in shard.offsets.items()
         for topic_partition in wanted.intersection(offsets)
-        if offsets[topic_partition].commit_ms <= deleted_ms
+        if shard.is_of_deleted(topic_partition.topic, offsets[topic_partition], deleted_ms)
     }
     there |= {
         (group, topic_partition)
-        for group, held in shard.pending_offsets_until(deleted_ms).items()
+        for group, held in shard.pending_offsets_of_deleted(deleted_ms).items()
         for topic_partition in wanted.intersection(held)
     }
     records = tuple(
