@@ -162,8 +162,15 @@ def test_rows_that_share_a_value_are_all_read_once(url: str, increasing: str) ->
     [
         ("text collate nocase", ["'A'", "'a'", "'A'", "'B'", "'b'"]),
         ("datetime", ["'2026-01-01 00:00:01'"] * 3 + ["'2026-01-01 00:00:02'"] * 2),
+        ("numeric(9,2)", ["1.004", "1.006", "1.006", "1.009", "2"]),
+        ("decimal(20,0)", ["9007199254740994", "9007199254740995", "9007199254740996"]),
     ],
-    ids=["a collation without capitals", "times without fractions"],
+    ids=[
+        "a collation without capitals",
+        "times without fractions",
+        "numbers with more digits than they should have",
+        "numbers beyond those of floats",
+    ],
 )
 def test_the_database_says_which_values_are_equal(url: str, kind: str, values: list[str]) -> None:
     execute(url, f"create table c (id integer primary key, at {kind})")
@@ -187,6 +194,17 @@ def test_a_time_of_sqlite_in_an_older_checkpoint_goes_on(url: str, named: bool) 
     execute(url, "insert into c values (2, '2026-01-01 00:00:10'), (3, '2026-01-01 05:00:00')")
     assert following.ids() == ([2, 3] if named else [3])
     assert following.ids() == []
+
+
+@pytest.mark.parametrize("after", ["1.5", "1"])
+def test_a_number_of_sqlite_in_an_older_checkpoint_goes_on(url: str, after: str) -> None:
+    execute(url, "create table c (id integer primary key, n numeric(9,2))")
+    execute(url, f"insert into c values (1, {after})")
+    following = Following(url, "c", "n")
+    assert following.ids() == [1]
+    following.at = {"after": after, "read": following.at["read"]}
+    execute(url, f"insert into c values (2, {after}), (3, 10)")
+    assert following.ids() == [2, 3]
 
 
 def test_a_batch_that_an_older_version_planned_is_read_again_as_it_was(url: str) -> None:

@@ -77,11 +77,16 @@ def columns_ddl(table: sa.Table) -> str:
 
 
 def compared(engine: sa.Engine, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
-    """The column as its database compares it: SQLite keeps times as texts, and there are two for
-    one time, with a fraction (SQLAlchemy's) and without (of `current_timestamp`).
+    """The column as its database compares it. SQLite keeps times as texts, and there are two for
+    one time, with a fraction (SQLAlchemy's) and without (of `current_timestamp`); its decimals are
+    any numbers, which SQLAlchemy rounds.
     """
-    if engine.dialect.name == "sqlite" and isinstance(column.type, sa.DateTime):
+    if engine.dialect.name != "sqlite":
+        return column
+    if isinstance(column.type, sa.DateTime):
         return sa.type_coerce(column, sa.String)
+    if isinstance(column.type, sa.Numeric) and not isinstance(column.type, sa.Float):
+        return sa.type_coerce(column, sa.types.NullType())
     return column
 
 
@@ -89,10 +94,13 @@ def is_compared_as_stored(column: sa.ColumnElement[Any]) -> bool:
     return isinstance(column, sa.TypeCoerce)
 
 
-def spellings(told: str) -> tuple[str, str]:
-    """The first and the last text of SQLite for a time that a checkpoint tells as a time, with a
-    T: in the order of texts that is behind all others of its day.
+def spellings(column: sa.ColumnElement[Any], told: str) -> tuple[Any, Any]:
+    """The first and the last value of SQLite for what an older checkpoint tells: a number as text;
+    a time with a T, which in the order of texts is behind all others of its day.
     """
+    if not isinstance(column.type, sa.String):
+        number = decimal.Decimal(told)
+        return (int(number) if number == int(number) else float(number),) * 2
     if told[10:11] != "T":
         return told, told
     longest = f"{dt.datetime.fromisoformat(told):%Y-%m-%d %H:%M:%S.%f}"

@@ -53,7 +53,7 @@ ROWS_AT_ONCE: Final = 500
 READ: Final = "read"
 """In a position: names of the rows with its value that were read; missing where none share it."""
 AS_STORED: Final = "as stored"
-"""In a position: its value is a time as the table spells it; missing in older checkpoints."""
+"""In a position: its value is as SQLite stores it; missing in older checkpoints."""
 MOST_ALIKE: Final = 100_000
 """Rows with one value of `increasing`: a position names them all."""
 
@@ -242,7 +242,7 @@ def _spellings(column: sa.ColumnElement[Any], position: Mapping[str, Any]) -> tu
     """The first and the last value of the column that a position may mean: mostly one."""
     told = position["after"]
     if isinstance(told, str) and AS_STORED not in position and is_compared_as_stored(column):
-        return spellings(told)
+        return spellings(column, told)
     return (_value(column, told),) * 2
 
 
