@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from penstock.controller.controller import Controller
 from penstock.controller.operations import EXPECTED_FAILURES
-from penstock.errors import KafkaError
+from penstock.errors import KafkaError, StorageError
 from penstock.metadata import paths
 from penstock.metadata.errors import NoNode
 from penstock.metadata.records import NO_LEADER, ElectedController, decode
@@ -33,6 +33,8 @@ class ControllerElection:
     ) -> None:
         self._store, self._controller, self._on_controller = store, controller, on_controller
         self._wake = asyncio.Event()
+        self._failure = ""
+        """Why the last attempt failed; it is repeated often, and logged once."""
         controller.on_resigned = self._wake.set
 
     async def start(self) -> None:
@@ -47,20 +49,27 @@ class ControllerElection:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            if not await self._has_elected():
+            has_elected = False
+            try:
+                has_elected = await self._has_elected()
+            finally:
+                if not has_elected:  # whatever happened: without a controller, nothing else wakes
+                    self._wake.set()
+            if not has_elected:
                 await asyncio.sleep(RETRY_S)
-                self._wake.set()
 
     async def _has_elected(self) -> bool:
         try:
             await self._elect()
-        except KafkaError as error:
-            # Whatever the store refused may succeed at the next attempt, here or on another broker.
-            level = (
-                logging.DEBUG if isinstance(error, (*EXPECTED_FAILURES, NoNode)) else logging.ERROR
-            )
+        except (KafkaError, StorageError) as error:
+            # Whatever the store refused may succeed at the next attempt, here or on another broker,
+            # and a full disk may have room again.
+            is_expected = isinstance(error, (*EXPECTED_FAILURES, NoNode))
+            is_repeated, self._failure = self._failure == str(error), str(error)
+            level = logging.DEBUG if is_expected or is_repeated else logging.ERROR
             logger.log(level, "the controller election failed, trying again: %s", error)
             return False
+        self._failure = ""
         return True
 
     def _session_changed(self, state: SessionState) -> None:

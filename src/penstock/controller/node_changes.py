@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from penstock.controller import broker_changes, reassignment, requested_elections, topic_life
 from penstock.controller.context import ControllerContext
+from penstock.controller.operations import EXPECTED_FAILURES
 from penstock.controller.repair import AllowsUnclean, repair
 from penstock.controller.requested_elections import ElectionType
 from penstock.errors import KafkaError
@@ -64,6 +65,8 @@ async def _requested_reassignments(context: ControllerContext) -> None:
         topic_partition = TopicPartition(each.topic, each.partition)
         try:
             await reassignment.reassign(context, topic_partition, each.replicas)
+        except EXPECTED_FAILURES:
+            raise  # not refused: the next controller reads the request again
         except KafkaError as error:
             logger.warning(
                 "the reassignment of %s to brokers %s is refused: %s",
@@ -125,6 +128,8 @@ async def _new_deletions(context: ControllerContext) -> None:
     if not names <= context.image.deleting:
         context.image = context.image.apply(ImageDelta(deleting=names | context.image.deleting))
         await topic_life.resume_deletions(context)
+    # Nodes of deleted topics that could not be removed before, as on a full disk.
+    await topic_life.replicas_deleted(context, context.broker, ())
 
 
 async def _offline_dirs(context: ControllerContext) -> None:

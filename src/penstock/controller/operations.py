@@ -81,6 +81,9 @@ class Operations:
                 await operation()
             except EXPECTED_FAILURES as error:
                 self._on_failure(error)
+            except StorageError as error:
+                logger.error("a scheduled controller operation failed: %s", error)
+                self._on_failure(error)
             except Exception as error:  # the boundary around a background operation
                 logger.exception("a scheduled controller operation failed")
                 self._on_failure(error)

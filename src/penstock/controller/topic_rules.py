@@ -1,12 +1,9 @@
 """What a topic may be called, and how large it may be. Pure."""
 
-import re
 from collections.abc import Iterable
 
 from penstock.errors import ErrorCode, KafkaError
-
-MAX_NAME_LENGTH = 249
-"""Leaves room in a file name for `-`, the partition number and `.<32 digits>-delete`."""
+from penstock.metadata.topic_names import LEGAL_CHARACTERS, MAX_NAME_LENGTH
 
 MAX_NEW_PARTITIONS = 10_000
 """Per request, over all its topics."""
@@ -67,7 +64,7 @@ def check_name(name: str) -> None:
             f"Topic name is invalid: the length of '{name}' is longer than the max allowed length "
             f"{MAX_NAME_LENGTH}"
         )
-    if not re.fullmatch(r"[a-zA-Z0-9._-]+", name):
+    if not LEGAL_CHARACTERS.fullmatch(name):
         raise InvalidTopic(
             f"Topic name is invalid: '{name}' contains one or more characters other than ASCII "
             "alphanumerics, '.', '_' and '-'"

@@ -4,7 +4,8 @@ The batches are read at different moments. For an exact image, watch first and t
 Malformed nodes are skipped with a warning.
 """
 
-from collections.abc import Container, Iterable
+import logging
+from collections.abc import Container, Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -24,7 +25,10 @@ from penstock.metadata.records import (
 )
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import MetadataStore, Node
+from penstock.metadata.topic_names import is_legal
 from penstock.types import NO_UUID, BrokerId, TopicPartition
+
+logger = logging.getLogger(__name__)
 
 
 async def read_image(store: MetadataStore) -> ClusterImage:
@@ -73,7 +77,7 @@ async def read_topics(
     store: MetadataStore, names: Iterable[str], live: Container[BrokerId]
 ) -> dict[str, Topic]:
     """Those of these topics that exist and can be read."""
-    found = await store.get_many(map(paths.topic, names))
+    found = await store.get_many(map(paths.topic, _legal(names)))
     assigned = {
         path.rpartition("/")[2]: assignment
         for path, node in found.items()
@@ -100,6 +104,17 @@ async def read_topics(
         )
         for name, assignment in assigned.items()
     }
+
+
+def _legal(names: Iterable[str]) -> Iterator[str]:
+    """A log of any other name may fail to be created, and take its directory offline."""
+    for name in names:
+        if is_legal(name):
+            yield name
+        else:
+            logger.warning(
+                "%s: no topic can have this name; the node is skipped: delete it", paths.topic(name)
+            )
 
 
 async def read_configs(store: MetadataStore, parent: str) -> dict[str, Configs]:

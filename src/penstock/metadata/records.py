@@ -109,7 +109,11 @@ class TopicAssignment(Struct, frozen=True, kw_only=True):
     version: int = 3
 
     def __post_init__(self) -> None:
-        self.id()  # a malformed id is refused when it is read
+        """Refuse when it is read what nobody could carry out."""
+        self.id()
+        for index, replicas in self.partitions.items():
+            if index < 0 or not replicas:
+                raise ValueError(f"partition {index} with the replicas {list(replicas)}")
 
     @classmethod
     def of(

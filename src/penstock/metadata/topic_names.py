@@ -1,8 +1,15 @@
 """The topic that a request means, by name or by id, and the topics that only brokers write."""
 
+import re
+
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage
 from penstock.types import Uuid
+
+MAX_NAME_LENGTH = 249
+"""Leaves room in a file name for `-`, the partition number and `.<32 digits>-delete`."""
+
+LEGAL_CHARACTERS = re.compile(r"[a-zA-Z0-9._-]+")
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
@@ -17,6 +24,15 @@ class UnknownTopicId(KafkaError):
     """No topic has this id."""
 
     code = ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def is_legal(name: str) -> bool:
+    """Whether a topic can have this name: its logs are in directories of the same name."""
+    return (
+        len(name) <= MAX_NAME_LENGTH
+        and name not in {".", ".."}
+        and LEGAL_CHARACTERS.fullmatch(name) is not None
+    )
 
 
 def topic_name(name: str, topic_id: Uuid, image: ClusterImage, *, by_id: bool) -> str:

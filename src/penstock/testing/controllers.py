@@ -20,6 +20,7 @@ from penstock.controller.broker_registration import cluster_id, prepare_tree, re
 from penstock.controller.controller import Controller
 from penstock.controller.requested_elections import ElectionType
 from penstock.controller.state_change import StateChange
+from penstock.errors import StorageError
 from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.errors import ConnectionLost, StoreError
 from penstock.metadata.registration import BrokerRegistration
@@ -81,16 +82,24 @@ class CrashingStore(EmbeddedStore):
 
 
 class LossyStore(EmbeddedStore):
-    """Loses the connection during a write to the node at `loses`, if that is set."""
+    """Loses the connection during a write to the node at `loses`, if that is set.
+
+    Its disk is full after `room` more writes, if that is set.
+    """
 
     loses: str | None = None
     takes_place = False
     """Whether the server applies the lost write; the client does not learn of it."""
+    room: int | None = None
 
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]
     ) -> list[list[Answer] | StoreError]:
         wanted = list(multis)
+        if self.room is not None:
+            if self.room == 0:
+                raise StorageError("the disk is full")
+            self.room -= 1
         if self.loses not in {each.path for multi in wanted for each in multi}:
             return await super().multi_many(wanted)
         self.loses = None

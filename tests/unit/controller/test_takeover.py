@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -17,6 +17,8 @@ from penstock.metadata import paths
 from penstock.metadata.image import ImageDelta, PartitionRegistration
 from penstock.metadata.records import (
     ConfigOverrides,
+    PartitionReassignment,
+    PartitionReassignments,
     PartitionState,
     TopicAssignment,
     decode,
@@ -255,6 +257,23 @@ def test_one_malformed_node_stops_nothing(tree: Tree, path: str, data: bytes | N
     asyncio.run(take_over())
 
 
+@pytest.mark.parametrize("name", ["f" * 250, "two words", "ü"])
+def test_a_topic_that_a_tool_gave_an_impossible_name_is_skipped(tree: Tree, name: str) -> None:
+    """No broker could create its log; the attempt would take a log directory offline."""
+
+    async def run() -> None:
+        async with running_controller(tree) as running:
+            assignment = TopicAssignment(partitions={0: (BrokerId(0),)})
+            await running.store.create(paths.topic(name), encode(assignment))
+            await running.settled()
+            assert running.controller.image.topics == {}
+            await running.store.create(paths.deleted_topic(name))
+            await running.settled()
+            assert not await running.store.exists(paths.topic(name))
+
+    asyncio.run(run())
+
+
 UNUSABLE = {
     paths.topic_config("t"): ("retention.ms", "no.such.setting"),
     paths.broker_config(None): ("log.retention.ms", "log.cleaner.min.compaction.lag.ms"),
@@ -289,6 +308,50 @@ def test_an_unusable_setting_in_the_store_stops_nothing(tree: Tree, path: str, n
 
     asyncio.run(make())
     asyncio.run(take_over())
+
+
+@pytest.mark.parametrize("takes_place", [False, True])
+def test_a_tools_reassignment_survives_a_lost_connection(tree: Tree, takes_place: bool) -> None:
+    """It is not refused: its outcome is unknown, and the next controller reads it again."""
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.loses, running.store.takes_place = paths.topic("t"), takes_place
+        wanted = PartitionReassignments(partitions=(PartitionReassignment("t", 0, (BrokerId(2),)),))
+        await running.store.create(paths.REASSIGN_PARTITIONS, encode(wanted))
+        await until(lambda: running.controller.is_active and bool(state(running).adding_replicas))
+        assert await running.store.exists(paths.REASSIGN_PARTITIONS)
+
+    with_topic(tree, work, replicas=(1,))
+
+
+@pytest.mark.parametrize("writes", range(5))
+def test_a_half_written_operation_is_finished_once_the_disk_has_room(
+    tree: Tree, writes: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        async with running_controller(tree, brokers=(0,)) as running:
+            store = running.store
+            assert isinstance(store, LossyStore)
+            async with candidate(running):
+                await running.controller.create_topics([NewTopic("t"), NewTopic("u")])
+                store.room = writes
+                with suppress(KafkaError):
+                    await running.controller.delete_topics(["t"])
+                with suppress(KafkaError):
+                    await running.controller.create_topics([NewTopic("v")])
+                await asyncio.sleep(0.3)
+                store.room = None
+                await until(lambda: running.controller.is_active)
+                await running.controller.delete_topics(["t"])
+                await running.controller.create_topics([NewTopic("t"), NewTopic("v")])
+                await running.settled()
+                topics = running.controller.image.topics
+                assert [topics[name].partitions[0].leader for name in "tuv"] == [0, 0, 0]
+
+    asyncio.run(run())
+    assert "Traceback" not in caplog.text
+    assert caplog.text.count("the controller election failed") <= 1
 
 
 def test_an_operation_of_an_earlier_epoch_does_not_end_the_next(tree: Tree) -> None:
