@@ -163,12 +163,16 @@ def test_rows_that_share_a_value_are_all_read_once(url: str, increasing: str) ->
         ("text collate nocase", ["'A'", "'a'", "'A'", "'B'", "'b'"]),
         ("datetime", ["'2026-01-01 00:00:01'"] * 3 + ["'2026-01-01 00:00:02'"] * 2),
         ("numeric(9,2)", ["1.004", "1.006", "1.006", "1.009", "2"]),
+        ("blob", ["x'61'", "x'61'", "x'ff'"]),
+        ("time", ["'10:00:00'", "'10:00:00'", "'11:00:00'"]),
         ("decimal(20,0)", ["9007199254740994", "9007199254740995", "9007199254740996"]),
     ],
     ids=[
         "a collation without capitals",
         "times without fractions",
         "numbers with more digits than they should have",
+        "bytes",
+        "times of a day without fractions",
         "numbers beyond those of floats",
     ],
 )

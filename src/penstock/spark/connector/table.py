@@ -83,7 +83,7 @@ def compared(engine: sa.Engine, column: sa.Column[Any]) -> sa.ColumnElement[Any]
     """
     if engine.dialect.name != "sqlite":
         return column
-    if isinstance(column.type, sa.DateTime):
+    if isinstance(column.type, sa.DateTime | sa.Time):
         return sa.type_coerce(column, sa.String)
     if isinstance(column.type, sa.Numeric) and not isinstance(column.type, sa.Float):
         return sa.type_coerce(column, sa.types.NullType())

@@ -248,7 +248,12 @@ def _spellings(column: sa.ColumnElement[Any], position: Mapping[str, Any]) -> tu
 
 def _value(column: sa.ColumnElement[Any], told: Any) -> Any:
     """What a checkpoint says, as the column's own type."""
-    kinds = {"timestamp": dt.datetime, "date": dt.date, "decimal": decimal.Decimal}
+    kinds: dict[str, type] = {
+        "timestamp": dt.datetime,
+        "date": dt.date,
+        "decimal": decimal.Decimal,
+        "binary": bytes,
+    }
     kind = kinds.get(kind_of(column).partition("(")[0])
     return told if kind is None else msgspec.convert(told, kind, strict=False)
 
