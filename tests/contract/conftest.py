@@ -18,8 +18,10 @@ only_here()
 
 @pytest.fixture(scope="session")
 def penstock() -> Iterator[PenstockBroker]:
-    # Records with the times of years ago would be gone after five minutes, in the midst of tests.
-    with PenstockBroker("--set", "log.retention.check.interval.ms=86400000") as broker:
+    # Records with the times of years ago would be gone at the first look of retention, after half a
+    # minute, or at a later one, in the midst of tests.
+    never = "log.initial.task.delay.ms=86400000", "log.retention.check.interval.ms=86400000"
+    with PenstockBroker(*(word for each in never for word in ("--set", each))) as broker:
         yield broker
 
 

@@ -62,10 +62,10 @@ def test_tasks_go_on_where_they_were_when_they_or_the_broker_die(tmp_path: Path)
         Fault("task.begin", 1, "fail"),
         Fault("task.heard", 5, "fail"),
         Fault("task.part", 25, "kill"),
-        Fault("task.heard", 40, "kill"),
+        Fault("task.heard", 20, "kill"),
         Fault("task.sent", 5, "fail"),
         Fault("task.sent", 9, "kill"),
-        Fault("task.heard", 60, "broker"),
+        Fault("task.heard", 35, "broker"),
         Fault("commit.begin", 1, "broker"),
         Fault("commit.marked", 2, "broker"),
     ]
