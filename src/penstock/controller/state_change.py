@@ -25,8 +25,12 @@ class PartitionChange(Struct, frozen=True):
     """No replica has a log of it yet."""
 
     def is_new_on(self, broker: BrokerId) -> bool:
-        """The broker starts with an empty log: the partition is new, or is being moved there."""
-        return self.is_new or broker in self.state.adding_replicas
+        """The broker starts with an empty log: the partition is new, or is being moved there.
+
+        A replica in the ISR has a log. If its directory is offline, it must not begin another.
+        """
+        state = self.state
+        return self.is_new or (broker in state.adding_replicas and broker not in state.isr)
 
 
 class StoppedReplicas(Struct, frozen=True):

@@ -85,6 +85,26 @@ def led(topic_id: Uuid, *, epoch: int) -> PartitionChange:
     return PartitionChange(PARTITION, topic_id, state)
 
 
+def test_an_added_replica_in_sync_does_not_begin_again_while_its_directory_is_offline() -> None:
+    """It may be the last in sync, and lead: an empty log would lose what it acknowledged."""
+    rig = Rig()
+    rig.logs = LogRig(dirs=("d0", "d1"))
+    rig.logs.append(batch_of(b"acknowledged"))
+    rig.logs.store.close()
+    rig.logs.fake.fail_next("open", errno.EIO)
+    rig.logs.store = rig.logs._open_store()
+    rig.partitions = Partitions(BROKER, rig.logs.store)
+    replicas, isr = (BROKER, BrokerId(1)), (BROKER,)
+    state = PartitionRegistration(
+        replicas, isr, BROKER, LeaderEpoch(1), 0, adding_replicas=(BROKER,)
+    )
+    moving = PartitionChange(PARTITION, TOPIC_ID, state)
+    change = StateChange(image=image_of(), partitions=(moving,))
+    assert asyncio.run(rig.apply(change)) == [PARTITION]
+    assert rig.logs.store.logs == {}
+    assert rig.noting.told == [f"not led {PARTITION}", f"stop {PARTITION}"]
+
+
 def test_a_topic_created_again_begins_without_the_deleted_topics_records() -> None:
     """The old replica was never stopped, and its leader epochs were higher."""
 

@@ -96,7 +96,8 @@ def test_live_brokers_are_announced_without_partitions() -> None:
 
 
 def test_an_added_replica_is_new_only_on_its_broker() -> None:
-    state = replace(partition(0, (2, 0, 1)), adding_replicas=(BrokerId(2),))
+    isr = (BrokerId(0), BrokerId(1))
+    state = replace(partition(0, (2, 0, 1)), isr=isr, adding_replicas=(BrokerId(2),))
     change = StateChange(image=IMAGE, partitions=(PartitionChange(FIRST, TOPIC_ID, state),))
     for number, is_new in ((0, False), (1, False), (2, True)):
         first = control_requests(change, broker(number), "INTERNAL")[0]
