@@ -101,8 +101,11 @@ def alone(error: Exception) -> Exception:
 def cause(error: Exception) -> Exception:
     """The deleted working folder, if there is one: files were not found because of it.
 
-    A broker's refusal has nothing to do with it.
+    A broker's refusal has nothing to do with it. Words of the call that are no UTF-8 are a cause
+    as well: Python holds their bytes as surrogates, which cannot be sent.
     """
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        return ConfigError(f"{error.object[:100]!a} is not UTF-8")
     if isinstance(error, KafkaError | ProtocolError | BrokenPipeError):
         return error
     try:

@@ -17,6 +17,7 @@ from penstock.broker.startup.state_file import hold_directory, remove_state, wri
 from penstock.cli.daemon import start_daemon
 from penstock.cli.logging import LEVELS, start_logging
 from penstock.config.sources import Resolved, resolve
+from penstock.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 
@@ -84,11 +85,12 @@ def serve(
     if host is not None or port is not None:
         address = f"{host or '127.0.0.1'}:{9092 if port is None else port}"
         pairs = (f"listeners=PLAINTEXT://{address}", *pairs)
+    own_logs = str((directory / "logs").absolute())
     resolved = resolve(
         # A broker without a word about it serves this machine only, from its directory.
         defaults={
             "listeners": "PLAINTEXT://127.0.0.1:9092",
-            "log.dir": str((directory / "logs").absolute()),
+            "log.dir": own_logs,
         },
         file=properties,
         profile=profile,
@@ -96,6 +98,11 @@ def serve(
         pairs=pairs,
         strict=strict,
     )
+    if "," in own_logs and resolved.config.identity.log_dirs is None:
+        raise ConfigError(
+            f"--dir {directory}: {own_logs} would be read as several directories, since a comma "
+            "separates them: use a path without one, or set log.dirs"
+        )
     if daemon:
         start_daemon(directory, log_file, resolved.warnings)
         return

@@ -81,6 +81,8 @@ class IdentityConfig:
             raise ConfigError(f"node.id ({self.node_id}) is not broker.id ({self.broker_id})")
         if not self.directories:
             raise ConfigError("log.dirs names no directory")
+        if twice := [each for each in self.directories if self.directories.count(each) > 1]:
+            raise ConfigError(f"log.dirs names {twice[0]} twice")
 
     @property
     def number(self) -> BrokerId | None:

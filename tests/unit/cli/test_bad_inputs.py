@@ -100,6 +100,8 @@ SERVE = [
     (("--dir", "file/data"), "Not a directory"),
     (("--dir", "/proc/penstock"), "/proc/penstock"),
     (("--dir", "/proc/penstock", "--daemon"), "/proc/penstock"),
+    (("--dir", "a,b"), "a comma separates them"),
+    (("--set", "log.dirs=x,y,x"), "log.dirs names x twice"),
     (("--nonsense",), "--nonsense"),
     (("one", "two"), "one"),
 ]
@@ -158,6 +160,11 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("produce -b B missing file", FAILED, "UNKNOWN_TOPIC_OR_PARTITION"),
     ("produce -b B missing nowhere", USAGE, "nowhere"),
     ("produce -b B missing empty", USAGE, "empty"),
+    ("produce -b B missing file -k \udcff", USAGE, "is not UTF-8"),
+    ("produce -b B missing file -H n=\udcff", USAGE, "is not UTF-8"),
+    ("consume -b B \udcff", USAGE, "is not UTF-8"),
+    ("topic create -b B \udcff", USAGE, "is not UTF-8"),
+    ("group describe -b B \udcff", USAGE, "is not UTF-8"),
     ("produce -b B missing junk.jsonl -i json", USAGE, "line 1"),
     ("produce -b B missing bytes.jsonl -i json", USAGE, "line 1"),
     ("produce -b B missing file -s :", USAGE, "line 1"),
@@ -204,7 +211,7 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("words", "code", "told"), OTHERS, ids=[each[0] for each in OTHERS])
+@pytest.mark.parametrize(("words", "code", "told"), OTHERS, ids=[ascii(each[0]) for each in OTHERS])
 def test_a_command_is_refused(
     words: str, code: ExitCode, told: str, folder: Path, taken: str, bootstrap: str
 ) -> None:
