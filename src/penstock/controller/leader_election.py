@@ -76,13 +76,24 @@ def first_elected(replicas: tuple[BrokerId, ...], live: Container[BrokerId]) -> 
     return Elected(alive[0], alive) if alive else None
 
 
-def preferred(partition: PartitionRegistration, live: Container[BrokerId]) -> Elected:
-    """The preferred (first) replica as leader, so that leaders are spread as planned."""
+def preferred(
+    partition: PartitionRegistration,
+    live: Container[BrokerId],
+    unclean_shutdown: Container[BrokerId] = (),
+) -> Elected:
+    """The preferred (first) replica as leader, so that leaders are spread as planned.
+
+    Without a leader it may be in the ISR from before its unclean shutdown, and lack records.
+    """
     wanted = partition.replicas[0]
     if partition.leader == wanted:
         raise ElectionNotNeeded("Leader election not needed for topic partition.")
     if wanted not in live or wanted not in partition.isr:
         raise PreferredLeaderNotAvailable(f"broker {wanted} is down or not in sync")
+    if partition.leader == NO_LEADER and wanted in unclean_shutdown:
+        raise PreferredLeaderNotAvailable(
+            f"broker {wanted} had an unclean shutdown and may lack records"
+        )
     return Elected(wanted, partition.isr)
 
 

@@ -64,7 +64,7 @@ def _outcome(
         raise UnknownTopic(f"No such {unknown or f'topic as {topic_partition.topic}'}")
     live = context.live_replicas(topic_partition, partition.replicas)
     return (
-        preferred(partition, live)
+        preferred(partition, live, context.unclean_shutdown_brokers)
         if election_type is ElectionType.PREFERRED
         else forced(partition, live)
     )

@@ -11,6 +11,8 @@ from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.controller.broker_registration import register
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
+from penstock.controller.leader_election import PreferredLeaderNotAvailable
+from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import NewTopic
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
@@ -190,6 +192,21 @@ def test_after_a_power_cut_of_all_brokers_one_leads_once_all_are_back(tree: Tree
         assert state(running).leader == -1
         await come(running, 1, unclean_shutdown=True)
         assert state(running).leader == 1
+
+    with_topic(tree, work, replicas=((1, 2),))
+
+
+def test_a_preferred_election_does_not_trust_a_broker_that_crashed(tree: Tree) -> None:
+    """Another replica in sync, which is still down, may have what the preferred one has lost."""
+
+    async def work(running: RunningController) -> None:
+        await die(running, 1, 2)
+        await come(running, 1, unclean_shutdown=True)
+        answers = await running.controller.elect_leaders(ElectionType.PREFERRED, [FIRST])
+        assert isinstance(answers[FIRST], PreferredLeaderNotAvailable)
+        assert state(running).leader == -1
+        await come(running, 2)
+        assert state(running).leader == 2
 
     with_topic(tree, work, replicas=((1, 2),))
 
