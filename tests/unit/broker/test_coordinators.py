@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.coordination.coordinators import Coordinators, partition_count
+from penstock.broker.coordination.coordinators import SETTLED_MS, Coordinators, partition_count
 from penstock.client.commit import commit_request
 from penstock.client.committed import committed_request
 from penstock.client.connection import Connection, connect
 from penstock.coordinator.errors import NotCoordinator
 from penstock.errors import ErrorCode, StorageError
 from penstock.metadata.image import ClusterImage, ImageDelta, PartitionRegistration, Topic
+from penstock.testing.loop import ManualLoop
 from penstock.types import BrokerId, Offset, TopicPartition, Uuid
 from penstock.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -29,6 +30,7 @@ from penstock.wire.messages.leader_and_isr import (
 from penstock.wire.messages.offset_commit import OffsetCommitResponse
 from penstock.wire.messages.offset_fetch import OffsetFetchResponse
 from support.brokers.leading_broker import TOPIC, Leading, leading
+from support.groups.group_transcript import LoopClock
 
 OFFSETS = "__consumer_offsets"
 
@@ -105,16 +107,24 @@ def test_keys_are_spread_over_the_partitions_that_a_topic_was_made_with() -> Non
         return ClusterImage().apply(ImageDelta(topics={OFFSETS: made}))
 
     cluster = Cluster(BrokerId(0), {}, ClusterImage())
-    count = partition_count(cluster, OFFSETS, 4)
+    loop = ManualLoop()
+    clock = LoopClock(loop)
+    count = partition_count(cluster, OFFSETS, 4, clock)
     coordinators = Coordinators({}, lambda _: None, lambda _: None, [count])  # type: ignore[arg-type, return-value]
     assert count() == 4, "not made yet"
     for partitions, counted in ((3, 3), (4, 4), (9, 4)):  # told in two portions, then grown
         cluster.image = image(partitions)
         coordinators.image_changed()
         assert count() == counted
-    assert partition_count(cluster, OFFSETS, 4)() == 9, "after a restart"
+    assert partition_count(cluster, OFFSETS, 4, clock)() == 9, "after a restart"
     cluster.image = image(6, topic_id=2)
     assert count() == 6, "another topic, made by hand"
+    cluster.image = image(7, topic_id=2)
+    assert count() == 7, "told in two portions"
+    loop.advance(SETTLED_MS / 1000)
+    cluster.image = image(12, topic_id=2)
+    coordinators.image_changed()
+    assert count() == 7, "grown, though never looked at since it was made"
 
 
 async def coordinated(leader: Leading) -> Connection:

@@ -23,7 +23,10 @@ from penstock.coordinator.transaction.shard import TransactionShard
 from penstock.loop import Loop
 from penstock.metadata.features import TRANSACTION_VERSION
 from penstock.replication.partition import Partition
-from penstock.types import TopicPartition
+from penstock.types import TopicPartition, Uuid
+
+SETTLED_MS = 10_000
+"""The controller has told of all partitions of a new topic by then."""
 
 
 class Coordinator(Protocol):
@@ -81,7 +84,7 @@ def group_coordinator(
         clock=clock,
         on_reply=waiters.changed,
     )
-    count = partition_count(cluster, CONSUMER_OFFSETS, config.offsets_topic_num_partitions)
+    count = partition_count(cluster, CONSUMER_OFFSETS, config.offsets_topic_num_partitions, clock)
     return GroupCoordinator(runtime, count, offered)
 
 
@@ -103,27 +106,41 @@ def transaction_coordinator(
     )
     completion = TransactionCompletion(runtime, markers, loop)
     runtime.on_change, runtime.on_resign = completion.on_change, completion.on_resign
-    count = partition_count(cluster, TRANSACTION_STATE, config.transaction_state_log_num_partitions)
+    made_with = config.transaction_state_log_num_partitions
+    count = partition_count(cluster, TRANSACTION_STATE, made_with, clock)
     return TransactionCoordinator(runtime, count)
 
 
-def partition_count(cluster: Cluster, name: str, configured: int) -> Callable[[], int]:
+def partition_count(
+    cluster: Cluster, name: str, configured: int, clock: Clock
+) -> Callable[[], int]:
     """How many partitions of an internal topic keys are spread over.
 
     Those that it had when this broker started, or was made with: if the count grew with the topic,
     committed offsets and transactions would be looked for in other partitions. Kafka too takes
     the new count at the next start.
+
+    A topic that was made by hand may have any count, and the controller tells of a large one in
+    several requests: its count is known once it has not changed for `SETTLED_MS`.
     """
     known = cluster.image.topics.get(name)
     fixed = {} if known is None else {known.id: len(known.partitions)}
+    seen: dict[Uuid, tuple[int, int]] = {}
 
     def count() -> int:
         topic = cluster.image.topics.get(name)
         if topic is None:
             return configured
         now = len(topic.partitions)
-        if now == configured:  # else it was made by hand, or the controller is still telling of it
-            fixed.setdefault(topic.id, now)
+        if topic.id not in fixed:
+            now_ms = clock.monotonic_ms()
+            before, since_ms = seen.setdefault(topic.id, (now, now_ms))
+            if now_ms - since_ms >= SETTLED_MS:
+                fixed[topic.id] = before
+            elif now == configured:
+                fixed[topic.id] = now
+            elif now != before:
+                seen[topic.id] = (now, now_ms)
         return fixed.get(topic.id, now)
 
     return count
