@@ -172,11 +172,11 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         at_start: Any = sa.false()
         if start["after"] is not None:
             first, last = _spellings(column, start)
-            at_start = column.between(first, last)
+            at_start = _is_between(column, first, last)
             # Before positions named rows, all of the last value counted as read.
             wanted = wanted.where(column >= first if READ in start else column > last)
         # The database says which values are equal: its collation may not tell A from a.
-        wanted = wanted.add_columns(at_start, column.between(*_spellings(column, end)))
+        wanted = wanted.add_columns(at_start, _is_between(column, *_spellings(column, end)))
         before, planned = Counter(start.get(READ, ())), Counter(end.get(READ, ()))
         key = _key_of(table)
         for (*raw, is_first, is_last), row in _rows(engine, table, wanted):
@@ -236,6 +236,11 @@ def _key_of(table: sa.Table) -> list[int]:
 def _name_of(row: Sequence[Any], key: Sequence[int]) -> str:
     text = msgspec.json.encode([row[each] for each in key], enc_hook=str)
     return sha256(text).hexdigest()[:16]
+
+
+def _is_between(column: sa.ColumnElement[Any], first: Any, last: Any) -> sa.ColumnElement[bool]:
+    """Without BETWEEN, whose bounds PostgreSQL takes no collation for."""
+    return sa.and_(column >= first, column <= last)
 
 
 def _spellings(column: sa.ColumnElement[Any], position: Mapping[str, Any]) -> tuple[Any, Any]:
