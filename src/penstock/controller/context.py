@@ -1,6 +1,7 @@
 """What the active controller knows: its epoch, its image of the cluster, and work in progress."""
 
 from collections.abc import Callable, Collection, Iterable
+from random import Random, SystemRandom
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -54,6 +55,8 @@ class ControllerContext:
         """Topics being deleted, by name."""
         self.may_delete_topics = True
         """`delete.topic.enable`."""
+        self.chance: Random = SystemRandom()
+        """Makes the ids of topics that have none."""
         self.changed_elsewhere: set[TopicPartition] = set()
         """Partitions whose state node another writer changed. The next repair gives each of them a
         new leader epoch, because brokers ignore an epoch that they know.

@@ -108,6 +108,7 @@ class Controller:
                 self._store, epoch, image, self._broker, self._brokers, self.counts
             )
             context.repair_soon = self._repair_soon
+            context.chance = self._chance
             context.may_delete_topics = self._config.delete_topic_enable
             await failover.take_over(context, self._allows_unclean(context))
         except BaseException:

@@ -15,6 +15,8 @@ from penstock.metadata.image import ImageDelta
 async def take_over(context: ControllerContext, allows_unclean: AllowsUnclean) -> None:
     await features.prepare(context)
     await topic_life.resume_deletions(context)
+    named = await topic_life.with_ids(context, context.image.topics.values())
+    context.image = context.image.apply(ImageDelta(topics=named))
     changes = {
         each.topic_partition: each
         for each in await bring_online(context, context.image.topics.values())

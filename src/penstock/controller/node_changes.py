@@ -114,7 +114,8 @@ async def _new_topics(context: ControllerContext, allows_unclean: AllowsUnclean)
     known = context.image.topics.keys() | context.image.deleting
     names = [name for name in await context.store.children(paths.TOPICS) if name not in known]
     if names:
-        topics = await read_topics(context.store, names, context.image.brokers)
+        found = await read_topics(context.store, names, context.image.brokers)
+        topics = await topic_life.with_ids(context, found.values())
         configs = await read_configs(context.store, paths.CONFIG_TOPICS)
         given = {name: configs[name] for name in topics if name in configs}
         await context.announce(

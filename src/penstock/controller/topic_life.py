@@ -14,14 +14,14 @@ from penstock.controller.context import ControllerContext, TopicDeletion
 from penstock.controller.partition_states import bring_online
 from penstock.controller.state_change import StoppedReplicas
 from penstock.controller.topic_rules import TopicAlreadyExists, UnknownTopic
-from penstock.controller.topics import MorePartitions, PlannedTopic, grown
+from penstock.controller.topics import MorePartitions, PlannedTopic, grown, new_topic_id
 from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import NodeExists, StoreError
 from penstock.metadata.image import ImageDelta, Topic
 from penstock.metadata.records import ConfigOverrides, TopicAssignment, encode
 from penstock.metadata.store import Create, Delete, Operation, Set
-from penstock.types import BrokerId, LeaderEpoch, TopicPartition
+from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +69,27 @@ def _creation(planned: PlannedTopic, existing: Collection[str]) -> list[Operatio
 
 def _refused(name: str, error: StoreError) -> KafkaError:
     return TopicAlreadyExists(f"topic {name} exists") if isinstance(error, NodeExists) else error
+
+
+async def with_ids(context: ControllerContext, topics: Iterable[Topic]) -> dict[str, Topic]:
+    """The topics by name. Those that an older Kafka or a tool wrote without an id get one, as in
+    Kafka: followers fetch by it, and leaders alter the ISR by it.
+    """
+    known = {topic.name: topic for topic in topics}
+    named = [
+        Topic(topic.name, new_topic_id(context.chance), topic.partitions)
+        for topic in known.values()
+        if topic.id == NO_UUID
+    ]
+    answers = await context.epoch.write_each(
+        [Set(paths.topic(topic.name), encode(assignment_of(topic)))] for topic in named
+    )
+    written = {
+        topic.name: topic
+        for topic, answer in zip(named, answers, strict=True)
+        if not isinstance(answer, StoreError)
+    }
+    return known | written
 
 
 async def grow(

@@ -61,6 +61,8 @@ class Partitions:
             found = self._partitions[topic_partition] = Partition(
                 self._broker_id, topic_partition, topic_id, log, self._environment
             )
+        elif found.topic_id == NO_UUID:
+            found.topic_id = topic_id  # the controller has given the topic its id since
         return found
 
     def _why_stray(

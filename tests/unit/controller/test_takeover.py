@@ -26,7 +26,7 @@ from penstock.metadata.records import (
 )
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import LossyStore, RunningController, running_controller
-from penstock.types import BrokerId, TopicPartition
+from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
 FIRST = TopicPartition("t", 0)
 STATE = paths.partition_state(FIRST)
@@ -272,6 +272,33 @@ def test_a_topic_that_a_tool_gave_an_impossible_name_is_skipped(tree: Tree, name
             assert not await running.store.exists(paths.topic(name))
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_a_topic_written_without_an_id_gets_one(tree: Tree, is_active: bool) -> None:
+    """By a tool or an older Kafka. Followers fetch by id, and leaders alter the ISR by it."""
+    assignment = encode(TopicAssignment(partitions={0: (BrokerId(0), BrokerId(1))}))
+
+    async def run(*, writes: bool) -> Uuid:
+        async with running_controller(tree, brokers=(0, 1)) as running:
+            if writes:
+                await running.store.create(paths.topic("t"), assignment)
+            if writes and not is_active:
+                return NO_UUID
+            await running.settled()
+            topic = running.controller.image.topics["t"]
+            assert topic.partitions[0].leader == 0
+            assert running.controller.image.topic_names == {topic.id: "t"}
+            assert (
+                decode(TopicAssignment, await running.store.get(paths.topic("t"))).id() == topic.id
+            )
+            assert {each.topic_id for each in running.last_change.partitions} <= {topic.id}
+            return topic.id
+
+    first = asyncio.run(run(writes=True))
+    second = asyncio.run(run(writes=False))
+    assert second != NO_UUID
+    assert first in {second, NO_UUID}
 
 
 UNUSABLE = {

@@ -24,6 +24,14 @@ def test_a_partition_whose_log_may_be_offline_gets_no_empty_one() -> None:
     assert partitions.create("new", 0, TOPIC_ID, 0).log.log_dir.path == ROOT / "d1"
 
 
+def test_a_partition_learns_the_id_that_its_topic_is_given_later() -> None:
+    partitions = Partitions(BrokerId(0), LogRig().store)
+    before = partitions.create("old", 0, NO_UUID, 0)
+    after = partitions.create("old", 0, ANOTHER_ID, 0, is_new=False)
+    assert after is before
+    assert after.topic_id == ANOTHER_ID
+
+
 def test_dropping_a_partition_deletes_its_future_log_too() -> None:
     rig = LogRig(dirs=("d0", "d1"))
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
