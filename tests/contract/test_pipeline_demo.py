@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-# A minute of Spark on two cores; the order of the minutes has its own test, in tests/unit.
-pytestmark = [pytest.mark.peer, pytest.mark.soak, pytest.mark.timeout(330)]
+# The order of the minutes has its own test, in tests/unit.
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(330)]
 
 ROOT = Path(__file__).parents[2]
 
