@@ -50,6 +50,20 @@ FOREIGN = {
 }
 
 
+def append_marker(stage: Stage, *, committed: bool) -> None:
+    """Producer 3 ends its transaction at offset 2."""
+    marker = build_marker(
+        producer_id=3,
+        producer_epoch=0,
+        committed=committed,
+        coordinator_epoch=0,
+        timestamp=0,
+        base_offset=2,
+    )
+    stage.log.batches.append(marker)
+    stage.log.ends.append(3)
+
+
 @pytest.mark.parametrize("foreign", FOREIGN.values(), ids=list(FOREIGN))
 @pytest.mark.parametrize("producer_id", [-1, 3], ids=["plain", "in a transaction"])
 def test_an_unreadable_record_is_skipped_and_logged(
@@ -70,16 +84,7 @@ def test_an_unreadable_record_is_skipped_and_logged(
     )
     stage.log.ends.append(2)
     if producer_id >= 0:
-        marker = build_marker(
-            producer_id=3,
-            producer_epoch=0,
-            committed=True,
-            coordinator_epoch=0,
-            timestamp=0,
-            base_offset=2,
-        )
-        stage.log.batches.append(marker)
-        stage.log.ends.append(3)
+        append_marker(stage, committed=True)
     stage.groups = stage.started()
     stage.loop.advance()
     assert stage.groups.fetch(GROUP, None).reply == {TOPIC_PARTITION: CommittedOffset(5)}
@@ -113,16 +118,7 @@ def test_records_of_a_transaction_take_effect_once_it_is_committed(
     )
     stage.log.ends.append(2)
     if committed is not None:
-        marker = build_marker(
-            producer_id=3,
-            producer_epoch=0,
-            committed=committed,
-            coordinator_epoch=0,
-            timestamp=0,
-            base_offset=2,
-        )
-        stage.log.batches.append(marker)
-        stage.log.ends.append(3)
+        append_marker(stage, committed=committed)
     stage.groups = stage.started()
     stage.loop.advance()
     reply = stage.groups.fetch(GROUP, None).reply

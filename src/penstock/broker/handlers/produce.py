@@ -261,9 +261,8 @@ class Appending:
         else:
             with suppress(KafkaError):  # told in the answer for its partition
                 await asyncio.wrap_future(self._off_loop)
-        self._now_ms = (
-            self._ctx.services.resources.clock.now_ms()
-        )  # the time of the append, in its order
+        # The time of the append: batches of others may have been appended meanwhile.
+        self._now_ms = self._ctx.services.resources.clock.now_ms()
 
     def _append(
         self, topic: TopicProduceData, part: PartitionProduceData
