@@ -36,6 +36,7 @@ from penstock.record.build import build_batch, numbered
 from penstock.record.control import build_marker
 from penstock.testing.loop import ManualLoop
 from penstock.types import Buffer, TopicPartition
+from support.replies import PendingReplies, told
 
 GROUP = "g"
 
@@ -169,7 +170,7 @@ class Story:
         self.loop = ManualLoop()
         self.log = MemoryLog()
         self.clock = LoopClock(self.loop)
-        self._pending_replies: dict[str, tuple[PendingReply[Any], Callable[[object], str]]] = {}
+        self._pending_replies: PendingReplies = {}
         self.generations: dict[str, int] = {}
         self._state = ""
         self._rebalances = 0
@@ -192,15 +193,7 @@ class Story:
         options = dict(word.split("=", 1) for word in words if "=" in word)
         names = [word for word in words if "=" not in word]
         getattr(self, f"_{command}")(*names, **options)
-        return [*self._answers(), *self._changes()]
-
-    def _answers(self) -> Iterator[str]:
-        for name, (pending, text_of) in list(self._pending_replies.items()):
-            reply = self.groups.runtime.reply(pending)
-            if reply is not None:
-                del self._pending_replies[name]
-                text = reply.code.name if isinstance(reply, KafkaError) else text_of(reply)
-                yield f"{name}: {text}"
+        return [*told(self.groups.runtime, self._pending_replies), *self._changes()]
 
     def _changes(self) -> Iterator[str]:
         state = self._state_text()

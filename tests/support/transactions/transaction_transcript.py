@@ -17,12 +17,10 @@ transcript names producers; ids, epochs and states are the coordinator's.
 from collections.abc import Callable, Collection, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
 from penstock.config.transaction import TransactionConfig
-from penstock.coordinator.result import PendingReply
 from penstock.coordinator.runtime import CoordinatorRuntime
 from penstock.coordinator.storage import ProducerIdAndEpoch
 from penstock.coordinator.transaction.completion import TransactionCompletion, TransactionMarker
@@ -31,10 +29,10 @@ from penstock.coordinator.transaction.ending import TransactionEnd
 from penstock.coordinator.transaction.initiation import TransactionInit
 from penstock.coordinator.transaction.records import TransactionFormat, TransactionRecord
 from penstock.coordinator.transaction.shard import TransactionShard
-from penstock.errors import KafkaError
 from penstock.testing.loop import ManualLoop
 from penstock.types import TopicPartition
 from support.groups.group_transcript import LoopClock, MemoryLog
+from support.replies import PendingReplies, told
 
 NAME = "x"
 RETRY_S = 0.5
@@ -91,7 +89,7 @@ class Story:
         self.participants = Participants(self.loop)
         self._ids = count(1000)
         self.producers: dict[str, ProducerIdAndEpoch] = {}
-        self._pending_replies: dict[str, tuple[PendingReply[Any], Callable[[Any], str]]] = {}
+        self._pending_replies: PendingReplies = {}
         self._state = ""
         self._start()
 
@@ -111,15 +109,7 @@ class Story:
         self.participants.markers.clear()
         getattr(self, f"_{command.replace('-', '_')}")(*names, **options)
         self.loop.advance()
-        return [*self._answers(), *self._changes()]
-
-    def _answers(self) -> Iterator[str]:
-        for name, (pending, text_of) in list(self._pending_replies.items()):
-            reply = self.transactions.runtime.reply(pending)
-            if reply is not None:
-                del self._pending_replies[name]
-                text = reply.code.name if isinstance(reply, KafkaError) else text_of(reply)
-                yield f"{name}: {text}"
+        return [*told(self.transactions.runtime, self._pending_replies), *self._changes()]
 
     def _changes(self) -> Iterator[str]:
         for topic_partition, marker in self.participants.markers:
