@@ -33,7 +33,8 @@ from support.spark.epoch_driver import (
     STEPS,
     TASK_STEPS,
 )
-from support.spark.spark_query import ENVIRONMENT, committed
+from support.spark.spark_query import ENVIRONMENT
+from support.transactions.committed_values import committed
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 STARTS = 12

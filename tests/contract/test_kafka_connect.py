@@ -15,7 +15,7 @@ from peers.connect import ConnectCluster, mirror
 from peers.kafka import KafkaCluster
 from peers.penstock import PenstockBroker
 from peers.process import free_ports, last_lines, wait_until
-from support.spark.spark_query import committed
+from support.transactions.committed_values import committed
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(240)]
 WAIT_S = 60

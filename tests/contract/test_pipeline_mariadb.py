@@ -18,9 +18,9 @@ from penstock.errors import ConfigError
 from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
 from support.spark.flow_runs import forget_last_commit, records, run_flow
-from support.spark.spark_query import committed
 from support.spark.spark_rows import Lab, lab_beside
 from support.spark.table_following import Following
+from support.transactions.committed_values import committed
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 ORDERS = (

@@ -17,7 +17,7 @@ from peers.process import wait_until
 from peers.spark_jars import DELTA, spark_jars
 from support.commands.penstock_command import QUICK, foreign_lines, penstock, started
 from support.spark.lake_files import delta_files, parquet_files, rows
-from support.spark.spark_query import committed
+from support.transactions.committed_values import committed
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 SPEC = "name: {name}\nstorage: storage\n"

@@ -37,7 +37,7 @@ from penstock.spark.sink.transaction import (
     participants,
 )
 from penstock.types import TopicPartition
-from support.spark.spark_query import committed
+from support.transactions.committed_values import committed
 
 TYPES = {"key": "string", "value": "string", "partition": "int"}
 PARTITIONS = 4

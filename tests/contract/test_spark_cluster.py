@@ -19,7 +19,7 @@ from clients.protocol import LATEST, Record
 from peers.penstock import PenstockBroker
 from peers.spark import SparkCluster, SparkConnect
 from peers.spark_session import QUICK
-from support.spark.spark_query import committed
+from support.transactions.committed_values import committed
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,8 @@ from peers.penstock import PenstockBroker
 from peers.process import free_ports
 from peers.spark import SparkCluster
 from support.spark.spark_faults import ACTIONS, POINTS, Fault, Folder
-from support.spark.spark_query import PYTHON_PATH, committed, run, write_input
+from support.spark.spark_query import PYTHON_PATH, run, write_input
+from support.transactions.committed_values import committed
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 PARTITIONS = 4

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from peers.penstock import PenstockBroker
 from peers.process import free_ports
-from support.transactions.stable_offsets import wait_for_markers
+from support.transactions.committed_values import committed
 
 pytestmark = pytest.mark.timeout(300)
 SEEDS = range(20) if os.environ.get("PENSTOCK_SOAK") else range(3)
@@ -87,32 +87,6 @@ class Writer:
                 return
 
 
-def seen(bootstrap: str) -> list[list[str]]:
-    """What a read_committed consumer sees of each partition once all transactions are ended."""
-    wait_for_markers(bootstrap, "kept", PARTITIONS)
-    reader = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "nobody",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            **QUIET,
-        }
-    )
-    found: list[list[str]] = [[] for _ in range(PARTITIONS)]
-    reader.assign([TopicPartition("kept", each, 0) for each in range(PARTITIONS)])
-    ended, deadline = 0, time.monotonic() + WAIT_S
-    while ended < PARTITIONS and time.monotonic() < deadline:
-        message = reader.poll(1)
-        if message is not None and message.error():
-            ended += 1
-        elif message is not None:
-            found[message.partition() or 0].append((message.value() or b"").decode())
-    reader.close()
-    assert ended == PARTITIONS
-    return found
-
-
 @pytest.mark.row("A113")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_transaction_is_all_or_nothing_when_the_broker_is_killed(
@@ -144,7 +118,7 @@ def test_each_transaction_is_all_or_nothing_when_the_broker_is_killed(
                 broker.start(0)
             writing.result(60)
         Writer(broker.bootstrap)  # whatever is open is aborted
-        found = seen(broker.bootstrap)
+        found = committed(broker.bootstrap, "kept", PARTITIONS, wait_s=WAIT_S)
     counts = Counter(int(value) for partition in found for value in partition)
     assert set(counts.values()) <= {RECORDS}, "some transactions are there in part, or twice"
     assert writer.committed <= set(counts)

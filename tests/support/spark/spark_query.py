@@ -11,11 +11,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from confluent_kafka import Consumer, TopicPartition
-
 from peers.process import last_lines, tied_to_us, wait_until
 from support.spark.spark_faults import Fault, Folder
-from support.transactions.stable_offsets import wait_for_markers
 
 ROOT = Path(__file__).parents[3]
 PYTHON_PATH = f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"
@@ -95,35 +92,3 @@ def run(
         if "jvm" not in {fault.action for fault in faults}:
             raise AssertionError(f"the job failed\n{last_lines(output)}")
     raise AssertionError("the driver was started too often")
-
-
-def committed(
-    bootstrap: str, topic: str, partitions: int, *, while_open: bool = False
-) -> list[list[str]]:
-    """The values of each partition that a read_committed reader sees.
-
-    With `while_open`, the look comes amid a transaction; otherwise all have been ended.
-    """
-    if not while_open:
-        wait_for_markers(bootstrap, topic, partitions)
-    reader = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "nobody",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "log_level": 0,
-        }
-    )
-    found: list[list[str]] = [[] for _ in range(partitions)]
-    reader.assign([TopicPartition(topic, each, 0) for each in range(partitions)])
-    ended, deadline = 0, time.monotonic() + 30
-    while ended < partitions and time.monotonic() < deadline:
-        message = reader.poll(1)
-        if message is not None and message.error():
-            ended += 1
-        elif message is not None:
-            found[message.partition() or 0].append((message.value() or b"").decode())
-    reader.close()
-    assert ended == partitions
-    return found

@@ -15,12 +15,8 @@ def files_that_use(*words: str) -> set[str]:
 def test_all_tests_that_start_spark_are_one_group() -> None:
     own = ("SparkCluster", "SparkConnect", "WarmCommand", "spark_query import", "run_projects")
     files = files_that_use("lab_beside(", "spark_session(", *own)
-    # Three look at what others wrote, with the reader of Spark's tests.
-    assert {each for each in files if part_of(each) != "spark"} == {
-        "test_epoch_kills.py",
-        "test_kafka_connect.py",
-        "test_sink_task.py",
-    }
+    # It runs without the JVM, in the environment of Spark's tests.
+    assert {each for each in files if part_of(each) != "spark"} == {"test_epoch_kills.py"}
 
 
 def test_all_tests_that_cut_links_are_one_group() -> None:
