@@ -78,14 +78,16 @@ async def open_storage(
     )
     cluster = Cluster(broker_id, static, (await read_image(metadata)).without_deleted())
     logs.load(clock.now_ms())
-    lost = decision.lost_replicas(cluster.image, broker_id, logs.logs)
+    is_alone = config.zookeeper.zookeeper_connect is None
+    # In a cluster a directory may be missing from log.dirs, and its checkpoints with it.
+    created = logs.checkpointed if is_alone and logs.was_closed else None
+    lost = decision.lost_replicas(cluster.image, broker_id, logs.logs, created)
     if lost:
         logger.warning(
             "%d in-sync replicas have no log on this broker, %s among them", len(lost), min(lost)
         )
     stack.callback(logs.close)
     check_directories(logs)
-    is_alone = config.zookeeper.zookeeper_connect is None
     await log_dir_ownership.record(logs, metadata, broker_id, cluster_id, chance, is_alone=is_alone)
     return Storage(
         broker_id,

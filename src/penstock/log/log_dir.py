@@ -48,9 +48,9 @@ class LogDir:
         self.clean = False
         """The last broker stopped in order: nothing needs to be checked."""
         self.page_cache_lost = False
+        """The last broker did not stop in order, and the machine has started anew since."""
         self.was_cut = False
         """A log in it ended earlier at start-up than what was written of it: see `load_log`."""
-        """The last broker did not stop in order, and the machine has started anew since."""
         self.stale_names: set[TopicPartition] = set()
         """Partitions that the checkpoint files may still name although their logs are gone."""
         self._on_failure = on_failure

@@ -72,6 +72,8 @@ class LogStore:
         self.future_logs: dict[TopicPartition, PartitionLog] = {}
         """Copies in the making, in another directory than the partition's own."""
         self.topic_ids: dict[TopicPartition, Uuid] = {}
+        self.checkpointed: set[TopicPartition] = set()
+        """Partitions in the checkpoint files at the start: after a clean stop all that had a log."""
         self.stray: list[Path] = []
         """Directories of logs that this broker may not serve, kept until an operator removes
         them."""
@@ -98,6 +100,11 @@ class LogStore:
     def is_complete(self) -> bool:
         """Whether every directory could be read at the start: what is not known is not there."""
         return not self._unread
+
+    @property
+    def was_closed(self) -> bool:
+        """Whether the last broker stopped in order, in every directory."""
+        return all(log_dir.clean and log_dir.failure is None for log_dir in self.dirs)
 
     def load(self, now_ms: int) -> None:
         """Lock the directories and open every log in them."""
@@ -169,6 +176,7 @@ class LogStore:
         log_starts = log_dir.read_offsets(LOG_STARTS)
         high_watermarks = log_dir.read_offsets(HIGH_WATERMARKS)
         log_dir.stale_names = {*recovery_points, *log_starts, *high_watermarks}
+        self.checkpointed |= log_dir.stale_names
         for name in self.files.names(log_dir.path):
             path = log_dir.path / name
             if name in IGNORED or not self.files.is_dir(path):

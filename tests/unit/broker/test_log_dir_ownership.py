@@ -1,6 +1,7 @@
 """A broker alone whose log directories do not match its metadata."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -60,6 +61,30 @@ def test_a_broker_started_with_another_data_directory_refuses_and_changes_nothin
         assert {path: path.stat().st_mtime_ns for path in logs.rglob("*")} == before
         async with broker(right, logs) as started:
             assert end_of(started, "t") == 1
+
+    asyncio.run(main())
+
+
+def test_a_stop_before_a_topic_has_its_logs_is_no_unclean_shutdown(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    home, logs, earlier = tmp_path / "home", tmp_path / "logs", tmp_path / "earlier"
+
+    async def main() -> None:
+        async with broker(home, logs) as started:
+            await make(started, "old")
+        shutil.copytree(logs, earlier)
+        async with broker(home, logs) as started:
+            await make(started, "t")
+        shutil.rmtree(logs)
+        earlier.rename(logs)  # as it was when the metadata did not have the topic yet
+        async with broker(home, logs) as started:
+            assert (end_of(started, "old"), end_of(started, "t")) == (1, 0)
+        assert "in-sync replicas" not in caplog.text
+        shutil.rmtree(logs / "t-0")
+        async with broker(home, logs) as started:
+            assert end_of(started, "t") == 0
+        assert "1 in-sync replicas have no log on this broker, t-0 among them" in caplog.text
 
     asyncio.run(main())
 

@@ -254,3 +254,9 @@ def test_in_sync_replicas_without_a_log_are_reported() -> None:
     held = {TopicPartition("t", 0)}
     assert lost_replicas(image, ONE, held) == [TopicPartition("t", 1)]
     assert lost_replicas(image, BrokerId(2), held) == []
+
+
+def test_a_replica_that_never_had_a_log_has_lost_none() -> None:
+    image = ClusterImage(topics={"t": topic("t", partitions=3)})
+    created = {TopicPartition("t", 0), TopicPartition("t", 1)}
+    assert lost_replicas(image, ONE, {TopicPartition("t", 0)}, created) == [TopicPartition("t", 1)]

@@ -198,12 +198,16 @@ def _is_replaced(log: FoundLog, store: StoredMetadata) -> bool:
 
 
 def lost_replicas(
-    image: ClusterImage, broker: BrokerId, held: Container[TopicPartition]
+    image: ClusterImage,
+    broker: BrokerId,
+    held: Container[TopicPartition],
+    created: Container[TopicPartition] | None = None,
 ) -> list[TopicPartition]:
     """Partitions whose ISR names this broker, and of which it has no log.
 
     Its disk was replaced or is not mounted. The broker must not lead with an empty log before
-    another in-sync replica is back.
+    another in-sync replica is back. `created` are those that ever had a log, if that is known: a
+    stop in the midst of a topic's creation leaves partitions without one.
     """
     return [
         topic_partition
@@ -211,6 +215,7 @@ def lost_replicas(
         for index, partition in topic.partitions.items()
         if broker in partition.isr
         and (topic_partition := TopicPartition(topic.name, index)) not in held
+        and (created is None or topic_partition in created)
     ]
 
 
