@@ -158,6 +158,12 @@ class KafkaError(Exception):
     code: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
+class InvalidRequest(KafkaError):
+    """A field has a value that it cannot have, or fields contradict each other. For any API."""
+
+    code = ErrorCode.INVALID_REQUEST
+
+
 class ProtocolError(Exception):
     """The peer broke the protocol: its connection is closed. The text says what and where."""
 

@@ -1,9 +1,9 @@
 """What a handler may know of its request, and what it may reach of the broker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,7 +17,7 @@ from penstock.broker.startup.file_limit import FileShares
 from penstock.broker.transaction.markers import MarkerLogs
 from penstock.broker.transaction.producer_ids import ProducerIdPool
 from penstock.broker.transaction.verifier import TransactionVerifier
-from penstock.broker.waiters import Waiters
+from penstock.broker.waiters import Parked, Waiters
 from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig
 from penstock.controller.controller import Controller
@@ -30,14 +30,17 @@ from penstock.types import BrokerId
 from penstock.wire.apis import APIS
 from penstock.wire.header import RequestHeader
 from penstock.wire.messages.metadata import MetadataResponseTopic
+from penstock.wire.schema import Message
 
 
-class Peer(msgspec.Struct, frozen=True):
+class Peer(msgspec.Struct):
     """The client at the other end of a connection."""
 
     listener: str
     host: str
     port: int
+    software_name: str = ""
+    """As its last ApiVersions request said (KIP-511)."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -140,5 +143,18 @@ class Context(msgspec.Struct, frozen=True, gc=False):
         return self.header.version
 
 
-Handler: TypeAlias = Callable[[Any, Context], Any]
-"""handler(request, context) -> its response, None, `Parked`, or a coroutine on the cold path."""
+RequestT = TypeVar("RequestT", bound=Message)
+ResponseT = TypeVar("ResponseT", bound=Message)
+
+Reply: TypeAlias = ResponseT | Parked[ResponseT] | None
+"""A response, one that comes later, or none (`acks=0`)."""
+
+Handler: TypeAlias = Callable[
+    [RequestT, Context], Reply[ResponseT] | Coroutine[Any, Any, Reply[ResponseT]]
+]
+"""Answers a request. A coroutine on the cold path only: the session starts a task for it."""
+
+AsyncHandler: TypeAlias = Callable[[RequestT, Context], Coroutine[Any, Any, ResponseT]]
+
+AnyHandler: TypeAlias = Handler[Any, Message]
+"""One of the table, in which each API has its own request and response."""

@@ -3,27 +3,34 @@
 Clients send them to the controller that Metadata names. Old clients, and clients that do not know
 of an election yet, send them to another broker. The response is the controller's own, in the
 client's version.
+
+A forwarded request is not forwarded again: during an election two brokers may each take the other
+for the controller, and would wait for one another. The connection says that a broker is at its
+other end, by the name of its software (KIP-511). Kafka's own way, the Envelope API, does not serve
+a cluster with Kafka brokers: in ZooKeeper mode they list it and close the connection that uses it.
 """
 
+from collections.abc import Coroutine
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
-from penstock.broker.context import Context, Handler
-from penstock.broker.peers.controller_link import FORWARDED
+from penstock.broker.context import AsyncHandler, Context, RequestT, ResponseT
+from penstock.broker.peers.connection import BROKER_SOFTWARE
 from penstock.controller.epoch import NotController
-from penstock.wire.schema import Message
 
 
-def at_controller(handler: Handler) -> Handler:
+def at_controller(
+    handler: AsyncHandler[RequestT, ResponseT],
+) -> AsyncHandler[RequestT, ResponseT]:
     """Run the handler here if this broker is the controller; otherwise forward the request."""
 
     @wraps(handler)
-    def here_or_there(request: Message, ctx: Context) -> Any:
+    def here_or_there(request: RequestT, ctx: Context) -> Coroutine[Any, Any, ResponseT]:
         if ctx.services.control.controller.is_active:
             return handler(request, ctx)
-        if ctx.header.client_id == FORWARDED:
-            # During an election two brokers may each take the other for the controller.
+        if ctx.peer.software_name == BROKER_SOFTWARE:
             raise NotController(f"broker {ctx.services.broker_id} is not the controller")
-        return ctx.services.control.link.call(request, ctx.header.api.response, version=ctx.version)
+        response_type = cast("type[ResponseT]", ctx.header.api.response)
+        return ctx.services.control.link.call(request, response_type, version=ctx.version)
 
     return here_or_there

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from penstock.loop import Handle, Loop
 
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 MAX_CLIENT_WAIT_MS = 600_000
 """Bounds the wait that a client asks for: the field allows 24 days. The default of
@@ -28,7 +29,7 @@ def client_wait_ms(asked_ms: int) -> int:
     return min(max(asked_ms, 0), MAX_CLIENT_WAIT_MS)
 
 
-class Parked(Generic[R]):
+class Parked(Generic[R_co]):
     """A request that waits for a change under one of `keys`, at most for `wait_ms`.
 
     `attempt` returns the response once it is ready, None before; `expire` returns it at the end.
@@ -43,8 +44,8 @@ class Parked(Generic[R]):
         self,
         keys: Iterable[Hashable],
         wait_ms: int,
-        attempt: Callable[[], R | None],
-        expire: Callable[[], R],
+        attempt: Callable[[], R_co | None],
+        expire: Callable[[], R_co],
         notice: Callable[[Hashable], object] | None = None,
         *,
         has_acted: bool = False,

@@ -24,9 +24,6 @@ R = TypeVar("R", bound=Message)
 
 MAX_RESPONSE_BYTES = 1 << 30
 CLOSE_TIMEOUT_S = 2.0
-API_VERSIONS_REQUEST = ApiVersionsRequest(
-    client_software_name="penstock", client_software_version=__version__
-)
 
 
 class _InFlight(NamedTuple, Generic[R]):
@@ -44,13 +41,17 @@ async def connect(
     address: Address,
     *,
     client_id: str,
+    software: str = "penstock",
     tls: ssl.SSLContext | None = None,
     source: str | None = None,
     timeout_ms: int = 10_000,
 ) -> "Connection":
-    """Connect, from the address `source` if given, and negotiate API versions."""
+    """Connect, from the address `source` if given, and negotiate API versions.
+
+    `software` is the name by which the client introduces itself (KIP-511).
+    """
     loop = asyncio.get_running_loop()
-    connection = Connection(address, client_id)
+    connection = Connection(address, client_id, software)
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             here = None if source is None else (source, 0)
@@ -87,8 +88,11 @@ class Connection(asyncio.BufferedProtocol):
     When it breaks, every request in flight fails with the same error.
     """
 
-    def __init__(self, address: Address, client_id: str) -> None:
+    def __init__(self, address: Address, client_id: str, software: str) -> None:
         self.address, self.client_id = address, client_id
+        self._introduction = ApiVersionsRequest(
+            client_software_name=software, client_software_version=__version__
+        )
         self.versions = {API_VERSIONS: versions.FIRST_VERSION}
         """The version used for each API, by its key."""
         self._frames = FrameBuffer(MAX_RESPONSE_BYTES)
@@ -159,11 +163,11 @@ class Connection(asyncio.BufferedProtocol):
 
     async def negotiate(self) -> None:
         """Request the broker's API versions; again if it does not support the first version."""
-        response = await self.send(API_VERSIONS_REQUEST, ApiVersionsResponse)
+        response = await self.send(self._introduction, ApiVersionsResponse)
         if response.error_code != ErrorCode.NONE:
             again = versions.second_version(response, str(self.address))
             self.versions = {API_VERSIONS: again}
-            response = await self.send(API_VERSIONS_REQUEST, ApiVersionsResponse)
+            response = await self.send(self._introduction, ApiVersionsResponse)
             check(response.error_code, f"ApiVersions of {self.address}")
         self.versions = versions.common(response.api_keys)
 
@@ -173,7 +177,7 @@ class Connection(asyncio.BufferedProtocol):
         The broker side is `Parked.gives_way`. A follower that has more to fetch uses it.
         """
         if self._in_flight:
-            self.send(API_VERSIONS_REQUEST, ApiVersionsResponse).cancel()
+            self.send(self._introduction, ApiVersionsResponse).cancel()
 
     async def wait_closed(self) -> None:
         """Wait until the connection is lost or closed."""

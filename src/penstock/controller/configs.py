@@ -14,9 +14,9 @@ from penstock.config.kafka_message import kafka_message
 from penstock.config.setting import Setting, Update, load, settings
 from penstock.config.topic import TopicConfig
 from penstock.config.value import ConfigType, render
-from penstock.controller.topic_rules import InvalidRequest, UnknownTopic, check_name
+from penstock.controller.topic_rules import UnknownTopic, check_name
 from penstock.controller.topics import InvalidConfig, checked_configs
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, InvalidRequest
 from penstock.metadata.image import ClusterImage
 from penstock.types import BrokerId
 

@@ -9,8 +9,8 @@ from penstock.controller.context import ControllerContext
 from penstock.controller.controlled_shutdown import check_broker_epoch
 from penstock.controller.epoch import NotController
 from penstock.controller.partition_states import reread, state_record
-from penstock.controller.topic_rules import InvalidRequest, UnknownTopic
-from penstock.errors import ErrorCode, KafkaError
+from penstock.controller.topic_rules import UnknownTopic
+from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ImageDelta, PartitionRegistration

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from penstock.errors import ErrorCode, KafkaError
+from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.metadata.topic_names import LEGAL_CHARACTERS, MAX_NAME_LENGTH
 
 MAX_NEW_PARTITIONS = 10_000
@@ -40,12 +40,6 @@ class PolicyViolation(KafkaError):
     """The request exceeds a limit on one request."""
 
     code = ErrorCode.POLICY_VIOLATION
-
-
-class InvalidRequest(KafkaError):
-    """Fields of the request contradict each other."""
-
-    code = ErrorCode.INVALID_REQUEST
 
 
 class UnknownTopic(KafkaError):

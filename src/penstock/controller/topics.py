@@ -21,14 +21,13 @@ from penstock.controller.placement import (
 )
 from penstock.controller.topic_rules import (
     MAX_NEW_PARTITIONS,
-    InvalidRequest,
     PolicyViolation,
     UnknownTopic,
     check_new_name,
     more_partitions,
     new_partitions,
 )
-from penstock.errors import ConfigError, ErrorCode, KafkaError
+from penstock.errors import ConfigError, ErrorCode, InvalidRequest, KafkaError
 from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
 from penstock.types import BrokerId, Uuid, random_uuid, uuid_text
 

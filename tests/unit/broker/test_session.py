@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from time import perf_counter_ns
 from typing import Any, cast
 
-from penstock.broker.context import Context, Handler, Peer, Services
+from penstock.broker.context import AnyHandler, Context, Peer, Reply, Services
 from penstock.broker.net.dispatch import Dispatch, Routes
 from penstock.broker.net.session import (
     READ_AHEAD_BYTES,
@@ -54,10 +54,10 @@ class Owner:
     ) -> Waiter:
         return self.waiters.park(parked, done, failed)
 
-    def run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
+    def run(self, work: Coroutine[Any, Any, Reply[Message]], session: Session) -> None:
         async def reply() -> None:
             try:
-                session.reply(await work)
+                session.carry_out(await work)
             except KafkaError as error:
                 session.refuse(error)
 
@@ -98,7 +98,7 @@ class Client:
 
 @asynccontextmanager
 async def connected(
-    handlers: dict[int, Handler], max_frame_bytes: int = 1 << 20
+    handlers: dict[int, AnyHandler], max_frame_bytes: int = 1 << 20
 ) -> AsyncIterator[Client]:
     loop = asyncio.get_running_loop()
     ours, theirs = socket.socketpair()

@@ -4,7 +4,6 @@ import pytest
 
 from penstock.controller.topic_rules import (
     InvalidPartitions,
-    InvalidRequest,
     InvalidTopic,
     TopicAlreadyExists,
     check_name,
@@ -12,6 +11,7 @@ from penstock.controller.topic_rules import (
     more_partitions,
     new_partitions,
 )
+from penstock.errors import InvalidRequest
 
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.d", "0", "...", "x" * 249, "__consumer_offsets"])

@@ -6,8 +6,7 @@ Refused: settings without a value or named twice, resources named twice, loggers
 from penstock.broker.context import Context
 from penstock.broker.translate.config_resources import named_twice, resource
 from penstock.controller.configs import check_once
-from penstock.controller.topic_rules import InvalidRequest
-from penstock.errors import ErrorCode, KafkaError
+from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.wire.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,

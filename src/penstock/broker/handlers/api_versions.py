@@ -44,6 +44,7 @@ def api_versions(request: ApiVersionsRequest, ctx: Context) -> ApiVersionsRespon
         for text in (request.client_software_name, request.client_software_version):
             if not SOFTWARE_NAME.fullmatch(text):
                 raise InvalidSoftwareName(f"{text!r} is no name or version of software")
+        ctx.peer.software_name = request.client_software_name
     expected_cluster = request.cluster_id in {None, services.cluster.image.cluster_id}
     if not expected_cluster or request.node_id not in {-1, services.broker_id}:
         raise RebootstrapRequired(f"cluster {request.cluster_id}, broker {request.node_id}")

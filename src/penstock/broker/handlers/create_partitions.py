@@ -7,9 +7,9 @@ from collections import Counter
 
 from penstock.broker.context import Context
 from penstock.broker.translate.capacity import check_room
-from penstock.controller.topic_rules import InvalidRequest, UnknownTopic
+from penstock.controller.topic_rules import UnknownTopic
 from penstock.controller.topics import MorePartitions
-from penstock.errors import KafkaError
+from penstock.errors import InvalidRequest, KafkaError
 from penstock.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

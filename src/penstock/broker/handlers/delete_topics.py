@@ -7,8 +7,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from penstock.broker.context import Context
-from penstock.controller.topic_rules import InvalidRequest, TopicDeletionDisabled
-from penstock.errors import ErrorCode, KafkaError
+from penstock.controller.topic_rules import TopicDeletionDisabled
+from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.metadata.image import ClusterImage, Topic
 from penstock.metadata.topic_names import UnknownTopicId
 from penstock.types import NO_UUID, Uuid

@@ -20,8 +20,8 @@ from penstock.config.effective import (
     topic_entries,
 )
 from penstock.config.setting import Update
-from penstock.controller.topic_rules import InvalidRequest, UnknownTopic, check_name
-from penstock.errors import KafkaError
+from penstock.controller.topic_rules import UnknownTopic, check_name
+from penstock.errors import InvalidRequest, KafkaError
 from penstock.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

@@ -14,8 +14,7 @@ from penstock.broker.fetch_sessions import FetchSession, Wanted
 from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.translate.leaders import endpoints, leader_of, partition_here
 from penstock.broker.waiters import Parked, client_wait_ms
-from penstock.controller.topic_rules import InvalidRequest
-from penstock.errors import ErrorCode, KafkaError
+from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
 from penstock.metadata.topic_names import UnknownTopicId, topic_name

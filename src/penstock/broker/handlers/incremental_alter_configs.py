@@ -16,8 +16,7 @@ from penstock.broker.translate.config_resources import (
     resource,
 )
 from penstock.controller.configs import AlterOperation, ConfigAlteration, check_once
-from penstock.controller.topic_rules import InvalidRequest
-from penstock.errors import ErrorCode, KafkaError
+from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,

@@ -14,8 +14,7 @@ from typing import TypeAlias
 
 from penstock.broker.context import Context
 from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
-from penstock.controller.topic_rules import InvalidRequest
-from penstock.errors import ErrorCode, KafkaError
+from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.log.partition_log import PartitionLog
 from penstock.log.time_index import TimestampOffset
 from penstock.replication import fencing

@@ -12,7 +12,7 @@ from penstock.wire.messages.list_partition_reassignments import (
 )
 
 
-def list_partition_reassignments(
+async def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, ctx: Context
 ) -> ListPartitionReassignmentsResponse:
     topics = ctx.services.cluster.image.topics

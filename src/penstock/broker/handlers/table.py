@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from penstock.broker.context import Handler
+from penstock.broker.context import AnyHandler
 from penstock.broker.forwarding import at_controller
 from penstock.broker.handlers.add_offsets_to_txn import add_offsets_to_txn
 from penstock.broker.handlers.add_partitions_to_txn import add_partitions_to_txn
@@ -58,7 +58,7 @@ from penstock.broker.handlers.update_features import update_features
 from penstock.broker.handlers.update_metadata import update_metadata
 from penstock.broker.handlers.write_txn_markers import write_txn_markers
 
-HANDLERS: Mapping[int, Handler] = {
+HANDLERS: Mapping[int, AnyHandler] = {
     0: produce,
     1: fetch,
     2: list_offsets,

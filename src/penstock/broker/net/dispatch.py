@@ -1,15 +1,13 @@
 """From a frame to its handler: which API, which version, decoded, and the response encoded."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from time import perf_counter_ns
-from types import CoroutineType
 from typing import Any, TypeAlias
 
 import msgspec
 
-from penstock.broker.context import Context, Handler, Peer, Services
-from penstock.broker.waiters import Parked
+from penstock.broker.context import AnyHandler, Context, Peer, Reply, Services
 from penstock.clock import Clock
 from penstock.errors import KafkaError, ProtocolError
 from penstock.types import Buffer
@@ -22,10 +20,8 @@ from penstock.wire.schema import Message, Splice, fields
 
 logger = logging.getLogger(__name__)
 
-Outcome: TypeAlias = (
-    "Message | Parked[Message] | CoroutineType[Any, Any, Message | None] | bytearray | None"
-)
-"""A response, one that comes later, one already encoded, or none (`acks=0`)."""
+Outcome: TypeAlias = Reply[Message] | Coroutine[Any, Any, Reply[Message]] | bytearray
+"""What a handler returned, or a response that is encoded already."""
 
 VIEWS_FRAME = {0}
 """Produce: its records are views of the frame. Small requests decode faster from bytes."""
@@ -36,7 +32,7 @@ class Route(msgspec.Struct):
 
     api: Api
     version: int
-    handle: Handler
+    handle: AnyHandler
     decode: Callable[[Buffer, int], tuple[Message, int]]
     views_frame: bool
     tells_errors: bool
@@ -59,7 +55,7 @@ class Request(msgspec.Struct, gc=False):
 class Routes:
     """The served APIs; a route for each API and version is made at first use."""
 
-    def __init__(self, handlers: Mapping[int, Handler]) -> None:
+    def __init__(self, handlers: Mapping[int, AnyHandler]) -> None:
         self.handlers = handlers
         self.by_version: dict[tuple[int, int], Route] = {}
 
@@ -110,10 +106,9 @@ class Dispatch:
         route.requests += 1
         context = Context(request.header, self.peer, self._clock.now_ms(), self._services)
         try:
-            outcome: Outcome = route.handle(request.message, context)
+            return route.handle(request.message, context)
         except KafkaError as error:
             return self.refused(request, error)
-        return outcome
 
     def refused(self, request: Request, error: KafkaError) -> Message:
         """The response that carries the error code of a request refused as a whole.

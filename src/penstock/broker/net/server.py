@@ -7,9 +7,9 @@ import os
 import socket
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from penstock.broker.context import Peer, Services
+from penstock.broker.context import Peer, Reply, Services
 from penstock.broker.net.connection_rate import ConnectionRate
 from penstock.broker.net.dispatch import Dispatch, Routes
 from penstock.broker.net.session import Session
@@ -151,7 +151,7 @@ class Server:
     ) -> Waiter:
         return self._services.waiters.park(parked, done, failed)
 
-    def run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
+    def run(self, work: Coroutine[Any, Any, Reply[Message]], session: Session) -> None:
         task = self._tasks.create_task(self._run(work, session))
         self._running.add(task)
 
@@ -161,7 +161,7 @@ class Server:
 
         task.add_done_callback(ended)
 
-    async def _run(self, work: Coroutine[None, None, Message | None], session: Session) -> None:
+    async def _run(self, work: Coroutine[Any, Any, Reply[Message]], session: Session) -> None:
         try:
             try:
                 outcome = await work

@@ -15,10 +15,9 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from types import CoroutineType
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from penstock.broker.context import Peer
+from penstock.broker.context import Peer, Reply
 from penstock.broker.net.complaints import Complaints
 from penstock.broker.net.dispatch import Dispatch, Outcome, Request
 from penstock.broker.waiters import Parked, Waiter
@@ -57,7 +56,7 @@ class Owner(Protocol):
         failed: Callable[[Exception], object],
     ) -> Waiter: ...
 
-    def run(self, work: Coroutine[None, None, Message | None], session: "Session") -> None: ...
+    def run(self, work: Coroutine[Any, Any, Reply[Message]], session: "Session") -> None: ...
 
 
 class InLine:
@@ -217,7 +216,9 @@ class Session:
     def carry_out(self, outcome: Outcome) -> None:
         """Reply, or wait for what the handler waits for."""
         request = self._request
-        if isinstance(outcome, Parked):
+        if outcome is None or isinstance(outcome, (Message, bytearray)):
+            self.reply(outcome)
+        elif isinstance(outcome, Parked):
             if self._fd < 0:
                 return  # the client disconnected meanwhile
             if outcome.has_acted and request is not None:
@@ -227,10 +228,8 @@ class Session:
                 place.waiter = self._owner.park(outcome, done, self._end_after)
             else:
                 self._waiter = self._owner.park(outcome, self.reply, self._fail)
-        elif isinstance(outcome, CoroutineType):
-            self._owner.run(outcome, self)
         else:
-            self.reply(outcome)
+            self._owner.run(outcome, self)
 
     def reply(self, response: Message | bytearray | None) -> None:
         """Send the response, if any is expected, and go on to the next request."""

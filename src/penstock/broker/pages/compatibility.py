@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Mapping
 
-from penstock.broker.context import Handler
+from penstock.broker.context import AnyHandler
 from penstock.broker.handlers.table import HANDLERS
 from penstock.wire.apis import APIS, Api
 
@@ -34,14 +34,14 @@ def compatibility_page() -> str:
     return HEAD + rows + CONTRACTS + contracts
 
 
-def _row(api: Api, handlers: Mapping[int, Handler]) -> str:
+def _row(api: Api, handlers: Mapping[int, AnyHandler]) -> str:
     flexible = "-" if api.flexible > api.high else str(api.flexible)
     served = "yes" if api.key in handlers else "-"
     between = " (between brokers)" if api.inter_broker else ""
     return f"| {api.key} | {api.name} | {api.low}-{api.high} | {flexible} | {served}{between} |\n"
 
 
-def _contract(handler: Handler) -> str:
+def _contract(handler: AnyHandler) -> str:
     """The docstring of the handler's module, without the API's name, in one paragraph."""
     module = inspect.getmodule(handler)
     assert module is not None

@@ -14,6 +14,9 @@ R = TypeVar("R", bound=Message)
 
 CONNECT_TIMEOUT_MS = 3_000
 
+BROKER_SOFTWARE = "penstock-broker"
+"""The name by which brokers introduce themselves: see `broker/forwarding.py`."""
+
 
 class PeerConnection:
     """To the broker's current address. One request at a time. Belongs to the event loop.
@@ -55,6 +58,7 @@ class PeerConnection:
         self._connection = await connect(
             address,
             client_id=self._client_id,
+            software=BROKER_SOFTWARE,
             source=self._source,
             timeout_ms=CONNECT_TIMEOUT_MS,
         )

@@ -32,11 +32,6 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Message)
 
-FORWARDED = "penstock-forwarded"
-"""The client id of forwarded requests. They are not forwarded again: two brokers that take each
-other for the controller would wait for one another.
-"""
-
 RETRY_S = 0.05
 PATIENCE_MS = 30_000
 
@@ -58,7 +53,7 @@ class ControllerLink:
         self._broker_id, self._controller = broker_id, controller
         self._image, self._listener, self._broker_epoch = image, listener, broker_epoch
         self._connection = PeerConnection(
-            self.address, client_id=FORWARDED, source=source, reached=reached
+            self.address, client_id=str(broker_id), source=source, reached=reached
         )
 
     def address(self) -> Address | None:

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from penstock.broker.context import Services
 from penstock.controller.configs import BrokerResource, ConfigResource, GroupResource, TopicResource
-from penstock.controller.topic_rules import InvalidRequest
+from penstock.errors import InvalidRequest
 from penstock.types import BrokerId
 
 

@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Iterator
 
-from penstock.controller.topic_rules import InvalidRequest
 from penstock.controller.topics import InvalidConfig
+from penstock.errors import InvalidRequest
 
 ROOT = "root"
 TRACE = 5
