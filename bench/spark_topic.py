@@ -6,7 +6,7 @@ from typing import NamedTuple
 from penstock.client.route import ToLeader
 from penstock.record.build import build_batch
 from penstock.record.record import Record
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.settings import ClientSettings
 from penstock.spark.pipeline.settings import DEFAULTS
 from penstock.types import TopicPartition
@@ -51,7 +51,7 @@ def batch_of(record_bytes: int) -> tuple[bytes, int]:
 def fill(settings: ClientSettings, topic: Topic) -> int:
     """Make the topic and write it; the number of rows that it has then."""
     batch, count = batch_of(topic.record_bytes)
-    with Client(settings) as client:
+    with BlockingClient(settings) as client:
         new = CreatableTopic(name=topic.name, num_partitions=topic.partitions, replication_factor=1)
         client.call(CreateTopicsRequest(topics=[new], timeout_ms=10_000), CreateTopicsResponse)
         known = client.retrying(lambda: client.topic(topic.name))

@@ -21,7 +21,7 @@ from peers.process import free_ports, last_lines, tied_to_us, wait_until
 from peers.zookeeper import ZooKeeper
 from penstock.client.address import parse_addresses
 from penstock.client.route import KeyType, ToCoordinator, ToLeader
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.settings import ClientSettings
 from penstock.types import TopicPartition
 from support.spark.epoch_driver import (
@@ -76,7 +76,9 @@ def three_brokers(folder: Path) -> Iterator[tuple[str, Restart]]:
         make_topic(cluster.bootstrap, 3)
 
         def restart(server: str) -> None:
-            with Client(ClientSettings(tuple(parse_addresses(cluster.bootstrap)))) as client:
+            with BlockingClient(
+                ClientSettings(tuple(parse_addresses(cluster.bootstrap)))
+            ) as client:
                 wanted = (
                     ToLeader(TopicPartition("out", 0))
                     if server == "broker"

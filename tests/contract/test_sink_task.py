@@ -15,7 +15,7 @@ from peers.kafka import KafkaCluster
 from peers.penstock import PenstockBroker
 from peers.process import free_ports, wait_until
 from penstock.errors import KafkaError
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.sink.delivery import NotWritten
 from penstock.spark.sink.epoch import (
     Commit,
@@ -99,7 +99,7 @@ def rows(values: list[int], partition: int | None = None) -> pa.RecordBatch:
 
 def opened(of: SinkSettings) -> Transaction:
     assert of.transactional_id is not None
-    with Client(of.client) as client:
+    with BlockingClient(of.client) as client:
         return open_transaction(client, of.transactional_id, of.transaction_timeout_ms)
 
 
@@ -114,7 +114,7 @@ def task(
 def end(of: SinkSettings, *reports: Report, batch_id: int = 0) -> None:
     decided = to_commit(reports, batch_id, of.topic)
     assert isinstance(decided, Commit)
-    with Client(of.client) as client:
+    with BlockingClient(of.client) as client:
         commit(client, decided)
 
 
@@ -161,7 +161,7 @@ def test_an_epoch_is_seen_when_it_is_committed(bootstrap: str, topic: str) -> No
     assert seen(bootstrap, topic, while_open=True) == [[], [], [], []]
     end(of, report)
     assert seen(bootstrap, topic) == [list(range(each, 150, 4)) for each in range(4)]
-    with Client(of.client) as client:
+    with BlockingClient(of.client) as client:
         assert committed_markers(client, transaction.id) == (Marker(QUERY, 1),)
 
 
@@ -170,7 +170,7 @@ def test_a_commit_may_be_asked_again(bootstrap: str, topic: str) -> None:
     transaction = opened(of)
     decided = to_commit([task(of, transaction, rows([1, 2, 3]))], 0)
     assert isinstance(decided, Commit)
-    with Client(of.client) as client:
+    with BlockingClient(of.client) as client:
         commit(client, decided)
         # Refused, or done as it was before: that depends on how far the broker is with its markers.
         with suppress(EpochFailed):
@@ -237,7 +237,7 @@ def test_an_aborted_epoch_is_never_seen(bootstrap: str, topic: str) -> None:
     of = exactly_once(bootstrap, topic)
     transaction = opened(of)
     report = task(of, transaction, rows([1, 2, 3]))
-    with Client(of.client) as client:
+    with BlockingClient(of.client) as client:
         abort(client, transaction)
         abort(client, transaction)
     with pytest.raises(KafkaError):
@@ -348,7 +348,7 @@ def test_an_epoch_that_takes_too_long_says_which_option_to_raise() -> None:
         of = exactly_once(broker.bootstrap, topic, kafka_transaction_timeout_ms="300")
         transaction = opened(of)
         report = task(of, transaction, rows([1, 2, 3]))
-        with Client(of.client) as client:
+        with BlockingClient(of.client) as client:
             wait_until(lambda: not participants(client, transaction), 20, "the transaction's end")
         for late in (lambda: task(of, transaction, rows([1, 2, 3, 4])), lambda: end(of, report)):
             with pytest.raises(KafkaError, match=r"kafka\.transaction\.timeout\.ms|newer run"):
@@ -360,7 +360,7 @@ def test_an_epoch_without_rows_leaves_a_marker(bootstrap: str, topic: str) -> No
     of = exactly_once(bootstrap, topic)
     end(of, task(of, opened(of)))
     end(of, task(of, opened(of), rows([1]), batch_id=1), batch_id=1)
-    with Client(of.client) as client:
+    with BlockingClient(of.client) as client:
         assert committed_markers(client, of.transactional_id or "") == (Marker(QUERY, 2),)
     assert flat(seen(bootstrap, topic)) == [1]
 

@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from peers.kafka import KafkaCluster
 from penstock.client.address import parse_addresses
 from penstock.client.listing import IsolationLevel
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.settings import ClientSettings
 from penstock.spark.decode.columns import Wanted
 from penstock.spark.decode.vectorised import VectorisedDecoder
@@ -48,7 +48,7 @@ def test_a_read_goes_on_at_the_next_leader() -> None:
     with KafkaCluster(3) as kafka:
         written(kafka)
         bootstrap = tuple(parse_addresses(kafka.bootstrap))
-        with Client(ClientSettings(bootstrap, request_timeout_ms=5_000)) as client:
+        with BlockingClient(ClientSettings(bootstrap, request_timeout_ms=5_000)) as client:
             leader = client.topic(PLACE.topic).leader(0)
             answers = iter(RangeFetch(client, OffsetRange(PLACE, 0, RECORDS), small, fail=True))
             offsets = offsets_of(next(answers))

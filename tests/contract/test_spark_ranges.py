@@ -16,7 +16,7 @@ from clients.referee import Referee
 from penstock.client.address import parse_addresses
 from penstock.client.errors import BrokerRefused
 from penstock.client.listing import IsolationLevel
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.settings import ClientSettings
 from penstock.spark.options import Options
 from penstock.spark.source.batch_reader import batch_reader
@@ -41,8 +41,8 @@ def rows(found: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def client(target: Target) -> Iterator[Client]:
-    with Client(ClientSettings(tuple(parse_addresses(target.bootstrap)))) as found:
+def client(target: Target) -> Iterator[BlockingClient]:
+    with BlockingClient(ClientSettings(tuple(parse_addresses(target.bootstrap)))) as found:
         yield found
 
 
@@ -107,7 +107,7 @@ def test_times_narrow_a_range(target: Target, referee: Referee, topic: str) -> N
 
 
 def test_a_committed_read_sees_no_aborted_record(
-    target: Target, referee: Referee, topic: str, client: Client
+    target: Target, referee: Referee, topic: str, client: BlockingClient
 ) -> None:
     referee.create_topic(topic)
     producer = Producer(
@@ -193,7 +193,9 @@ def test_who_stops_early_leaves_nothing_behind(
     found.close()  # type: ignore[attr-defined]  # a generator, which a pytest warning would tell
 
 
-def test_offsets_are_found_by_time_and_word(referee: Referee, topic: str, client: Client) -> None:
+def test_offsets_are_found_by_time_and_word(
+    referee: Referee, topic: str, client: BlockingClient
+) -> None:
     referee.create_topic(topic, 2)
     referee.produce(topic, written(10))
     zero, one = TopicPartition(topic, 0), TopicPartition(topic, 1)
@@ -210,7 +212,7 @@ def test_offsets_are_found_by_time_and_word(referee: Referee, topic: str, client
 
 
 def test_progress_is_committed_to_a_group(
-    target: Target, referee: Referee, topic: str, client: Client
+    target: Target, referee: Referee, topic: str, client: BlockingClient
 ) -> None:
     from confluent_kafka import Consumer
     from confluent_kafka import TopicPartition as Position

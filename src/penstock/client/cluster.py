@@ -11,20 +11,27 @@ from typing import Self, TypeVar
 
 from penstock.client.address import Address
 from penstock.client.backoff import backoff_ms
+from penstock.client.cluster_cache import ClusterCache
 from penstock.client.connection import Connection, connect
 from penstock.client.errors import (
     ALWAYS_RETRIABLE,
     BrokerRefused,
     ConnectionFailed,
     RequestTimedOut,
-    check,
 )
-from penstock.client.metadata import ClusterMetadata, TopicMetadata, cluster_of, topic_of
+from penstock.client.find_coordinator import coordinator_address, find_coordinator_request
+from penstock.client.metadata import (
+    ClusterMetadata,
+    TopicMetadata,
+    cluster_of,
+    metadata_request,
+    topic_of,
+)
 from penstock.client.route import ANY, BrokerRole, Route, ToBroker, ToCoordinator, ToLeader
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import BrokerId, TopicPartition
-from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from penstock.wire.messages.find_coordinator import FindCoordinatorResponse
+from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
 from penstock.wire.schema import Message
 
 R = TypeVar("R", bound=Message)
@@ -49,15 +56,10 @@ class Client:
         connect_timeout_ms: int = 10_000,
     ) -> None:
         self.timeout_ms, self.request_timeout_ms = timeout_ms, request_timeout_ms
-        self._bootstrap = tuple(bootstrap)
-        self._seen: list[Address] = []
-        """Brokers of the latest metadata, to connect to when the metadata is forgotten."""
+        self._known = ClusterCache(bootstrap)
         self._client_id, self._tls = client_id, tls
         self._connect_timeout_ms = connect_timeout_ms
         self._connections: dict[Address, Connection] = {}
-        self._cluster: ClusterMetadata | None = None
-        self._topics: dict[str, TopicMetadata] = {}
-        self._coordinators: dict[ToCoordinator, Address] = {}
         self._closed = False
 
     async def call(
@@ -113,9 +115,7 @@ class Client:
 
     def forget(self) -> None:
         """Drop cached leaders, coordinators and controller, since something has moved."""
-        self._topics.clear()
-        self._coordinators.clear()
-        self._cluster = None
+        self._known.forget()
 
     async def connection(self, to: Route) -> Connection:
         """A connection to the broker that the route means, as far as is known now."""
@@ -134,33 +134,29 @@ class Client:
 
     async def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
         """A topic from the cache, else from a broker; `create` lets the broker create it."""
-        if name not in self._topics:
+        if name not in self._known.topics:
             await self.topics([name], create=create)
-        return self._topics[name]
+        return self._known.topics[name]
 
     async def topics(
         self, names: Iterable[str] | None, *, create: bool = False
     ) -> list[TopicMetadata]:
         """The current state of topics, by one request; None means all."""
-        wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
-        response = await self._metadata(
-            MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
-        )
+        response = await self._metadata(metadata_request(names, create=create))
         found = [topic_of(each) for each in response.topics]
-        self._topics |= {topic.name: topic for topic in found}
+        self._known.add(found)
         return found
 
     async def cluster(self) -> ClusterMetadata:
         """The current brokers and controller."""
-        response = await self._metadata(MetadataRequest(topics=[], allow_auto_topic_creation=False))
-        return cluster_of(response)
+        return cluster_of(await self._metadata(metadata_request([])))
 
     async def by_leader(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[BrokerId, list[TopicPartition]]:
         """The partitions grouped by their leader."""
         wanted = list(partitions)
-        missing = {each.topic for each in wanted} - self._topics.keys()
+        missing = {each.topic for each in wanted} - self._known.topics.keys()
         if missing:
             await self.topics(sorted(missing))
         led = defaultdict(list)
@@ -191,8 +187,7 @@ class Client:
         response = await connection.call(
             request, MetadataResponse, timeout_ms=self.request_timeout_ms
         )
-        self._cluster = cluster_of(response)
-        self._seen = [broker.address for broker in self._cluster.brokers.values()]
+        self._known.update(response)
         return response
 
     async def _any(self) -> Connection:
@@ -201,47 +196,39 @@ class Client:
             if connection.is_open:
                 return connection
         failures = []
-        for address in self._addresses():
+        for address in self._known.addresses():
             try:
                 return await self._open(address)
             except ConnectionFailed as error:
                 failures.append(str(error))
         raise ConnectionFailed("; ".join(failures) or "no bootstrap address was given")
 
-    def _addresses(self) -> Iterable[Address]:
-        """Known brokers in random order; then the bootstrap servers, should all have moved."""
-        seen = random.sample(self._seen, len(self._seen))
-        return dict.fromkeys((*seen, *self._bootstrap))
-
     async def _controller(self) -> Connection:
-        if self._cluster is None or self._cluster.controller < 0:
+        if self._known.controller is None:
             await self.cluster()
-        assert self._cluster is not None
-        if self._cluster.controller < 0:
+        controller = self._known.controller
+        if controller is None:
             raise BrokerRefused(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
-        return await self._broker(self._cluster.controller)
+        return await self._broker(controller)
 
     async def _broker(self, broker: BrokerId) -> Connection:
-        if self._cluster is None or broker not in self._cluster.brokers:
+        if self._known.address(broker) is None:
             await self.cluster()
-        assert self._cluster is not None
-        if broker not in self._cluster.brokers:
+        address = self._known.address(broker)
+        if address is None:
             raise ConnectionFailed(f"broker {broker} is not in the cluster now")
-        return await self._open(self._cluster.brokers[broker].address)
+        return await self._open(address)
 
     async def _coordinator(self, to: ToCoordinator) -> Connection:
-        if to not in self._coordinators:
+        if to not in self._known.coordinators:
             connection = await self._any()
             response = await connection.call(
-                FindCoordinatorRequest(key=to.key, key_type=to.type, coordinator_keys=[to.key]),
+                find_coordinator_request(to),
                 FindCoordinatorResponse,
                 timeout_ms=self.request_timeout_ms,
             )
-            # Up to version 3 the response itself describes the one coordinator.
-            found = response.coordinators[0] if response.coordinators else response
-            check(found.error_code, f"coordinator of {to.key}", found.error_message)
-            self._coordinators[to] = Address(found.host, found.port)
-        return await self._open(self._coordinators[to])
+            self._known.coordinators[to] = coordinator_address(to, response)
+        return await self._open(self._known.coordinators[to])
 
     async def _open(self, address: Address) -> Connection:
         known = self._connections.get(address)

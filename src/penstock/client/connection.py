@@ -7,17 +7,17 @@ import ssl
 from collections import deque
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from penstock import __version__
 from penstock.client import versions
 from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed, ConnectionRefused, RequestTimedOut, check
+from penstock.client.versions import API_VERSIONS_REQUEST
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.types import Buffer
 from penstock.wire.apis import APIS, Api, api_of
 from penstock.wire.codec import decoder
 from penstock.wire.frame import FrameBuffer, request_frame
 from penstock.wire.header import API_VERSIONS, read_response_header
-from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.api_versions import ApiVersionsResponse
 from penstock.wire.schema import Message
 
 R = TypeVar("R", bound=Message)

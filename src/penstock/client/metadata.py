@@ -1,6 +1,6 @@
 """The cluster as a Metadata response describes it: brokers, topics and leaders."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from penstock.client.address import Address
@@ -8,6 +8,8 @@ from penstock.client.errors import BrokerRefused, check
 from penstock.errors import ErrorCode
 from penstock.types import BrokerId, LeaderEpoch, Uuid
 from penstock.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponsePartition,
     MetadataResponseTopic,
@@ -63,6 +65,12 @@ class ClusterMetadata:
     id: str | None
     controller: BrokerId
     brokers: Mapping[BrokerId, BrokerNode]
+
+
+def metadata_request(names: Iterable[str] | None, *, create: bool = False) -> MetadataRequest:
+    """Request topics by name, None for all; `create` lets the broker create them."""
+    topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=create)
 
 
 def cluster_of(response: MetadataResponse) -> ClusterMetadata:

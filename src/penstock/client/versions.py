@@ -2,16 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 
+from penstock import __version__
 from penstock.client.errors import UnsupportedVersion, check
 from penstock.errors import ErrorCode
 from penstock.types import Buffer
 from penstock.wire.apis import APIS, Api
 from penstock.wire.codec import decode
 from penstock.wire.header import API_VERSIONS
-from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 
 FIRST_VERSION = 4
 """Version of the first ApiVersions request; an older broker answers with the ones it supports."""
+
+
+API_VERSIONS_REQUEST = ApiVersionsRequest(
+    client_software_name="penstock", client_software_version=__version__
+)
 
 
 def common(offered: Iterable[ApiVersion]) -> dict[int, int]:

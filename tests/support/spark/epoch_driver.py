@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from peers.process import wait_until
 from penstock.errors import KafkaError
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.sink import marker, transaction
 from penstock.spark.sink.epoch import Commit, Report, Transaction, check_counts, to_commit
 from penstock.spark.sink.producer import Producer
@@ -179,14 +179,14 @@ def main(bootstrap: str, folder: Path, step: str, victim: str) -> None:
 def run_epoch(of: SinkSettings, steps: Steps) -> None:
     assert of.transactional_id is not None
     steps.at("open.begin")
-    with Client(of.client) as client:
+    with BlockingClient(of.client) as client:
         opened = open_transaction(client, of.transactional_id, of.transaction_timeout_ms)
     steps.at("open.done")
     reports: Sequence[Report] = [run_task(of, opened, steps, task) for task in range(TASKS)]
     steps.at("commit.begin")
     decided = to_commit(reports, steps.epoch, of.topic)
     if isinstance(decided, Commit):
-        with Client(of.client) as client:
+        with BlockingClient(of.client) as client:
             commit(client, decided)
     steps.at("commit.ended")
 

@@ -18,8 +18,8 @@ from penstock.client.errors import (
 )
 from penstock.client.route import CONTROLLER, ToCoordinator, ToLeader
 from penstock.errors import ErrorCode
-from penstock.spark.client.cluster import Client
-from penstock.spark.client.connection import Connection, connect
+from penstock.spark.client.cluster import BlockingClient
+from penstock.spark.client.connection import BlockingConnection, connect
 from penstock.spark.client.settings import ClientSettings
 from penstock.testing.broker import EmbeddedBroker
 from penstock.types import TopicPartition
@@ -81,7 +81,7 @@ def scripted(script: Script) -> Iterator[Address]:
 
 
 @contextmanager
-def connected(script: Script, **limits: int) -> Iterator[Connection]:
+def connected(script: Script, **limits: int) -> Iterator[BlockingConnection]:
     with scripted(script) as address:
         connection = connect(address, ClientSettings((address,), **limits))  # type: ignore[arg-type]
         try:
@@ -90,7 +90,7 @@ def connected(script: Script, **limits: int) -> Iterator[Connection]:
             connection.close()
 
 
-def test_answers_come_in_order_whoever_is_asked_for_first() -> None:
+def test_responses_arrive_in_order_whichever_is_received_first() -> None:
     with connected(modern) as connection:
         tickets = [connection.send(MetadataRequest(), MetadataResponse) for _ in range(3)]
         assert connection.unanswered == 3
@@ -99,7 +99,7 @@ def test_answers_come_in_order_whoever_is_asked_for_first() -> None:
         assert connection.unanswered == 0
 
 
-def test_an_answer_is_received_into_the_callers_buffer() -> None:
+def test_a_response_is_received_into_the_callers_buffer() -> None:
     buffer = bytearray(4096)
     with connected(modern) as connection:
         ticket = connection.send(MetadataRequest(), MetadataResponse)
@@ -107,7 +107,7 @@ def test_an_answer_is_received_into_the_callers_buffer() -> None:
         assert b"asked 2" in buffer
 
 
-def test_an_api_that_the_broker_does_not_speak_is_told() -> None:
+def test_an_unsupported_api_is_an_error() -> None:
     with connected(modern) as connection, pytest.raises(UnsupportedVersion, match="ListGroups"):
         connection.call(ListGroupsRequest(), ListGroupsResponse)
 
@@ -116,13 +116,13 @@ def test_an_api_that_the_broker_does_not_speak_is_told() -> None:
     ("back", "words"),
     [
         (None, "was lost: (closed by the broker|Connection reset)"),
-        (b"\x7f\xff\xff\xff", "an answer of 2147483647 bytes"),
-        (b"\x00\x00\x00\x01", "an answer of 1 bytes"),
-        (b"\x00\x00\x00\x05\x00\x00\x00\x63\x00", "answer 99 instead of 2"),
+        (b"\x7f\xff\xff\xff", "a response of 2147483647 bytes"),
+        (b"\x00\x00\x00\x01", "a response of 1 bytes"),
+        (b"\x00\x00\x00\x05\x00\x00\x00\x63\x00", "response 99 instead of 2"),
         (b"\x00\x00\x00\x05\x00\x00\x00\x02\x00", "broke the protocol"),
     ],
 )
-def test_a_broken_broker_fails_all_that_is_under_way(back: bytes | None, words: str) -> None:
+def test_a_broken_broker_fails_all_requests_in_flight(back: bytes | None, words: str) -> None:
     with connected(after_versions(lambda _: back)) as connection:
         first, second = (connection.send(MetadataRequest(), MetadataResponse) for _ in range(2))
         with pytest.raises(ConnectionFailed, match=words):
@@ -134,28 +134,28 @@ def test_a_broken_broker_fails_all_that_is_under_way(back: bytes | None, words: 
             connection.send(MetadataRequest(), MetadataResponse)
 
 
-def test_a_broker_that_is_silent_is_taken_for_lost() -> None:
+def test_a_silent_broker_is_given_up_after_the_timeout() -> None:
     with connected(after_versions(lambda _: b"\x00"), request_timeout_ms=30) as connection:
         with pytest.raises(RequestTimedOut, match="did not answer Metadata within 30 ms"):
             connection.call(MetadataRequest(), MetadataResponse)
         assert not connection.is_open
 
 
-def test_a_client_that_is_closed_while_it_connects_stays_closed() -> None:
-    clients: list[Client] = []
+def test_a_client_closed_while_it_connects_stays_closed() -> None:
+    clients: list[BlockingClient] = []
 
     def closing(header: RequestHeader) -> bytes:
         if header.api.key == API_VERSIONS:
             clients[0].close()
         return modern(header)
 
-    with scripted(closing) as address, Client(ClientSettings((address,))) as client:
+    with scripted(closing) as address, BlockingClient(ClientSettings((address,))) as client:
         clients.append(client)
         with pytest.raises(ConnectionFailed, match="the client was closed"):
             client.metadata([])
 
 
-def test_closing_wakes_who_waits() -> None:
+def test_closing_wakes_a_waiting_thread() -> None:
     asked = threading.Event()
 
     def silent(_: RequestHeader) -> bytes:
@@ -179,15 +179,17 @@ def test_closing_wakes_who_waits() -> None:
         assert "was closed" in str(errors[0])
 
 
-def test_nobody_there_is_told_with_the_address() -> None:
+def test_a_refused_connection_names_the_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = Address(*server.getsockname())
     with pytest.raises(ConnectionFailed, match=f"cannot connect to {address}: Connection refused"):
         connect(address, ClientSettings((address,)))
 
 
-def client(broker: EmbeddedBroker) -> Client:
-    return Client(ClientSettings(tuple(parse_addresses(broker.bootstrap)), timeout_ms=20_000))
+def client(broker: EmbeddedBroker) -> BlockingClient:
+    return BlockingClient(
+        ClientSettings(tuple(parse_addresses(broker.bootstrap)), timeout_ms=20_000)
+    )
 
 
 def test_a_client_finds_leader_coordinator_and_controller(shared_broker: EmbeddedBroker) -> None:
@@ -205,21 +207,21 @@ def test_a_client_finds_leader_coordinator_and_controller(shared_broker: Embedde
         assert answer.error_code == ErrorCode.NONE
 
 
-def test_a_topic_that_is_missing_is_left_out_or_refused(shared_broker: EmbeddedBroker) -> None:
+def test_a_missing_topic_is_left_out_or_an_error(shared_broker: EmbeddedBroker) -> None:
     with client(shared_broker) as mine:
         assert mine.existing(["no-such-topic"]) == {}
         with pytest.raises(BrokerRefused, match="no-such-topic"):
             mine.topics(["no-such-topic"])
 
 
-def test_a_client_goes_on_when_its_connection_broke(shared_broker: EmbeddedBroker) -> None:
+def test_a_client_reconnects_after_its_connection_broke(shared_broker: EmbeddedBroker) -> None:
     with client(shared_broker) as mine:
         mine.cluster()
         mine.connection(CONTROLLER).close()
         assert mine.call(MetadataRequest(topics=[]), MetadataResponse).brokers
 
 
-def test_retriable_errors_are_asked_again_and_others_are_not(shared_broker: EmbeddedBroker) -> None:
+def test_only_retriable_errors_are_retried(shared_broker: EmbeddedBroker) -> None:
     with client(shared_broker) as mine:
         codes = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE]
 
@@ -235,7 +237,7 @@ def test_retriable_errors_are_asked_again_and_others_are_not(shared_broker: Embe
             mine.retrying(attempt)
 
 
-def test_when_time_is_up_the_last_error_tells_why(shared_broker: EmbeddedBroker) -> None:
+def test_after_the_timeout_the_latest_error_is_raised(shared_broker: EmbeddedBroker) -> None:
     def attempt() -> None:
         raise BrokerRefused(ErrorCode.LEADER_NOT_AVAILABLE, "partition 7")
 
@@ -243,6 +245,6 @@ def test_when_time_is_up_the_last_error_tells_why(shared_broker: EmbeddedBroker)
         mine.retrying(attempt, timeout_ms=1)
 
 
-def test_settings_travel_to_executors() -> None:
+def test_settings_can_be_pickled_for_executors() -> None:
     settings = ClientSettings((Address("a", 1),))
     assert pickle.loads(pickle.dumps(settings)) == settings

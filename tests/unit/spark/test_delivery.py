@@ -7,7 +7,7 @@ import pytest
 
 from penstock.client.errors import ConnectionFailed
 from penstock.errors import ErrorCode
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.settings import ClientSettings
 from penstock.spark.sink.batching import Sealed
 from penstock.spark.sink.delivery import Answered, NotWritten, firsts, unwritten
@@ -97,7 +97,7 @@ def test_a_batch_that_the_answer_passes_over_goes_again() -> None:
     assert unwritten([found]) == [A0]
 
 
-class AwayClient(Client):
+class AwayClient(BlockingClient):
     """Every request to its one broker is lost."""
 
     def __init__(self) -> None:

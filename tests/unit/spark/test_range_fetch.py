@@ -11,7 +11,7 @@ from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import assign
 from penstock.record.build import build_batch
 from penstock.record.record import Record
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.settings import ClientSettings
 from penstock.spark.decode.columns import Wanted
 from penstock.spark.decode.vectorised import VectorisedDecoder
@@ -38,7 +38,7 @@ def batch_at(offset: int) -> bytes:
     return bytes(made)
 
 
-class ScriptedClient(Client):
+class ScriptedClient(BlockingClient):
     """A broker that answers each fetch with a batch, but first with what the script says.
 
     `asks` are failures to send a request, `answers` what is received instead of an answer.

@@ -1,1 +1,1 @@
-"""The blocking client of Spark's tasks and driver: settings, connections, leaders."""
+"""The blocking Kafka client of Spark's driver and tasks: settings, connections, leaders."""

@@ -1,6 +1,6 @@
-"""A cluster seen from a worker: finds the broker for each request, and asks again if it moved.
+"""The blocking client of a whole cluster: finds the broker for each request, retries if it moved.
 
-The blocking sibling of `penstock.client.cluster`; what is no I/O they share.
+Spark's workers have no event loop. What needs no I/O is shared with `penstock.client`.
 """
 
 import random
@@ -13,55 +13,59 @@ from typing import Self, TypeVar
 
 from penstock.client.address import Address
 from penstock.client.backoff import backoff_ms
-from penstock.client.errors import ALWAYS_RETRIABLE, BrokerRefused, ConnectionFailed, check
-from penstock.client.metadata import ClusterMetadata, TopicMetadata, cluster_of, topic_of
+from penstock.client.cluster_cache import ClusterCache
+from penstock.client.errors import ALWAYS_RETRIABLE, BrokerRefused, ConnectionFailed
+from penstock.client.find_coordinator import coordinator_address, find_coordinator_request
+from penstock.client.metadata import (
+    ClusterMetadata,
+    TopicMetadata,
+    cluster_of,
+    metadata_request,
+    topic_of,
+)
 from penstock.client.route import ANY, BrokerRole, Route, ToBroker, ToCoordinator, ToLeader
 from penstock.errors import ErrorCode, KafkaError
-from penstock.spark.client.connection import Connection, connect
+from penstock.spark.client.connection import BlockingConnection, connect
 from penstock.spark.client.settings import ClientSettings
 from penstock.types import BrokerId, TopicPartition
-from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from penstock.wire.messages.find_coordinator import FindCoordinatorResponse
+from penstock.wire.messages.metadata import MetadataResponse
 from penstock.wire.schema import Message
 
 R = TypeVar("R", bound=Message)
 T = TypeVar("T")
 
 
-class Client:
-    """`with Client(settings) as client: client.call(...)`; used by one thread at a time.
+class BlockingClient:
+    """`with BlockingClient(settings) as client: client.call(...)`; used by one thread at a time.
 
-    One connection per broker, opened when first needed. What it learns of leaders and
-    coordinators it keeps until an answer shows that something has moved.
+    Opens one connection per broker, when first needed. Caches leaders and coordinators until a
+    response shows that one of them has moved.
     """
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
-        self._seen: list[Address] = []
-        """Brokers of the latest metadata, to have whom to ask when all of it is forgotten."""
-        self._connections: dict[Address, Connection] = {}
-        self._cluster: ClusterMetadata | None = None
-        self._topics: dict[str, TopicMetadata] = {}
-        self._coordinators: dict[ToCoordinator, Address] = {}
+        self._known = ClusterCache(settings.bootstrap)
+        self._connections: dict[Address, BlockingConnection] = {}
         self._closed = False
 
     def call(
         self,
         request: Message,
-        answer: type[R],
+        response_type: type[R],
         *,
         to: Route = ANY,
         check: Callable[[R], None] = lambda _: None,
         retry_on: frozenset[ErrorCode] = ALWAYS_RETRIABLE,
         timeout_ms: int | None = None,
     ) -> R:
-        """The answer to a request, from whoever can give it.
+        """The response to a request, from the broker that `to` means.
 
-        `check` raises what the answer's error codes say; codes in `retry_on` are asked again.
+        `check` raises the response's errors; those with codes in `retry_on` are retried.
         """
 
         def attempt() -> R:
-            response = self.connection(to).call(request, answer)
+            response = self.connection(to).call(request, response_type)
             check(response)
             return response
 
@@ -74,9 +78,9 @@ class Client:
         retry_on: frozenset[ErrorCode] = ALWAYS_RETRIABLE,
         timeout_ms: int | None = None,
     ) -> T:
-        """What `attempt` gives at last. When time is up, the error that it failed with before.
+        """Repeat `attempt` until it succeeds; after the timeout, raise its latest error.
 
-        An attempt that is under way is not cut off: each of its requests has its own limit.
+        A running attempt is not interrupted: each of its requests has a timeout of its own.
         """
         limit_ms = self.settings.timeout_ms if timeout_ms is None else timeout_ms
         deadline = monotonic() + limit_ms / 1000
@@ -91,16 +95,14 @@ class Client:
                     raise
             self.forget()
             sleep(wait_s)
-        raise AssertionError("counting has no end")
+        raise AssertionError("`count` never ends")
 
     def forget(self) -> None:
-        """Drop what was learned of leaders, coordinators and controller: something has moved."""
-        self._topics.clear()
-        self._coordinators.clear()
-        self._cluster = None
+        """Drop cached leaders, coordinators and controller, since something has moved."""
+        self._known.forget()
 
-    def connection(self, to: Route) -> Connection:
-        """A connection to whom the route means, as known now."""
+    def connection(self, to: Route) -> BlockingConnection:
+        """A connection to the broker that the route means, as far as is known now."""
         match to:
             case BrokerRole.ANY:
                 return self._any()
@@ -114,39 +116,39 @@ class Client:
                 return self._coordinator(to)
 
     def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
-        """A topic as it was when last asked; `create` lets the broker make it if missing."""
-        if name not in self._topics:
+        """A topic from the cache, else from a broker; `create` lets the broker create it."""
+        if name not in self._known.topics:
             self.topics([name], create=create)
-        return self._topics[name]
+        return self._known.topics[name]
 
     def topics(self, names: Iterable[str] | None, *, create: bool = False) -> list[TopicMetadata]:
-        """Topics as they are now, asked in one request; None means all."""
+        """The current state of topics, by one request; None means all."""
         response = self.metadata(names, create=create)
         found = [topic_of(each) for each in response.topics]
-        self._topics |= {topic.name: topic for topic in found}
+        self._known.add(found)
         return found
 
     def existing(self, names: Iterable[str] | None) -> dict[str, TopicMetadata]:
-        """Those of the topics that exist, as they are now; None means all."""
+        """The current state of the topics that exist, by name; None means all."""
         response = self.metadata(names)
-        found = {}
-        for each in response.topics:
-            if each.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                topic = topic_of(each)
-                found[topic.name] = topic
-        self._topics |= found
-        return found
+        found = [
+            topic_of(each)
+            for each in response.topics
+            if each.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        ]
+        self._known.add(found)
+        return {topic.name: topic for topic in found}
 
     def cluster(self) -> ClusterMetadata:
-        """The brokers and the controller as they are now."""
+        """The current brokers and controller."""
         return cluster_of(self.metadata([]))
 
     def by_leader(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[BrokerId, list[TopicPartition]]:
-        """Who is to be asked about which of these."""
+        """The partitions grouped by their leader."""
         wanted = list(partitions)
-        missing = {each.topic for each in wanted} - self._topics.keys()
+        missing = {each.topic for each in wanted} - self._known.topics.keys()
         if missing:
             self.topics(sorted(missing))
         led = defaultdict(list)
@@ -155,7 +157,7 @@ class Client:
         return dict(led)
 
     def close(self) -> None:
-        """Close every connection; a thread that waits for one is told so."""
+        """Close every connection; a thread that waits for a response fails at once."""
         self._closed = True
         for connection in list(self._connections.values()):
             connection.close()
@@ -173,69 +175,58 @@ class Client:
         self.close()
 
     def metadata(self, names: Iterable[str] | None, *, create: bool = False) -> MetadataResponse:
-        """One Metadata answer as it came; its topics' errors are the caller's to read."""
-        wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
-        response = self._any().call(request, MetadataResponse)
-        self._cluster = cluster_of(response)
-        self._seen = [broker.address for broker in self._cluster.brokers.values()]
+        """The Metadata response; the caller checks the errors of its topics."""
+        response = self._any().call(metadata_request(names, create=create), MetadataResponse)
+        self._known.update(response)
         return response
 
-    def _any(self) -> Connection:
-        """An open connection, or a new one to the first broker that takes it."""
+    def _any(self) -> BlockingConnection:
+        """An idle open connection, or a new one to the first broker that accepts it."""
         for connection in self._connections.values():
             if connection.is_open and not connection.unanswered:
                 return connection
         failures = []
-        # Brokers seen, in any order; then where we came from, should all have moved.
-        seen = random.sample(self._seen, len(self._seen))
-        for address in dict.fromkeys((*seen, *self.settings.bootstrap)):
+        for address in self._known.addresses():
             try:
                 return self._open(address)
             except ConnectionFailed as error:
                 failures.append(str(error))
         raise ConnectionFailed("; ".join(failures) or "no bootstrap address was given")
 
-    def _controller(self) -> Connection:
-        known = self._cluster
-        if known is None or known.controller < 0:
-            known = self.cluster()
-        if known.controller < 0:
+    def _controller(self) -> BlockingConnection:
+        if self._known.controller is None:
+            self.cluster()
+        controller = self._known.controller
+        if controller is None:
             raise BrokerRefused(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
-        return self._broker(known.controller)
+        return self._broker(controller)
 
-    def _broker(self, broker: BrokerId) -> Connection:
-        known = self._cluster
-        if known is None or broker not in known.brokers:
-            known = self.cluster()
-        if broker not in known.brokers:
+    def _broker(self, broker: BrokerId) -> BlockingConnection:
+        if self._known.address(broker) is None:
+            self.cluster()
+        address = self._known.address(broker)
+        if address is None:
             raise ConnectionFailed(f"broker {broker} is not in the cluster now")
-        return self._open(known.brokers[broker].address)
+        return self._open(address)
 
-    def _coordinator(self, to: ToCoordinator) -> Connection:
-        if to not in self._coordinators:
-            response = self._any().call(
-                FindCoordinatorRequest(key=to.key, key_type=to.type, coordinator_keys=[to.key]),
-                FindCoordinatorResponse,
-            )
-            # Up to version 3 the answer is about one key, and is in the response itself.
-            found = response.coordinators[0] if response.coordinators else response
-            check(found.error_code, f"coordinator of {to.key}", found.error_message)
-            self._coordinators[to] = Address(found.host, found.port)
-        return self._open(self._coordinators[to])
+    def _coordinator(self, to: ToCoordinator) -> BlockingConnection:
+        if to not in self._known.coordinators:
+            response = self._any().call(find_coordinator_request(to), FindCoordinatorResponse)
+            self._known.coordinators[to] = coordinator_address(to, response)
+        return self._open(self._known.coordinators[to])
 
-    def _open(self, address: Address) -> Connection:
+    def _open(self, address: Address) -> BlockingConnection:
         known = self._connections.get(address)
         if known is not None and known.is_open:
             return known
         self._check_open()
-        made = self._connections[address] = connect(address, self.settings)
+        opened = self._connections[address] = connect(address, self.settings)
         try:
             self._check_open()
         except ConnectionFailed:  # closed by another thread, which did not see this connection
-            made.close()
+            opened.close()
             raise
-        return made
+        return opened
 
     def _check_open(self) -> None:
         if self._closed:

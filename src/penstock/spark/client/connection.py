@@ -1,7 +1,7 @@
-"""One blocking connection to a broker: requests go out in a row, answers come back in order.
+"""One blocking connection to a broker: requests are pipelined, responses come in the same order.
 
-Spark's workers are plain processes without a loop, and what they move is large: so requests are
-sent ahead of time, and records are views of the buffer that the socket wrote into.
+Spark's workers are plain processes without an event loop, and their responses are large. So
+requests are sent ahead of time, and records are views of the buffer that the socket filled.
 """
 
 import secrets
@@ -13,18 +13,18 @@ from struct import Struct
 from time import monotonic
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
-from penstock import __version__
 from penstock.client import versions
 from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed, RequestTimedOut, check
 from penstock.client.sasl import AuthenticationFailed, Login, exchange
+from penstock.client.versions import API_VERSIONS_REQUEST
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.spark.client.settings import ClientSettings
 from penstock.wire.apis import APIS, Api, api_of
 from penstock.wire.codec import decoder
 from penstock.wire.frame import request_frame
 from penstock.wire.header import API_VERSIONS, read_response_header
-from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.api_versions import ApiVersionsResponse
 from penstock.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -40,21 +40,21 @@ _SIZE = Struct(">i")
 _SASL_HANDSHAKE = 17
 
 
-class Ticket(Generic[R]):
-    """A request that was sent; `Connection.receive` gives its answer."""
+class SentRequest(Generic[R]):
+    """A request that was sent; `BlockingConnection.receive` gives its response."""
 
-    __slots__ = ("answer", "answer_type", "api", "correlation_id", "expected", "version")
+    __slots__ = ("api", "correlation_id", "expected", "response", "response_type", "version")
 
     def __init__(
-        self, api: Api, version: int, correlation_id: int, answer_type: type[R], *, expected: bool
+        self, api: Api, version: int, correlation_id: int, response_type: type[R], *, expected: bool
     ) -> None:
         self.api, self.version, self.correlation_id = api, version, correlation_id
-        self.answer_type, self.expected = answer_type, expected
-        self.answer: R | None = None
+        self.response_type, self.expected = response_type, expected
+        self.response: R | None = None
 
 
-def connect(address: Address, settings: ClientSettings) -> "Connection":
-    """An open connection that has logged in and knows which versions the broker speaks."""
+def connect(address: Address, settings: ClientSettings) -> "BlockingConnection":
+    """Connect, negotiate API versions and, if the settings say so, authenticate."""
     timeout_ms = settings.connect_timeout_ms
     try:
         link = _opened(address, settings)
@@ -65,7 +65,7 @@ def connect(address: Address, settings: ClientSettings) -> "Connection":
         raise AuthenticationFailed(f"TLS with {address} failed: {why}") from None
     except OSError as error:
         raise ConnectionFailed(f"cannot connect to {address}: {error.strerror or error}") from None
-    connection = Connection(address, link, settings)
+    connection = BlockingConnection(address, link, settings)
     try:
         connection.negotiate()
         if settings.security.login is not None:
@@ -76,18 +76,18 @@ def connect(address: Address, settings: ClientSettings) -> "Connection":
     return connection
 
 
-class Connection:
-    """Made by `connect`. One thread uses it at a time; any may `close` it, which ends a wait.
+class BlockingConnection:
+    """Created by `connect`. One thread uses it at a time; any thread may `close` it.
 
-    Whatever breaks it, fails every request that is on its way with the same error.
+    When it breaks, every request in flight fails with the same error.
     """
 
     def __init__(self, address: Address, link: socket.socket, settings: ClientSettings) -> None:
         self.address = address
         self.versions = {API_VERSIONS: versions.FIRST_VERSION}
-        """The version that each API is called in, by its key."""
+        """The version used for each API, by its key."""
         self._link, self._settings = link, settings
-        self._awaited: deque[Ticket[Any]] = deque()
+        self._in_flight: deque[SentRequest[Any]] = deque()
         self._correlation_id = 0
         self._broken: KafkaError | None = None
 
@@ -97,19 +97,23 @@ class Connection:
 
     @property
     def unanswered(self) -> int:
-        """Requests whose answers were not received yet."""
-        return len(self._awaited)
+        """The number of requests in flight."""
+        return len(self._in_flight)
 
-    def send(self, request: Message, answer: type[R], *, expected: bool = True) -> Ticket[R]:
-        """Send now, receive later. `expected` is False for what is never answered (acks=0)."""
+    def send(
+        self, request: Message, response_type: type[R], *, expected: bool = True
+    ) -> SentRequest[R]:
+        """Send now, receive later. `expected` is False for a request without response (acks=0)."""
         if self._broken is not None:
             raise self._broken
         api = api_of(type(request))
-        assert answer.__name__ == f"{api.name}Response", f"{api.name} is not answered so"
+        assert response_type.__name__ == f"{api.name}Response", (
+            f"{response_type.__name__} does not answer {api.name}"
+        )
         version = versions.chosen(self.versions, api, str(self.address))
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = request_frame(api, version, self._correlation_id, self._settings.client_id, request)
-        ticket = Ticket(api, version, self._correlation_id, answer, expected=expected)
+        sent = SentRequest(api, version, self._correlation_id, response_type, expected=expected)
         try:
             self._link.settimeout(self._settings.request_timeout_ms / 1000)
             self._link.sendall(frame)
@@ -118,54 +122,51 @@ class Connection:
         except OSError as error:
             raise self._break(self._lost(error)) from None
         if expected:
-            self._awaited.append(ticket)
-        return ticket
+            self._in_flight.append(sent)
+        return sent
 
     def receive(
-        self, ticket: Ticket[R], *, timeout_ms: int | None = None, into: Writable | None = None
+        self, sent: SentRequest[R], *, timeout_ms: int | None = None, into: Writable | None = None
     ) -> R:
-        """The answer; those that come before it are kept for whoever asks for them.
+        """The response; earlier responses are stored in their own `SentRequest`.
 
-        `into` is where its bytes go if they fit: records in the answer are views of it, and gone
-        when it is used again.
+        Its bytes go to `into` if they fit: then records in the response are views of that buffer,
+        valid until it is used again.
         """
-        assert ticket.expected, "nobody answers this request"
+        assert sent.expected, "this request has no response"
         limit_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
         deadline = monotonic() + limit_ms / 1000
-        while ticket.answer is None:
+        while sent.response is None:
             if self._broken is not None:
                 raise self._broken
-            assert self._awaited, "the ticket is of another connection"
-            awaited = self._awaited[0]
+            assert self._in_flight, "the request was sent on another connection"
+            oldest = self._in_flight[0]
             try:
-                frame = self._frame(deadline, into if awaited is ticket else None)
-                awaited.answer = _decoded(awaited, frame)
+                frame = self._frame(deadline, into if oldest is sent else None)
+                oldest.response = _decoded(oldest, frame)
             except TimeoutError:
-                late = f"{self.address} did not answer {awaited.api.name} within {limit_ms} ms"
+                late = f"{self.address} did not answer {oldest.api.name} within {limit_ms} ms"
                 raise self._break(RequestTimedOut(late)) from None
             except OSError as error:
                 raise self._break(self._lost(error)) from None
             except ProtocolError as error:
                 broke = ConnectionFailed(f"{self.address} broke the protocol: {error}")
                 raise self._break(broke) from None
-            self._awaited.popleft()
-        return ticket.answer
+            self._in_flight.popleft()
+        return sent.response
 
-    def call(self, request: Message, answer: type[R], *, timeout_ms: int | None = None) -> R:
-        """Send and wait. A broker that is late is taken for lost: the connection closes."""
-        return self.receive(self.send(request, answer), timeout_ms=timeout_ms)
+    def call(self, request: Message, response_type: type[R], *, timeout_ms: int | None = None) -> R:
+        """Send and wait for the response; a timeout closes the connection."""
+        return self.receive(self.send(request, response_type), timeout_ms=timeout_ms)
 
     def negotiate(self) -> None:
-        """Ask what the broker speaks: once, or twice if it is older than the first question."""
-        request = ApiVersionsRequest(
-            client_software_name="penstock", client_software_version=__version__
-        )
+        """Request the broker's API versions; again if it does not support the first version."""
         limit_ms = self._settings.connect_timeout_ms
-        response = self.call(request, ApiVersionsResponse, timeout_ms=limit_ms)
+        response = self.call(API_VERSIONS_REQUEST, ApiVersionsResponse, timeout_ms=limit_ms)
         if response.error_code != ErrorCode.NONE:
             again = versions.second_version(response, str(self.address))
             self.versions = {API_VERSIONS: again}
-            response = self.call(request, ApiVersionsResponse, timeout_ms=limit_ms)
+            response = self.call(API_VERSIONS_REQUEST, ApiVersionsResponse, timeout_ms=limit_ms)
             check(response.error_code, f"ApiVersions of {self.address}")
         self.versions = versions.common(response.api_keys)
 
@@ -175,13 +176,15 @@ class Connection:
             raise AuthenticationFailed(f"{about}: the broker's listener offers no SASL")
         offer = self.call(SaslHandshakeRequest(mechanism=login.mechanism), SaslHandshakeResponse)
         check(offer.error_code, about, f"offered: {', '.join(offer.mechanisms) or 'nothing'}")
-        words = exchange(login, secrets.token_urlsafe(24))
-        said = next(words)
+        messages = exchange(login, secrets.token_urlsafe(24))
+        message = next(messages)
         while True:
-            answer = self.call(SaslAuthenticateRequest(auth_bytes=said), SaslAuthenticateResponse)
-            check(answer.error_code, about, answer.error_message)
+            response = self.call(
+                SaslAuthenticateRequest(auth_bytes=message), SaslAuthenticateResponse
+            )
+            check(response.error_code, about, response.error_message)
             try:
-                said = words.send(bytes(answer.auth_bytes))
+                message = messages.send(bytes(response.auth_bytes))
             except StopIteration:
                 return
 
@@ -189,12 +192,12 @@ class Connection:
         self._break(ConnectionFailed(f"the connection to {self.address} was closed"))
 
     def _frame(self, deadline: float, into: Writable | None) -> memoryview:
-        """The next answer. Memory for what its size declares is only taken when it is filled."""
+        """The next response. Memory of the size it declares is only used as it is filled."""
         head = memoryview(bytearray(4))
         self._fill(head, deadline)
         (size,) = _SIZE.unpack(head)
         if not 4 <= size <= MAX_RESPONSE_BYTES:
-            raise ProtocolError(f"an answer of {size} bytes")
+            raise ProtocolError(f"a response of {size} bytes")
         fits = into is not None and len(into) >= size
         frame = memoryview(into if fits and into is not None else bytearray(size))[:size]
         self._fill(frame, deadline)
@@ -223,7 +226,7 @@ class Connection:
         )
 
     def _break(self, error: KafkaError) -> KafkaError:
-        """The first error wins: it is the one that says why."""
+        """Close with this error, unless an earlier one broke the connection: that is the cause."""
         if self._broken is None:
             self._broken = error
             with suppress(OSError):
@@ -257,10 +260,10 @@ def _tls_cause(error: ssl.SSLError) -> str:
     return verified or error.reason or str(error)
 
 
-def _decoded(ticket: Ticket[R], frame: memoryview) -> R:
-    correlation_id, at = read_response_header(frame, ticket.api, ticket.version)
-    if correlation_id != ticket.correlation_id:
-        raise ProtocolError(f"answer {correlation_id} instead of {ticket.correlation_id}")
-    if ticket.api is APIS[API_VERSIONS]:
-        return cast("R", versions.read_response(frame[at:], ticket.version))
-    return decoder(ticket.answer_type, ticket.version)(frame[at:], 0)[0]
+def _decoded(sent: SentRequest[R], frame: memoryview) -> R:
+    correlation_id, at = read_response_header(frame, sent.api, sent.version)
+    if correlation_id != sent.correlation_id:
+        raise ProtocolError(f"response {correlation_id} instead of {sent.correlation_id}")
+    if sent.api is APIS[API_VERSIONS]:
+        return cast("R", versions.read_response(frame[at:], sent.version))
+    return decoder(sent.response_type, sent.version)(frame[at:], 0)[0]

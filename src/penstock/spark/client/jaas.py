@@ -1,4 +1,4 @@
-"""Java's login strings (`sasl.jaas.config`), so that a job's settings need not change."""
+"""Reads Java's `sasl.jaas.config`, so that a job keeps its settings."""
 
 import re
 from typing import Final
@@ -17,7 +17,7 @@ _TOKEN: Final = re.compile(r"""\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^\s=;"']
 
 
 def parse_jaas(text: str, mechanism: str) -> Login:
-    """The login that `text` names, for the mechanism that the job chose."""
+    """The login in `text`, for the mechanism of `kafka.sasl.mechanism`."""
     tokens = _tokens(text)
     module = tokens[0].rpartition(".")[2] if tokens else ""
     if module not in _MODULES:
@@ -31,7 +31,7 @@ def parse_jaas(text: str, mechanism: str) -> Login:
         raise ConfigError(f"{_SETTING} must name one login module and end with a semicolon")
     options = _options(tokens[2:-1])
     if options.get("tokenauth", "").lower() == "true":
-        raise ConfigError(f"{_SETTING}: delegation tokens are not offered{_INSTEAD}")
+        raise ConfigError(f"{_SETTING}: delegation tokens are not supported{_INSTEAD}")
     for needed in ("username", "password"):
         if needed not in options:
             raise ConfigError(f"{_SETTING} has no {needed}")
@@ -44,7 +44,7 @@ def _tokens(text: str) -> list[str]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            # Not the text itself: it holds a password.
+            # Without the text itself, which holds a password.
             raise ConfigError(f"{_SETTING}: an unfinished quote at character {at}")
         found.append(match[1])
         at = match.end()

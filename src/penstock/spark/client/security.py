@@ -1,6 +1,6 @@
-"""How a job shows who it is and checks who answers: TLS from PEM, SASL; from `kafka.*` options.
+"""Security of a job's connections, from `kafka.*` options: TLS with PEM files, and SASL.
 
-Values only, so that they travel to executors; the TLS context is made where it is used.
+Plain values, which Spark sends to executors; each connection makes its own TLS context.
 """
 
 import os
@@ -63,12 +63,15 @@ SECURITY: Final[dict[str, Use]] = {
     "ssl.trustmanager.algorithm": _JVM,
     "ssl.secure.random.implementation": _JVM,
 }
-"""By their names without `kafka.`"""
+"""Options of the Kafka client by name, without the prefix `kafka.`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Whom to trust and what to show, as paths or as PEM text; None: the system's, or nothing."""
+    """Trusted certificates and our own, as paths or PEM text.
+
+    Without trusted ones the system's apply; without our own none is sent.
+    """
 
     trusted_path: str | None = None
     trusted_pem: str | None = None
@@ -80,7 +83,7 @@ class Tls:
     lowest: str = "TLSv1.2"
 
     def context(self) -> ssl.SSLContext:
-        """Made where the connection is: files are read on the machine that connects."""
+        """The TLS context; files are read on the machine that connects."""
         context = ssl.create_default_context()
         context.minimum_version = _VERSIONS[self.lowest]
         context.check_hostname = self.check_host
@@ -104,7 +107,7 @@ class Tls:
         if self.own_path:
             context.load_cert_chain(self.own_path, password=self.key_password or "")
             return
-        # OpenSSL's wrapper reads keys from files only: one that nobody else may read, and briefly.
+        # Python's ssl reads keys from files only: a private one, for a moment.
         handle, name = tempfile.mkstemp(suffix=".pem")
         try:
             with os.fdopen(handle, "w") as file:
@@ -116,7 +119,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What is done on a connection before anything is asked; None: not done."""
+    """What happens on a connection before the first request; None: that step is left out."""
 
     tls: Tls | None = None
     login: Login | None = None
@@ -136,7 +139,7 @@ def _login(options: Options) -> Login:
     if mechanism not in MECHANISMS:
         offered = ", ".join(MECHANISMS)
         raise ConfigError(
-            f"option kafka.sasl.mechanism: {mechanism} is not offered; use one of {offered}"
+            f"option kafka.sasl.mechanism: {mechanism} is not supported; use one of {offered}"
         )
     if "kafka.sasl.jaas.config" in options:
         return parse_jaas(options.text("kafka.sasl.jaas.config"), mechanism)

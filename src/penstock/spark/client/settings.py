@@ -7,7 +7,7 @@ from penstock.client.address import Address, parse_addresses
 from penstock.spark.client.security import SECURITY, Security, read_security
 from penstock.spark.options import MAX_INT32, TAKEN, NoEffect, Options, Use
 
-_OWN_PACE: Final = NoEffect("connections are kept and given up as the work needs it")
+_OWN_PACE: Final = NoEffect("this client manages its connections and retries itself")
 _NO_METRICS: Final = NoEffect("Spark shows the progress; there is no JMX here")
 
 CLIENT: Final[dict[str, Use]] = {
@@ -21,8 +21,10 @@ CLIENT: Final[dict[str, Use]] = {
     "socket.connection.setup.timeout.max.ms": _OWN_PACE,
     "client.dns.lookup": NoEffect("every address of a name is tried"),
     "connections.max.idle.ms": _OWN_PACE,
-    "metadata.max.age.ms": NoEffect("metadata is asked for again whenever something has moved"),
-    "metadata.recovery.strategy": NoEffect("the bootstrap servers are always asked at last"),
+    "metadata.max.age.ms": NoEffect("metadata is refreshed whenever something has moved"),
+    "metadata.recovery.strategy": NoEffect(
+        "if no known broker answers, the bootstrap servers are tried"
+    ),
     "metadata.recovery.rebootstrap.trigger.ms": _OWN_PACE,
     "reconnect.backoff.ms": _OWN_PACE,
     "reconnect.backoff.max.ms": _OWN_PACE,
@@ -37,23 +39,23 @@ CLIENT: Final[dict[str, Use]] = {
     "enable.metrics.push": _NO_METRICS,
     **SECURITY,
 }
-"""By their names without `kafka.`; source and sink add those of consumer and producer."""
+"""By name, without `kafka.`; source and sink add the options of consumer and producer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """How to reach the cluster. A value that travels to the executors."""
+    """How to reach the cluster. A plain value, which Spark sends to executors."""
 
     bootstrap: tuple[Address, ...]
     client_id: str = "penstock-spark"
     security: Security = field(default_factory=Security)
     timeout_ms: int = 60_000
-    """For an operation with all its repetitions: `default.api.timeout.ms`."""
+    """For an operation with all its retries: `default.api.timeout.ms`."""
     request_timeout_ms: int = 30_000
     connect_timeout_ms: int = 10_000
     receive_buffer_bytes: int = -1
     send_buffer_bytes: int = -1
-    """-1: as the system thinks best."""
+    """-1: the system's default."""
 
 
 def read_client_settings(options: Options, *, client_id: str = "penstock-spark") -> ClientSettings:

@@ -10,7 +10,7 @@ from penstock.client.committed import committed_request, group_offsets
 from penstock.client.errors import RETRIABLE, IncompleteResponse, check
 from penstock.client.route import KeyType, Route, ToCoordinator
 from penstock.errors import ErrorCode
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.sink.epoch import Commit, EpochFailed, Marker, Transaction, read_marker
 from penstock.spark.sink.explicit import explicit
 from penstock.wire.messages.add_offsets_to_txn import (
@@ -29,7 +29,7 @@ from penstock.wire.schema import Message
 R = TypeVar("R", bound=Message)
 
 
-def committed_markers(client: Client, transactional_id: str) -> tuple[Marker, ...]:
+def committed_markers(client: BlockingClient, transactional_id: str) -> tuple[Marker, ...]:
     """The markers as they stand when nothing is pending."""
 
     def attempt() -> tuple[Marker, ...]:
@@ -54,7 +54,7 @@ def markers_of(
     return tuple(marker for marker in told if marker is not None)
 
 
-def write_markers(client: Client, decided: Commit) -> None:
+def write_markers(client: BlockingClient, decided: Commit) -> None:
     """The marker, in the transaction, as an offset of the group that is named as its id.
 
     It lies under the first partition of every topic that the epoch wrote to, since a group's
@@ -118,7 +118,7 @@ def write_markers(client: Client, decided: Commit) -> None:
 
 
 def ask_coordinator(
-    client: Client,
+    client: BlockingClient,
     transaction: Transaction,
     request: Message,
     answer: type[R],

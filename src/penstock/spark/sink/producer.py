@@ -11,8 +11,8 @@ from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.client.metadata import TopicMetadata
 from penstock.client.route import ToBroker
 from penstock.errors import ErrorCode, KafkaError
-from penstock.spark.client.cluster import Client
-from penstock.spark.client.connection import Connection, Ticket
+from penstock.spark.client.cluster import BlockingClient
+from penstock.spark.client.connection import BlockingConnection, SentRequest
 from penstock.spark.sink.batching import Sealed
 from penstock.spark.sink.delivery import Answered
 from penstock.spark.sink.explicit import explicit
@@ -27,8 +27,8 @@ from penstock.wire.messages.produce import (
 
 
 class _Sent(NamedTuple):
-    connection: Connection
-    ticket: Ticket[ProduceResponse]
+    connection: BlockingConnection
+    ticket: SentRequest[ProduceResponse]
     batches: Sequence[Sealed]
     names: Mapping[Uuid, str]
     """Of topics, which newer versions name by their ids only."""
@@ -42,7 +42,7 @@ class Producer:
 
     def __init__(
         self,
-        client: Client,
+        client: BlockingClient,
         *,
         acks: int = -1,
         transactional_id: str | None = None,
@@ -110,7 +110,7 @@ class Producer:
     def _hear_first(self) -> None:
         self._sending.heard(self._heard(self._line.popleft()), _now_ms())
 
-    def _asked(self, connection: Connection, batches: Sequence[Sealed]) -> _Sent:
+    def _asked(self, connection: BlockingConnection, batches: Sequence[Sealed]) -> _Sent:
         if not self._implicit:
             explicit(connection)
         topics: dict[str, TopicProduceData] = {}

@@ -9,7 +9,7 @@ from penstock.client.errors import RETRIABLE, RequestTimedOut, check
 from penstock.client.route import ToLeader
 from penstock.record.batch import BatchHeader, batches, crc_matches
 from penstock.record.record import Record, payload_view, records
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.sink.epoch import Batch, Fresh, Progress, Resumed, Transaction
 from penstock.types import Buffer, TopicPartition
 from penstock.wire.messages.fetch import (
@@ -29,7 +29,7 @@ _EMPTY_FETCHES: Final = 60
 
 
 def written_rows(
-    client: Client, place: TopicPartition, transaction: Transaction, found: Resumed
+    client: BlockingClient, place: TopicPartition, transaction: Transaction, found: Resumed
 ) -> Iterator[Record]:
     """The transaction's records in the partition, oldest first: as many as its leader counted."""
     for header, batch in _own_batches(client, place, transaction, found):
@@ -39,7 +39,7 @@ def written_rows(
 
 
 def written_batches(
-    client: Client, place: TopicPartition, transaction: Transaction, found: Progress
+    client: BlockingClient, place: TopicPartition, transaction: Transaction, found: Progress
 ) -> Iterator[Batch]:
     """The same as batches, by what tells one from another."""
     if isinstance(found, Fresh):
@@ -50,7 +50,7 @@ def written_batches(
 
 
 def _own_batches(
-    client: Client, place: TopicPartition, transaction: Transaction, found: Resumed
+    client: BlockingClient, place: TopicPartition, transaction: Transaction, found: Resumed
 ) -> Iterator[tuple[BatchHeader, memoryview]]:
     """Those that are not replicated yet are waited for; what others write is passed over.
 
@@ -80,7 +80,9 @@ def _own_batches(
             raise RequestTimedOut(f"{place}: {left} rows of the transaction are not replicated")
 
 
-def _fetched(client: Client, place: TopicPartition, position: int, room: bytearray) -> Buffer:
+def _fetched(
+    client: BlockingClient, place: TopicPartition, position: int, room: bytearray
+) -> Buffer:
     def attempt() -> Buffer:
         topic = client.topic(place.topic)
         asked = FetchPartition(

@@ -8,7 +8,7 @@ import pyarrow as pa
 from penstock.client.errors import RETRIABLE, check
 from penstock.clock import SystemClock
 from penstock.record.record import Record
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.sink.batching import Batching, Identity, Sealed
 from penstock.spark.sink.epoch import (
     Batch,
@@ -35,7 +35,7 @@ _NO_TRANSACTION_MS = 60_000
 
 def write(batches: Iterable[pa.RecordBatch], settings: SinkSettings) -> int:
     """Write the rows, each at least once, and each once while the task lives; how many."""
-    with Client(settings.client) as client:
+    with BlockingClient(settings.client) as client:
         producer = Producer(
             client, acks=settings.acks, delivery_timeout_ms=settings.delivery_timeout_ms
         )
@@ -63,7 +63,7 @@ def write_in_transaction(
         for _ in batches:
             pass  # Spark waits until they are taken
         return Report(transaction, query, task, skipped=True)
-    with Client(settings.client) as client:
+    with BlockingClient(settings.client) as client:
         producer = Producer(
             client,
             transactional_id=transaction.id,
@@ -75,7 +75,7 @@ def write_in_transaction(
 
         def read_back(place: TopicPartition, found: Resumed) -> Iterator[Record]:
             # A connection of its own: this one's answers are for the producer.
-            with Client(settings.client) as reader:
+            with BlockingClient(settings.client) as reader:
                 yield from written_rows(reader, place, transaction, found)
 
         resuming = Resuming(read_back)
@@ -197,7 +197,7 @@ def _in_order(
     return in_order(filled, settings.columns.order)
 
 
-def _idempotent(client: Client) -> Identity:
+def _idempotent(client: BlockingClient) -> Identity:
     request = InitProducerIdRequest(
         transactional_id=None, transaction_timeout_ms=_NO_TRANSACTION_MS
     )

@@ -7,7 +7,7 @@ from penstock import __version__
 from penstock.client.errors import RETRIABLE, BrokerRefused, IncompleteResponse, check
 from penstock.client.route import KeyType, ToBroker, ToCoordinator
 from penstock.errors import ErrorCode
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.sink.epoch import (
     Commit,
     Ending,
@@ -48,7 +48,7 @@ _OFFSETS: Final = "__consumer_offsets"
 _TRANSACTION_VERSION: Final = "transaction.version"
 
 
-def open_transaction(client: Client, transactional_id: str, timeout_ms: int) -> Transaction:
+def open_transaction(client: BlockingClient, transactional_id: str, timeout_ms: int) -> Transaction:
     """A transaction of our own; whatever was open under the id is over, and its writers fenced.
 
     The order matters: only when nothing of an earlier run can be committed any more, is the
@@ -81,7 +81,7 @@ def open_transaction(client: Client, transactional_id: str, timeout_ms: int) -> 
 
 
 def add_partitions(
-    client: Client, transaction: Transaction, places: Iterable[TopicPartition]
+    client: BlockingClient, transaction: Transaction, places: Iterable[TopicPartition]
 ) -> None:
     """Make the partitions part of the transaction, where a first write does not."""
     topics = [
@@ -116,7 +116,7 @@ def add_partitions(
 
 
 def transaction_progress(
-    client: Client, transaction: Transaction, places: Iterable[TopicPartition]
+    client: BlockingClient, transaction: Transaction, places: Iterable[TopicPartition]
 ) -> dict[TopicPartition, Progress]:
     """How far the transaction is in each of the partitions, as their leaders remember."""
     wanted = list(places)
@@ -146,7 +146,7 @@ def transaction_progress(
     return client.retrying(attempt, retry_on=RETRIABLE)
 
 
-def participants(client: Client, transaction: Transaction) -> set[TopicPartition]:
+def participants(client: BlockingClient, transaction: Transaction) -> set[TopicPartition]:
     """The partitions that anyone wrote to in the transaction, reported or not."""
 
     def fine(response: DescribeTransactionsResponse) -> None:
@@ -171,7 +171,7 @@ def participants(client: Client, transaction: Transaction) -> set[TopicPartition
     }
 
 
-def commit(client: Client, decided: Commit) -> None:
+def commit(client: BlockingClient, decided: Commit) -> None:
     """All or nothing: the rows and the marker, if the leaders have what the tasks reported."""
     places = decided.rows.keys() | participants(client, decided.transaction)
     check_counts(decided, transaction_progress(client, decided.transaction, places))
@@ -179,7 +179,7 @@ def commit(client: Client, decided: Commit) -> None:
     _end(client, decided)
 
 
-def abort(client: Client, transaction: Transaction) -> None:
+def abort(client: BlockingClient, transaction: Transaction) -> None:
     """End it as if it had never been. Where it is over already, it is over."""
     request = EndTxnRequest(
         transactional_id=transaction.id,
@@ -201,7 +201,7 @@ def abort(client: Client, transaction: Transaction) -> None:
     ask_coordinator(client, transaction, request, EndTxnResponse, fine)
 
 
-def _end(client: Client, decided: Commit) -> None:
+def _end(client: BlockingClient, decided: Commit) -> None:
     transaction, batch_id = decided.transaction, decided.marker.next_batch - 1
     asked_before = False
     request = EndTxnRequest(
@@ -245,7 +245,7 @@ def _all_answered(
         raise IncompleteResponse(f"{about}: the answer leaves out {left_out[0]}")
 
 
-def _implicit(client: Client, coordinator: ToCoordinator) -> bool:
+def _implicit(client: BlockingClient, coordinator: ToCoordinator) -> bool:
     """Whether the cluster's `transaction.version` lets first writes add their partitions."""
 
     def attempt() -> bool:

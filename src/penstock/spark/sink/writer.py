@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigError, KafkaError
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.sink.epoch import Commit, EpochFailed, Report, Transaction, to_commit
 from penstock.spark.sink.settings import SinkSettings, read_sink_settings
 from penstock.spark.sink.transaction import abort, commit, open_transaction
@@ -117,7 +117,7 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
 
     def _opened(self) -> Transaction:
         try:
-            with Client(self._settings.client) as client:
+            with BlockingClient(self._settings.client) as client:
                 return open_transaction(client, self._id, self._settings.transaction_timeout_ms)
         except KafkaError as error:
             # Spark will call it an object that cannot be serialized, and add these words.
@@ -147,7 +147,7 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         decided = to_commit(_reports(messages), batchId, self._settings.topic)
         if isinstance(decided, Commit):
-            with Client(self._settings.client) as client:
+            with BlockingClient(self._settings.client) as client:
                 commit(client, decided)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's name
@@ -158,7 +158,7 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
         """
         told = next((report for report in _reports(messages) if report is not None), None)
         if told is not None:
-            with Client(self._settings.client) as client:
+            with BlockingClient(self._settings.client) as client:
                 abort(client, told.transaction)
 
 

@@ -8,7 +8,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from penstock.client.errors import BrokerRefused
 from penstock.errors import ErrorCode
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.source.bounds import NOT_FOUND
 from penstock.spark.source.data_loss import report
 from penstock.spark.source.filters import Narrowing, pushed
@@ -58,7 +58,7 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         settings = self._settings
-        with Client(settings.client) as client:
+        with BlockingClient(settings.client) as client:
             places, missing = partitions_of(client, settings.subscription)
             if missing:
                 there_is_no = f"{', '.join(missing)} does not exist"
@@ -76,7 +76,7 @@ class BatchReader(DataSourceReader):
         oldest, newest = self._narrowing.time_ms
         return read_range(wanted, self._settings, oldest_ms=oldest, newest_ms=newest)
 
-    def _ranges(self, client: Client, places: list[TopicPartition]) -> list[OffsetRange]:
+    def _ranges(self, client: BlockingClient, places: list[TopicPartition]) -> list[OffsetRange]:
         settings = self._settings
         isolation = settings.fetch.isolation
         starts = resolve(client, settings.start, places, isolation)
@@ -94,7 +94,7 @@ class BatchReader(DataSourceReader):
             ranges.append(OffsetRange(each, max(start, first), min(end, last)))
         return ranges
 
-    def _from_times(self, client: Client, ranges: list[OffsetRange]) -> list[OffsetRange]:
+    def _from_times(self, client: BlockingClient, ranges: list[OffsetRange]) -> list[OffsetRange]:
         """Ranges that begin where the first record as new as a filter wants lies.
 
         A time that is negative cannot be asked for: brokers have other meanings for such numbers.

@@ -15,8 +15,8 @@ from penstock.client.listing import EARLIEST, LATEST, IsolationLevel
 from penstock.client.route import ToLeader
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import HEADER_BYTES, LENGTH_END, CorruptBatch
-from penstock.spark.client.cluster import Client
-from penstock.spark.client.connection import Connection, Ticket
+from penstock.spark.client.cluster import BlockingClient
+from penstock.spark.client.connection import BlockingConnection, SentRequest
 from penstock.spark.source.data_loss import report, resumed
 from penstock.spark.source.leases import (
     Ask,
@@ -75,10 +75,10 @@ class RangeFetch:
     """
 
     def __init__(
-        self, client: Client, wanted: OffsetRange, settings: FetchSettings, *, fail: bool
+        self, client: BlockingClient, wanted: OffsetRange, settings: FetchSettings, *, fail: bool
     ) -> None:
         self._client, self._range, self._settings, self._fail = client, wanted, settings, fail
-        self._asked: tuple[Connection, Ticket[FetchResponse]] | None = None
+        self._asked: tuple[BlockingConnection, SentRequest[FetchResponse]] | None = None
         count, size = READ_AHEAD + 2, settings.partition_bytes + _SLACK_BYTES
         # Of numpy, whose memory is taken when it is written to: most ranges are small.
         self._buffers = [np.empty(size, np.uint8).data for _ in range(count)]

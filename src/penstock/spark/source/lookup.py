@@ -14,7 +14,7 @@ from penstock.client.listing import (
 )
 from penstock.client.metadata import TopicMetadata
 from penstock.client.route import ToBroker, ToCoordinator
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.source.bounds import NOT_FOUND, Bound, Times, asked, settled
 from penstock.spark.source.subscription import Subscription, subscribed, wanted_names
 from penstock.types import Offset, TopicPartition, Uuid
@@ -22,20 +22,20 @@ from penstock.wire.messages.list_offsets import ListOffsetsResponse
 from penstock.wire.messages.offset_commit import OffsetCommitResponse
 
 
-def topics_of(client: Client, subscription: Subscription) -> dict[str, TopicMetadata]:
+def topics_of(client: BlockingClient, subscription: Subscription) -> dict[str, TopicMetadata]:
     """The topics that a subscription may mean and that exist."""
     return client.retrying(lambda: client.existing(wanted_names(subscription)))
 
 
 def partitions_of(
-    client: Client, subscription: Subscription
+    client: BlockingClient, subscription: Subscription
 ) -> tuple[list[TopicPartition], list[str]]:
     """The partitions that a subscription means now; and what it names and is missing."""
     return subscribed(subscription, topics_of(client, subscription))
 
 
 def list_offsets(
-    client: Client, wanted: Mapping[TopicPartition, int], isolation: IsolationLevel
+    client: BlockingClient, wanted: Mapping[TopicPartition, int], isolation: IsolationLevel
 ) -> dict[TopicPartition, Offset]:
     """For each partition the first offset at or after a time in ms, or `LATEST` and the like."""
 
@@ -53,20 +53,25 @@ def list_offsets(
     return {each: listed.offset for each, listed in client.retrying(attempt).items()}
 
 
-def earliest(client: Client, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
+def earliest(
+    client: BlockingClient, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, Offset]:
     wanted = dict.fromkeys(partitions, EARLIEST)
     return list_offsets(client, wanted, IsolationLevel.READ_UNCOMMITTED)
 
 
 def latest(
-    client: Client, partitions: Iterable[TopicPartition], isolation: IsolationLevel
+    client: BlockingClient, partitions: Iterable[TopicPartition], isolation: IsolationLevel
 ) -> dict[TopicPartition, Offset]:
     """Where readers of this isolation find the end: open transactions are behind it for some."""
     return list_offsets(client, dict.fromkeys(partitions, LATEST), isolation)
 
 
 def resolve(
-    client: Client, bound: Bound, partitions: list[TopicPartition], isolation: IsolationLevel
+    client: BlockingClient,
+    bound: Bound,
+    partitions: list[TopicPartition],
+    isolation: IsolationLevel,
 ) -> dict[TopicPartition, Offset]:
     """The offset that a bound means in each partition."""
     found = list_offsets(client, asked(bound, partitions), isolation)
@@ -76,7 +81,7 @@ def resolve(
     return settled(bound, found, latest(client, late, isolation))
 
 
-def commit(client: Client, group: str, offsets: Mapping[TopicPartition, Offset]) -> None:
+def commit(client: BlockingClient, group: str, offsets: Mapping[TopicPartition, Offset]) -> None:
     """Make the offsets the group's, so that its lag shows how far the job is."""
     ids: dict[str, Uuid] = {
         name: topic.id for name, topic in client.existing(by_topic(offsets)).items()

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from penstock.errors import KafkaError
 from penstock.record.batch import CorruptBatch
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.decode.columns import Decoded, PartitionColumns, Wanted
 from penstock.spark.decode.decoder import NATIVE, Decoder
 from penstock.spark.decode.visible import Batches
@@ -37,7 +37,7 @@ def read_range(
         completed = _with_fields(completed, settings.value_schema)
     # One buffer for all payloads, where the decoder is done with one before the next comes.
     scratch = bytearray(_SCRATCH_BYTES) if NATIVE else None
-    with Client(settings.client) as client:
+    with BlockingClient(settings.client) as client:
         fetch = RangeFetch(client, wanted, settings.fetch, fail=settings.fail_on_data_loss)
         for start, records, aborted, done in ahead(iter(fetch), READ_AHEAD, fetch.close):
             if start > decoder.wanted.first:

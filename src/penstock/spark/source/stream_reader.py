@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import (
 
 from penstock.client.errors import BrokerRefused
 from penstock.errors import ErrorCode, KafkaError
-from penstock.spark.client.cluster import Client
+from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.source.admission import limited, waits
 from penstock.spark.source.batch_reader import planned
 from penstock.spark.source.data_loss import report
@@ -47,7 +47,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
-        self._client: Client | None = None
+        self._client: BlockingClient | None = None
         self._target: Positions | None = None
         """Where an availableNow run ends."""
         self._latest: Positions | None = None
@@ -128,9 +128,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._client.close()
             self._client = None
 
-    def _connected(self) -> Client:
+    def _connected(self) -> BlockingClient:
         if self._client is None:
-            self._client = Client(self._settings.client)
+            self._client = BlockingClient(self._settings.client)
         return self._client
 
     def _ends(self, known: Iterable[TopicPartition]) -> Positions:
