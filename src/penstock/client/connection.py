@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from penstock.client import versions
 from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed, ConnectionRefused, RequestTimedOut, check
-from penstock.client.versions import API_VERSIONS_REQUEST
+from penstock.client.versions import api_versions_request
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.types import Buffer
 from penstock.wire.apis import APIS, Api, api_of
@@ -90,9 +90,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, address: Address, client_id: str, software: str) -> None:
         self.address, self.client_id = address, client_id
-        self._introduction = ApiVersionsRequest(
-            client_software_name=software, client_software_version=__version__
-        )
+        self._introduction = api_versions_request(software)
         self.versions = {API_VERSIONS: versions.FIRST_VERSION}
         """The version used for each API, by its key."""
         self._frames = FrameBuffer(MAX_RESPONSE_BYTES)

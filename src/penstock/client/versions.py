@@ -15,9 +15,9 @@ FIRST_VERSION = 4
 """Version of the first ApiVersions request; an older broker answers with the ones it supports."""
 
 
-API_VERSIONS_REQUEST = ApiVersionsRequest(
-    client_software_name="penstock", client_software_version=__version__
-)
+def api_versions_request(software: str = "penstock") -> ApiVersionsRequest:
+    """Names the client's software and its version."""
+    return ApiVersionsRequest(client_software_name=software, client_software_version=__version__)
 
 
 def common(offered: Iterable[ApiVersion]) -> dict[int, int]:

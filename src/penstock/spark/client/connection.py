@@ -17,7 +17,7 @@ from penstock.client import versions
 from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed, RequestTimedOut, check
 from penstock.client.sasl import AuthenticationFailed, Login, exchange
-from penstock.client.versions import API_VERSIONS_REQUEST
+from penstock.client.versions import api_versions_request
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.spark.client.settings import ClientSettings
 from penstock.wire.apis import APIS, Api, api_of
@@ -162,11 +162,11 @@ class BlockingConnection:
     def negotiate(self) -> None:
         """Request the broker's API versions; again if it does not support the first version."""
         limit_ms = self._settings.connect_timeout_ms
-        response = self.call(API_VERSIONS_REQUEST, ApiVersionsResponse, timeout_ms=limit_ms)
+        response = self.call(api_versions_request(), ApiVersionsResponse, timeout_ms=limit_ms)
         if response.error_code != ErrorCode.NONE:
             again = versions.second_version(response, str(self.address))
             self.versions = {API_VERSIONS: again}
-            response = self.call(API_VERSIONS_REQUEST, ApiVersionsResponse, timeout_ms=limit_ms)
+            response = self.call(api_versions_request(), ApiVersionsResponse, timeout_ms=limit_ms)
             check(response.error_code, f"ApiVersions of {self.address}")
         self.versions = versions.common(response.api_keys)
 

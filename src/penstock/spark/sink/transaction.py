@@ -3,9 +3,9 @@
 from collections.abc import Container, Iterable
 from typing import Final
 
-from penstock import __version__
 from penstock.client.errors import RETRIABLE, BrokerRefused, IncompleteResponse, check
 from penstock.client.route import KeyType, ToBroker, ToCoordinator
+from penstock.client.versions import api_versions_request
 from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.sink.epoch import (
@@ -27,7 +27,7 @@ from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
 )
-from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.api_versions import ApiVersionsResponse
 from penstock.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -249,10 +249,8 @@ def _implicit(client: BlockingClient, coordinator: ToCoordinator) -> bool:
     """Whether the cluster's `transaction.version` lets first writes add their partitions."""
 
     def attempt() -> bool:
-        request = ApiVersionsRequest(
-            client_software_name="penstock", client_software_version=__version__
-        )
-        response = client.connection(coordinator).call(request, ApiVersionsResponse)
+        connection = client.connection(coordinator)
+        response = connection.call(api_versions_request(), ApiVersionsResponse)
         levels = {each.name: each.max_version_level for each in response.finalized_features}
         return levels.get(_TRANSACTION_VERSION, 0) >= _IMPLICIT_FROM
 
