@@ -101,7 +101,8 @@ class StorageConfig:
     producer_id_expiration_ms: int = setting(
         "producer.id.expiration.ms",
         86_400_000,
-        "Forget an idempotent producer's sequence numbers after this idle time.",
+        "Forget an idempotent producer's sequence numbers after this idle time; after a restart it "
+        "counts from the timestamp of the producer's last batch.",
         low=1,
         update=Update.CLUSTER_WIDE,
     )

@@ -178,7 +178,7 @@ class PartitionLog:
             segment.append(batch, last_offset, timestamp)
             self.end_offset = last_offset + 1
             if header.producer_id >= 0:
-                self._note_producer(read_header(batch), marker)
+                self._note_producer(read_header(batch), marker, now_ms)
             return self._appended(first_offset, last_offset, log_append_time, duplicate=False)
 
     def _appended(self, first: int, last: int, time: int, *, duplicate: bool) -> Appended:
@@ -203,7 +203,7 @@ class PartitionLog:
                 self.segments.active.append_run(view[start:end], run)
                 self.end_offset = run[-1].next_offset
                 for header in run:
-                    self._note_fetched(view[start:], header)
+                    self._note_fetched(view[start:], header, now_ms)
                     start += header.size_bytes
         return self._appended(found[0][1].base_offset, self.end_offset - 1, -1, duplicate=False)
 
@@ -242,11 +242,12 @@ class PartitionLog:
             end = position + header.size_bytes
         yield start, end, run
 
-    def _note_fetched(self, batch: memoryview, header: BatchHeader) -> None:
+    def _note_fetched(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
         if header.leader_epoch >= 0 and header.leader_epoch != self._epoch:
             self.assign_epoch(header.leader_epoch, header.base_offset)
         if header.producer_id >= 0:
-            self._note_producer(header, marker_in(batch, header) if header.is_control else None)
+            marker = marker_in(batch, header) if header.is_control else None
+            self._note_producer(header, marker, now_ms)
 
     def _checked_marker(self, batch: Buffer, header: BatchHeader) -> EndTransactionMarker | None:
         marker = marker_in(batch, header)
@@ -256,8 +257,10 @@ class PartitionLog:
             )
         return marker
 
-    def _note_producer(self, header: BatchHeader, marker: EndTransactionMarker | None) -> None:
-        completed = note_batch(self.producers, header, marker)
+    def _note_producer(
+        self, header: BatchHeader, marker: EndTransactionMarker | None, now_ms: int
+    ) -> None:
+        completed = note_batch(self.producers, header, marker, now_ms)
         if completed is not None:
             with finished_or_failed():
                 index_aborted(self.segments.active, completed)
@@ -407,10 +410,12 @@ class PartitionLog:
             self.segments.truncate_to(offset)
             end_offset = self.segments.active.next_offset()
             self._rewind(end_offset)
+            former = self.producers
             self.producers = latest_state(
                 self._files, self.path, up_to=end_offset, log_start_offset=self.log_start_offset
             )
             replay(self.producers, self.segments, end_offset)
+            self.producers.copy_append_times(former)
         self.log_start_offset = min(self.log_start_offset, end_offset)
         self.set_high_watermark(self.high_watermark)
         return True

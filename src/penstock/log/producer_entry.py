@@ -39,6 +39,15 @@ class ProducerEntry:
     coordinator_epoch: int = -1
     last_timestamp: int = -1
     current_txn_first_offset: int | None = None
+    appended_ms: int | None = None
+    """When its newest batch or marker was appended; None if it was read from the disk since."""
+
+    @property
+    def idle_since_ms(self) -> int:
+        """Counts from the append where that is known: batches may carry timestamps of years ago,
+        and a retry must be known for as long. (Kafka goes by the timestamp alone.)
+        """
+        return self.last_timestamp if self.appended_ms is None else self.appended_ms
 
     @property
     def last_sequence(self) -> int:
@@ -58,7 +67,7 @@ class ProducerEntry:
             self.producer_epoch = producer_epoch
             self.batches.clear()
 
-    def remember(self, header: BatchHeader) -> None:
+    def remember(self, header: BatchHeader, appended_ms: int | None) -> None:
         if header.producer_epoch != self.producer_epoch:
             self.begin_epoch(header.producer_epoch)
         batches = self.batches
@@ -73,3 +82,4 @@ class ProducerEntry:
         if len(batches) > REMEMBERED_BATCHES:
             del batches[0]
         self.last_timestamp = header.max_timestamp
+        self.appended_ms = appended_ms

@@ -130,8 +130,11 @@ class ProducerState:
                 f"{producer_id} has begun in it"
             )
 
-    def append(self, header: BatchHeader) -> None:
-        """Take note of a batch of data that is now in the log, its base offset assigned."""
+    def append(self, header: BatchHeader, appended_ms: int | None = None) -> None:
+        """Take note of a batch of data that is now in the log, its base offset assigned.
+
+        `appended_ms` is None for a batch that was there before: nobody knows since when.
+        """
         self.map_end_offset = header.next_offset
         producer_id = header.producer_id
         if producer_id < 0 or header.is_control:
@@ -140,7 +143,7 @@ class ProducerState:
         if entry is None:
             entry = ProducerEntry(producer_id, header.producer_epoch)
             self.producers[producer_id] = entry
-        entry.remember(header)
+        entry.remember(header, appended_ms)
         if entry.current_txn_first_offset is None and header.is_transactional:
             entry.current_txn_first_offset = header.base_offset
             self._ongoing[header.base_offset] = producer_id
@@ -155,6 +158,7 @@ class ProducerState:
         committed: bool,
         marker_offset: int,
         timestamp: int,
+        appended_ms: int | None = None,
     ) -> CompletedTxn | None:
         """Take note of a marker that is now in the log; None when it ended nothing."""
         self.map_end_offset = marker_offset + 1
@@ -166,6 +170,7 @@ class ProducerState:
         entry.begin_epoch(producer_epoch)
         entry.coordinator_epoch = coordinator_epoch
         entry.last_timestamp = timestamp
+        entry.appended_ms = appended_ms
         entry.current_txn_first_offset = None
         if first_offset is None:
             return None
@@ -196,10 +201,16 @@ class ProducerState:
             producer_id
             for producer_id, entry in self.producers.items()
             if entry.current_txn_first_offset is None
-            and now_ms - entry.last_timestamp >= expiration_ms
+            and now_ms - entry.idle_since_ms >= expiration_ms
         ]
         for producer_id in expired:
             del self.producers[producer_id]
+
+    def copy_append_times(self, former: "ProducerState") -> None:
+        """Know when producers last wrote as `former` knew, of the same log before it was cut."""
+        for producer_id, entry in self.producers.items():
+            if producer_id in former.producers:
+                entry.appended_ms = former.producers[producer_id].appended_ms
 
     def truncate_before(self, log_start_offset: int) -> None:
         """The log now begins at `log_start_offset`.

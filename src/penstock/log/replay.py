@@ -51,11 +51,14 @@ def marker_in(batch: Buffer, header: BatchHeader) -> EndTransactionMarker | None
 
 
 def note_batch(
-    state: ProducerState, header: BatchHeader, marker: EndTransactionMarker | None
+    state: ProducerState,
+    header: BatchHeader,
+    marker: EndTransactionMarker | None,
+    appended_ms: int | None = None,
 ) -> CompletedTxn | None:
     """Let `state` know of a producer's batch that is in the log."""
     if marker is None:
-        state.append(header)
+        state.append(header, appended_ms)
         return None
     return state.complete_transaction(
         header.producer_id,
@@ -64,6 +67,7 @@ def note_batch(
         committed=marker.committed,
         marker_offset=header.last_offset,
         timestamp=header.max_timestamp,
+        appended_ms=appended_ms,
     )
 
 

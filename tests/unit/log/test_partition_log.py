@@ -292,6 +292,41 @@ def test_a_retried_batch_is_answered_with_its_first_offset() -> None:
         rig.append(batch_of(b"x", producer_id=9, sequence=4))
 
 
+DAY_MS = 86_400_000
+
+
+def old_batch(sequence: int) -> bytearray:
+    """From an idempotent producer that fills in records of years ago."""
+    return batch_of(b"x", producer_id=9, sequence=sequence, timestamp=1)
+
+
+def test_a_producer_of_old_timestamps_is_known_for_as_long_as_any_other() -> None:
+    leader, follower, now_ms = LogRig(), LogRig(), 1000 * DAY_MS
+    for sequence in range(3):
+        leader.append(old_batch(sequence), now_ms=now_ms)
+    part = leader.log.read(0, 1 << 20, up_to=3)
+    assert part is not None
+    follower.log.append_as_follower(part.read(), now_ms)
+    follower.store.truncate({PARTITION: 2})
+    for rig in (leader, follower):
+        producers = rig.log.producers
+        producers.expire(now_ms + DAY_MS - 1, DAY_MS)
+        again = rig.append(old_batch(1))
+        assert (again.first_offset, again.duplicate) == (1, True)
+        producers.expire(now_ms + DAY_MS, DAY_MS)
+        assert producers.producers == {}
+
+
+def test_after_a_restart_producers_count_from_their_last_timestamp() -> None:
+    rig = LogRig()
+    rig.append(old_batch(0), now_ms=1000 * DAY_MS)
+    rig.restart()
+    rig.log.producers.expire(DAY_MS, DAY_MS)
+    assert list(rig.log.producers.producers) == [9]
+    rig.log.producers.expire(DAY_MS + 1, DAY_MS)
+    assert rig.log.producers.producers == {}
+
+
 def test_an_open_transaction_holds_the_last_stable_offset() -> None:
     rig = LogRig()
     rig.append(batch_of(b"plain"))
