@@ -30,8 +30,8 @@ from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig, broker_settings
 from penstock.config.listener import Endpoint, refuse_protected
 from penstock.config.metrics import MetricsConfig
-from penstock.config.setting import parse
 from penstock.config.sources import Resolved
+from penstock.config.stored import without_effect
 from penstock.errors import ConfigError
 from penstock.http.server import Handler, serving
 from penstock.log.upkeep import Upkeep
@@ -164,11 +164,9 @@ def refuse_unserved(config: BrokerConfig) -> None:
 
 def warn_of_no_effect(resolved: Resolved) -> None:
     """Say which of the settings that were given change nothing."""
-    known = broker_settings()
-    for name, text in resolved.texts().items():
-        found = known.get(name)
-        if found is not None and found.without_effect and parse(found, text) != found.default:
-            logger.warning("%s=%s: %s", name, text, found.doc)
+    texts = resolved.texts()
+    for name, why in without_effect(texts, broker_settings()).items():
+        logger.warning("%s=%s: %s", name, texts[name], why)
 
 
 def advertised(

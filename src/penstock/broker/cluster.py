@@ -8,7 +8,7 @@ from penstock.config.consumer_group import ConsumerGroupConfig, effective_group_
 from penstock.config.effective import BrokerLayers, effective_topic_config, stored_layers
 from penstock.config.group import GroupConfig
 from penstock.config.setting import Setting, settings
-from penstock.config.stored import unusable
+from penstock.config.stored import unusable, without_effect
 from penstock.config.topic import TopicConfig
 from penstock.errors import ConfigError
 from penstock.metadata.image import ClusterImage, Configs
@@ -65,11 +65,15 @@ class Cluster:
     def _report(self, whose: str, given: Configs, known: Mapping[str, Setting]) -> None:
         for error in unusable(given, known).values():
             self._warn(f"a setting of {whose} is ignored: {error}")
+        for name, why in without_effect(given, known).items():
+            # Of the first topic only: a tool may give it to thousands.
+            self._warn(f"{name}={given[name]} of {whose}: {why}", about=name)
 
-    def _warn(self, message: str) -> None:
+    def _warn(self, message: str, about: str | None = None) -> None:
         """Once: topics are asked for in turn."""
-        if message not in self._reported:
-            self._reported.add(message)
+        about = about or message
+        if about not in self._reported:
+            self._reported.add(about)
             logger.warning("%s", message)
 
     def group_config(self, group: str) -> ConsumerGroupConfig:

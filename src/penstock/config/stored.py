@@ -22,6 +22,17 @@ def unusable(texts: Mapping[str, str], known: Mapping[str, Setting]) -> dict[str
     return found
 
 
+def without_effect(texts: Mapping[str, str], known: Mapping[str, Setting]) -> dict[str, str]:
+    """The settings that ask for something and change nothing, and why."""
+    return {
+        name: known[name].doc
+        for name, text in usable(texts, known).items()
+        if name in known
+        and known[name].without_effect
+        and parse(known[name], text) != known[name].default
+    }
+
+
 def usable(texts: Mapping[str, str], known: Mapping[str, Setting]) -> Mapping[str, str]:
     """The other settings."""
     refused = unusable(texts, known)

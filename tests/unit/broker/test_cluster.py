@@ -66,6 +66,23 @@ def test_settings_that_cannot_be_used_are_left_out_and_reported_once(
     ]
 
 
+def test_altered_settings_without_effect_are_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    many = {f"t{each}": {"preallocate": "true"} for each in range(3)}
+    stored = ImageDelta(
+        topic_configs={**many, "plain": {"preallocate": "false", "segment.ms": "5"}},
+        default_broker_config={"num.recovery.threads.per.data.dir": "4"},
+    )
+    cluster = Cluster(ME, {}, ClusterImage().apply(stored))
+    for topic in ("plain", *many, *many):
+        assert cluster.topic_config(topic)
+    assert [each.message.partition(", without effect")[0] for each in caplog.records] == [
+        "num.recovery.threads.per.data.dir=4 of all brokers: Accepted",
+        "preallocate=true of topic t0: Accepted",
+    ]
+
+
 def test_altered_settings_that_contradict_those_of_the_start_are_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 import penstock
+from penstock.broker.app import warn_of_no_effect
 from penstock.config.broker import SECTIONS, broker_config, broker_settings
 from penstock.config.setting import Setting, SettingError, attribute, settings
+from penstock.config.sources import resolve
 from penstock.config.topic import TopicConfig
 
 SOURCE = Path(penstock.__file__).parent
@@ -51,6 +53,27 @@ def test_no_setting_that_has_an_effect_says_that_it_has_none() -> None:
     silent = [each.name for each in declared() if each.without_effect]
     wrong = [name for name in silent if attribute(name) in read and name not in METHODS]
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("log.preallocate", "true"),
+        ("num.recovery.threads.per.data.dir", "8"),
+        ("unclean.leader.election.interval.ms", "1000"),
+        ("quota.window.num", "5"),
+        ("quota.window.size.seconds", "2"),
+    ],
+)
+def test_a_setting_without_effect_is_a_warning_at_start(
+    name: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_no_effect(resolve(pairs=[f"{name}={text}"]))
+    assert caplog.messages == [f"{name}={text}: {broker_settings()[name].doc}"]
+    caplog.clear()
+    default = str(broker_settings()[name].default).lower()
+    warn_of_no_effect(resolve(pairs=[f"{name}={default}"]))
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize(
