@@ -26,9 +26,10 @@ name gives a warning with the nearest known one, and an error in strict mode.
 *Change* says whether a running broker accepts a new value: `read-only` needs a restart,
 `per-broker` and `cluster-wide` do not.
 
-Settings marked "Accepted, without effect" exist so that Kafka's files and tools work; the broker logs
-a warning of a value other than the default, at start and when it is altered. Where only the default is allowed, any other value would
-promise a limit or a safety that the broker does not provide, and stops the start.
+Settings marked "Accepted, without effect" exist so that Kafka's files and tools work; the broker
+logs a warning of a value other than the default, at start and when it is altered. Where only the
+default is allowed, any other value would promise a limit or a safety that the broker does not
+provide, and stops the start.
 """
 
 

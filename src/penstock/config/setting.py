@@ -65,7 +65,7 @@ class Setting:
     @property
     def without_effect(self) -> bool:
         """Whether no code reads the setting, which exists so that Kafka's files start a broker."""
-        return self.doc.startswith(WITHOUT_EFFECT)
+        return WITHOUT_EFFECT in self.doc  # a default of topics names its topic setting first
 
     @property
     def sensitive(self) -> bool:
