@@ -51,14 +51,14 @@ class Node(msgspec.Struct, frozen=True):
     ephemeral_owner: int = NO_SESSION
 
 
-class Check(msgspec.Struct, frozen=True):
+class Check(msgspec.Struct, frozen=True, tag=True):
     """The multi fails unless the node exists at this version."""
 
     path: str
     version: int
 
 
-class Create(msgspec.Struct, frozen=True):
+class Create(msgspec.Struct, frozen=True, tag=True):
     """Create a node under an existing parent. Answered with its path.
 
     An ephemeral node is deleted with its session, and has no children. The path of a sequential
@@ -71,7 +71,7 @@ class Create(msgspec.Struct, frozen=True):
     sequential: bool = False
 
 
-class Set(msgspec.Struct, frozen=True):
+class Set(msgspec.Struct, frozen=True, tag=True):
     """Replace the data if the version is as expected. Answered with the new node."""
 
     path: str
@@ -79,7 +79,7 @@ class Set(msgspec.Struct, frozen=True):
     version: int = ANY_VERSION
 
 
-class Delete(msgspec.Struct, frozen=True):
+class Delete(msgspec.Struct, frozen=True, tag=True):
     """Delete a node without children if the version is as expected."""
 
     path: str
@@ -90,13 +90,13 @@ Operation: TypeAlias = Check | Create | Set | Delete
 Answer: TypeAlias = str | Node | None
 
 
-class DataChanged(msgspec.Struct, frozen=True):
+class DataChanged(msgspec.Struct, frozen=True, tag=True):
     """The node was created, set or deleted."""
 
     path: str
 
 
-class ChildrenChanged(msgspec.Struct, frozen=True):
+class ChildrenChanged(msgspec.Struct, frozen=True, tag=True):
     """A child was created or deleted, or the node itself was deleted."""
 
     path: str

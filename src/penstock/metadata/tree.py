@@ -1,8 +1,9 @@
 """The tree of the embedded store: one SQLite file, used by one thread.
 
 An answered transaction is on disk (WAL with synchronous=FULL), and a process killed at any moment
-leaves the last answered one. Sessions do not outlive the process: their ephemeral nodes are deleted
-when the file is next opened.
+leaves the last answered one. The sessions of a broker alone do not outlive the process: their
+ephemeral nodes are deleted when the file is next opened. Sessions of other processes do
+(`keep_sessions`).
 """
 
 import fcntl
@@ -45,7 +46,12 @@ class Tree:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, clock: Clock, lock: IO[bytes] | None = None
+        self,
+        connection: sqlite3.Connection,
+        clock: Clock,
+        lock: IO[bytes] | None = None,
+        *,
+        keep_sessions: bool = False,
     ) -> None:
         self._connection, self._clock, self._lock = connection, clock, lock
         self.listeners: list[Callable[[Iterable[Change]], object]] = []
@@ -53,10 +59,11 @@ class Tree:
             migrate(connection)
             (zxid,) = connection.execute("SELECT zxid FROM store").fetchone()
             self._zxid: int = zxid
-            self._end_former_sessions()
+            if not keep_sessions:
+                self._end_former_sessions()
 
     @classmethod
-    def open(cls, path: Path, clock: Clock) -> "Tree":
+    def open(cls, path: Path, clock: Clock, *, keep_sessions: bool = False) -> "Tree":
         """The tree in this file, created if missing; `TreeLocked` if another process has it."""
         with _as_storage_error, ExitStack() as undo:
             # A separate file: closing a second handle of the database would drop SQLite's locks.
@@ -64,7 +71,7 @@ class Tree:
             _acquire(lock, path)
             connection = undo.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
             _make_durable(connection)
-            tree = cls(connection, clock, lock)
+            tree = cls(connection, clock, lock, keep_sessions=keep_sessions)
             undo.pop_all()
             return tree
 
