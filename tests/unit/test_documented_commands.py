@@ -1,5 +1,6 @@
 """Every command in README, docs and examples is run, here or by a test that is named."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -165,9 +166,11 @@ OTHER_TARGETS = {
 
 def make(*words: str) -> str:
     # Whatever pyproject.toml says by now, the environment that runs this test is not made anew.
+    # The variables of `make test ARGS=...`, which runs this test, are not for this make.
     done = subprocess.run(
         ["make", "--old-file", ".venv/installed", *words],
         cwd=ROOT,
+        env={key: text for key, text in os.environ.items() if key != "ARGS" and "MAKE" not in key},
         capture_output=True,
         text=True,
         check=False,
