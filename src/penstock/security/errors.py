@@ -1,0 +1,15 @@
+"""Why a client is not let in."""
+
+from penstock.errors import ErrorCode, KafkaError
+
+
+class AuthenticationFailed(KafkaError):
+    """The login is refused. The client is told the text."""
+
+    code = ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
+class InvalidCredentials(AuthenticationFailed):
+    """The login is refused for a reason that the client is not told: it may reveal, for example,
+    whether a user exists.
+    """

@@ -1,0 +1,20 @@
+"""The server's half of SASL exchanges, as one step per message of the client."""
+
+from typing import Final, Protocol
+
+import msgspec
+
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What to answer; `user` is set when the client has proved who it is."""
+
+    answer: bytes
+    user: str | None = None
+
+
+class SaslExchange(Protocol):
+    """One login. `step` raises `AuthenticationFailed`; the exchange is then over."""
+
+    def step(self, token: bytes) -> Step: ...

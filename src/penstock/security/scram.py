@@ -1,0 +1,197 @@
+"""SASL SCRAM (RFC 5802) with SHA-256 and SHA-512: the password never travels.
+
+The server stores a salted digest. Its part of a login is three HMACs, some microseconds; only who
+makes a credential from a password pays for the iterations.
+"""
+
+import hashlib
+import hmac
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+import msgspec
+
+from penstock.security.errors import AuthenticationFailed, InvalidCredentials
+from penstock.security.sasl import Step
+
+MIN_ITERATIONS: Final = 4096
+MAX_ITERATIONS: Final = 16384
+
+
+class ScramMechanism(IntEnum):
+    """Numbered as in AlterUserScramCredentials."""
+
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+    @property
+    def mechanism(self) -> str:
+        """Its SASL name, which is also the name of a user's setting."""
+        return self.name.replace("_", "-")
+
+    @property
+    def digest(self) -> str:
+        return self.name.removeprefix("SCRAM_").replace("_", "").lower()
+
+    @property
+    def digest_size(self) -> int:
+        return hashlib.new(self.digest).digest_size
+
+
+SCRAM_MECHANISMS: Final[Mapping[str, ScramMechanism]] = {
+    each.mechanism: each for each in ScramMechanism
+}
+
+
+class ScramCredential(msgspec.Struct, frozen=True):
+    """What the server knows of a password. Whoever has it can pose as the server."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+    def __repr__(self) -> str:
+        return f"ScramCredential({self.iterations} iterations)"
+
+
+def salted(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> bytes:
+    """The salted password. Takes milliseconds: never on the event loop."""
+    return hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
+
+
+def credential(
+    mechanism: ScramMechanism, salted_password: bytes, salt: bytes, iterations: int
+) -> ScramCredential:
+    digest = mechanism.digest
+    client_key = hmac.digest(salted_password, b"Client Key", digest)
+    server_key = hmac.digest(salted_password, b"Server Key", digest)
+    stored_key = hashlib.new(digest, client_key).digest()
+    return ScramCredential(salt, stored_key, server_key, iterations)
+
+
+def stored_text(known: ScramCredential) -> str:
+    """A credential as Kafka 3.9 keeps it in ZooKeeper."""
+    return (
+        f"salt={_base64(known.salt)},stored_key={_base64(known.stored_key)},"
+        f"server_key={_base64(known.server_key)},iterations={known.iterations}"
+    )
+
+
+def parse_stored(mechanism: ScramMechanism, text: str) -> ScramCredential | None:
+    """The credential in a stored text; None if the text is damaged, or weaker than allowed."""
+    parts = dict(each.strip().partition("=")[::2] for each in text.split(","))
+    try:
+        found = ScramCredential(
+            b64decode(parts["salt"], validate=True),
+            b64decode(parts["stored_key"], validate=True),
+            b64decode(parts["server_key"], validate=True),
+            int(parts["iterations"]),
+        )
+    except (KeyError, ValueError):
+        return None
+    keys = {len(found.stored_key), len(found.server_key)}
+    if keys != {mechanism.digest_size} or not found.salt or found.iterations < MIN_ITERATIONS:
+        return None
+    return found
+
+
+_NAME: Final = r"(?:[^=,\0]|=2C|=3D)+"
+_EXTENSIONS: Final = r"(?P<extensions>(?:,[A-Za-z]+=[^,\0]+)*)"
+_BASE64: Final = r"[A-Za-z0-9+/]+={0,2}"
+_FIRST: Final = re.compile(
+    rf"(?P<gs2>n,(?:a=(?P<authzid>{_NAME}))?,)"
+    rf"(?P<bare>n=(?P<name>{_NAME}),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+){_EXTENSIONS})"
+)
+_FINAL: Final = re.compile(
+    rf"(?P<unsigned>c=(?P<channel>{_BASE64}),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+){_EXTENSIONS})"
+    rf",p=(?P<proof>{_BASE64})"
+)
+_NO_BINDING: Final = "biws"
+"""`n,,` in base64: what Java's client sends whatever its first message said."""
+
+
+class ScramExchange:
+    """`users` are the credentials of this mechanism, by name, as they are now.
+
+    `nonce` and `secret` are random. An unknown user gets a salt that follows from `secret` and its
+    name, and fails only at the end, as a wrong password does: nobody learns which users exist.
+    """
+
+    def __init__(
+        self,
+        mechanism: ScramMechanism,
+        users: Mapping[str, ScramCredential],
+        nonce: str,
+        secret: bytes,
+    ) -> None:
+        self._mechanism, self._users, self._nonce, self._secret = mechanism, users, nonce, secret
+        self._known: ScramCredential | None = None
+        self._name = self._first = self._gs2 = ""
+
+    def step(self, token: bytes) -> Step:
+        try:
+            message = token.decode()
+        except UnicodeDecodeError:
+            raise InvalidCredentials("SCRAM: the message is not UTF-8") from None
+        return self._challenge(message) if not self._first else self._verdict(message)
+
+    def _challenge(self, message: str) -> Step:
+        match = _FIRST.fullmatch(message)
+        if match is None:
+            raise InvalidCredentials("SCRAM: the first message is malformed")
+        if match["extensions"]:
+            # Kafka's only one is tokenauth; to ignore it would take a token for a user.
+            raise InvalidCredentials("SCRAM: delegation tokens are not served")
+        name = _unescaped(match["name"])
+        if match["authzid"] is not None and _unescaped(match["authzid"]) != name:
+            raise AuthenticationFailed(
+                "Authentication failed: Client requested an authorization id that is different "
+                "from username"
+            )
+        self._name, self._gs2 = name, match["gs2"]
+        self._known = self._users.get(name)
+        salt, iterations = hmac.digest(self._secret, name.encode(), "sha256"), MIN_ITERATIONS
+        if self._known is not None:
+            salt, iterations = self._known.salt, self._known.iterations
+        self._nonce = match["nonce"] + self._nonce
+        answer = f"r={self._nonce},s={_base64(salt)},i={iterations}"
+        self._first = f"{match['bare']},{answer}"
+        return Step(answer.encode())
+
+    def _verdict(self, message: str) -> Step:
+        match = _FINAL.fullmatch(message)
+        if match is None:
+            raise InvalidCredentials("SCRAM: the final message is malformed")
+        if match["channel"] not in {_NO_BINDING, _base64(self._gs2.encode())}:
+            raise InvalidCredentials("SCRAM: the channel is not that of the first message")
+        # The whole nonce: a prefix or suffix would let an old message be replayed (CVE-2024-56128).
+        if not hmac.compare_digest(match["nonce"].encode(), self._nonce.encode()):
+            raise InvalidCredentials("SCRAM: the nonce is not that of this login")
+        known, digest = self._known, self._mechanism.digest
+        if known is None:
+            raise InvalidCredentials(f"SCRAM: there is no user {self._name!r}")
+        signed = f"{self._first},{match['unsigned']}".encode()
+        signature = hmac.digest(known.stored_key, signed, digest)
+        try:
+            proof = b64decode(match["proof"], validate=True)
+        except ValueError:
+            raise InvalidCredentials("SCRAM: the proof is not base64") from None
+        if len(proof) != len(signature):
+            raise InvalidCredentials("SCRAM: the proof has another length")
+        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        if not hmac.compare_digest(hashlib.new(digest, client_key).digest(), known.stored_key):
+            raise InvalidCredentials(f"SCRAM: a wrong password of {self._name!r}")
+        verifier = hmac.digest(known.server_key, signed, digest)
+        return Step(f"v={_base64(verifier)}".encode(), self._name)
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def _unescaped(name: str) -> str:
+    return name.replace("=2C", ",").replace("=3D", "=")

@@ -1,0 +1,104 @@
+"""Any ACLs, added and removed in any order, decide as the rules written down plainly."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.security.acl import (
+    AccessRule,
+    Acl,
+    AclOperation,
+    Acls,
+    PatternType,
+    Permission,
+    ResourcePattern,
+    ResourceType,
+)
+from penstock.security.principal import user
+
+TOPIC = ResourceType.TOPIC
+NAMES = ("a", "ab", "abc", "b", "*")
+OPS = (
+    AclOperation.ALL,
+    AclOperation.READ,
+    AclOperation.WRITE,
+    AclOperation.DESCRIBE,
+    AclOperation.ALTER_CONFIGS,
+    AclOperation.DESCRIBE_CONFIGS,
+)
+IMPLIED = {
+    AclOperation.DESCRIBE: {AclOperation.READ, AclOperation.WRITE},
+    AclOperation.DESCRIBE_CONFIGS: {AclOperation.ALTER_CONFIGS},
+}
+
+acls = st.builds(
+    Acl,
+    st.builds(
+        ResourcePattern,
+        st.sampled_from((TOPIC, ResourceType.GROUP)),
+        st.sampled_from(NAMES),
+        st.sampled_from((PatternType.LITERAL, PatternType.PREFIXED)),
+    ),
+    st.builds(
+        AccessRule,
+        st.sampled_from(("User:alice", "User:bob", "User:*")),
+        st.sampled_from(("h1", "h2", "*")),
+        st.sampled_from(OPS),
+        st.sampled_from((Permission.ALLOW, Permission.DENY)),
+    ),
+)
+changes = st.lists(st.tuples(st.booleans(), acls), max_size=25)
+everyone = st.booleans()
+
+
+def model(held: set[Acl], operation: AclOperation, name: str, *, everyone: bool) -> bool:
+    """Kafka's rules for User:alice at h1, each as a sentence."""
+    about = [
+        each
+        for each in held
+        if each.resource.type is TOPIC
+        and (
+            name.startswith(each.resource.name)
+            if each.resource.pattern is PatternType.PREFIXED
+            else each.resource.name in (name, "*")
+        )
+    ]
+    if not about:
+        return everyone
+    hers = [
+        each.rule for each in about if each.rule.principal != "User:bob" and each.rule.host != "h2"
+    ]
+    denied = {each.operation for each in hers if each.permission is Permission.DENY}
+    allowed = {each.operation for each in hers if each.permission is Permission.ALLOW}
+    if denied & {operation, AclOperation.ALL}:
+        return False
+    return bool(allowed & ({operation, AclOperation.ALL} | IMPLIED.get(operation, set())))
+
+
+@given(changes, everyone)
+def test_a_set_after_any_changes_decides_as_the_model(
+    steps: list[tuple[bool, Acl]], everyone: bool
+) -> None:
+    held: set[Acl] = set()
+    lists = Acls(allow_if_none=everyone)
+    for adds, acl in steps:
+        held = held | {acl} if adds else held - {acl}
+        lists = lists.with_changes([acl], []) if adds else lists.with_changes([], [acl])
+    assert lists.all == held
+    for name in ("a", "ab", "abcd", "b", "c"):
+        for operation in OPS[1:]:
+            expected = model(held, operation, name, everyone=everyone)
+            asked = (user("alice"), "h1", operation, TOPIC, name)
+            assert lists.allows(*asked) is expected
+            assert lists.allows(*asked) is expected, "as it is remembered"
+
+
+@given(changes, everyone)
+def test_some_topic_is_allowed_if_and_only_if_there_is_one(
+    steps: list[tuple[bool, Acl]], everyone: bool
+) -> None:
+    held = {acl for _, acl in steps}
+    lists = Acls(held, allow_if_none=everyone)
+    # Names that tell all patterns apart: each literal, and one that continues each prefix.
+    names = {*NAMES[:-1], *(f"{name}~" for name in NAMES), "~"}
+    found = any(model(held, AclOperation.WRITE, name, everyone=everyone) for name in names)
+    assert lists.allows_any(user("alice"), "h1", AclOperation.WRITE, TOPIC) is found

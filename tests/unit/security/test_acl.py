@@ -1,0 +1,154 @@
+"""Rules of access one by one; `tests/property/test_acl_model.py` compares any set with a model."""
+
+import pytest
+
+from penstock.security.acl import (
+    OPERATIONS,
+    AccessRule,
+    Acl,
+    AclFilter,
+    AclOperation,
+    Acls,
+    PatternType,
+    Permission,
+    ResourcePattern,
+    ResourceType,
+)
+from penstock.security.principal import user
+
+TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
+READ, WRITE, DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE
+HOST = "10.0.0.1"
+ALICE = user("alice")
+
+
+def acl(
+    operation: AclOperation,
+    name: str = "payments",
+    *,
+    deny: bool = False,
+    prefixed: bool = False,
+    principal: str = "User:alice",
+    host: str = "*",
+    kind: ResourceType = TOPIC,
+) -> Acl:
+    return Acl(
+        ResourcePattern(kind, name, PatternType.PREFIXED if prefixed else PatternType.LITERAL),
+        AccessRule(principal, host, operation, Permission.DENY if deny else Permission.ALLOW),
+    )
+
+
+def may(operation: AclOperation, *acls: Acl, name: str = "payments", host: str = HOST) -> bool:
+    return Acls(acls).allows(ALICE, host, operation, TOPIC, name)
+
+
+def test_without_an_acl_only_super_users_may() -> None:
+    assert not may(READ)
+    assert Acls((), frozenset({ALICE})).allows(ALICE, HOST, READ, TOPIC, "payments")
+    assert Acls((), allow_if_none=True).allows(ALICE, HOST, READ, TOPIC, "payments")
+
+
+def test_any_acl_of_the_resource_ends_the_rule_that_everyone_may() -> None:
+    others = acl(READ, principal="User:bob")
+    acls = Acls([others], allow_if_none=True)
+    assert not acls.allows(ALICE, HOST, READ, TOPIC, "payments")
+    assert acls.allows(ALICE, HOST, READ, TOPIC, "orders")
+
+
+@pytest.mark.parametrize("operation", [READ, WRITE, AclOperation.DELETE, AclOperation.ALTER])
+def test_an_allow_implies_describe_and_a_deny_does_not(operation: AclOperation) -> None:
+    assert may(DESCRIBE, acl(operation))
+    assert may(DESCRIBE, acl(DESCRIBE), acl(operation, deny=True))
+    assert not may(operation, acl(DESCRIBE))
+
+
+def test_alter_configs_implies_describe_configs_only() -> None:
+    one = acl(AclOperation.ALTER_CONFIGS)
+    assert may(AclOperation.DESCRIBE_CONFIGS, one)
+    assert not may(DESCRIBE, one)
+
+
+def test_all_means_every_operation_also_in_a_deny() -> None:
+    assert may(READ, acl(AclOperation.ALL))
+    assert not may(DESCRIBE, acl(AclOperation.ALL, deny=True), acl(DESCRIBE))
+
+
+def test_a_deny_wins_wherever_it_stands() -> None:
+    allow = acl(READ)
+    assert not may(READ, allow, acl(READ, "*", deny=True))
+    assert not may(READ, allow, acl(READ, "pay", deny=True, prefixed=True))
+    assert not may(READ, acl(READ, "*"), acl(READ, deny=True, principal="User:*"))
+
+
+def test_names_match_literally_by_prefix_or_all() -> None:
+    assert may(READ, acl(READ, "*"))
+    assert may(READ, acl(READ, "pay", prefixed=True))
+    assert may(READ, acl(READ, "payments", prefixed=True))
+    assert not may(READ, acl(READ, "pay"))
+    assert not may(READ, acl(READ, "payments-eu", prefixed=True))
+    assert not may(READ, acl(READ, "*", prefixed=True))
+
+
+def test_hosts_are_compared_as_text() -> None:
+    assert may(READ, acl(READ, host=HOST))
+    assert not may(READ, acl(READ, host="10.0.0.2"))
+    assert may(READ, acl(READ), acl(READ, host="10.0.0.2", deny=True))
+
+
+def test_a_verdict_names_the_acl_that_decided() -> None:
+    allow, deny = acl(READ), acl(READ, "pay", deny=True, prefixed=True)
+    assert Acls([allow]).decide(ALICE, HOST, READ, TOPIC, "payments").acl == allow
+    assert Acls([allow, deny]).decide(ALICE, HOST, READ, TOPIC, "payments").acl == deny
+    assert str(deny.resource) == "Topic:PREFIXED:pay"
+
+
+@pytest.mark.parametrize(
+    ("acls", "expected"),
+    [
+        ((), False),
+        ((acl(WRITE),), True),
+        ((acl(WRITE, "*"),), True),
+        ((acl(AclOperation.ALL, "p", prefixed=True),), True),
+        ((acl(WRITE), acl(WRITE, deny=True)), False),
+        ((acl(WRITE), acl(WRITE, "*", deny=True)), False),
+        ((acl(WRITE), acl(WRITE, "pay", deny=True, prefixed=True)), False),
+        ((acl(WRITE, "pay", prefixed=True), acl(WRITE, deny=True)), True),
+        (
+            (acl(WRITE, "pay", prefixed=True), acl(WRITE, "payments", deny=True, prefixed=True)),
+            True,
+        ),
+        ((acl(WRITE, "*"), acl(WRITE, "pay", deny=True, prefixed=True)), True),
+        ((acl(WRITE, kind=GROUP),), False),
+        ((acl(WRITE, principal="User:bob"),), False),
+    ],
+)
+def test_some_topic_may_be_written(acls: tuple[Acl, ...], *, expected: bool) -> None:
+    assert Acls(acls).allows_any(ALICE, HOST, WRITE, TOPIC) is expected
+
+
+def test_a_filter_matches_by_pattern() -> None:
+    literal, wildcard = acl(READ), acl(READ, "*")
+    prefix = acl(READ, "pay", prefixed=True)
+    acls = Acls([literal, wildcard, prefix])
+
+    def found(name: str | None, pattern: PatternType) -> set[Acl]:
+        return set(acls.matching(AclFilter(TOPIC, name, pattern)))
+
+    assert found("payments", PatternType.LITERAL) == {literal}
+    assert found("payments", PatternType.MATCH) == {literal, wildcard, prefix}
+    assert found("pay", PatternType.MATCH) == {wildcard, prefix}
+    assert found("pay", PatternType.ANY) == {prefix}
+    assert found(None, PatternType.PREFIXED) == {prefix}
+    assert set(acls.matching(AclFilter(GROUP))) == set()
+
+
+def test_the_allowed_operations_of_a_resource() -> None:
+    acls = Acls([acl(AclOperation.ALL), acl(WRITE, deny=True)])
+    assert acls.operations(ALICE, HOST, TOPIC, "payments") == OPERATIONS[TOPIC] - {WRITE}
+
+
+def test_names_that_clients_make_up_do_not_fill_the_memory() -> None:
+    acls = Acls([acl(READ)])
+    for number in range(Acls.MAX_REMEMBERED + 10):
+        acls.allows(ALICE, HOST, READ, TOPIC, str(number))
+    assert len(acls._decided) <= Acls.MAX_REMEMBERED

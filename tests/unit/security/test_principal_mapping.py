@@ -1,0 +1,111 @@
+"""Principals, and the user that a certificate stands for. Cases with DNs are Kafka's own."""
+
+import subprocess
+from pathlib import Path
+from ssl import PEM_cert_to_DER_cert
+
+import pytest
+
+from penstock.errors import ConfigError, ProtocolError
+from penstock.security.distinguished_name import subject
+from penstock.security.principal import parse_principal, super_users, user
+from penstock.security.principal_mapping import mapped, parse_rules
+
+RULES = (
+    r"RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/L , "
+    r"RULE:^CN=(.*?),OU=(.*?),O=(.*?),L=(.*?),ST=(.*?),C=(.*?)$/$1@$2/L, "
+    r"RULE:^.*[Cc][Nn]=([a-zA-Z0-9.]*).*$/$1/U, DEFAULT"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("CN=Duke,OU=ServiceUsers,O=Org,C=US", "duke"),
+        ("CN=duke,OU=SME,O=mycp,L=Fulton,ST=MD,C=US", "duke@sme"),
+        ("cn=duke,ou=sme,c=us", "DUKE"),
+        ("OU=JavaSoft,O=Sun", "OU=JavaSoft,O=Sun"),
+    ],
+)
+def test_the_first_rule_that_matches_the_whole_subject_decides(name: str, expected: str) -> None:
+    assert mapped(parse_rules(RULES), name) == expected
+
+
+@pytest.mark.parametrize(
+    ("rules", "name", "expected"),
+    [
+        ("", "CN=a", "CN=a"),
+        ("DEFAULT", "CN=a", "CN=a"),
+        (r"RULE:^CN=(.*?)/$1/", "CN=a,OU=b", "a,OU=b"),
+        (r"RULE:^CN=(\w*)$/$1/", "CN=a,OU=b", None),
+        (r"RULE:^CN=(?<who>\w*)$/$1 from $2/", "CN=a", "a from $2"),
+        (r"RULE:^CN=(.*)\/(.*)$/$2\/$1/", "CN=a/b", "b/a"),
+    ],
+)
+def test_parts_of_rules(rules: str, name: str, expected: str | None) -> None:
+    assert mapped(parse_rules(rules), name) == expected
+
+
+@pytest.mark.parametrize(
+    "rules", ["default", "RULE:", "RULE:^CN=(.*)$/$1", "RULE:^CN=(.*)$/$1/X", "DEFAULT DEFAULT"]
+)
+def test_a_rule_that_does_not_parse_names_the_setting(rules: str) -> None:
+    with pytest.raises(ConfigError, match=r"ssl\.principal\.mapping\.rules: .* must be DEFAULT or"):
+        parse_rules(rules)
+
+
+def test_a_pattern_that_is_none_names_the_setting() -> None:
+    with pytest.raises(ConfigError, match=r"ssl\.principal\.mapping\.rules: '\(' is not a pattern"):
+        parse_rules("RULE:(/$1/")
+
+
+def der(folder: Path, subj: str) -> bytes:
+    """A certificate of this subject, made by OpenSSL."""
+    out = folder / "cert.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    files = ["-nodes", "-keyout", str(folder / "key.pem"), "-out", str(out)]
+    subprocess.run(
+        [*command, "-utf8", "-multivalue-rdn", "-subj", subj, *files],
+        check=True,
+        capture_output=True,
+    )
+    return PEM_cert_to_DER_cert(out.read_text())
+
+
+@pytest.mark.parametrize(
+    ("subj", "expected"),
+    [
+        ("/C=DE/O=Example/OU=data/CN=alice", "CN=alice,OU=data,O=Example,C=DE"),
+        ('/CN=a, b\\+c"d"<e>;#=', r"CN=a\, b\+c\"d\"\<e\>\;\#\="),
+        ("/O=Zoë/CN= padded ", "CN=\\ padded\\ ,O=Zoë"),
+        ("/DC=org/DC=example/UID=u1", "UID=u1,DC=example,DC=org"),
+        (
+            "/CN=a/emailAddress=a@b",
+            "1.2.840.113549.1.9.1=#1603614062,CN=a",
+        ),
+        ("/O=x/CN=a+OU=b", None),
+    ],
+)
+def test_a_subject_is_written_as_java_writes_it(
+    tmp_path: Path, subj: str, expected: str | None
+) -> None:
+    found = subject(der(tmp_path, subj))
+    if expected is None:
+        assert found in {"CN=a+OU=b,O=x", "OU=b+CN=a,O=x"}
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("data", [b"", b"\x30", b"\x30\x84\xff\xff\xff\xff", b"\x30\x02\x30\x00"])
+def test_bytes_that_are_no_certificate_end_the_connection(data: bytes) -> None:
+    with pytest.raises(ProtocolError, match="certificate"):
+        subject(data)
+
+
+def test_principals_in_text() -> None:
+    assert parse_principal("User:CN=a,O=b:c") == user("CN=a,O=b:c")
+    assert [parse_principal(each) for each in ("alice", "User:", ":a", "")] == [None] * 4
+    assert str(user("alice")) == "User:alice"
+    assert super_users("User:CN=a,O=b; User:admin;") == {user("CN=a,O=b"), user("admin")}
+    with pytest.raises(ConfigError, match=r"super\.users: 'admin' must be type:name"):
+        super_users("User:a;admin")
