@@ -18,12 +18,12 @@ from penstock.errors import KafkaError
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.sink.delivery import NotWritten
 from penstock.spark.sink.epoch import (
-    Commit,
+    EpochCommit,
     EpochFailed,
-    Marker,
-    Nothing,
-    Report,
-    Transaction,
+    EpochMarker,
+    NothingToCommit,
+    SparkTransaction,
+    TaskReport,
     to_commit,
 )
 from penstock.spark.sink.marker import committed_markers
@@ -87,33 +87,33 @@ def exactly_once(bootstrap: str, topic: str, **given: str) -> SinkSettings:
 
 
 def rows(values: list[int], partition: int | None = None) -> pa.RecordBatch:
-    placed = [value % PARTITIONS if partition is None else partition for value in values]
+    chosen_partitions = [value % PARTITIONS if partition is None else partition for value in values]
     return pa.record_batch(
         {
             "key": pa.array([f"{value:06}" for value in values]),
             "value": pa.array([f"{value:06}" for value in values]),
-            "partition": pa.array(placed, pa.int32()),
+            "partition": pa.array(chosen_partitions, pa.int32()),
         }
     )
 
 
-def opened(of: SinkSettings) -> Transaction:
+def opened(of: SinkSettings) -> SparkTransaction:
     assert of.transactional_id is not None
     with BlockingClient(of.client) as client:
         return open_transaction(client, of.transactional_id, of.transaction_timeout_ms)
 
 
 def task(
-    of: SinkSettings, transaction: Transaction, *batches: pa.RecordBatch, batch_id: int = 0
-) -> Report:
+    of: SinkSettings, transaction: SparkTransaction, *batches: pa.RecordBatch, batch_id: int = 0
+) -> TaskReport:
     return write_in_transaction(
         iter(batches), of, transaction, query=QUERY, batch_id=batch_id, task=0
     )
 
 
-def end(of: SinkSettings, *reports: Report, batch_id: int = 0) -> None:
+def end(of: SinkSettings, *reports: TaskReport, batch_id: int = 0) -> None:
     decided = to_commit(reports, batch_id, of.topic)
-    assert isinstance(decided, Commit)
+    assert isinstance(decided, EpochCommit)
     with BlockingClient(of.client) as client:
         commit(client, decided)
 
@@ -162,14 +162,14 @@ def test_an_epoch_is_seen_when_it_is_committed(bootstrap: str, topic: str) -> No
     end(of, report)
     assert seen(bootstrap, topic) == [list(range(each, 150, 4)) for each in range(4)]
     with BlockingClient(of.client) as client:
-        assert committed_markers(client, transaction.id) == (Marker(QUERY, 1),)
+        assert committed_markers(client, transaction.id) == (EpochMarker(QUERY, 1),)
 
 
-def test_a_commit_may_be_asked_again(bootstrap: str, topic: str) -> None:
+def test_a_commit_may_be_retried(bootstrap: str, topic: str) -> None:
     of = exactly_once(bootstrap, topic)
     transaction = opened(of)
     decided = to_commit([task(of, transaction, rows([1, 2, 3]))], 0)
-    assert isinstance(decided, Commit)
+    assert isinstance(decided, EpochCommit)
     with BlockingClient(of.client) as client:
         commit(client, decided)
         # Refused, or done as it was before: that depends on how far the broker is with its markers.
@@ -178,10 +178,10 @@ def test_a_commit_may_be_asked_again(bootstrap: str, topic: str) -> None:
     assert sorted(flat(seen(bootstrap, topic))) == [1, 2, 3]
     again = task(of, opened(of), rows([1, 2, 3]))
     assert again.skipped
-    assert to_commit([again], 0) == Nothing()
+    assert to_commit([again], 0) == NothingToCommit()
 
 
-def test_a_retried_task_goes_on_behind_its_rows(bootstrap: str, topic: str) -> None:
+def test_a_retried_task_resumes_behind_its_rows(bootstrap: str, topic: str) -> None:
     of = exactly_once(bootstrap, topic)
     transaction = opened(of)
     task(of, transaction, rows(list(range(90))))
@@ -212,7 +212,7 @@ def test_rows_of_a_lost_attempt_elsewhere_fail_the_commit(bootstrap: str, topic:
         end(of, task(of, transaction, rows([1, 2], partition=0)))
 
 
-def test_two_tasks_on_one_partition_fail_with_what_to_do(bootstrap: str, topic: str) -> None:
+def test_two_tasks_on_one_partition_fail_with_advice(bootstrap: str, topic: str) -> None:
     of = exactly_once(bootstrap, topic)
     transaction = opened(of)
     task(of, transaction, rows([1, 2], partition=0))
@@ -284,7 +284,7 @@ def test_attempts_that_run_side_by_side_never_mix(
     orders = [dice.sample(range(2000), 2000) for _ in range(2)]
     start = threading.Barrier(2)
 
-    def attempt(order: list[int]) -> Report:
+    def attempt(order: list[int]) -> TaskReport:
         start.wait(30)
         return task(of, transaction, *(rows(order[at : at + 200]) for at in range(0, 2000, 200)))
 
@@ -301,7 +301,7 @@ def test_attempts_that_run_side_by_side_never_mix(
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_rows_of_every_codec_are_read_by_others(bootstrap: str, topic: str, codec: str) -> None:
+def test_other_clients_read_rows_of_every_codec(bootstrap: str, topic: str, codec: str) -> None:
     of = settings(bootstrap, topic, kafka_compression_type=codec)
     assert write(iter([rows(list(range(1000)))]), of) == 1000
     assert seen(bootstrap, topic) == [list(range(each, 1000, 4)) for each in range(4)]
@@ -318,9 +318,7 @@ def test_a_row_that_is_too_large_names_its_topic(bootstrap: str) -> None:
         write(iter([rows(list(range(0, 400, 4)))]), settings(bootstrap, name))
 
 
-def test_a_partition_that_is_not_there_names_topic_and_partition(
-    bootstrap: str, topic: str
-) -> None:
+def test_an_unknown_partition_names_topic_and_partition(bootstrap: str, topic: str) -> None:
     with pytest.raises(BadRow, match=f"partition has 9, but topic {topic} has partitions 0 to 3"):
         write(iter([rows([1], partition=9)]), settings(bootstrap, topic))
 
@@ -361,15 +359,15 @@ def test_an_epoch_without_rows_leaves_a_marker(bootstrap: str, topic: str) -> No
     end(of, task(of, opened(of)))
     end(of, task(of, opened(of), rows([1]), batch_id=1), batch_id=1)
     with BlockingClient(of.client) as client:
-        assert committed_markers(client, of.transactional_id or "") == (Marker(QUERY, 2),)
+        assert committed_markers(client, of.transactional_id or "") == (EpochMarker(QUERY, 2),)
     assert flat(seen(bootstrap, topic)) == [1]
 
 
-def test_partitions_are_added_by_request_where_writes_do_not(bootstrap: str, topic: str) -> None:
+def test_partitions_are_added_by_request_where_a_write_does_not(bootstrap: str, topic: str) -> None:
     """As on a cluster whose transaction.version is still 1."""
     of = exactly_once(bootstrap, topic)
     new = opened(of)
-    old = Transaction(new.id, new.producer_id, new.producer_epoch, implicit=False)
+    old = SparkTransaction(new.id, new.producer_id, new.producer_epoch, implicit=False)
     assert new.implicit
     task(of, old, rows(list(range(50))))
     report = task(of, old, rows(list(range(100))))

@@ -13,9 +13,9 @@ from penstock.record.batch import read_header
 from penstock.record.compression import Codec
 from penstock.record.record import records
 from penstock.spark.sink import encode
-from penstock.spark.sink.batching import Batching, Identity
+from penstock.spark.sink.accumulator import ProducerIdentity, RecordAccumulator
 from penstock.spark.sink.columns import sink_columns
-from penstock.spark.sink.encode import Column, Rows
+from penstock.spark.sink.encode import ArrowColumn, RecordColumns
 from penstock.spark.sink.rows import sink_rows
 from penstock.types import TopicPartition
 
@@ -73,8 +73,10 @@ def test_both_twins_write_what_the_reader_reads(
         batches.append(outcome)
     assert batches[0] == batches[1]
 
-    batching = Batching(Identity(7, 1), Codec.NONE, None, lambda: limit, 1 << 20)
-    sealed = [*batching.add(PLACE, seen.rows, order, stamps), *batching.flush()]
+    accumulator = RecordAccumulator(
+        ProducerIdentity(7, 1), Codec.NONE, None, lambda: limit, 1 << 20
+    )
+    sealed = [*accumulator.add(PLACE, seen.rows, order, stamps), *accumulator.flush()]
     assert [each.base_sequence for each in sealed] == [
         sum(each.count for each in sealed[:index]) for index in range(len(sealed))
     ]
@@ -106,16 +108,18 @@ def test_keys_go_where_the_java_client_sends_them(keys: list[bytes | None], coun
 
 
 @given(st.binary(max_size=80), st.binary(max_size=40), st.integers(0, 20), st.booleans())
-def test_a_column_that_lies_about_itself_is_refused_alike(
+def test_both_twins_reject_a_column_that_lies_about_its_size(
     offsets: bytes, data: bytes, first: int, wide: bool
 ) -> None:
-    column = Column(offsets, data, None, first, 8 if wide else 4)
+    column = ArrowColumn(offsets, data, None, first, 8 if wide else 4)
     order, stamps = np.arange(4, dtype=np.int32), np.zeros(4, np.int64)
 
     def outcome(append: Callable[..., tuple[int, int, int, int]]) -> object:
         out = bytearray(4096)
         try:
-            done = append(out, 0, 4096, order.data, 0, 4, stamps.data, 0, 0, Rows(None, column))
+            done = append(
+                out, 0, 4096, order.data, 0, 4, stamps.data, 0, 0, RecordColumns(None, column)
+            )
         except ValueError as error:
             return str(error)
         return done, bytes(out)
@@ -123,7 +127,7 @@ def test_a_column_that_lies_about_itself_is_refused_alike(
     assert outcome(encode.append_in_python) == outcome(encode.append)
 
 
-def test_a_header_without_name_is_refused() -> None:
+def test_a_header_without_name_is_an_error() -> None:
     headers: list[object] = [[{"key": None, "value": b"x"}]]
     batch = arrow([{"key": b"", "value": b"", "headers": headers[0]}], large=False, sliced=0)
     seen = sink_rows(batch, sink_columns(TYPES, topic="rows"), 0)

@@ -20,8 +20,14 @@ from peers.process import wait_until
 from penstock.errors import KafkaError
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.sink import marker, transaction
-from penstock.spark.sink.epoch import Commit, Report, Transaction, check_counts, to_commit
-from penstock.spark.sink.producer import Producer
+from penstock.spark.sink.epoch import (
+    EpochCommit,
+    SparkTransaction,
+    TaskReport,
+    check_counts,
+    to_commit,
+)
+from penstock.spark.sink.producer import SinkProducer
 from penstock.spark.sink.settings import SinkSettings, read_sink_settings
 from penstock.spark.sink.task import write_in_transaction
 from penstock.spark.sink.transaction import commit, open_transaction
@@ -110,7 +116,7 @@ def between(steps: Steps, name: str, step: str, call: Callable[..., Any], *, bef
     vars(transaction)[name] = wrapped
 
 
-def run_task(of: SinkSettings, opened: Transaction, steps: Steps, task: int) -> Report:
+def run_task(of: SinkSettings, opened: SparkTransaction, steps: Steps, task: int) -> TaskReport:
     """In a process of its own; again if that dies."""
     for _ in range(ATTEMPTS):
         readable, writable = os.pipe()
@@ -139,7 +145,7 @@ def run_task(of: SinkSettings, opened: Transaction, steps: Steps, task: int) -> 
             told = pipe.read()
         os.waitpid(child, 0)
         if told:
-            found: Report = pickle.loads(told)
+            found: TaskReport = pickle.loads(told)
             return found
     raise SystemExit(f"task {task} failed {ATTEMPTS} times")
 
@@ -150,14 +156,14 @@ def main(bootstrap: str, folder: Path, step: str, victim: str) -> None:
     between(steps, "committed_markers", "open.initialised", marker.committed_markers, before=True)
     between(steps, "check_counts", "commit.counted", check_counts, before=False)
     between(steps, "write_markers", "commit.marked", marker.write_markers, before=False)
-    heard = Producer._hear_first
+    received = SinkProducer._receive_oldest
 
-    def hear_first(producer: Producer) -> None:
+    def receive_oldest(producer: SinkProducer) -> None:
         steps.at("task.part")
-        heard(producer)
+        received(producer)
         steps.at("task.heard")
 
-    Producer._hear_first = hear_first  # type: ignore[method-assign, assignment]
+    SinkProducer._receive_oldest = receive_oldest  # type: ignore[method-assign, assignment]
     options = {
         "kafka.bootstrap.servers": bootstrap,
         "topic": "out",
@@ -182,10 +188,10 @@ def run_epoch(of: SinkSettings, steps: Steps) -> None:
     with BlockingClient(of.client) as client:
         opened = open_transaction(client, of.transactional_id, of.transaction_timeout_ms)
     steps.at("open.done")
-    reports: Sequence[Report] = [run_task(of, opened, steps, task) for task in range(TASKS)]
+    reports: Sequence[TaskReport] = [run_task(of, opened, steps, task) for task in range(TASKS)]
     steps.at("commit.begin")
     decided = to_commit(reports, steps.epoch, of.topic)
-    if isinstance(decided, Commit):
+    if isinstance(decided, EpochCommit):
         with BlockingClient(of.client) as client:
             commit(client, decided)
     steps.at("commit.ended")

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from peers.process import wait_until
 from penstock.spark.sink import marker, transaction, writer
-from penstock.spark.sink.producer import Producer
+from penstock.spark.sink.producer import SinkProducer
 from penstock.spark.sink.writer import ExactlyOnceWriter, stream_writer
 
 POINTS = (
@@ -131,18 +131,18 @@ class FaultyWriter(ExactlyOnceWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         folder = Folder(Path(self.faults))
         folder.at("task.begin")
-        heard = Producer._hear_first
+        received = SinkProducer._receive_oldest
 
-        def hear_first(producer: Producer) -> None:
+        def receive_oldest(producer: SinkProducer) -> None:
             folder.at("task.part")
-            heard(producer)
+            received(producer)
             folder.at("task.heard")
 
-        Producer._hear_first = hear_first  # type: ignore[method-assign, assignment]
+        SinkProducer._receive_oldest = receive_oldest  # type: ignore[method-assign, assignment]
         try:
             message = super().write(iterator)
         finally:
-            Producer._hear_first = heard  # type: ignore[method-assign]
+            SinkProducer._receive_oldest = received  # type: ignore[method-assign]
         folder.at("task.sent")
         return message
 

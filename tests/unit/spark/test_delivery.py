@@ -9,10 +9,10 @@ from penstock.client.errors import ConnectionFailed
 from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.settings import ClientSettings
-from penstock.spark.sink.batching import Sealed
-from penstock.spark.sink.delivery import Answered, NotWritten, firsts, unwritten
-from penstock.spark.sink.producer import Producer, answered
-from penstock.spark.sink.sending import REQUEST_BYTES, DeliveryTimedOut, requests
+from penstock.spark.sink.accumulator import SealedBatch
+from penstock.spark.sink.delivery import BatchResponse, NotWritten, firsts, unwritten
+from penstock.spark.sink.producer import SinkProducer, batch_responses
+from penstock.spark.sink.sender import REQUEST_BYTES, DeliveryTimedOut, requests
 from penstock.types import BrokerId, TopicPartition, Uuid
 from penstock.wire.messages.produce import (
     PartitionProduceResponse,
@@ -21,8 +21,8 @@ from penstock.wire.messages.produce import (
 )
 
 P0, P1 = TopicPartition("out", 0), TopicPartition("out", 1)
-A0, A1, A2 = (Sealed(P0, b"a", sequence, 10) for sequence in (0, 10, 20))
-B0 = Sealed(P1, b"b", 0, 3)
+A0, A1, A2 = (SealedBatch(P0, b"a", sequence, 10) for sequence in (0, 10, 20))
+B0 = SealedBatch(P1, b"b", 0, 3)
 
 OK = ErrorCode.NONE
 MOVED = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -41,10 +41,10 @@ KNOWN = ErrorCode.DUPLICATE_SEQUENCE_NUMBER
         ([(A0, ErrorCode.NOT_ENOUGH_REPLICAS), (B0, ErrorCode.CONCURRENT_TRANSACTIONS)], [A0, B0]),
     ],
 )
-def test_what_was_put_off_goes_again_and_so_does_what_followed(
-    answers: list[tuple[Sealed, ErrorCode]], expected: list[Sealed]
+def test_retried_batches_and_those_behind_them_are_sent_again(
+    answers: list[tuple[SealedBatch, ErrorCode]], expected: list[SealedBatch]
 ) -> None:
-    assert unwritten(Answered(batch, code) for batch, code in answers) == expected
+    assert unwritten(BatchResponse(batch, code) for batch, code in answers) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,30 +56,32 @@ def test_what_was_put_off_goes_again_and_so_does_what_followed(
         (BEHIND, "another task writes to this partition .*repartitionById"),
     ],
 )
-def test_a_refusal_names_topic_and_cause(code: ErrorCode, words: str) -> None:
+def test_a_rejection_names_partition_and_cause(code: ErrorCode, words: str) -> None:
     with pytest.raises(NotWritten, match=words):
-        unwritten([Answered(B0, OK), Answered(A0, code)])
+        unwritten([BatchResponse(B0, OK), BatchResponse(A0, code)])
 
 
-def test_the_order_of_another_partition_excuses_nothing() -> None:
+def test_a_retry_in_another_partition_excuses_nothing() -> None:
     with pytest.raises(NotWritten):
-        unwritten([Answered(B0, MOVED), Answered(A1, BEHIND)])
+        unwritten([BatchResponse(B0, MOVED), BatchResponse(A1, BEHIND)])
 
 
 def test_one_batch_of_each_partition_goes_at_a_time() -> None:
     assert firsts([A0, B0, A1, A2]) == [A0, B0]
 
 
-def test_a_request_holds_so_much_and_no_more() -> None:
-    large = [Sealed(TopicPartition("out", n), bytes(REQUEST_BYTES // 2), 0, 1) for n in range(5)]
+def test_batches_are_divided_into_requests_by_size() -> None:
+    large = [
+        SealedBatch(TopicPartition("out", n), bytes(REQUEST_BYTES // 2), 0, 1) for n in range(5)
+    ]
     assert [len(each) for each in requests(large)] == [2, 2, 1]
-    alone = Sealed(P0, bytes(REQUEST_BYTES + 1), 0, 1)
+    alone = SealedBatch(P0, bytes(REQUEST_BYTES + 1), 0, 1)
     assert list(requests([alone, B0])) == [[alone], [B0]]
     assert list(requests([])) == []
 
 
 @pytest.mark.parametrize("by_id", [False, True])
-def test_answers_find_their_batches(by_id: bool) -> None:
+def test_responses_are_matched_to_their_batches(by_id: bool) -> None:
     said = [
         PartitionProduceResponse(index=1, error_code=MOVED, error_message="moved"),
         PartitionProduceResponse(index=0),
@@ -88,12 +90,12 @@ def test_answers_find_their_batches(by_id: bool) -> None:
     topic = TopicProduceResponse(
         name="" if by_id else "out", topic_id=topic_id, partition_responses=said
     )
-    found = answered(ProduceResponse(responses=[topic]), [A0, B0], {topic_id: "out"})
-    assert found == [Answered(A0, OK, None), Answered(B0, MOVED, "moved")]
+    found = batch_responses(ProduceResponse(responses=[topic]), [A0, B0], {topic_id: "out"})
+    assert found == [BatchResponse(A0, OK, None), BatchResponse(B0, MOVED, "moved")]
 
 
-def test_a_batch_that_the_answer_passes_over_goes_again() -> None:
-    (found,) = answered(ProduceResponse(), [A0], {})
+def test_a_batch_missing_in_the_response_is_sent_again() -> None:
+    (found,) = batch_responses(ProduceResponse(), [A0], {})
     assert unwritten([found]) == [A0]
 
 
@@ -121,8 +123,8 @@ class AwayClient(BlockingClient):
         raise ConnectionFailed("the broker is away")
 
 
-def test_the_time_out_of_a_batch_reaches_the_task_while_others_are_sent() -> None:
-    producer = Producer(AwayClient(), delivery_timeout_ms=1)
-    batches = [Sealed(place, b"a", sequence, 1) for sequence in range(8) for place in (P0, P1)]
+def test_a_delivery_timeout_ends_the_task_while_others_are_sent() -> None:
+    producer = SinkProducer(AwayClient(), delivery_timeout_ms=1)
+    batches = [SealedBatch(tp, b"a", sequence, 1) for sequence in range(8) for tp in (P0, P1)]
     with pytest.raises(DeliveryTimedOut, match=r"out-0 .*timeout.ms = 1 \(the broker is away\)"):
         producer.send(batches)

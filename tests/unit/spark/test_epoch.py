@@ -7,23 +7,23 @@ import pytest
 from penstock.client.errors import RETRIABLE
 from penstock.errors import ErrorCode
 from penstock.spark.sink.epoch import (
-    Batch,
-    Commit,
-    Ending,
+    BatchDigest,
+    EndTxnResult,
+    EpochCommit,
     EpochFailed,
+    EpochMarker,
     Fresh,
-    Marker,
-    Nothing,
-    Progress,
-    Report,
+    NothingToCommit,
+    PartitionProgress,
     Resumed,
-    Transaction,
-    check_batches,
+    SparkTransaction,
+    TaskReport,
     check_counts,
-    check_remembered,
-    ending,
+    check_marker_exists,
+    check_own_batches,
+    end_txn_result,
     is_committed,
-    progress,
+    partition_progress,
     read_marker,
     to_commit,
     transactional_id,
@@ -32,14 +32,14 @@ from penstock.types import TopicPartition
 from penstock.wire.messages.describe_producers import ProducerState
 
 P0, P1 = TopicPartition("out", 0), TopicPartition("out", 1)
-OURS = Transaction("sink", 7, 3)
+OURS = SparkTransaction("sink", 7, 3)
 
 
 def report(
     task: int = 0, rows: Mapping[TopicPartition, int] | None = None, **other: object
-) -> Report:
+) -> TaskReport:
     values = {"transaction": OURS, "query": "q", "task": task, "rows": rows or {}} | other
-    return Report(**values)  # type: ignore[arg-type]
+    return TaskReport(**values)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def report(
         ("", "", None),
     ],
 )
-def test_a_given_transactional_id_is_taken(
+def test_a_given_transactional_id_is_used(
     given: str | None, checkpoint: str | None, expected: str | None
 ) -> None:
     assert transactional_id(given, checkpoint) == expected
@@ -66,7 +66,7 @@ def test_a_checkpoint_names_its_query() -> None:
 
 
 def test_a_marker_is_read_as_it_was_written() -> None:
-    marker = Marker("9c5f", 12)
+    marker = EpochMarker("9c5f", 12)
     assert read_marker(12, marker.metadata) == marker
 
 
@@ -76,10 +76,10 @@ def test_other_offsets_are_no_marker(metadata: str | None) -> None:
 
 
 def test_no_offset_is_no_marker() -> None:
-    assert read_marker(-1, Marker("q", 1).metadata) is None
+    assert read_marker(-1, EpochMarker("q", 1).metadata) is None
 
 
-def test_a_marker_from_the_future_is_refused() -> None:
+def test_a_marker_of_a_newer_version_is_an_error() -> None:
     with pytest.raises(EpochFailed, match="version 2: a newer penstock"):
         read_marker(5, "penstock-sink 2 q")
 
@@ -88,66 +88,66 @@ def test_a_marker_from_the_future_is_refused() -> None:
     ("markers", "batch_id", "expected"),
     [
         ([], 0, False),
-        ([Marker("q", 5)], 4, True),
-        ([Marker("q", 5)], 3, True),
-        ([Marker("q", 5)], 5, False),
-        ([Marker("q", 4), Marker("q", 5), Marker("q", 2)], 4, True),
-        ([Marker("another checkpoint", 5)], 4, False),
-        ([Marker("another checkpoint", 500), Marker("q", 5)], 4, True),
+        ([EpochMarker("q", 5)], 4, True),
+        ([EpochMarker("q", 5)], 3, True),
+        ([EpochMarker("q", 5)], 5, False),
+        ([EpochMarker("q", 4), EpochMarker("q", 5), EpochMarker("q", 2)], 4, True),
+        ([EpochMarker("another checkpoint", 5)], 4, False),
+        ([EpochMarker("another checkpoint", 500), EpochMarker("q", 5)], 4, True),
     ],
 )
 def test_a_committed_epoch_is_known_by_its_marker(
-    markers: list[Marker], batch_id: int, expected: bool
+    markers: list[EpochMarker], batch_id: int, expected: bool
 ) -> None:
     assert is_committed(markers, "q", batch_id) is expected
 
 
-OTHERS = (Marker("another checkpoint", 9),)
+OTHERS = (EpochMarker("another checkpoint", 9),)
 
 
 @pytest.mark.parametrize("topic", ["out", None])
 @pytest.mark.parametrize(
     ("transaction", "batch_id"),
     [
-        (Transaction("sink", 7, 0), 0),
-        (Transaction("sink", 7, 0, markers=OTHERS), 0),
-        (Transaction("sink", 7, 0, markers=(Marker("q", 5),)), 5),
-        (Transaction("sink", 7, 0, markers=(*OTHERS, Marker("q", 3))), 5),
+        (SparkTransaction("sink", 7, 0), 0),
+        (SparkTransaction("sink", 7, 0, markers=OTHERS), 0),
+        (SparkTransaction("sink", 7, 0, markers=(EpochMarker("q", 5),)), 5),
+        (SparkTransaction("sink", 7, 0, markers=(*OTHERS, EpochMarker("q", 3))), 5),
     ],
     ids=["first run", "new checkpoint", "numbered anew", "epochs of other topics"],
 )
-def test_a_query_that_the_cluster_knows_may_write(
-    transaction: Transaction, batch_id: int, topic: str | None
+def test_a_query_with_a_marker_may_write(
+    transaction: SparkTransaction, batch_id: int, topic: str | None
 ) -> None:
-    check_remembered(transaction, "q", batch_id, topic)
+    check_marker_exists(transaction, "q", batch_id, topic)
 
 
 @pytest.mark.parametrize(
-    "transaction", [Transaction("sink", 7, 1), Transaction("sink", 7, 0, markers=OTHERS)]
+    "transaction", [SparkTransaction("sink", 7, 1), SparkTransaction("sink", 7, 0, markers=OTHERS)]
 )
-def test_a_query_that_left_no_marker_may_not_where_every_epoch_leaves_one(
-    transaction: Transaction,
+def test_a_query_without_marker_may_not_write_where_every_epoch_leaves_one(
+    transaction: SparkTransaction,
 ) -> None:
-    check_remembered(transaction, "q", 5, None)  # its epochs may have had no rows
+    check_marker_exists(transaction, "q", 5, None)  # its epochs may have had no rows
     with pytest.raises(EpochFailed, match=r"query q has reached micro-batch 5.*ifMarkerIsMissing"):
-        check_remembered(transaction, "q", 5, "out")
+        check_marker_exists(transaction, "q", 5, "out")
 
 
 @pytest.mark.parametrize("topic", ["out", None])
-def test_a_query_that_ran_before_and_that_the_cluster_forgot_may_not(topic: str | None) -> None:
+def test_a_query_that_the_cluster_forgot_may_not_write(topic: str | None) -> None:
     with pytest.raises(EpochFailed, match="left no marker in group sink"):
-        check_remembered(Transaction("sink", 7, 0), "q", 5, topic)
+        check_marker_exists(SparkTransaction("sink", 7, 0), "q", 5, topic)
 
 
 def test_each_topic_of_an_epoch_gets_a_marker() -> None:
-    decided = Commit(OURS, Marker("q", 9), {P1: 1, TopicPartition("other", 3): 2, P0: 1})
+    decided = EpochCommit(OURS, EpochMarker("q", 9), {P1: 1, TopicPartition("other", 3): 2, P0: 1})
     assert decided.marker_topics == {"out", "other"}
 
 
 def test_an_epoch_without_rows_leaves_a_marker_where_its_topic_is_known() -> None:
     decided = to_commit([report(0), report(1)], 8, "out")
-    assert isinstance(decided, Commit)
-    assert (decided.marker, decided.marker_topics) == (Marker("q", 9), {"out"})
+    assert isinstance(decided, EpochCommit)
+    assert (decided.marker, decided.marker_topics) == (EpochMarker("q", 9), {"out"})
 
 
 def state(epoch: int, last_sequence: int, start: int, producer: int = 7) -> ProducerState:
@@ -171,10 +171,10 @@ def state(epoch: int, last_sequence: int, start: int, producer: int = 7) -> Prod
         ([state(9, 0, 0, producer=8), state(3, 99, 40)], Resumed(40, 100)),
     ],
 )
-def test_a_leader_tells_how_far_the_transaction_is(
-    states: list[ProducerState], expected: Progress
+def test_progress_is_read_from_the_leaders_producer_state(
+    states: list[ProducerState], expected: PartitionProgress
 ) -> None:
-    assert progress(P0, states, OURS) == expected
+    assert partition_progress(P0, states, OURS) == expected
 
 
 @pytest.mark.parametrize(
@@ -186,12 +186,12 @@ def test_a_leader_tells_how_far_the_transaction_is(
 )
 def test_a_transaction_that_is_over_fails_the_task(states: list[ProducerState], words: str) -> None:
     with pytest.raises(EpochFailed, match=words):
-        progress(P0, states, OURS)
+        partition_progress(P0, states, OURS)
 
 
 def test_reports_of_one_transaction_are_committed_with_the_next_batch_as_marker() -> None:
     reports = [report(0, {P0: 5}), report(1, {P1: 2}), report(2)]
-    assert to_commit(reports, 8) == Commit(OURS, Marker("q", 9), {P0: 5, P1: 2})
+    assert to_commit(reports, 8) == EpochCommit(OURS, EpochMarker("q", 9), {P0: 5, P1: 2})
 
 
 @pytest.mark.parametrize(
@@ -199,11 +199,11 @@ def test_reports_of_one_transaction_are_committed_with_the_next_batch_as_marker(
     [[], [report(0), report(1)], [report(0, skipped=True), report(1, skipped=True)]],
     ids=["no tasks", "no rows", "committed before"],
 )
-def test_nothing_is_committed_where_nothing_was_written(reports: list[Report]) -> None:
-    assert to_commit(reports, 8) == Nothing()
+def test_nothing_is_committed_where_nothing_was_written(reports: list[TaskReport]) -> None:
+    assert to_commit(reports, 8) == NothingToCommit()
 
 
-OTHER_EPOCH = Transaction("sink", 7, 4)
+OTHER_EPOCH = SparkTransaction("sink", 7, 4)
 
 
 @pytest.mark.parametrize(
@@ -216,17 +216,15 @@ OTHER_EPOCH = Transaction("sink", 7, 4)
         ([report(0, {P0: 1}), report(3, {P0: 1})], "tasks 0 and 3 both wrote to out-0; .*ById"),
     ],
 )
-def test_reports_that_do_not_fit_together_fail_the_epoch(
-    reports: list[Report | None], words: str
-) -> None:
+def test_contradicting_reports_fail_the_epoch(reports: list[TaskReport | None], words: str) -> None:
     with pytest.raises(EpochFailed, match=words):
         to_commit(reports, 8)
 
 
-COMMIT = Commit(OURS, Marker("q", 9), {P0: 5, P1: 2})
+COMMIT = EpochCommit(OURS, EpochMarker("q", 9), {P0: 5, P1: 2})
 
 
-def test_counts_of_the_leaders_allow_the_commit() -> None:
+def test_equal_counts_allow_the_commit() -> None:
     check_counts(COMMIT, {P0: Resumed(10, 5), P1: Resumed(0, 2), TopicPartition("x", 0): Fresh()})
 
 
@@ -243,59 +241,59 @@ def test_counts_of_the_leaders_allow_the_commit() -> None:
     ],
 )
 def test_counts_that_differ_fail_the_epoch(
-    found: dict[TopicPartition, Progress], words: str
+    found: dict[TopicPartition, PartitionProgress], words: str
 ) -> None:
     with pytest.raises(EpochFailed, match=words):
         check_counts(COMMIT, found)
 
 
 @pytest.mark.parametrize(
-    ("code", "asked_before", "expected"),
+    ("code", "sent_before", "expected"),
     [
-        (ErrorCode.NONE, False, Ending.DONE),
-        (ErrorCode.NONE, True, Ending.DONE),
-        (ErrorCode.CONCURRENT_TRANSACTIONS, False, Ending.AGAIN),
-        (ErrorCode.NOT_COORDINATOR, True, Ending.AGAIN),
-        (ErrorCode.INVALID_TXN_STATE, False, Ending.REFUSED),
-        (ErrorCode.INVALID_TXN_STATE, True, Ending.UNKNOWN),
-        (ErrorCode.PRODUCER_FENCED, False, Ending.REFUSED),
-        (ErrorCode.PRODUCER_FENCED, True, Ending.UNKNOWN),
-        (ErrorCode.INVALID_PRODUCER_EPOCH, True, Ending.UNKNOWN),
-        (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, True, Ending.REFUSED),
+        (ErrorCode.NONE, False, EndTxnResult.DONE),
+        (ErrorCode.NONE, True, EndTxnResult.DONE),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, False, EndTxnResult.AGAIN),
+        (ErrorCode.NOT_COORDINATOR, True, EndTxnResult.AGAIN),
+        (ErrorCode.INVALID_TXN_STATE, False, EndTxnResult.REFUSED),
+        (ErrorCode.INVALID_TXN_STATE, True, EndTxnResult.UNKNOWN),
+        (ErrorCode.PRODUCER_FENCED, False, EndTxnResult.REFUSED),
+        (ErrorCode.PRODUCER_FENCED, True, EndTxnResult.UNKNOWN),
+        (ErrorCode.INVALID_PRODUCER_EPOCH, True, EndTxnResult.UNKNOWN),
+        (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, True, EndTxnResult.REFUSED),
     ],
 )
-def test_an_answer_to_the_commit_is_judged_by_what_was_asked_before(
-    code: ErrorCode, asked_before: bool, expected: Ending
+def test_an_answer_to_the_commit_is_judged_by_what_was_sent_before(
+    code: ErrorCode, sent_before: bool, expected: EndTxnResult
 ) -> None:
-    assert ending(code, asked_before=asked_before, retriable=RETRIABLE) is expected
+    assert end_txn_result(code, sent_before=sent_before, retriable=RETRIABLE) is expected
 
 
-MINE = [Batch(10, 5, 1), Batch(15, 5, 2)]
+MINE = [BatchDigest(10, 5, 1), BatchDigest(15, 5, 2)]
 
 
 @pytest.mark.parametrize(
     ("sent", "found"),
     [
-        ([], [Batch(0, 10, 9)]),
+        ([], [BatchDigest(0, 10, 9)]),
         (MINE, MINE),
-        (MINE, [Batch(0, 4, 9), Batch(4, 6, 9), *MINE]),
+        (MINE, [BatchDigest(0, 4, 9), BatchDigest(4, 6, 9), *MINE]),
     ],
     ids=["all resumed", "all mine", "behind what was resumed"],
 )
-def test_a_task_finds_its_own_batches(sent: list[Batch], found: list[Batch]) -> None:
-    check_batches(P0, sent, found if sent else [])
+def test_a_task_finds_its_own_batches(sent: list[BatchDigest], found: list[BatchDigest]) -> None:
+    check_own_batches(P0, sent, found if sent else [])
 
 
 @pytest.mark.parametrize(
     ("found", "row"),
     [
-        ([Batch(10, 5, 1)], 15),
-        ([Batch(10, 5, 7), Batch(15, 5, 2)], 10),
-        ([Batch(10, 4, 1), Batch(14, 6, 2)], 10),
-        ([*MINE, Batch(20, 1, 1)], 20),
+        ([BatchDigest(10, 5, 1)], 15),
+        ([BatchDigest(10, 5, 7), BatchDigest(15, 5, 2)], 10),
+        ([BatchDigest(10, 4, 1), BatchDigest(14, 6, 2)], 10),
+        ([*MINE, BatchDigest(20, 1, 1)], 20),
         ([], 10),
     ],
 )
-def test_batches_of_another_attempt_fail_the_task(found: list[Batch], row: int) -> None:
+def test_batches_of_another_attempt_fail_the_task(found: list[BatchDigest], row: int) -> None:
     with pytest.raises(EpochFailed, match=f"out-0: row {row} of this attempt is not the one"):
-        check_batches(P0, MINE, found)
+        check_own_batches(P0, MINE, found)

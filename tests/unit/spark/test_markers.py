@@ -5,7 +5,7 @@ import pytest
 from penstock.client.committed import GroupNotInResponse
 from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.errors import ErrorCode
-from penstock.spark.sink.epoch import Marker
+from penstock.spark.sink.epoch import EpochMarker
 from penstock.spark.sink.marker import markers_of
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchResponse,
@@ -16,7 +16,7 @@ from penstock.wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-MARKER = Marker("q", 6)
+MARKER = EpochMarker("q", 6)
 LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
@@ -48,7 +48,7 @@ def test_a_group_without_offsets_has_no_marker() -> None:
     [OffsetFetchResponse(), OffsetFetchResponse(error_code=LOADING), by_group("another")],
     ids=["empty", "an error that is not on the wire", "another group"],
 )
-def test_an_answer_that_does_not_name_the_group_is_asked_for_again(
+def test_a_response_without_the_group_is_retried(
     response: OffsetFetchResponse, version: int
 ) -> None:
     with pytest.raises(GroupNotInResponse, match="does not contain group sink") as caught:
@@ -59,6 +59,6 @@ def test_an_answer_that_does_not_name_the_group_is_asked_for_again(
 @pytest.mark.parametrize(
     "response", [by_group("sink", LOADING), by_group("sink", of_partition=LOADING)]
 )
-def test_an_error_is_no_word_on_markers(response: OffsetFetchResponse) -> None:
+def test_an_error_says_nothing_about_markers(response: OffsetFetchResponse) -> None:
     with pytest.raises(BrokerRefused, match=r"of group sink.*: COORDINATOR_LOAD_IN_PROGRESS"):
         markers_of(response, "sink", 8)

@@ -34,7 +34,7 @@ def flat(found: list[pa.RecordBatch]) -> list[dict[str, object]]:
 
 
 @given(rows=some_rows, size=st.integers(1, 20), chunk=st.integers(1, 30), in_file=st.booleans())
-def test_rows_come_in_order_and_equal_ones_as_they_came(
+def test_rows_are_sorted_and_equal_ones_keep_their_order(
     rows: list[tuple[int, int]], size: int, chunk: int, in_file: bool
 ) -> None:
     given_rows = batches([(9, 9), (0, 0), *rows], size + 1)
@@ -48,7 +48,7 @@ def test_rows_come_in_order_and_equal_ones_as_they_came(
     assert found == expected
 
 
-def test_many_rows_of_one_partition_wait_for_nothing() -> None:
+def test_many_rows_of_one_partition_pass_through_at_once() -> None:
     given_rows = batches([(3, at) for at in range(40)], 10)
     coming = iter(given_rows)
     found = in_order(coming, (0, 1), held_bytes=given_rows[0].nbytes)
@@ -58,21 +58,21 @@ def test_many_rows_of_one_partition_wait_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("late", [(3, 5), (2, 50), (4, 50)])
-def test_rows_that_break_the_order_late_are_ordered_by_themselves(late: tuple[int, int]) -> None:
+def test_rows_that_break_the_order_late_are_sorted_among_themselves(late: tuple[int, int]) -> None:
     run = [(3, at) for at in range(20)]
     given_rows = batches([*run, late, (3, 30), (3, 25)], 5)
     found = flat(list(in_order(given_rows, (0, 1), held_bytes=0)))
-    places = [(row["part"], row["offset"]) for row in found]
-    assert places == [*run, *sorted([late, (3, 30), (3, 25)])]
+    partitions = [(row["part"], row["offset"]) for row in found]
+    assert partitions == [*run, *sorted([late, (3, 30), (3, 25)])]
 
 
-def test_rows_in_order_are_given_back_as_they_came() -> None:
+def test_rows_in_order_pass_through() -> None:
     given_rows = batches([(0, 1), (0, 2), (1, 0), (1, 1)], 2)
     found = list(in_order(given_rows, (0, 1)))
     assert all(each is one for each, one in zip(found, given_rows, strict=True))
 
 
-def test_what_waits_in_a_file_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sorting_in_a_file_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     dice = random.Random(1)
     rows = [(dice.randrange(3), at) for at in range(5_000)]

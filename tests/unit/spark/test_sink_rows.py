@@ -10,9 +10,14 @@ import pytest
 from penstock.client.partitioner import keyed_partition
 from penstock.record.record import Record
 from penstock.spark.sink.columns import sink_columns
-from penstock.spark.sink.encode import Rows
+from penstock.spark.sink.encode import RecordColumns
 from penstock.spark.sink.epoch import EpochFailed, Fresh, Resumed
-from penstock.spark.sink.placing import ByTask, Sticky, grouped, placed
+from penstock.spark.sink.partitioning import (
+    StickyPartitioner,
+    TaskPartitioner,
+    chosen_partitions,
+    rows_by_partition,
+)
 from penstock.spark.sink.resuming import Resuming
 from penstock.spark.sink.rows import BadRow, sink_rows
 from penstock.types import TopicPartition
@@ -30,41 +35,43 @@ def seen_partitions(asked: list[int | None], keys: list[bytes | None], count: in
     )
     columns = sink_columns({"key": "binary", "value": "binary", "partition": "int"}, topic="t")
     seen = sink_rows(batch, columns, NOW_MS)
-    return list(placed("t", count, seen.rows, seen.partitions, seen.count, Sticky(0)))
+    return list(
+        chosen_partitions("t", count, seen.rows, seen.partitions, seen.count, StickyPartitioner(0))
+    )
 
 
 @pytest.mark.row("A016")
-def test_a_row_goes_where_it_asks_then_by_key_then_by_turn() -> None:
+def test_a_row_goes_by_column_then_by_key_then_by_turn() -> None:
     expected = [7, keyed_partition(b"foobar", 10), 1]
     assert seen_partitions([7, None, None], [b"a", b"foobar", None], 10) == expected
 
 
-def test_a_partition_that_the_topic_lacks_is_refused() -> None:
+def test_a_partition_beyond_the_topics_is_an_error() -> None:
     with pytest.raises(BadRow, match="column partition has 4, but topic t has partitions 0 to 3"):
         seen_partitions([0, 4], [None, None], 4)
 
 
-def test_a_negative_partition_is_refused() -> None:
+def test_a_negative_partition_is_an_error() -> None:
     with pytest.raises(BadRow, match="column partition has -1; partitions count from 0"):
         seen_partitions([None, -1], [None, None], 4)
 
 
 def test_rows_without_key_take_turns_by_batch_and_stay_in_a_task() -> None:
-    turns = Sticky(0)
+    turns = StickyPartitioner(0)
     assert [turns.partition("t", 3) for _ in range(4)] == [1, 2, 0, 1]
-    fixed = ByTask(5)
+    fixed = TaskPartitioner(5)
     assert [fixed.partition("t", 3) for _ in range(2)] == [2, 2]
 
 
 def test_rows_are_grouped_by_partition_in_their_order() -> None:
     chosen = np.array([2, 0, 2, 1, 0], np.int32)
-    found = {partition: list(rows) for partition, rows in grouped(chosen, None, 3)}
+    found = {partition: list(rows) for partition, rows in rows_by_partition(chosen, None, 3)}
     assert found == {0: [1, 4], 1: [3], 2: [0, 2]}
     some = np.array([0, 2, 4], np.int32)
-    assert {p: list(rows) for p, rows in grouped(chosen, some, 3)} == {0: [4], 2: [0, 2]}
-    assert [(p, list(rows)) for p, rows in grouped(chosen, some[:0], 3)] == []
+    assert {p: list(rows) for p, rows in rows_by_partition(chosen, some, 3)} == {0: [4], 2: [0, 2]}
+    assert [(p, list(rows)) for p, rows in rows_by_partition(chosen, some[:0], 3)] == []
     one = np.zeros(3, np.int32)
-    assert [(p, list(rows)) for p, rows in grouped(one, None, 1)] == [(0, [0, 1, 2])]
+    assert [(p, list(rows)) for p, rows in rows_by_partition(one, None, 1)] == [(0, [0, 1, 2])]
 
 
 def test_rows_go_to_the_topics_that_they_name() -> None:
@@ -75,14 +82,14 @@ def test_rows_go_to_the_topics_that_they_name() -> None:
     assert {topic: list(rows) for topic, rows in topics} == {"b": [0, 2], "a": [1]}
 
 
-def test_a_row_without_topic_is_refused() -> None:
+def test_a_row_without_topic_is_an_error() -> None:
     batch = pa.record_batch({"value": ["1"], "topic": pa.array([None], pa.string())})
     columns = sink_columns({"value": "string", "topic": "string"}, topic=None)
     with pytest.raises(BadRow, match="column topic has a null"):
         sink_rows(batch, columns, NOW_MS)
 
 
-def test_times_are_milliseconds_and_now_where_there_is_none() -> None:
+def test_a_missing_timestamp_is_now() -> None:
     times = [datetime(1970, 1, 1, 0, 0, 2, 1999, tzinfo=UTC), None]
     before = datetime(1969, 12, 31, 23, 59, 59, 999_500, tzinfo=UTC)
     batch = pa.record_batch(
@@ -101,7 +108,7 @@ def record(value: bytes) -> Record:
     return Record(0, 5, b"k", value, [("h", b"1")])
 
 
-def rows_of(*values: bytes) -> Rows:
+def rows_of(*values: bytes) -> RecordColumns:
     headers = [[{"key": "h", "value": b"1"}]] * len(values)
     batch = pa.record_batch(
         {
@@ -121,7 +128,7 @@ def rows_of(*values: bytes) -> Rows:
 
 
 def resuming(*written: bytes) -> Resuming:
-    def read_back(place: TopicPartition, found: Resumed) -> Iterator[Record]:  # noqa: ARG001
+    def read_back(topic_partition: TopicPartition, found: Resumed) -> Iterator[Record]:  # noqa: ARG001
         return map(record, written)
 
     made = Resuming(read_back)
@@ -137,15 +144,15 @@ ORDER = np.arange(3, dtype=np.int32)
 
 def test_a_first_attempt_writes_all_its_rows() -> None:
     fresh = resuming()
-    assert list(fresh.left(PLACE, rows_of(b"1", b"2", b"3"), ORDER)) == [0, 1, 2]
+    assert list(fresh.unwritten(PLACE, rows_of(b"1", b"2", b"3"), ORDER)) == [0, 1, 2]
     fresh.finish()
 
 
-def test_a_retry_goes_on_behind_equal_rows_even_in_later_batches() -> None:
+def test_a_retry_resumes_behind_equal_rows_even_in_later_batches() -> None:
     retry = resuming(b"1", b"2", b"3", b"4")
-    assert list(retry.left(PLACE, rows_of(b"1", b"2", b"3"), ORDER)) == []
-    assert list(retry.left(PLACE, rows_of(b"4", b"5", b"6"), ORDER)) == [1, 2]
-    assert list(retry.left(PLACE, rows_of(b"7", b"8", b"9"), ORDER)) == [0, 1, 2]
+    assert list(retry.unwritten(PLACE, rows_of(b"1", b"2", b"3"), ORDER)) == []
+    assert list(retry.unwritten(PLACE, rows_of(b"4", b"5", b"6"), ORDER)) == [1, 2]
+    assert list(retry.unwritten(PLACE, rows_of(b"7", b"8", b"9"), ORDER)) == [0, 1, 2]
     retry.finish()
 
 
@@ -153,12 +160,12 @@ def test_a_retry_with_other_rows_fails_and_says_what_to_do() -> None:
     with pytest.raises(
         EpochFailed, match=r"out-0: row 1 of this attempt .*repartitionById.*deterministic"
     ):
-        resuming(b"1", b"2").left(PLACE, rows_of(b"1", b"x", b"3"), ORDER)
+        resuming(b"1", b"2").unwritten(PLACE, rows_of(b"1", b"x", b"3"), ORDER)
 
 
 def test_a_retry_with_fewer_rows_fails() -> None:
     retry = resuming(b"1", b"2", b"3", b"4")
-    retry.left(PLACE, rows_of(b"1", b"2", b"3"), ORDER)
+    retry.unwritten(PLACE, rows_of(b"1", b"2", b"3"), ORDER)
     with pytest.raises(EpochFailed, match="this attempt has 3 rows, but 4 are written"):
         retry.finish()
 
@@ -176,4 +183,4 @@ def test_key_value_and_headers_are_compared(changed: Record) -> None:
     made = Resuming(lambda _place, _found: iter([changed]))
     made.begin({PLACE: Resumed(0, 1)})
     with pytest.raises(EpochFailed):
-        made.left(PLACE, rows_of(b"1"), ORDER[:1])
+        made.unwritten(PLACE, rows_of(b"1"), ORDER[:1])

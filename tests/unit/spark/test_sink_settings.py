@@ -15,22 +15,22 @@ def settings(given: dict[str, str], *, streaming: bool = True) -> SinkSettings:
     return read_sink_settings(BASE | given, TYPES, streaming=streaming)[0]
 
 
-def test_by_default_all_replicas_acknowledge_and_nothing_is_repeated() -> None:
+def test_the_default_is_acks_all_and_idempotence() -> None:
     found = settings({})
     assert (found.acks, found.idempotent, found.codec) == (-1, True, Codec.NONE)
     assert found.transactional_id is None
     assert found.columns == SinkColumns(value=1, key=0)
 
 
-def test_names_of_options_have_no_case() -> None:
+def test_option_names_ignore_case() -> None:
     assert settings({"KAFKA.Compression.Type": "ZSTD"}).codec is Codec.ZSTD
 
 
-def test_acks_of_the_leader_alone_take_idempotence_away() -> None:
+def test_acks_one_disables_idempotence() -> None:
     assert not settings({"kafka.acks": "1"}).idempotent
 
 
-def test_levels_are_those_of_the_codec() -> None:
+def test_a_compression_level_belongs_to_its_codec() -> None:
     given = {"kafka.compression.type": "zstd", "kafka.compression.zstd.level": "9"}
     assert settings(given | {"kafka.compression.gzip.level": "1"}).level == 9
 
@@ -55,12 +55,12 @@ def test_a_transactional_query_is_named_by_its_checkpoint() -> None:
         ({"kafka.batch.size": "many"}, "kafka.batch.size: 'many' is no whole number"),
         ({"kafka.batch.sise": "1"}, "unknown option kafka.batch.sise; did you mean kafka.batch.s"),
         ({"tpoic": "x"}, "unknown option tpoic; did you mean topic?"),
-        ({"path": "/x"}, "a topic is no path"),
+        ({"path": "/x"}, "a topic has no path"),
         ({"orderBy": "offset"}, "orderBy: the rows have no column offset"),
         ({"includeTimestamp": "true"}, "includeTimestamp: the rows have no column timestamp"),
     ],
 )
-def test_an_option_that_cannot_be_names_itself(given: dict[str, str], words: str) -> None:
+def test_an_error_names_the_option(given: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         settings(given)
 
@@ -71,7 +71,7 @@ def test_a_batch_is_not_transactional() -> None:
 
 
 @pytest.mark.parametrize("name", ["kafka.linger.ms", "kafka.retries", "includeHeaders"])
-def test_options_without_effect_are_told(name: str) -> None:
+def test_options_without_effect_give_a_warning(name: str) -> None:
     _, told = read_sink_settings(BASE | {name: "1"}, TYPES, streaming=True)
     assert [each.split(":")[0] for each in told] == [f"option {name} has no effect"]
 
@@ -92,15 +92,15 @@ def test_the_rows_of_a_source_are_written_as_they_are() -> None:
     assert found == SinkColumns(key=0, value=1, topic=2, partition=3, headers=6, order=(3, 4))
 
 
-def test_the_option_topic_goes_before_the_column() -> None:
+def test_option_topic_wins_over_the_column() -> None:
     assert sink_columns(ROWS, topic="out").topic is None
 
 
-def test_the_time_is_written_if_asked_for() -> None:
+def test_option_include_timestamp_writes_the_column() -> None:
     assert sink_columns(ROWS, topic="out", with_timestamps=True).timestamp == 5
 
 
-def test_rows_are_ordered_by_what_they_carry_or_what_is_asked() -> None:
+def test_rows_are_sorted_by_source_offset_or_by_option_order_by() -> None:
     assert sink_columns({"value": "string", "offset": "bigint"}, topic="o").order == (1,)
     assert sink_columns({"value": "string"}, topic="o").order == ()
     assert sink_columns(ROWS, topic="o", order_by=("key", "offset")).order == (0, 4)
@@ -119,8 +119,6 @@ def test_rows_are_ordered_by_what_they_carry_or_what_is_asked() -> None:
         ({"value": "string", "topic": "binary"}, None, "column topic is binary"),
     ],
 )
-def test_columns_that_cannot_be_written_are_named(
-    types: dict[str, str], topic: str | None, words: str
-) -> None:
+def test_an_error_names_the_column(types: dict[str, str], topic: str | None, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         sink_columns(types, topic=topic)

@@ -8,13 +8,13 @@ from pyspark.sql.types import StructType
 
 from peers.process import free_ports
 from penstock.errors import ConfigError
-from penstock.spark.sink.epoch import EpochFailed, Report, Transaction
+from penstock.spark.sink.epoch import EpochFailed, SparkTransaction, TaskReport
 from penstock.spark.sink.writer import (
     BatchWriter,
     ExactlyOnceWriter,
-    Reported,
+    ReportMessage,
+    RowsWritten,
     StreamWriter,
-    Written,
     batch_writer,
     stream_writer,
 )
@@ -40,7 +40,7 @@ def test_options_without_effect_are_logged(caplog: pytest.LogCaptureFixture) -> 
     assert "option kafka.linger.ms has no effect" in caplog.text
 
 
-def test_a_writer_that_needs_no_transaction_travels_as_it_is() -> None:
+def test_a_writer_without_transaction_is_pickled_as_it_is() -> None:
     made = pickle.loads(pickle.dumps(stream_writer(OPTIONS, ROWS)))
     assert isinstance(made, StreamWriter)
 
@@ -70,13 +70,13 @@ def exact() -> ExactlyOnceWriter:
     return made
 
 
-def test_an_epoch_without_rows_asks_nobody() -> None:
-    nothing = Report(Transaction("x", 1, 0), "q", 0)
-    exact().commit([Reported(nothing)], 0)
+def test_an_epoch_without_rows_sends_no_request() -> None:
+    nothing = TaskReport(SparkTransaction("x", 1, 0), "q", 0)
+    exact().commit([ReportMessage(nothing)], 0)
     exact().abort([None, None], 0)
 
 
 def test_a_task_without_report_fails_the_commit() -> None:
-    nothing = Report(Transaction("x", 1, 0), "q", 0)
+    nothing = TaskReport(SparkTransaction("x", 1, 0), "q", 0)
     with pytest.raises(EpochFailed, match="1 tasks reported nothing"):
-        exact().commit([Reported(nothing), Written(3)], 0)
+        exact().commit([ReportMessage(nothing), RowsWritten(3)], 0)

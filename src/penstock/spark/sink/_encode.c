@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A column as encode.py's `Column` has it: (offsets, data, valid, first, width). */
+/* A column as encode.py's `ArrowColumn` has it: (offsets, data, valid, first, width). */
 typedef struct {
     int present;
     Py_buffer offsets, data, valid;

@@ -1,4 +1,4 @@
-from penstock.spark.sink.encode import Column, Rows
+from penstock.spark.sink.encode import ArrowColumn, RecordColumns
 from penstock.types import Buffer
 
 def append(
@@ -11,7 +11,7 @@ def append(
     timestamps: Buffer,
     base_timestamp: int,
     first_delta: int,
-    rows: Rows,
+    rows: RecordColumns,
     /,
 ) -> tuple[int, int, int, int]: ...
-def partitions(key: Column | None, count: int, into: bytearray | memoryview, /) -> None: ...
+def partitions(key: ArrowColumn | None, count: int, into: bytearray | memoryview, /) -> None: ...

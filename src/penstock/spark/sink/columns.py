@@ -15,12 +15,12 @@ _TYPES: Final[dict[str, tuple[str, ...]]] = {
     "partition": ("int",),
     "timestamp": ("timestamp",),
 }
-"""Of columns that have a meaning; others are passed over, as the `kafka` format does."""
+"""Types of the columns that the sink reads; it ignores others, as the `kafka` format does."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinkColumns:
-    """Which columns make the records, by position; None where there is none."""
+    """Positions of the columns that make a record; None for a missing one."""
 
     value: int
     key: int | None = None
@@ -29,7 +29,7 @@ class SinkColumns:
     partition: int | None = None
     timestamp: int | None = None
     order: tuple[int, ...] = ()
-    """Rows of a task are put in the order of these; empty: as they come."""
+    """A task sorts its rows by these columns; empty: rows stay as they come."""
 
 
 def sink_columns(
@@ -39,14 +39,14 @@ def sink_columns(
     with_timestamps: bool = False,
     order_by: tuple[str, ...] | None = None,
 ) -> SinkColumns:
-    """The columns of a schema (simple type by name, in order); `ConfigError` where that fails.
+    """The sink's columns in a schema, given as simple types by name, in order.
 
-    `topic` is the option of that name, which goes before the column. `order_by` are the names that
-    a user gave; None means source partition and offset, where the rows still carry them.
+    `topic` is the option of that name, which wins over the column. `order_by` are the columns of
+    option orderBy; None means source partition and offset, if the rows still have them.
     """
     at = {name: position for position, name in enumerate(types)}
     if "value" not in at:
-        raise ConfigError("the rows have no column value: name what is to be written so")
+        raise ConfigError("the rows have no column value: give that name to what is written")
     if topic is None and "topic" not in at:
         raise ConfigError("option topic is missing, and the rows have no column topic")
     wanted = {"key", "value", "headers", "partition"}

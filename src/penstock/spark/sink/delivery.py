@@ -1,4 +1,4 @@
-"""What a leader's answer means for the batches that were sent, and for those behind them."""
+"""What a leader's response means for the batches sent, and for those behind them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Final
 
 from penstock.client.errors import RETRIABLE, BrokerRefused
 from penstock.errors import ErrorCode, KafkaError
-from penstock.spark.sink.batching import Sealed
+from penstock.spark.sink.accumulator import SealedBatch
 from penstock.types import TopicPartition
 
 WRITTEN: Final = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
@@ -22,69 +22,71 @@ _FENCED: Final = frozenset(
 
 
 class NotWritten(BrokerRefused):
-    """Rows that a topic did not take: which topic, why, and what to do where that is known."""
+    """A broker rejected rows; the text names the partition, the cause and, if known, the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A batch, and what was said of it; a connection that broke said NETWORK_EXCEPTION."""
+class BatchResponse:
+    """A batch and the broker's response to it; NETWORK_EXCEPTION if the connection broke."""
 
-    batch: Sealed
+    batch: SealedBatch
     code: int
-    words: str | None = None
+    message: str | None = None
 
 
-def unwritten(answers: Iterable[Answered]) -> list[Sealed]:
-    """The batches to be sent again, of answers in the order of sending; raises a refusal.
+def unwritten(answers: Iterable[BatchResponse]) -> list[SealedBatch]:
+    """The batches to send again, from responses in the order of sending.
 
-    When a batch is put off, those behind it in its partition are out of sequence, and that is no
-    refusal: they follow it again.
+    Raises `NotWritten` for an error that is not retriable. OUT_OF_ORDER_SEQUENCE_NUMBER is
+    retriable behind a batch of the same partition that has to be sent again.
     """
-    again: list[Sealed] = []
-    put_off: set[TopicPartition] = set()
-    refusal: KafkaError | None = None
+    again: list[SealedBatch] = []
+    retried: set[TopicPartition] = set()
+    rejection: KafkaError | None = None
     for each in answers:
-        place = each.batch.place
+        tp = each.batch.topic_partition
         if each.code in WRITTEN:
             continue
         out_of_sequence = each.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        if each.code in RETRIABLE or (out_of_sequence and place in put_off):
+        if each.code in RETRIABLE or (out_of_sequence and tp in retried):
             again.append(each.batch)
-            put_off.add(place)
+            retried.add(tp)
         else:
-            refusal = refusal or NotWritten(
-                each.code, f"{each.batch.count} rows to {place}", advice(each.code, each.words)
+            rejection = rejection or NotWritten(
+                each.code,
+                f"{each.batch.count} rows to {tp}",
+                advice(each.code, each.message),
             )
-    if refusal is not None:
-        raise refusal
+    if rejection is not None:
+        raise rejection
     return again
 
 
-def firsts(batches: Sequence[Sealed]) -> list[Sealed]:
-    """The first batch of each partition: what may be sent when nothing else is on its way."""
-    first: dict[TopicPartition, Sealed] = {}
+def firsts(batches: Sequence[SealedBatch]) -> list[SealedBatch]:
+    """The first batch of each partition: these may be sent when no request is in flight."""
+    first: dict[TopicPartition, SealedBatch] = {}
     for batch in batches:
-        first.setdefault(batch.place, batch)
+        first.setdefault(batch.topic_partition, batch)
     return list(first.values())
 
 
-def advice(code: int, words: str | None = None) -> str | None:
-    """The broker's words, and what a user can do."""
-    what = None
+def advice(code: int, message: str | None = None) -> str | None:
+    """The broker's error message, and what the user can do."""
+    remedy = None
     if code == ErrorCode.MESSAGE_TOO_LARGE:
-        what = "lower kafka.batch.size below the topic's max.message.bytes, or raise that"
+        remedy = "lower kafka.batch.size below the topic's max.message.bytes, or raise that"
     elif code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-        what = (
+        remedy = (
             "another task writes to this partition as well; with transactional=true each output "
             "partition must be written by one task: repartitionById by the target partition"
         )
     elif code in _FENCED:
-        what = (
+        remedy = (
             "the transaction was ended by a newer run of this query, or it took longer than "
             "kafka.transaction.timeout.ms"
         )
     elif code in {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED}:
-        what = "the principal needs WRITE on the topic"
+        remedy = "the principal needs WRITE on the topic"
     elif code == ErrorCode.INVALID_RECORD:
-        what = "a compacted topic takes no row without key"
-    return "; ".join(part for part in (words, what) if part) or None
+        remedy = "a compacted topic needs a key in every row"
+    return "; ".join(part for part in (message, remedy) if part) or None

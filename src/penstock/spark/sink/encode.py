@@ -1,7 +1,7 @@
-"""Rows of Arrow columns as records of a batch, and the partitions of their keys.
+"""Encodes rows of Arrow columns as records of a batch, and computes the partitions of their keys.
 
-No row becomes a Python object: in C (`_encode.c`) a record costs about as much as its copy. Where
-the extension was not built, the twins here do the same under the same names.
+No row becomes a Python object: in C (`_encode.c`) a record costs about as much as its copy. Without
+the extension, the functions in Python here do the same.
 """
 
 from collections.abc import Iterator
@@ -15,42 +15,30 @@ _LEAST = -(1 << 63)
 _BITS = 64
 
 
-class Column(NamedTuple):
-    """Bytes or text as Arrow lays them out; a column that is not there is None, and all null."""
+class ArrowColumn(NamedTuple):
+    """Arrow's buffers of a binary or string column; a column of nulls may be None instead."""
 
     offsets: Buffer
     data: Buffer | None
     valid: Buffer | None
-    """A bit a row; None where there are no nulls."""
+    """One bit per row; None without nulls."""
     first: int
-    """The row of the buffers that is row 0 of the column."""
+    """Index in the buffers of the column's row 0."""
     width: int
-    """Bytes of an offset: 4 or 8."""
+    """Size of an offset: 4 or 8 bytes."""
 
 
-class Rows(NamedTuple):
-    """What the records of a batch of rows are made of.
+class RecordColumns(NamedTuple):
+    """The columns that become records.
 
-    The headers of row r are those from `lists`' offset r to r + 1, of `names` and `values`.
+    The headers of row r are the entries of `names` and `values` from offset r to r + 1 of `lists`.
     """
 
-    key: Column | None
-    value: Column | None
-    lists: Column | None = None
-    names: Column | None = None
-    values: Column | None = None
-
-
-class Appended(NamedTuple):
-    """How far `append` came."""
-
-    next: int
-    """The first index of `order` that was not written."""
-    at: int
-    max_timestamp: int
-    """Of the records written; the least there is for none."""
-    needed: int
-    """Bytes that the next record takes, which found no room; 0 where all were written."""
+    key: ArrowColumn | None
+    value: ArrowColumn | None
+    lists: ArrowColumn | None = None
+    names: ArrowColumn | None = None
+    values: ArrowColumn | None = None
 
 
 def append_in_python(
@@ -63,12 +51,14 @@ def append_in_python(
     timestamps: Buffer,
     base_timestamp: int,
     first_delta: int,
-    rows: Rows,
+    rows: RecordColumns,
     /,
 ) -> tuple[int, int, int, int]:
     """Write the rows order[start:end] as records from out[at] on, as far as `limit` allows.
 
-    `order` has row numbers of 32 bits, `timestamps` 64 bits for each row.
+    `order` has row numbers of 32 bits, `timestamps` 64 bits for each row. Returns the first index
+    of `order` that was not written, the end in `out`, the highest timestamp written (the lowest
+    64-bit number for none), and the size of the next record if it did not fit, else 0.
     """
     picked, times = memoryview(order).cast("B").cast("i"), memoryview(timestamps).cast("B")
     stamps = times.cast("q")
@@ -94,8 +84,10 @@ def append_in_python(
     return end, at, newest, 0
 
 
-def partitions_in_python(key: Column | None, count: int, into: bytearray | memoryview, /) -> None:
-    """Fill `into`, 32 bits a row, with the partition of each row's key; -1 for a null."""
+def partitions_in_python(
+    key: ArrowColumn | None, count: int, into: bytearray | memoryview, /
+) -> None:
+    """Fill `into`, 32 bits per row, with the partition of each row's key; -1 for null."""
     if count <= 0:
         raise ValueError("a topic has at least one partition")
     chosen = memoryview(into).cast("B").cast("i")
@@ -107,8 +99,8 @@ def partitions_in_python(key: Column | None, count: int, into: bytearray | memor
         chosen[row] = -1 if data is None else keyed_partition(data, count)
 
 
-def headers(rows: Rows, row: int) -> Iterator[tuple[bytes, bytes | None]]:
-    """The headers of a row; IndexError where the columns end before."""
+def headers(rows: RecordColumns, row: int) -> Iterator[tuple[bytes, bytes | None]]:
+    """The headers of a row; IndexError if the columns are too short."""
     if rows.lists is None or _is_null(rows.lists, row):
         return
     start, end = _range(rows.lists, row)
@@ -119,8 +111,8 @@ def headers(rows: Rows, row: int) -> Iterator[tuple[bytes, bytes | None]]:
         yield name, field(rows.values, each)
 
 
-def field(column: Column | None, row: int) -> bytes | None:
-    """One field; IndexError where the column ends before."""
+def field(column: ArrowColumn | None, row: int) -> bytes | None:
+    """One field; IndexError if the column is too short."""
     if column is None or _is_null(column, row):
         return None
     start, end = _range(column, row)
@@ -133,8 +125,8 @@ def field(column: Column | None, row: int) -> bytes | None:
     return bytes(memoryview(column.data)[start:end])
 
 
-def _record(rows: Rows, row: int, timestamp_delta: int, offset_delta: int) -> bytearray:
-    body = bytearray(1)  # attributes, none of them in use
+def _record(rows: RecordColumns, row: int, timestamp_delta: int, offset_delta: int) -> bytearray:
+    body = bytearray(1)  # attributes: unused
     write_varint(body, timestamp_delta)
     write_varint(body, offset_delta)
     _write(body, field(rows.key, row))
@@ -155,18 +147,18 @@ def _write(out: bytearray, data: bytes | None) -> None:
 
 
 def _wrapped(delta: int) -> int:
-    """As 64 bits hold it: times may lie further apart than that, and come back right."""
+    """The delta modulo 2**64: adding it to the base gives the timestamp again."""
     return (delta + (1 << _BITS - 1)) % (1 << _BITS) - (1 << _BITS - 1)
 
 
-def _is_null(column: Column, row: int) -> bool:
+def _is_null(column: ArrowColumn, row: int) -> bool:
     if column.valid is None:
         return False
     index = column.first + row
     return not memoryview(column.valid)[index >> 3] >> (index & 7) & 1
 
 
-def _range(column: Column, row: int) -> tuple[int, int]:
+def _range(column: ArrowColumn, row: int) -> tuple[int, int]:
     at = (column.first + row) * column.width
     raw = bytes(memoryview(column.offsets)[at : at + 2 * column.width])
     if len(raw) < 2 * column.width:

@@ -1,7 +1,8 @@
-"""The rules of the exactly-once sink: what a task and the driver may do, told from what they see.
+"""The rules of the exactly-once sink: what tasks and driver may do, given what brokers report.
 
-One micro-batch (Spark calls it epoch) is one transaction. All tasks write with one producer id and
-epoch, and the driver ends the transaction once. Everything here is a value; `transaction.py` asks.
+One micro-batch (Spark also calls it epoch) is one transaction. All tasks write with the same
+producer id and epoch, and the driver ends the transaction once. No I/O here: `transaction.py`
+sends the requests.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,12 +32,15 @@ REPEATABLE: Final = (
 
 
 class EpochFailed(KafkaError):
-    """The epoch cannot be committed as exactly-once; nothing of it becomes visible."""
+    """The epoch cannot be committed exactly once; none of its rows becomes visible."""
 
 
 @dataclass(frozen=True, slots=True)
-class Marker:
-    """What the last committed epoch left in the sink's group: whose it was, and what comes next."""
+class EpochMarker:
+    """What a committed epoch left in the sink's group: its query, and the next batch id.
+
+    It is the metadata of a committed offset, not a control record.
+    """
 
     query: str
     next_batch: int
@@ -47,23 +51,23 @@ class Marker:
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
-    """What the driver opened, for all tasks of an epoch."""
+class SparkTransaction:
+    """The transaction that the driver opened for all tasks of an epoch."""
 
     id: str
     producer_id: int
     producer_epoch: int
     implicit: bool = True
-    """A first write adds its partition (KIP-890); else the task has to."""
-    markers: tuple[Marker, ...] = ()
-    """What committed epochs left; a query's epochs may leave them at different places."""
+    """Whether a first write adds its partition (KIP-890); otherwise the task adds it."""
+    markers: tuple[EpochMarker, ...] = ()
+    """What committed epochs left; each topic that a query wrote to may have its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What one task did."""
+class TaskReport:
+    """What one task wrote."""
 
-    transaction: Transaction
+    transaction: SparkTransaction
     query: str
     task: int
     rows: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -71,40 +75,41 @@ class Report:
 
 
 def transactional_id(given: str | None, checkpoint: str | None) -> str | None:
-    """The option, or what the checkpoint's place makes of it; None where there is neither.
+    """The option, or an id made from the checkpoint's location; None without either.
 
-    Batch numbers belong to a checkpoint, so the place names the query; a slash more is no other.
+    Batch ids belong to a checkpoint, so its location identifies the query. A trailing slash does
+    not make another query.
     """
     if given:
         return given
     if not checkpoint:
         return None
-    place = checkpoint.strip().rstrip("/")
-    return f"penstock-sink-{sha256(place.encode()).hexdigest()[:24]}"
+    location = checkpoint.strip().rstrip("/")
+    return f"penstock-sink-{sha256(location.encode()).hexdigest()[:24]}"
 
 
-def read_marker(offset: int, metadata: str | None) -> Marker | None:
-    """The marker that a committed offset is; None where it is none of ours."""
-    words = (metadata or "").split(" ")
-    if offset < 0 or len(words) != 3 or words[0] != _MARKER_WORD:
+def read_marker(offset: int, metadata: str | None) -> EpochMarker | None:
+    """The marker in a committed offset; None for an offset of anyone else."""
+    parts = (metadata or "").split(" ")
+    if offset < 0 or len(parts) != 3 or parts[0] != _MARKER_WORD:
         return None
-    if not words[1].isdigit() or int(words[1]) > MARKER_VERSION:
-        raise EpochFailed(f"the sink's marker has version {words[1]}: a newer penstock wrote it")
-    return Marker(words[2], offset)
+    if not parts[1].isdigit() or int(parts[1]) > MARKER_VERSION:
+        raise EpochFailed(f"the sink's marker has version {parts[1]}: a newer penstock wrote it")
+    return EpochMarker(parts[2], offset)
 
 
-def is_committed(markers: Iterable[Marker], query: str, batch_id: int) -> bool:
-    """Whether this epoch is in the topics already; another query's marker says nothing of it."""
+def is_committed(markers: Iterable[EpochMarker], query: str, batch_id: int) -> bool:
+    """Whether this epoch is in the topics already; markers of other queries do not count."""
     return any(each.query == query and each.next_batch > batch_id for each in markers)
 
 
-def check_remembered(
-    transaction: Transaction, query: str, batch_id: int, topic: str | None
+def check_marker_exists(
+    transaction: SparkTransaction, query: str, batch_id: int, topic: str | None
 ) -> None:
-    """Refuse rows where it cannot be known whether they are in the topics already.
+    """Fail if nobody can know whether the epoch's rows are in the topics already.
 
-    With a topic for all rows, each epoch leaves a marker. Without one, epochs without rows leave
-    none: then a query is forgotten where the coordinator begins to number its transactions anew.
+    With option topic each epoch leaves a marker. Without it, epochs without rows leave none: then
+    a query counts as forgotten only if its producer epoch starts again at 0.
     """
     if batch_id == 0 or any(each.query == query for each in transaction.markers):
         return
@@ -120,161 +125,168 @@ def check_remembered(
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Nobody wrote to the partition in this transaction."""
+    """No attempt wrote to the partition in this transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """An earlier attempt wrote `rows` rows, the first at or behind `start_offset`."""
+    """An earlier attempt wrote `rows` rows, the first at or after `start_offset`."""
 
     start_offset: int
     rows: int
 
 
-Progress: TypeAlias = Fresh | Resumed
+PartitionProgress: TypeAlias = Fresh | Resumed
 
 
-def progress(
-    place: TopicPartition, states: Iterable[ProducerState], transaction: Transaction
-) -> Progress:
-    """How far the transaction is in a partition, as its leader remembers."""
+def partition_progress(
+    topic_partition: TopicPartition, states: Iterable[ProducerState], transaction: SparkTransaction
+) -> PartitionProgress:
+    """How many rows of the transaction a partition has, by its leader's producer state."""
     for state in states:
         if state.producer_id != transaction.producer_id:
             continue
         if state.producer_epoch > transaction.producer_epoch:
-            raise EpochFailed(f"{place}: a newer run of this query has taken over")
+            raise EpochFailed(f"{topic_partition}: a newer run of this query has taken over")
         if state.producer_epoch == transaction.producer_epoch and state.last_sequence >= 0:
             if state.current_txn_start_offset < 0:
                 raise EpochFailed(
-                    f"{place}: the transaction was ended while the epoch ran; raise "
-                    "kafka.transaction.timeout.ms if the epoch takes so long"
+                    f"{topic_partition}: the transaction was ended while the epoch ran; raise "
+                    "kafka.transaction.timeout.ms if epochs take that long"
                 )
             return Resumed(state.current_txn_start_offset, state.last_sequence + 1)
     return Fresh()
 
 
-def different(place: TopicPartition, row: int) -> EpochFailed:
-    """A retried task's rows are not those that are written."""
+def row_differs(topic_partition: TopicPartition, row: int) -> EpochFailed:
+    """A row of this attempt differs from the row that was written."""
     return EpochFailed(
-        f"{place}: row {row} of this attempt is not the one that an earlier attempt wrote, or "
-        f"another task writes to the same partition. Either {REPARTITION}; or {REPEATABLE}"
+        f"{topic_partition}: row {row} of this attempt is not the one that an earlier attempt "
+        f"wrote, or another task writes to the same partition. Either {REPARTITION}; or "
+        f"{REPEATABLE}"
     )
 
 
-def fewer(place: TopicPartition, rows: int, written: int) -> EpochFailed:
-    """A retried task has less rows than are written."""
+def rows_are_missing(topic_partition: TopicPartition, rows: int, written: int) -> EpochFailed:
+    """The attempt has fewer rows than were written."""
     return EpochFailed(
-        f"{place}: this attempt has {rows} rows, but {written} are written by an earlier attempt "
-        f"or another task. Either {REPARTITION}; or {REPEATABLE}"
+        f"{topic_partition}: this attempt has {rows} rows, but {written} are written by an "
+        f"earlier attempt or another task. Either {REPARTITION}; or {REPEATABLE}"
     )
 
 
-class Batch(NamedTuple):
-    """What tells a batch of the transaction from another attempt's."""
+class BatchDigest(NamedTuple):
+    """Identifies a batch: attempts of a task cut their batches differently."""
 
     base_sequence: int
     rows: int
     digest: int
 
 
-def check_batches(place: TopicPartition, sent: Sequence[Batch], found: Iterable[Batch]) -> None:
-    """Refuse the task's success unless the log holds its own batches, behind those it resumed.
+def check_own_batches(
+    topic_partition: TopicPartition, sent: Sequence[BatchDigest], found: Iterable[BatchDigest]
+) -> None:
+    """Fail the task unless the log holds exactly its batches behind those it resumed.
 
-    A leader takes a batch for a repeated one by its sequences alone, and says that it is written:
-    what is there may be the batch of another attempt, with other rows.
+    A leader recognizes a duplicate batch by its sequences alone, and reports it as written. Two
+    live attempts write with one producer id, so that the log may hold the other attempt's rows.
     """
     start = sent[0].base_sequence if sent else 0
     behind = [batch for batch in found if batch.base_sequence >= start]
     for mine, theirs in zip_longest(sent, behind):
         if mine != theirs:
-            raise different(place, (mine or theirs or Batch(start, 0, 0)).base_sequence)
+            raise row_differs(
+                topic_partition, (mine or theirs or BatchDigest(start, 0, 0)).base_sequence
+            )
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
-    """There is nothing to commit: no rows and no topic, or the epoch was committed before."""
+class NothingToCommit:
+    """No rows and no option topic, or the epoch was committed before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
-    """What is to be committed, if the leaders say the same."""
+class EpochCommit:
+    """What to commit, if the leaders confirm it."""
 
-    transaction: Transaction
-    marker: Marker
+    transaction: SparkTransaction
+    marker: EpochMarker
     rows: Mapping[TopicPartition, int]
     topic: str | None = None
-    """Where all rows go, if there are any."""
+    """The topic of all rows; None if the rows name their topics."""
 
     @property
     def marker_topics(self) -> set[str]:
-        """Each gets a copy of the marker."""
-        return {self.topic} if self.topic is not None else {place.topic for place in self.rows}
+        """The topics that get a copy of the marker."""
+        return {self.topic} if self.topic is not None else {tp.topic for tp in self.rows}
 
 
 def to_commit(
-    told: Sequence[Report | None], batch_id: int, topic: str | None = None
-) -> Nothing | Commit:
-    """What the tasks' reports amount to; `EpochFailed` where they do not fit together."""
-    reports = [report for report in told if report is not None]
-    if len(reports) < len(told):
-        raise EpochFailed(f"epoch {batch_id}: {len(told) - len(reports)} tasks reported nothing")
+    received: Sequence[TaskReport | None], batch_id: int, topic: str | None = None
+) -> NothingToCommit | EpochCommit:
+    """What the tasks' reports add up to; `EpochFailed` if they contradict each other."""
+    reports = [report for report in received if report is not None]
+    if len(reports) < len(received):
+        raise EpochFailed(
+            f"epoch {batch_id}: {len(received) - len(reports)} tasks reported nothing"
+        )
     skipped = [report for report in reports if report.skipped]
     if skipped and len(skipped) < len(reports):
         raise EpochFailed(f"epoch {batch_id}: some tasks wrote it, others found it committed")
     if skipped or not reports:
-        return Nothing()
+        return NothingToCommit()
     first = reports[0]
     rows: dict[TopicPartition, int] = {}
     writers: dict[TopicPartition, int] = {}
     for report in reports:
         if _identity(report) != _identity(first):
             raise EpochFailed(f"epoch {batch_id}: its tasks belong to different transactions")
-        for place, count in report.rows.items():
-            if place in rows:
+        for tp, count in report.rows.items():
+            if tp in rows:
                 raise EpochFailed(
-                    f"epoch {batch_id}: tasks {writers[place]} and {report.task} both wrote to "
-                    f"{place}; {REPARTITION}"
+                    f"epoch {batch_id}: tasks {writers[tp]} and {report.task} both wrote to "
+                    f"{tp}; {REPARTITION}"
                 )
-            rows[place], writers[place] = count, report.task
+            rows[tp], writers[tp] = count, report.task
     if not rows and topic is None:
-        return Nothing()
-    return Commit(first.transaction, Marker(first.query, batch_id + 1), rows, topic)
+        return NothingToCommit()
+    return EpochCommit(first.transaction, EpochMarker(first.query, batch_id + 1), rows, topic)
 
 
-def _identity(report: Report) -> tuple[str, int, int, str]:
-    of = report.transaction
-    return of.id, of.producer_id, of.producer_epoch, report.query
+def _identity(report: TaskReport) -> tuple[str, int, int, str]:
+    transaction = report.transaction
+    return transaction.id, transaction.producer_id, transaction.producer_epoch, report.query
 
 
-def check_counts(commit: Commit, found: Mapping[TopicPartition, Progress]) -> None:
-    """Refuse the commit unless the log has as many rows of the transaction as were reported.
+def check_counts(commit: EpochCommit, found: Mapping[TopicPartition, PartitionProgress]) -> None:
+    """Fail the commit unless the logs have as many rows of the transaction as tasks reported.
 
-    `found` is about all partitions that take part: a lost attempt may have written to others.
+    `found` covers all partitions of the transaction: a lost attempt may have written to others.
     """
-    for place, seen in found.items():
-        if place not in commit.rows and isinstance(seen, Resumed):
+    for tp, seen in found.items():
+        if tp not in commit.rows and isinstance(seen, Resumed):
             raise EpochFailed(
-                f"{place} has {seen.rows} rows of the epoch that no task reported; {REPEATABLE}"
+                f"{tp} has {seen.rows} rows of the epoch that no task reported; {REPEATABLE}"
             )
-    for place, rows in commit.rows.items():
-        match found.get(place, Fresh()):
+    for tp, rows in commit.rows.items():
+        match found.get(tp, Fresh()):
             case Resumed(rows=written) if written == rows % SEQUENCES:
                 pass
             case Resumed(rows=written):
                 raise EpochFailed(
-                    f"{place} has {written} rows of the epoch, but its task reported {rows}; "
+                    f"{tp} has {written} rows of the epoch, but its task reported {rows}; "
                     f"{REPARTITION}"
                 )
             case Fresh():
-                raise EpochFailed(f"{place} has none of the {rows} rows that its task reported")
+                raise EpochFailed(f"{tp} has none of the {rows} rows that its task reported")
 
 
-class Ending(Enum):
-    """What an answer to EndTxn means."""
+class EndTxnResult(Enum):
+    """What a response to EndTxn means."""
 
     DONE = "done"
-    AGAIN = "ask again"
-    UNKNOWN = "look whether the marker is there"
+    AGAIN = "retry"
+    UNKNOWN = "the marker decides"
     REFUSED = "refused"
 
 
@@ -288,16 +300,16 @@ _ENDED_OTHERWISE: Final = frozenset(
 )
 
 
-def ending(code: int, *, asked_before: bool, retriable: Iterable[int]) -> Ending:
-    """An answer to EndTxn(commit).
+def end_txn_result(code: int, *, sent_before: bool, retriable: Iterable[int]) -> EndTxnResult:
+    """The meaning of a response to EndTxn(commit).
 
-    Once it was asked, a lost answer may have been yes: then the transaction may be over, and the
-    epoch taken by who came next. Whether it was committed is told by the marker alone.
+    If an earlier response was lost, the transaction may be over, and a newer run may have taken
+    the id. Then only the marker says whether it was committed.
     """
     if code == ErrorCode.NONE:
-        return Ending.DONE
+        return EndTxnResult.DONE
     if code in set(retriable):
-        return Ending.AGAIN
-    if code in _ENDED_OTHERWISE and asked_before:
-        return Ending.UNKNOWN
-    return Ending.REFUSED
+        return EndTxnResult.AGAIN
+    if code in _ENDED_OTHERWISE and sent_before:
+        return EndTxnResult.UNKNOWN
+    return EndTxnResult.REFUSED

@@ -1,4 +1,4 @@
-"""The marker that tells which micro-batch was committed last: written with its rows, read before.
+"""Reads and writes the marker of the last committed micro-batch, in the transaction of its rows.
 
 `epoch.py` says what markers mean.
 """
@@ -11,8 +11,14 @@ from penstock.client.errors import RETRIABLE, IncompleteResponse, check
 from penstock.client.route import KeyType, Route, ToCoordinator
 from penstock.errors import ErrorCode
 from penstock.spark.client.cluster import BlockingClient
-from penstock.spark.sink.epoch import Commit, EpochFailed, Marker, Transaction, read_marker
-from penstock.spark.sink.explicit import explicit
+from penstock.spark.sink.epoch import (
+    EpochCommit,
+    EpochFailed,
+    EpochMarker,
+    SparkTransaction,
+    read_marker,
+)
+from penstock.spark.sink.explicit_transactions import use_explicit_versions
 from penstock.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -29,10 +35,10 @@ from penstock.wire.schema import Message
 R = TypeVar("R", bound=Message)
 
 
-def committed_markers(client: BlockingClient, transactional_id: str) -> tuple[Marker, ...]:
-    """The markers as they stand when nothing is pending."""
+def committed_markers(client: BlockingClient, transactional_id: str) -> tuple[EpochMarker, ...]:
+    """The sink's committed markers; waits while a transaction of the group is pending."""
 
-    def attempt() -> tuple[Marker, ...]:
+    def attempt() -> tuple[EpochMarker, ...]:
         connection = client.connection(ToCoordinator(transactional_id))
         ticket = connection.send(committed_request(transactional_id), OffsetFetchResponse)
         return markers_of(connection.receive(ticket), transactional_id, ticket.version)
@@ -42,24 +48,24 @@ def committed_markers(client: BlockingClient, transactional_id: str) -> tuple[Ma
 
 def markers_of(
     response: OffsetFetchResponse, transactional_id: str, version: int
-) -> tuple[Marker, ...]:
-    """The markers that an answer names; refuses one that does not name the group: a micro-batch
-    would be written again because of it.
+) -> tuple[EpochMarker, ...]:
+    """The markers in a response. It must name the group: taking an incomplete response for "no
+    marker" would write a micro-batch twice.
     """
-    told = [
+    found = [
         read_marker(each.committed_offset, each.metadata)
         for topic in group_offsets(transactional_id, response, version).topics
         for each in topic.partitions
     ]
-    return tuple(marker for marker in told if marker is not None)
+    return tuple(marker for marker in found if marker is not None)
 
 
-def write_markers(client: BlockingClient, decided: Commit) -> None:
-    """The marker, in the transaction, as an offset of the group that is named as its id.
+def write_markers(client: BlockingClient, decided: EpochCommit) -> None:
+    """Commit the marker in the transaction, as offsets of a group with the transactional id's name.
 
-    It lies under the first partition of every topic that the epoch wrote to, since a group's
-    offsets need a topic that exists: one that is deleted takes its own copy with it only. Whoever
-    looks for it asks for all of the group's offsets.
+    Each topic that the epoch wrote to gets a copy, under partition 0: a group's offsets need an
+    existing topic, and a deleted topic takes only its own copy with it. Readers therefore fetch all
+    offsets of the group.
     """
     transaction = decided.transaction
     if not transaction.implicit:
@@ -100,12 +106,12 @@ def write_markers(client: BlockingClient, decided: Commit) -> None:
         )
         connection = client.connection(ToCoordinator(transaction.id))
         if not transaction.implicit:
-            explicit(connection)
+            use_explicit_versions(connection)
         response = connection.call(request, TxnOffsetCommitResponse)
         about = f"marker of transaction {transaction.id}"
         answers = [each for topic in response.topics for each in topic.partitions]
         if len(answers) < len(decided.marker_topics):
-            raise IncompleteResponse(f"{about}: the coordinator's answer does not name it")
+            raise IncompleteResponse(f"{about}: the coordinator's response does not name it")
         for each in answers:
             if each.error_code in {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}:
                 raise EpochFailed(
@@ -119,17 +125,17 @@ def write_markers(client: BlockingClient, decided: Commit) -> None:
 
 def ask_coordinator(
     client: BlockingClient,
-    transaction: Transaction,
+    transaction: SparkTransaction,
     request: Message,
-    answer: type[R],
-    fine: Callable[[R], None],
+    response_type: type[R],
+    check_response: Callable[[R], None],
 ) -> None:
     to: Route = ToCoordinator(transaction.id, KeyType.TRANSACTION)
 
     def attempt() -> None:
         connection = client.connection(to)
         if not transaction.implicit:
-            explicit(connection)
-        fine(connection.call(request, answer))
+            use_explicit_versions(connection)
+        check_response(connection.call(request, response_type))
 
     client.retrying(attempt, retry_on=RETRIABLE)

@@ -1,7 +1,7 @@
-"""The rows of a task in the order of some columns, whatever order Spark brought them in.
+"""Sorts the rows of a task by some columns, whatever order Spark delivers them in.
 
-All of a task's rows have to be there before the first is known, so beyond a limit they wait in a
-file. Rows that come in order are given back as they came.
+Sorting needs all rows of a task, so beyond a limit they go to a temporary file. Rows that come in
+order pass through.
 """
 
 import tempfile
@@ -16,18 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 HELD_BYTES: Final = 32 * 1024 * 1024
-"""What a task keeps in memory of rows that wait for their order."""
+"""How much a task keeps in memory to sort."""
 CHUNK_ROWS: Final = 10_000
 
 
 def in_order(
     batches: Iterable[pa.RecordBatch], order: Sequence[int], held_bytes: int = HELD_BYTES
 ) -> Iterator[pa.RecordBatch]:
-    """The same rows, ordered by these columns; equal ones stay as they came.
+    """The same rows sorted by these columns; equal rows keep their order.
 
-    Many rows of one source partition that come in order are taken for its rows as they were read,
-    over no shuffle, and wait for nothing. Should others follow, those are ordered by themselves:
-    a retry may then find other rows first, which fails the epoch, but loses and repeats nothing.
+    Many rows of one source partition in order are assumed to be a read without a shuffle, and pass
+    through at once. Should other rows follow, those are sorted among themselves: a retry may then
+    see other rows first, which fails the epoch, but neither loses nor repeats a row.
     """
     held: list[pa.RecordBatch] = []
     size_bytes, coming = 0, iter(batches)
@@ -40,21 +40,23 @@ def in_order(
         yield from _sorted(held, order)
         return
     if not _is_one_run(held, order):
-        yield from _waited(chain(held, coming), order)
+        yield from _sorted_in_file(chain(held, coming), order)
         return
     yield from held
     last = held[-1].slice(held[-1].num_rows - 1)
     held.clear()
     for batch in coming:
         if not _is_one_run([last, batch], order):
-            yield from _waited(chain([batch], coming), order)
+            yield from _sorted_in_file(chain([batch], coming), order)
             return
         yield batch
         last = batch.slice(batch.num_rows - 1)
 
 
-def _waited(batches: Iterable[pa.RecordBatch], order: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """The rows in order, from a file: there are too many of them for memory."""
+def _sorted_in_file(
+    batches: Iterable[pa.RecordBatch], order: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """Sort the rows in a temporary file: they are too many for memory."""
     coming = iter(batches)
     first = next(coming)
     with tempfile.TemporaryDirectory(prefix="penstock-sink-") as folder:
@@ -63,7 +65,7 @@ def _waited(batches: Iterable[pa.RecordBatch], order: Sequence[int]) -> Iterator
             writer.write_batch(first)
             for batch in coming:
                 writer.write_batch(batch)
-        # The kernel brings pages in, and takes them away, as they are looked at.
+        # The kernel loads and evicts pages as needed.
         with pa.memory_map(str(file)) as mapped:
             reader = pa.ipc.open_file(mapped)
             waiting = [reader.get_batch(at) for at in range(reader.num_record_batches)]
@@ -71,7 +73,7 @@ def _waited(batches: Iterable[pa.RecordBatch], order: Sequence[int]) -> Iterator
 
 
 def _is_one_run(batches: Sequence[pa.RecordBatch], order: Sequence[int]) -> bool:
-    """Whether the rows are in order already, and differ in the last of its columns only."""
+    """Whether the rows are sorted already, and differ only in the last sort column."""
     *leading, _ = order
     return all(
         pc.count_distinct(_column(batches, each), mode="all").as_py() == 1 for each in leading
@@ -95,7 +97,7 @@ def _column(batches: Sequence[pa.RecordBatch], position: int) -> pa.ChunkedArray
 
 
 def _indices(batches: Sequence[pa.RecordBatch], order: Sequence[int]) -> npt.NDArray[np.int64]:
-    """The rows' numbers, counted over all batches, in their order."""
+    """The rows' indices over all batches, sorted."""
     keys = [f"{at}" for at in range(len(order))]
     columns = pa.table([_column(batches, position) for position in order], names=keys)
     wanted = [(key, "ascending") for key in keys]
@@ -111,14 +113,14 @@ def _picked(
     starts: npt.NDArray[np.int64],
     indices: npt.NDArray[np.int64],
 ) -> pa.RecordBatch:
-    """The rows of these numbers, counted over all batches; only those batches are touched."""
+    """The rows with these indices over all batches; touches only the batches that hold them."""
     owners = np.searchsorted(starts, indices, side="right") - 1
     by_owner = np.argsort(owners, kind="stable")
     pieces = []
     for owner in np.unique(owners):
         rows = indices[by_owner][owners[by_owner] == owner] - starts[owner]
         pieces.append(batches[owner].take(pa.array(rows)))
-    # The pieces lie one after the other, batch by batch; back to where each row belongs.
+    # The pieces are grouped by batch; bring each row back to its position.
     back = np.empty(len(indices), np.int64)
     back[by_owner] = np.arange(len(indices))
     together = pa.Table.from_batches(pieces).combine_chunks().take(pa.array(back))

@@ -1,4 +1,4 @@
-"""Sends sealed batches to their leaders: several requests on the way, repeated until written."""
+"""Sends sealed batches to their leaders: several requests in flight, retried until written."""
 
 import random
 from collections import deque
@@ -13,10 +13,10 @@ from penstock.client.route import ToBroker
 from penstock.errors import ErrorCode, KafkaError
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.connection import BlockingConnection, SentRequest
-from penstock.spark.sink.batching import Sealed
-from penstock.spark.sink.delivery import Answered
-from penstock.spark.sink.explicit import explicit
-from penstock.spark.sink.sending import Pause, Receive, Route, Send, Sending
+from penstock.spark.sink.accumulator import SealedBatch
+from penstock.spark.sink.delivery import BatchResponse
+from penstock.spark.sink.explicit_transactions import use_explicit_versions
+from penstock.spark.sink.sender import BackOff, FindLeaders, ReceiveResponse, SendBatches, Sender
 from penstock.types import TopicPartition, Uuid
 from penstock.wire.messages.produce import (
     PartitionProduceData,
@@ -26,18 +26,18 @@ from penstock.wire.messages.produce import (
 )
 
 
-class _Sent(NamedTuple):
+class _InFlight(NamedTuple):
     connection: BlockingConnection
-    ticket: SentRequest[ProduceResponse]
-    batches: Sequence[Sealed]
+    request: SentRequest[ProduceResponse]
+    batches: Sequence[SealedBatch]
     names: Mapping[Uuid, str]
-    """Of topics, which newer versions name by their ids only."""
+    """Topic names by id: newer versions of the response have only ids."""
 
 
-class Producer:
+class SinkProducer:
     """Used by one thread: `send` as batches become ready, then `finish`.
 
-    `Sending` decides what is sent when; this does it, and tells what came of it.
+    `Sender` decides each step; the producer takes it and reports the result.
     """
 
     def __init__(
@@ -51,75 +51,79 @@ class Producer:
     ) -> None:
         self._client, self._acks = client, acks
         self._transactional_id, self._implicit = transactional_id, implicit
-        self._sending = Sending(delivery_timeout_ms)
-        self._line: deque[_Sent] = deque()
+        self._sender = Sender(delivery_timeout_ms)
+        self._in_flight: deque[_InFlight] = deque()
 
     def topic(self, name: str) -> TopicMetadata:
-        """The topic as it is, made by the broker where it may."""
+        """The topic's metadata; the broker creates a missing topic if its settings allow."""
 
         def attempt() -> TopicMetadata:
             return self._client.topic(name, create=True)
 
         try:
-            # The answer that starts a creation says UNKNOWN_TOPIC_OR_PARTITION.
+            # The response that starts a creation has UNKNOWN_TOPIC_OR_PARTITION.
             return self._client.retrying(attempt, retry_on=RETRIABLE)
         except BrokerRefused as error:
             if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise BrokerRefused(
-                    error.code, f"topic {name}", "it does not exist, and the broker makes none"
+                    error.code,
+                    f"topic {name}",
+                    "it does not exist, and the broker does not create it",
                 ) from None
             raise
 
-    def send(self, batches: Iterable[Sealed]) -> None:
-        """Return when all is on its way; `NotWritten` and `DeliveryTimedOut` end the task."""
-        self._sending.add(batches)
+    def send(self, batches: Iterable[SealedBatch]) -> None:
+        """Return when all batches are sent; `NotWritten` and `DeliveryTimedOut` end the task."""
+        self._sender.add(batches)
         self._run(finish=False)
 
     def finish(self) -> None:
-        """Return when all that was sent is written."""
+        """Return when all batches are written."""
         self._run(finish=True)
 
     def _run(self, *, finish: bool) -> None:
-        while (step := self._sending.step(_now_ms(), finish=finish)) is not None:
+        while (step := self._sender.step(_now_ms(), finish=finish)) is not None:
             match step:
-                case Route(places):
-                    self._try(lambda: self._sending.routed(self._client.by_leader(places)))
-                case Send():
+                case FindLeaders(partitions):
+                    self._try(
+                        lambda: self._sender.leaders_found(self._client.by_leader(partitions))
+                    )
+                case SendBatches():
                     self._try(lambda: self._send(step))
-                case Receive():
-                    self._hear_first()
-                case Pause(failures):
+                case ReceiveResponse():
+                    self._receive_oldest()
+                case BackOff(failures):
                     self._client.forget()
                     sleep(backoff_ms(failures, random.random()) / 1000)  # noqa: S311  only spreads load
-                    self._sending.paused()
+                    self._sender.backed_off()
 
-    def _send(self, step: Send) -> None:
+    def _send(self, step: SendBatches) -> None:
         connection = self._client.connection(ToBroker(step.leader))
-        self._line.append(self._asked(connection, step.batches))
-        self._sending.sent()
+        self._in_flight.append(self._request(connection, step.batches))
+        self._sender.sent()
 
     def _try(self, attempt: Callable[[], None]) -> None:
-        """Only what the attempt meets is put off: what `step` raises ends the task."""
+        """Retry what fails inside the attempt; errors that `step` raises end the task."""
         try:
             attempt()
         except KafkaError as error:
             if error.code not in RETRIABLE:
                 raise
-            self._sending.put_off(str(error), _now_ms())
+            self._sender.failed(str(error), _now_ms())
 
-    def _hear_first(self) -> None:
-        self._sending.heard(self._heard(self._line.popleft()), _now_ms())
+    def _receive_oldest(self) -> None:
+        self._sender.received(self._received(self._in_flight.popleft()), _now_ms())
 
-    def _asked(self, connection: BlockingConnection, batches: Sequence[Sealed]) -> _Sent:
+    def _request(self, connection: BlockingConnection, batches: Sequence[SealedBatch]) -> _InFlight:
         if not self._implicit:
-            explicit(connection)
+            use_explicit_versions(connection)
         topics: dict[str, TopicProduceData] = {}
         for batch in batches:
-            name = batch.place.topic
+            name = batch.topic_partition.topic
             if name not in topics:
                 topic = self._client.topic(name)
                 topics[name] = TopicProduceData(name=name, topic_id=topic.id, partition_data=[])
-            data = PartitionProduceData(index=batch.place.partition, records=batch.data)
+            data = PartitionProduceData(index=batch.topic_partition.partition, records=batch.data)
             topics[name].partition_data.append(data)
         request = ProduceRequest(
             transactional_id=self._transactional_id,
@@ -128,32 +132,32 @@ class Producer:
             topic_data=list(topics.values()),
         )
         names = {topic.topic_id: name for name, topic in topics.items()}
-        return _Sent(connection, connection.send(request, ProduceResponse), batches, names)
+        return _InFlight(connection, connection.send(request, ProduceResponse), batches, names)
 
-    def _heard(self, sent: _Sent) -> list[Answered]:
+    def _received(self, sent: _InFlight) -> list[BatchResponse]:
         try:
-            response = sent.connection.receive(sent.ticket)
+            response = sent.connection.receive(sent.request)
         except KafkaError as error:
             if error.code not in RETRIABLE:
                 raise
-            return [Answered(batch, error.code, str(error)) for batch in sent.batches]
-        return answered(response, sent.batches, sent.names)
+            return [BatchResponse(batch, error.code, str(error)) for batch in sent.batches]
+        return batch_responses(response, sent.batches, sent.names)
 
 
 def _now_ms() -> float:
     return monotonic() * 1000
 
 
-def answered(
-    response: ProduceResponse, batches: Sequence[Sealed], names: Mapping[Uuid, str]
-) -> list[Answered]:
-    """What the response says of each batch; one that it passes over was not heard of."""
-    said = {}
+def batch_responses(
+    response: ProduceResponse, batches: Sequence[SealedBatch], names: Mapping[Uuid, str]
+) -> list[BatchResponse]:
+    """The response to each batch; a batch that it leaves out is retried."""
+    found = {}
     for topic in response.responses:
         for each in topic.partition_responses:
-            place = TopicPartition(topic.name or names.get(topic.topic_id, ""), each.index)
-            words = [each.error_message]
-            words += [one.batch_index_error_message for one in each.record_errors]
-            said[place] = each.error_code, "; ".join(word for word in words if word) or None
-    missing = (ErrorCode.UNKNOWN_TOPIC_ID, "the answer does not name it")
-    return [Answered(batch, *said.get(batch.place, missing)) for batch in batches]
+            tp = TopicPartition(topic.name or names.get(topic.topic_id, ""), each.index)
+            messages = [each.error_message]
+            messages += [one.batch_index_error_message for one in each.record_errors]
+            found[tp] = each.error_code, "; ".join(filter(None, messages)) or None
+    missing = (ErrorCode.UNKNOWN_TOPIC_ID, "the response does not name it")
+    return [BatchResponse(batch, *found.get(batch.topic_partition, missing)) for batch in batches]

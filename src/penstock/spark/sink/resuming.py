@@ -1,4 +1,4 @@
-"""A task's rows behind those that an earlier attempt wrote: equal ones are passed over."""
+"""Resumes a task behind the rows of an earlier attempt: skips rows that are written already."""
 
 from collections.abc import Iterator, Mapping
 from typing import Protocol
@@ -7,71 +7,77 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.record.record import Record
-from penstock.spark.sink.encode import Rows, field, headers
-from penstock.spark.sink.epoch import Fresh, Progress, Resumed, different, fewer
+from penstock.spark.sink.encode import RecordColumns, field, headers
+from penstock.spark.sink.epoch import (
+    Fresh,
+    PartitionProgress,
+    Resumed,
+    row_differs,
+    rows_are_missing,
+)
 from penstock.types import TopicPartition
 
 
 class ReadsBack(Protocol):
     """Reads an earlier attempt's records of a partition, oldest first."""
 
-    def __call__(self, place: TopicPartition, found: Resumed) -> Iterator[Record]: ...
+    def __call__(self, topic_partition: TopicPartition, found: Resumed) -> Iterator[Record]: ...
 
 
 class Resuming:
-    """A task cannot know whether it is a retry, so it begins every partition here."""
+    """Compares a task's rows with those written; every task does, since any may be a retry."""
 
     def __init__(self, read_back: ReadsBack) -> None:
         self._read_back = read_back
-        self._known: dict[TopicPartition, Progress] = {}
+        self._known: dict[TopicPartition, PartitionProgress] = {}
         self._unread: dict[TopicPartition, Iterator[Record]] = {}
         self._compared: dict[TopicPartition, int] = {}
 
-    def is_new(self, place: TopicPartition) -> bool:
-        return place not in self._known
+    def is_new(self, topic_partition: TopicPartition) -> bool:
+        return topic_partition not in self._known
 
-    def begin(self, found: Mapping[TopicPartition, Progress]) -> dict[TopicPartition, int]:
-        """What leaders say of new partitions; the sequences that their first new rows take."""
+    def begin(self, found: Mapping[TopicPartition, PartitionProgress]) -> dict[TopicPartition, int]:
+        """Start new partitions with what their leaders report; their next sequences."""
         self._known |= found
         sequences = {}
-        for place, progress in found.items():
+        for tp, progress in found.items():
             match progress:
                 case Fresh():
-                    sequences[place] = 0
+                    sequences[tp] = 0
                 case Resumed(rows=rows):
-                    sequences[place] = rows
-                    self._unread[place] = self._read_back(place, progress)
-                    self._compared[place] = 0
+                    sequences[tp] = rows
+                    self._unread[tp] = self._read_back(tp, progress)
+                    self._compared[tp] = 0
         return sequences
 
-    def left(
-        self, place: TopicPartition, rows: Rows, order: npt.NDArray[np.int32]
+    def unwritten(
+        self, topic_partition: TopicPartition, rows: RecordColumns, order: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.int32]:
-        """Those of the rows that are not written yet; `EpochFailed` where one differs."""
-        unread = self._unread.get(place)
+        """The rows that are not written yet; `EpochFailed` if a written one differs."""
+        unread = self._unread.get(topic_partition)
         if unread is None:
             return order
         for index, row in enumerate(order):
             written = next(unread, None)
             if written is None:
-                del self._unread[place]
+                del self._unread[topic_partition]
                 return order[index:]
             if not same(written, rows, int(row)):
-                raise different(place, self._compared[place])
-            self._compared[place] += 1
+                raise row_differs(topic_partition, self._compared[topic_partition])
+            self._compared[topic_partition] += 1
         return order[:0]
 
     def finish(self) -> None:
-        """The task has no more rows: then nothing may be left of what was written."""
-        for place, unread in self._unread.items():
+        """The task has no more rows; `EpochFailed` if an earlier attempt wrote more."""
+        for tp, unread in self._unread.items():
             if next(unread, None) is not None:
-                compared, found = self._compared[place], self._known[place]
-                assert isinstance(found, Resumed), "only such partitions are read back"
-                raise fewer(place, compared, found.rows)
+                compared, found = self._compared[tp], self._known[tp]
+                assert isinstance(found, Resumed), "only resumed partitions are read back"
+                raise rows_are_missing(tp, compared, found.rows)
 
 
-def same(written: Record, rows: Rows, row: int) -> bool:
-    """Whether the record is this row; its time is not looked at, since attempts have their own."""
+def same(written: Record, rows: RecordColumns, row: int) -> bool:
+    """Whether the record is this row; not by its timestamp, which each attempt sets anew."""
     return (
         written.key == field(rows.key, row)
         and written.value == field(rows.value, row)

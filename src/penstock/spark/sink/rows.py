@@ -1,4 +1,4 @@
-"""A batch of rows from Arrow, seen as what records are made of: buffers and plain numbers."""
+"""An Arrow batch of rows as buffers and numbers, from which records are encoded."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from penstock.errors import KafkaError
 from penstock.spark.sink.columns import SinkColumns
-from penstock.spark.sink.encode import Column, Rows
+from penstock.spark.sink.encode import ArrowColumn, RecordColumns
 
 _WIDE: Final = (pa.types.is_large_binary, pa.types.is_large_string)
 
@@ -25,12 +25,12 @@ class SinkRows:
     """The rows of one Arrow batch."""
 
     count: int
-    rows: Rows
+    rows: RecordColumns
     timestamps: npt.NDArray[np.int64]
     partitions: npt.NDArray[np.int32] | None
-    """As the rows ask for them, -1 for none; None where they have no such column."""
+    """The column partition, -1 for null; None without that column."""
     topics: Sequence[tuple[str, npt.NDArray[np.int32]]] | None
-    """Topics and their rows; None where all go to the one that the option names."""
+    """Topics and their rows; None if option topic names one for all."""
 
 
 def sink_rows(batch: pa.RecordBatch, columns: SinkColumns, now_ms: int) -> SinkRows:
@@ -38,7 +38,7 @@ def sink_rows(batch: pa.RecordBatch, columns: SinkColumns, now_ms: int) -> SinkR
     lists, names, values = _headers(headers)
     return SinkRows(
         batch.num_rows,
-        Rows(
+        RecordColumns(
             None if columns.key is None else _column(batch.column(columns.key)),
             _column(batch.column(columns.value)),
             lists,
@@ -51,26 +51,26 @@ def sink_rows(batch: pa.RecordBatch, columns: SinkColumns, now_ms: int) -> SinkR
     )
 
 
-def _column(array: pa.Array) -> Column | None:
+def _column(array: pa.Array) -> ArrowColumn | None:
     if pa.types.is_null(array.type):
         return None
     valid, offsets, data = array.buffers()
     width = 8 if any(test(array.type) for test in _WIDE) else 4
     if offsets is None:  # Arrow allows that for no rows
         offsets = pa.py_buffer(bytes(width))
-    return Column(offsets, data, valid if array.null_count else None, array.offset, width)
+    return ArrowColumn(offsets, data, valid if array.null_count else None, array.offset, width)
 
 
 def _headers(
     array: pa.Array | None,
-) -> tuple[Column | None, Column | None, Column | None]:
+) -> tuple[ArrowColumn | None, ArrowColumn | None, ArrowColumn | None]:
     if array is None:
         return None, None, None
     valid, offsets = array.buffers()[:2]
     entries = array.values
     if entries.null_count:
         raise BadRow("column headers has an element that is null")
-    lists = Column(
+    lists = ArrowColumn(
         offsets if offsets is not None else pa.py_buffer(bytes(8)),
         None,
         valid if array.null_count else None,
@@ -85,7 +85,7 @@ def _timestamps(batch: pa.RecordBatch, position: int | None, now_ms: int) -> npt
         return np.full(batch.num_rows, now_ms, np.int64)
     column = batch.column(position)
     micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
-    # Floored, as Spark does when it makes milliseconds of what lies before 1970.
+    # Floored, as Spark does for times before 1970.
     return np.asarray(
         np.floor_divide(pc.fill_null(micros, now_ms * 1000).to_numpy(zero_copy_only=False), 1000),
         np.int64,

@@ -15,7 +15,7 @@ BATCH_BYTES: Final = 512 * 1024
 BUFFER_BYTES: Final = 32 * 1024 * 1024
 TRANSACTION_TIMEOUT_MS: Final = 300_000
 
-_FULL_BATCHES: Final = NoEffect("batches are sent when they are full, the rest when the task ends")
+_FULL_BATCHES: Final = NoEffect("full batches are sent at once, the rest when the task ends")
 _NO_CLASSES: Final = Refused("there is no Java class to load; write key, value and partition")
 
 PRODUCER: Final[dict[str, Use]] = {
@@ -29,10 +29,12 @@ PRODUCER: Final[dict[str, Use]] = {
     "delivery.timeout.ms": TAKEN,
     "enable.idempotence": TAKEN,
     "linger.ms": _FULL_BATCHES,
-    "max.block.ms": NoEffect("kafka.default.api.timeout.ms limits what is waited for"),
-    "max.in.flight.requests.per.connection": NoEffect("five requests are on their way at most"),
+    "max.block.ms": NoEffect("kafka.default.api.timeout.ms limits every wait"),
+    "max.in.flight.requests.per.connection": NoEffect(
+        "at most five requests are in flight per broker"
+    ),
     "max.request.size": NoEffect("kafka.batch.size and the topic's max.message.bytes decide"),
-    "retries": NoEffect("kafka.delivery.timeout.ms limits how long is tried"),
+    "retries": NoEffect("kafka.delivery.timeout.ms limits the retries"),
     "transaction.timeout.ms": TAKEN,
     "transactional.id": Refused("write option transactional=true, and transactionalId if needed"),
     "partitioner.class": _NO_CLASSES,
@@ -53,14 +55,16 @@ SINK: Final[dict[str, Use]] = {
     "includeHeaders": NoEffect("headers are written if the rows have a column headers"),
     "checkpointLocation": TAKEN,
     "queryName": TAKEN,
-    "path": Refused("a topic is no path; write option topic, and start() or save() without one"),
+    "path": Refused(
+        "a topic has no path; set option topic, and call start() or save() without a path"
+    ),
     **{f"kafka.{name}": use for name, use in (CLIENT | PRODUCER).items()},
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkSettings:
-    """All that a task of the sink needs to know. A value that travels to the executors."""
+    """All settings of a task of the sink. A plain value, which Spark sends to executors."""
 
     client: ClientSettings
     topic: str | None
@@ -74,23 +78,23 @@ class SinkSettings:
     delivery_timeout_ms: int = 120_000
     fails_without_marker: bool = True
     transactional_id: str | None = None
-    """None where the sink is not transactional."""
+    """None if the sink is not transactional."""
     transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS
 
 
 def read_sink_settings(
     given: Mapping[str, str], types: Mapping[str, str], *, streaming: bool
 ) -> tuple[SinkSettings, list[str]]:
-    """The settings, and what to tell about options without effect; `ConfigError` names the option.
+    """The settings, and warnings about options without effect.
 
     `types` are the simple types of the rows' columns by name.
     """
     options = Options(given)
-    told = options.warnings(SINK)
+    warnings = options.warnings(SINK)
     transactional = options.flag("transactional", default=False)
     if transactional and not streaming:
         raise ConfigError(
-            "option transactional is for streams: a batch that fails can be written again whole"
+            "option transactional is for streams; a failed batch can be written again as a whole"
         )
     acks = _ACKS[options.one_of("kafka.acks", _ACKS, "all")]
     idempotent = options.flag("kafka.enable.idempotence", default=acks == -1)
@@ -122,7 +126,7 @@ def read_sink_settings(
             "kafka.transaction.timeout.ms", TRANSACTION_TIMEOUT_MS, low=1
         ),
     )
-    return settings, told
+    return settings, warnings
 
 
 _ACKS: Final = {"all": -1, "-1": -1, "1": 1}
@@ -135,7 +139,7 @@ def _level(options: Options, codec: Codec) -> int | None:
 
 
 def _order_by(options: Options, *, transactional: bool) -> tuple[str, ...] | None:
-    """Only who repeats rows has to order them; `orderBy` may still ask for it, or for none."""
+    """Only retries that repeat rows need an order; option orderBy overrides that."""
     if "orderBy" in options:
         return tuple(name.strip() for name in options.text("orderBy").split(",") if name.strip())
     return None if transactional else ()

@@ -1,7 +1,7 @@
-"""The writers that Spark calls: of batches, of streams, and of streams exactly once.
+"""The writers that Spark calls: for batches, for streams, and for streams exactly once.
 
-What a task does is imported in the task. Spark makes a writer in fresh processes of the driver as
-well, twice for every micro-batch, and those should not wait for numpy and Arrow.
+Tasks import what they need themselves. Spark also makes writers in fresh processes of the driver,
+twice for every micro-batch, and these should not wait for numpy and Arrow.
 """
 
 import logging
@@ -22,7 +22,13 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigError, KafkaError
 from penstock.spark.client.cluster import BlockingClient
-from penstock.spark.sink.epoch import Commit, EpochFailed, Report, Transaction, to_commit
+from penstock.spark.sink.epoch import (
+    EpochCommit,
+    EpochFailed,
+    SparkTransaction,
+    TaskReport,
+    to_commit,
+)
 from penstock.spark.sink.settings import SinkSettings, read_sink_settings
 from penstock.spark.sink.transaction import abort, commit, open_transaction
 
@@ -32,23 +38,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger("penstock.spark")
 
 _SENDS_TO_TASKS = "write_into_data_source.py"
-"""The worker of pyspark that makes the writer and pickles it for the tasks."""
+"""The module of pyspark's worker that makes the writer and pickles it for the tasks."""
 _BATCH_ID = "streaming.sql.batchId"
 _QUERY_ID = "sql.streaming.queryId"
 
 
 @dataclass
-class Written(WriterCommitMessage):
+class RowsWritten(WriterCommitMessage):
     """How many rows a task wrote."""
 
     rows: int
 
 
 @dataclass
-class Reported(WriterCommitMessage):
-    """What a task of an epoch did."""
+class ReportMessage(WriterCommitMessage):
+    """What a task of an epoch wrote."""
 
-    report: Report
+    report: TaskReport
 
 
 def batch_writer(
@@ -68,14 +74,14 @@ def stream_writer(options: Mapping[str, str], schema: StructType) -> DataSourceS
 
 def _settings(options: Mapping[str, str], schema: StructType, *, streaming: bool) -> SinkSettings:
     types = {each.name: each.dataType.simpleString() for each in schema.fields}
-    settings, told = read_sink_settings(options, types, streaming=streaming)
-    for each in told:
+    settings, warnings = read_sink_settings(options, types, streaming=streaming)
+    for each in warnings:
         logger.warning(each)
     return settings
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """Rows to topics, at least once: what a failed job has written stays."""
+    """Writes rows to topics at least once: what a failed job has written stays."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
@@ -83,11 +89,11 @@ class BatchWriter(DataSourceArrowWriter):
     def write(self, iterator: "Iterator[RecordBatch]") -> WriterCommitMessage:
         from penstock.spark.sink.task import write
 
-        return Written(write(iterator, self._settings))
+        return RowsWritten(write(iterator, self._settings))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Rows of a stream to topics, at least once."""
+    """Writes rows of a stream to topics at least once."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
@@ -95,32 +101,33 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: "Iterator[RecordBatch]") -> WriterCommitMessage:
         from penstock.spark.sink.task import write
 
-        return Written(write(iterator, self._settings))
+        return RowsWritten(write(iterator, self._settings))
 
 
 class ExactlyOnceWriter(DataSourceStreamArrowWriter):
-    """One transaction for each micro-batch.
+    """Writes each micro-batch in one transaction.
 
-    Spark makes a writer in a process of the driver before the tasks of every micro-batch, and
-    pickles it to them: that is where the transaction is opened, once. `commit` and `abort` are
-    called on another instance, which is never pickled and knows what the tasks report only.
+    Before the tasks of a micro-batch, Spark makes a writer in a process of the driver and pickles
+    it for them. That is the only call in the driver before the tasks, so `__getstate__` opens the
+    transaction. `commit` and `abort` are called on another instance, which is never pickled and
+    knows only what the tasks report.
     """
 
     def __init__(self, settings: SinkSettings, transactional_id: str) -> None:
         self._settings, self._id = settings, transactional_id
-        self._transaction: Transaction | None = None
+        self._transaction: SparkTransaction | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         if self._transaction is None and _is_sent_to_tasks():
             self._transaction = self._opened()
         return self.__dict__.copy()
 
-    def _opened(self) -> Transaction:
+    def _opened(self) -> SparkTransaction:
         try:
             with BlockingClient(self._settings.client) as client:
                 return open_transaction(client, self._id, self._settings.transaction_timeout_ms)
         except KafkaError as error:
-            # Spark will call it an object that cannot be serialized, and add these words.
+            # Spark reports an object that cannot be serialized, and adds this text.
             raise EpochFailed(f"the micro-batch's transaction cannot be opened: {error}") from None
 
     def write(self, iterator: "Iterator[RecordBatch]") -> WriterCommitMessage:
@@ -131,9 +138,9 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
         if self._transaction is None:
             raise EpochFailed("the micro-batch has no transaction: Spark's driver opened none")
         query, batch_id = (context.getLocalProperty(name) for name in (_QUERY_ID, _BATCH_ID))
-        assert query is not None, "Spark tells every task of a stream its query"
+        assert query is not None, "Spark gives every task of a stream its query"
         assert batch_id is not None, "and its batch"
-        return Reported(
+        return ReportMessage(
             write_in_transaction(
                 iterator,
                 self._settings,
@@ -146,29 +153,28 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         decided = to_commit(_reports(messages), batchId, self._settings.topic)
-        if isinstance(decided, Commit):
+        if isinstance(decided, EpochCommit):
             with BlockingClient(self._settings.client) as client:
                 commit(client, decided)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's name
-        """End the transaction at once where a task told which it is.
+        """Abort the transaction at once if a task reported which it is.
 
-        Otherwise it ends when the query starts again, or after kafka.transaction.timeout.ms: to
-        ask for it anew could end the transaction of a newer run.
+        Otherwise it ends when the query starts again, or after kafka.transaction.timeout.ms.
+        Initializing the id here could end the transaction of a newer run.
         """
-        told = next((report for report in _reports(messages) if report is not None), None)
-        if told is not None:
+        report = next((report for report in _reports(messages) if report is not None), None)
+        if report is not None:
             with BlockingClient(self._settings.client) as client:
-                abort(client, told.transaction)
+                abort(client, report.transaction)
 
 
 def _is_sent_to_tasks() -> bool:
     """Whether Spark is about to start the tasks of a micro-batch.
 
-    A copy, or a pickle that somebody else makes, must open nothing: that would end the
-    transaction that is open.
+    Any other copy or pickle must not open a transaction: that would fence the tasks that write.
     """
-    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - nothing else tells who pickles
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - nothing else shows the caller
     while frame is not None:
         if Path(frame.f_code.co_filename).name == _SENDS_TO_TASKS:
             return True
@@ -176,5 +182,5 @@ def _is_sent_to_tasks() -> bool:
     return False
 
 
-def _reports(messages: list[WriterCommitMessage | None]) -> list[Report | None]:
-    return [message.report if isinstance(message, Reported) else None for message in messages]
+def _reports(messages: list[WriterCommitMessage | None]) -> list[TaskReport | None]:
+    return [message.report if isinstance(message, ReportMessage) else None for message in messages]

@@ -5,11 +5,11 @@ from typing import Final
 from penstock.spark.client.connection import BlockingConnection
 
 _EXPLICIT: Final = {0: 11, 26: 4, 28: 4}
-"""The newest versions of Produce, EndTxn and TxnOffsetCommit that add nothing by themselves."""
+"""The highest versions of Produce, EndTxn and TxnOffsetCommit without implicit adding."""
 
 
-def explicit(connection: BlockingConnection) -> None:
-    """Speak so that nothing is added to a transaction but by request."""
+def use_explicit_versions(connection: BlockingConnection) -> None:
+    """Limit the versions, so that only AddPartitionsToTxn adds partitions to a transaction."""
     for api, newest in _EXPLICIT.items():
         if connection.versions.get(api, 0) > newest:
             connection.versions[api] = newest

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from penstock.client.errors import BrokerRefused, ConnectionFailed
 from penstock.errors import ErrorCode, KafkaError
-from penstock.spark.sink.batching import Sealed
-from penstock.spark.sink.delivery import Answered, NotWritten
-from penstock.spark.sink.sending import (
+from penstock.spark.sink.accumulator import SealedBatch
+from penstock.spark.sink.delivery import BatchResponse, NotWritten
+from penstock.spark.sink.sender import (
     IN_FLIGHT,
+    BackOff,
     DeliveryTimedOut,
-    Pause,
-    Receive,
-    Route,
-    Send,
-    Sending,
+    FindLeaders,
+    ReceiveResponse,
+    SendBatches,
+    Sender,
 )
 from penstock.types import BrokerId, TopicPartition
 
@@ -36,41 +36,41 @@ class Leaders:
     """
 
     def __init__(self, faults: list[str], step_ms: float = 1) -> None:
-        self.log: dict[TopicPartition, list[Sealed]] = defaultdict(list)
+        self.log: dict[TopicPartition, list[SealedBatch]] = defaultdict(list)
         self.faults: Iterator[str] = iter(faults)
-        self.flights: list[Send] = []
+        self.flights: list[SendBatches] = []
         self.now_ms, self.step_ms = 0.0, step_ms
         self.pauses: list[int] = []
 
-    def run(self, sending: Sending, *, finish: bool) -> None:
-        while (step := sending.step(self.now_ms, finish=finish)) is not None:
-            assert sending.step(self.now_ms, finish=finish) == step, "asking changes nothing"
+    def run(self, sender: Sender, *, finish: bool) -> None:
+        while (step := sender.step(self.now_ms, finish=finish)) is not None:
+            assert sender.step(self.now_ms, finish=finish) == step, "asking changes nothing"
             self.now_ms += self.step_ms
             fault = next(self.faults, "fine")
             match step:
-                case Pause(failures):
+                case BackOff(failures):
                     self.pauses.append(failures)
                     self.now_ms += 50
-                    sending.paused()
-                case Receive():
-                    sending.heard(self.answers(self.flights.pop(0), fault), self.now_ms)
-                case Route() | Send() if fault != "fine":
-                    sending.put_off(str(AWAY), self.now_ms)
-                case Route(places):
+                    sender.backed_off()
+                case ReceiveResponse():
+                    sender.received(self.answers(self.flights.pop(0), fault), self.now_ms)
+                case FindLeaders() | SendBatches() if fault != "fine":
+                    sender.failed(str(AWAY), self.now_ms)
+                case FindLeaders(partitions):
                     at = int(self.now_ms)
                     leaders: dict[BrokerId, list[TopicPartition]] = defaultdict(list)
-                    for place in places:  # which move all the time
-                        leaders[BrokerId((place.partition + at // 40) % 2)].append(place)
-                    sending.routed(leaders)
-                case Send():
-                    places = tuple(batch.place for batch in step.batches)
-                    assert len(set(places)) == len(places)
+                    for tp in partitions:  # which move all the time
+                        leaders[BrokerId((tp.partition + at // 40) % 2)].append(tp)
+                    sender.leaders_found(leaders)
+                case SendBatches():
+                    partitions = tuple(batch.topic_partition for batch in step.batches)
+                    assert len(set(partitions)) == len(partitions)
                     self.flights.append(step)
                     busy = [each for each in self.flights if each.leader == step.leader]
                     assert len(busy) <= IN_FLIGHT
-                    sending.sent()
+                    sender.sent()
 
-    def answers(self, flight: Send, fault: str) -> list[Answered]:
+    def answers(self, flight: SendBatches, fault: str) -> list[BatchResponse]:
         said = []
         for index, batch in enumerate(flight.batches):
             moved = fault == "moved" or (fault == "half" and index % 2)
@@ -79,11 +79,11 @@ class Leaders:
                 code = self.append(batch)
             if fault == "answer lost":
                 code = ErrorCode.NETWORK_EXCEPTION
-            said.append(Answered(batch, code))
+            said.append(BatchResponse(batch, code))
         return said
 
-    def append(self, batch: Sealed) -> ErrorCode:
-        log = self.log[batch.place]
+    def append(self, batch: SealedBatch) -> ErrorCode:
+        log = self.log[batch.topic_partition]
         if batch in log[-5:]:
             return ErrorCode.NONE
         if batch.base_sequence != len(log):
@@ -92,16 +92,16 @@ class Leaders:
         return ErrorCode.NONE
 
 
-def batches(counts: list[int]) -> list[list[Sealed]]:
+def batches(counts: list[int]) -> list[list[SealedBatch]]:
     """For each call of `send` so many batches of each partition."""
-    made: list[list[Sealed]] = []
+    made: list[list[SealedBatch]] = []
     sequences = [0, 0, 0]
     for count in counts:
         some = []
         for n in range(count):
             partition = n % 3
-            place = TopicPartition("out", partition)
-            some.append(Sealed(place, b"%d" % len(made), sequences[partition], 1))
+            tp = TopicPartition("out", partition)
+            some.append(SealedBatch(tp, b"%d" % len(made), sequences[partition], 1))
             sequences[partition] += 1
         made.append(some)
     return made
@@ -115,31 +115,31 @@ def batches(counts: list[int]) -> list[list[Sealed]]:
 def test_batches_are_written_once_and_in_order_or_the_task_fails(
     counts: list[int], faults: list[str], step_ms: float
 ) -> None:
-    leaders, sending, given_batches = Leaders(faults, step_ms), Sending(TIMEOUT_MS), batches(counts)
+    leaders, sender, given_batches = Leaders(faults, step_ms), Sender(TIMEOUT_MS), batches(counts)
     try:
         for some in given_batches:
-            sending.add(some)
-            leaders.run(sending, finish=False)
-        leaders.run(sending, finish=True)
+            sender.add(some)
+            leaders.run(sender, finish=False)
+        leaders.run(sender, finish=True)
     except DeliveryTimedOut:
         assert leaders.now_ms > TIMEOUT_MS
         return
-    expected: dict[TopicPartition, list[Sealed]] = defaultdict(list)
+    expected: dict[TopicPartition, list[SealedBatch]] = defaultdict(list)
     for batch in (each for some in given_batches for each in some):
-        expected[batch.place].append(batch)
-    assert {place: log for place, log in leaders.log.items() if log} == expected
+        expected[batch.topic_partition].append(batch)
+    assert {tp: log for tp, log in leaders.log.items() if log} == expected
 
 
-def test_a_broker_that_stays_away_too_long_fails_the_task() -> None:
-    sending, leaders = Sending(TIMEOUT_MS), Leaders(["fine", "fine", *["lost"] * 1000], 100)
-    sending.add(batches([8])[0])
+def test_a_broker_that_is_away_too_long_fails_the_task() -> None:
+    sender, leaders = Sender(TIMEOUT_MS), Leaders(["fine", "fine", *["lost"] * 1000], 100)
+    sender.add(batches([8])[0])
     with pytest.raises(DeliveryTimedOut, match=r"rows to out-0 were not written within kafka.deli"):
-        leaders.run(sending, finish=True)
+        leaders.run(sender, finish=True)
     assert not any(leaders.log.values())
     assert leaders.pauses == list(range(1, len(leaders.pauses) + 1)), "each waits longer"
 
 
-def test_a_time_out_is_none_of_the_errors_that_are_tried_again() -> None:
+def test_a_delivery_timeout_is_not_retriable() -> None:
     from penstock.client.errors import RETRIABLE
 
     assert DeliveryTimedOut("late").code not in RETRIABLE
@@ -147,19 +147,19 @@ def test_a_time_out_is_none_of_the_errors_that_are_tried_again() -> None:
     assert isinstance(DeliveryTimedOut("late"), KafkaError)
 
 
-def test_a_refusal_ends_the_task_when_all_is_heard() -> None:
-    sending = Sending(TIMEOUT_MS)
+def test_a_rejection_ends_the_task_once_all_responses_are_received() -> None:
+    sender = Sender(TIMEOUT_MS)
     (first, second, _), *_ = batches([3])
-    sending.add([first])
-    assert isinstance(sending.step(0), Route)
-    sending.routed({BrokerId(0): [first.place]})
-    sending.sent()
-    sending.add([second])
-    assert isinstance(sending.step(0), Route)
-    sending.routed({BrokerId(0): [second.place]})
-    sending.sent()
-    sending.heard([Answered(first, ErrorCode.MESSAGE_TOO_LARGE)], 0)
-    assert isinstance(sending.step(0), Receive)
-    sending.heard([Answered(second, ErrorCode.NONE)], 0)
+    sender.add([first])
+    assert isinstance(sender.step(0), FindLeaders)
+    sender.leaders_found({BrokerId(0): [first.topic_partition]})
+    sender.sent()
+    sender.add([second])
+    assert isinstance(sender.step(0), FindLeaders)
+    sender.leaders_found({BrokerId(0): [second.topic_partition]})
+    sender.sent()
+    sender.received([BatchResponse(first, ErrorCode.MESSAGE_TOO_LARGE)], 0)
+    assert isinstance(sender.step(0), ReceiveResponse)
+    sender.received([BatchResponse(second, ErrorCode.NONE)], 0)
     with pytest.raises(NotWritten, match="MESSAGE_TOO_LARGE"):
-        sending.step(0)
+        sender.step(0)

@@ -1,4 +1,4 @@
-"""Which rows go to which partition of a topic: as asked, by key as the Java client, else spread."""
+"""The partition of each row: by its column partition, else by its key as in Java, else spread."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from penstock.spark.sink.encode import Rows, partitions
+from penstock.spark.sink.encode import RecordColumns, partitions
 from penstock.spark.sink.rows import BadRow
 
 Int32s = npt.NDArray[np.int32]
@@ -15,14 +15,14 @@ _RADIX_BELOW = 1 << 15
 """Numpy sorts numbers of 16 bits in linear time."""
 
 
-class Spreading(Protocol):
-    """Where rows go that have neither partition nor key."""
+class Partitioner(Protocol):
+    """Chooses the partition of rows without partition and key."""
 
     def partition(self, topic: str, partitions: int) -> int: ...
 
 
-class Sticky:
-    """One partition for all such rows of a batch, the next one for those of the next batch."""
+class StickyPartitioner:
+    """One partition for all such rows of a batch, the next partition for the next batch."""
 
     def __init__(self, turn: int) -> None:
         self._turn = turn
@@ -32,8 +32,8 @@ class Sticky:
         return self._turn % partitions
 
 
-class ByTask:
-    """One partition for all such rows of a task, whichever attempt it is: retries must repeat."""
+class TaskPartitioner:
+    """One partition for all such rows of a task, the same in every attempt."""
 
     def __init__(self, task: int) -> None:
         self._task = task
@@ -42,10 +42,15 @@ class ByTask:
         return self._task % partitions
 
 
-def placed(
-    topic: str, count: int, rows: Rows, asked: Int32s | None, size: int, spreading: Spreading
+def chosen_partitions(
+    topic: str,
+    count: int,
+    rows: RecordColumns,
+    asked: Int32s | None,
+    size: int,
+    partitioner: Partitioner,
 ) -> Int32s:
-    """The partition of each of `size` rows, of a topic with `count` partitions."""
+    """The partition of each of `size` rows, in a topic with `count` partitions."""
     if count == 1 and asked is None:
         return np.zeros(size, np.int32)
     chosen = np.full(size, -1, np.int32)
@@ -59,25 +64,27 @@ def placed(
                 f"0 to {count - 1}"
             )
         chosen = np.where(asked >= 0, asked, chosen)
-    homeless = chosen < 0
-    if bool(homeless.any()):
-        chosen[homeless] = spreading.partition(topic, count)
+    unassigned = chosen < 0
+    if bool(unassigned.any()):
+        chosen[unassigned] = partitioner.partition(topic, count)
     return chosen
 
 
-def grouped(chosen: Int32s, rows: Int32s | None, count: int) -> Iterator[tuple[int, Int32s]]:
-    """Partitions and their rows in order; `rows` are those to look at, None for all."""
-    looked_at = chosen if rows is None else chosen[rows]
-    if not len(looked_at):
+def rows_by_partition(
+    chosen: Int32s, rows: Int32s | None, count: int
+) -> Iterator[tuple[int, Int32s]]:
+    """Partitions with their rows, in order; `rows` selects some of them, None means all."""
+    selected = chosen if rows is None else chosen[rows]
+    if not len(selected):
         return
-    first = int(looked_at[0])
-    if bool((looked_at == first).all()):
+    first = int(selected[0])
+    if bool((selected == first).all()):
         yield first, np.arange(len(chosen), dtype=np.int32) if rows is None else rows
         return
-    narrow = looked_at.astype(np.int16) if count <= _RADIX_BELOW else looked_at
+    narrow = selected.astype(np.int16) if count <= _RADIX_BELOW else selected
     order = np.argsort(narrow, kind="stable").astype(np.int32)
     picked = order if rows is None else rows[order]
-    ends = np.cumsum(np.bincount(looked_at, minlength=count))
+    ends = np.cumsum(np.bincount(selected, minlength=count))
     start = 0
     for partition, end in enumerate(ends):
         if end > start:
