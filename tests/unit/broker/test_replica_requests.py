@@ -1,6 +1,7 @@
 """What a leader and a follower answer to clients and to other brokers."""
 
 import asyncio
+import random
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -13,6 +14,7 @@ import pytest
 
 from penstock.broker.context import Services
 from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
+from penstock.broker.handlers import produce as produce_handler
 from penstock.broker.handlers.produce import AT_ONCE_BYTES
 from penstock.broker.transaction.markers import ClusterMarkers, Round
 from penstock.client.address import parse_addresses
@@ -30,6 +32,7 @@ from penstock.record.batch import read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
 from penstock.record.record import Record
+from penstock.record.stored import stored
 from penstock.replication.isr import FollowerFetch
 from penstock.testing.logs import batch_of
 from penstock.types import BrokerId, LeaderEpoch
@@ -680,6 +683,31 @@ def test_a_batch_checked_off_the_loop_lets_the_next_request_pass_while_it_waits_
         assert [await code_of(each) for each in (first, second)] == [0, 0]
 
     run(tmp_path, test)
+
+
+def test_a_large_compressed_batch_is_copied_once_and_the_loop_decompresses_none_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[tuple[bool, type]] = []
+
+    def watched(batch: memoryview | bytearray, *args: Any, **more: Any) -> Any:
+        checked.append((threading.current_thread() is threading.main_thread(), type(batch)))
+        return stored(batch, *args, **more)
+
+    monkeypatch.setattr(produce_handler, "stored", watched)
+
+    async def test(leader: Leading, connection: Connection) -> None:
+        value = random.Random(0).randbytes(AT_ONCE_BYTES + 1)
+        large = build_batch([Record(0, 0, None, value, [])], codec=Codec.ZSTD)
+        part = PartitionProduceData(index=0, records=memoryview(large))
+        topic = TopicProduceData(
+            name=TOPIC, topic_id=leader.partition().topic_id, partition_data=[part]
+        )
+        request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
+        assert await code_of(connection.send(request, ProduceResponse)) == 0
+        assert checked == [(False, memoryview)]  # a bytearray would be another copy
+
+    run(tmp_path, test, {"message.max.bytes": f"{2 * AT_ONCE_BYTES}"})
 
 
 def test_a_batch_checked_off_the_loop_bears_the_time_of_its_append(tmp_path: Path) -> None:

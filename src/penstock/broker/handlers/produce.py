@@ -152,7 +152,8 @@ async def asked_first(
     try:
         await verification.wait()
         now_ms = ctx.services.resources.clock.now_ms()
-        answer = append(request, msgspec.structs.replace(ctx, now_ms=now_ms), verification)
+        ctx = msgspec.structs.replace(ctx, now_ms=now_ms)
+        answer = append(request, ctx, verification, is_kept=True)
         return await answer if isinstance(answer, Coroutine) else answer
     finally:
         verification.close()
@@ -178,18 +179,23 @@ def kept(request: ProduceRequest) -> ProduceRequest:
 
 
 def append(
-    request: ProduceRequest, ctx: Context, verification: ProduceVerification | None
+    request: ProduceRequest,
+    ctx: Context,
+    verification: ProduceVerification | None,
+    *,
+    is_kept: bool = False,
 ) -> Answer | Coroutine[None, None, Answer]:
-    appending = Appending(request, ctx, verification)
+    appending = Appending(request, ctx, verification, is_kept=is_kept)
     try:
         response = appending.response(request)
     except TurnOverError:
-        return by_turns(kept(request), ctx, appending)
+        return by_turns(request if is_kept else kept(request), ctx, appending)
     return answered(request, ctx, appending, response)
 
 
 async def by_turns(request: ProduceRequest, ctx: Context, appending: "Appending") -> Answer:
     """Others get theirs in between, and may end the transaction: its coordinator is asked anew."""
+    appending.is_kept = True
     while True:
         await appending.pause()
         appending.verification = verification = verification_of(request, ctx)
@@ -223,14 +229,23 @@ class Appending:
     """One pass over the partitions of a request."""
 
     def __init__(
-        self, request: ProduceRequest, ctx: Context, verification: ProduceVerification | None
+        self,
+        request: ProduceRequest,
+        ctx: Context,
+        verification: ProduceVerification | None,
+        *,
+        is_kept: bool,
     ) -> None:
         self._acks, self._ctx, self.verification = request.acks, ctx, verification
+        self.is_kept = is_kept
+        """Whether the records are in memory of their own, where another thread may check them."""
         self._now_ms = ctx.now_ms
         self._answers: list[PartitionProduceResponse] = []
         self._former: deque[PartitionProduceResponse] | None = None
         """Of `_answers`, those of former turns that this one has not come by again."""
         self._turn_bytes = 0
+        self._is_large = False
+        """Whether the next batch is known to be too large to be checked on the loop."""
         self._off_loop: Future[tuple[Batch, BatchHeader, int]] | None = None
         """The check of the next batch, if it is a large one."""
         self.pending: list[Pending] = []
@@ -291,7 +306,7 @@ class Appending:
         except PARTITION_ERRORS as error:
             self.refused = error
             self.is_led_elsewhere |= isinstance(error, NotLeader)
-            self._off_loop = None
+            self._off_loop, self._is_large = None, False
             answer = refused(part.index, error, log_start_offset)
             self._answers.append(answer)
             return answer
@@ -321,9 +336,13 @@ class Appending:
             raise UnsupportedCodec("zstd needs Produce v7")
         if self._off_loop is not None:
             batch, header, _ = self._off_loop.result()
-            self._off_loop = None
+            self._off_loop, self._is_large = None, False
             return batch, header
-        services, now_ms = self._ctx.services, self._now_ms
+        # Compressed to more than that, it holds more than that.
+        self._is_large |= header.codec is not Codec.NONE and len(data) > AT_ONCE_BYTES
+        if self._is_large:
+            self._check_off_loop(data, header, partition)
+            raise TurnOverError
         self._turn_bytes += AT_ONCE_BYTES  # what is refused half way may have cost as much
         try:
             batch, header, walked_bytes = stored(
@@ -331,23 +350,29 @@ class Appending:
                 header,
                 partition.rules,
                 partition.topic_partition,
-                now_ms=now_ms,
+                now_ms=self._now_ms,
                 limit_bytes=AT_ONCE_BYTES,
-                scratch=services.resources.scratch,
+                scratch=self._ctx.services.resources.scratch,
             )
         except DecompressionLimit:
-            self._off_loop = services.resources.worker.submit(
-                stored,
-                bytearray(data),
-                header,
-                partition.rules,
-                partition.topic_partition,
-                now_ms=now_ms,
-                limit_bytes=DECOMPRESSED_LIMIT_BYTES,
-            )
+            self._is_large = True
+            self._check_off_loop(data, header, partition)
             raise TurnOverError from None
         self._turn_bytes += walked_bytes - AT_ONCE_BYTES
         return batch, header
+
+    def _check_off_loop(self, data: memoryview, header: BatchHeader, partition: Partition) -> None:
+        """Begin to; if the records are not kept yet, in the next turn."""
+        if self.is_kept:
+            self._off_loop = self._ctx.services.resources.worker.submit(
+                stored,
+                data,
+                header,
+                partition.rules,
+                partition.topic_partition,
+                now_ms=self._now_ms,
+                limit_bytes=DECOMPRESSED_LIMIT_BYTES,
+            )
 
 
 def refused(index: int, error: Exception, log_start_offset: int) -> PartitionProduceResponse:
