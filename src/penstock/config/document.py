@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from penstock.config.value import render
+from penstock.config.yaml_keys import yaml_problem
 from penstock.errors import ConfigError
 
 
@@ -13,7 +14,12 @@ def texts(data: bytes, suffix: str, file: str) -> Iterator[tuple[str, str]]:
         return
     if not isinstance(root, dict):
         raise ConfigError(f"{file}: contains a {type(root).__name__} instead of settings")
-    yield from _leaves(root, "", file)
+    seen = set()
+    for name, text in _leaves(root, "", file):
+        if name in seen:  # such as `log.dirs`, and `dirs` under `log`
+            raise ConfigError(f"{file}: {name} is set twice")
+        seen.add(name)
+        yield name, text
 
 
 def _leaves(tree: dict[object, object], prefix: str, file: str) -> Iterator[tuple[str, str]]:
@@ -48,10 +54,12 @@ def _yaml(data: bytes, file: str) -> object:
     import msgspec
 
     try:
+        if problem := yaml_problem(data):
+            raise ConfigError(f"{file}: {problem}")
         return msgspec.yaml.decode(data)
     except ImportError:
         raise ConfigError(
             f"{file}: YAML needs the package pyyaml, which is not installed; TOML needs none"
         ) from None
-    except msgspec.DecodeError as problem:
-        raise ConfigError(f"{file}: {' '.join(str(problem).split())}") from None
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{file}: {' '.join(str(error).split())}") from None

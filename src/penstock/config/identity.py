@@ -16,6 +16,7 @@ class IdentityConfig:
         "broker.id",
         -1,
         "This broker's id in the cluster; -1 lets the metadata store generate one.",
+        low=-1,
     )
     node_id: int | None = setting(
         "node.id",

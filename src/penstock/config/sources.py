@@ -86,12 +86,15 @@ def resolve(
     ]
     known = broker_settings()
     spelled = {name.lower(): name for name in known}
-    given, warnings = {}, []
+    given: dict[str, Given] = {}
+    warnings: list[str] = []
     for each in layers:
         # Names from the environment have lost their case.
         each = each._replace(name=spelled.get(each.name.lower(), each.name))
         if each.name in known:
             _check(each)
+            if each.source is SettingSource.FILE and (again := _repeated(each, given)):
+                warnings.append(again)
             given[each.name] = each
             continue
         is_variable = each.source is SettingSource.ENVIRONMENT
@@ -114,6 +117,15 @@ def _check(given: Given) -> None:
         parse(broker_settings()[given.name], given.text)
     except SettingError as problem:
         raise problem.at(given.origin) from None
+
+
+def _repeated(each: Given, given: Mapping[str, Given]) -> str | None:
+    """The last value in a properties file wins, as in Kafka; a document refuses a second one."""
+    first = given.get(each.name)
+    if first is None or first.source is not SettingSource.FILE:
+        return None
+    line = first.origin.rpartition(":")[2]
+    return f"{each.origin}: {each.name} is set again, after line {line}; this last value is used"
 
 
 def from_profile(name: str) -> Iterator[Given]:

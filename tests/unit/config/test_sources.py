@@ -125,6 +125,62 @@ def test_nested_keys_are_joined_by_dots(tmp_path: Path, name: str, text: str) ->
     assert config.topic_defaults.segment_bytes == 2_097_152
 
 
+def test_the_last_value_in_a_properties_file_wins_with_a_warning(tmp_path: Path) -> None:
+    text = "num.partitions=2\nlog.dir=x\n# y\nnum.partitions=3\n"
+    resolved = resolve(file=written(tmp_path, "server.properties", text), strict=True)
+    assert resolved.config.controller.num_partitions == 3
+    assert resolved.warnings == (
+        "server.properties:4: num.partitions is set again, after line 1; this last value is used",
+    )
+
+
+def test_another_source_that_wins_is_no_repetition(tmp_path: Path) -> None:
+    file = written(tmp_path, "server.properties", "num.partitions=2\n")
+    environ = {"KAFKA_NUM_PARTITIONS": "3"}
+    resolved = resolve(file=file, profile="classic", environ=environ, pairs=["num.partitions=4"])
+    assert resolved.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        (
+            "x.yaml",
+            "broker.id: 1\nlog:\n  dirs: a\nbroker.id: 2\n",
+            "line 4: broker.id is there twice, first on line 1",
+        ),
+        (
+            "x.yaml",
+            "log:\n  dirs: a\n  dirs: b\n",
+            "line 3: dirs is there twice, first on line 2",
+        ),
+        ("x.yaml", "log.dirs: a\nlog:\n  dirs: b\n", "log.dirs is set twice"),
+        ("x.toml", '"log.dirs" = "a"\n[log]\ndirs = "b"\n', "log.dirs is set twice"),
+        ("x.yaml", "log: &log\n  dirs: *log\n", "line 1: an anchor contains itself"),
+    ],
+)
+def test_a_key_that_a_document_has_twice_is_refused(
+    tmp_path: Path, name: str, text: str, problem: str
+) -> None:
+    pytest.importorskip("yaml")
+    with pytest.raises(ConfigError) as refused:
+        resolve(file=written(tmp_path, name, text))
+    assert str(refused.value) == f"{name}: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("pair", "told"),
+    [
+        ("broker.id=-5", "--set: broker.id is '-5', must be a 32-bit integer of at least -1"),
+        ("node.id=-5", "--set: node.id is '-5', must be a 32-bit integer of at least 0"),
+    ],
+)
+def test_a_negative_id_is_refused_by_the_name_that_was_written(pair: str, told: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        resolve(pairs=[pair])
+    assert str(refused.value) == told
+
+
 @pytest.mark.parametrize(("name", "text"), [("x.toml", "a = = b"), ("x.toml", "a = 1979-05-27")])
 def test_a_broken_document_is_rejected_with_its_file_name(
     tmp_path: Path, name: str, text: str

@@ -75,6 +75,7 @@ def test_a_mistake_in_a_flow_is_told_with_its_field(tmp_path: Path, flow: str, w
     [
         ("name: p\n", FLOW, "missing required field `storage`"),
         (SPEC + "color: red\n", FLOW, "unknown field `color`"),
+        (SPEC + "name: q\n", FLOW, "line 3: name is there twice, first on line 1"),
         (SPEC, "", "nothing to run"),
         (SPEC + "libraries: [{glob: {include: 'a/*/b.py'}}]\n", "", "neither a file nor FOLDER"),
         (SPEC, FLOW + FLOW.partition("\n")[2], "two flows are named 'f'"),

@@ -9,6 +9,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
+from penstock.config.yaml_keys import yaml_problem
 from penstock.errors import ConfigError
 from penstock.spark.avro.schema_file import schema_text
 from penstock.spark.pipeline.flow_spec import FlowSpec, check_flow
@@ -123,7 +124,10 @@ def load_project(directory: Path) -> Project:
 
 def _decoded(path: Path, kind: type[T]) -> T:
     try:
-        return msgspec.yaml.decode(path.read_bytes(), type=kind)
+        data = path.read_bytes()
+        if problem := yaml_problem(data):
+            raise ConfigError(f"{path}: {problem}")
+        return msgspec.yaml.decode(data, type=kind)
     except ImportError as error:
         raise ConfigError("YAML is read by PyYAML: pip install '.[spark]'") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

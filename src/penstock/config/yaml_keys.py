@@ -1,0 +1,53 @@
+"""Finds what YAML's parsers accept in silence: a key that a mapping has twice, the last of which
+they take, and an anchor that contains itself.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def yaml_problem(data: bytes) -> str | None:
+    """The first such problem, as a phrase with its line. None also for malformed YAML, of which
+    the parser itself tells. Needs PyYAML.
+    """
+    import yaml  # type: ignore[import-untyped]
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        root = yaml.compose(data, Loader=loader)
+    except yaml.YAMLError:
+        return None
+    return next(_problems(root, set(), set()), None)
+
+
+def _problems(node: Any, done: set[int], above: set[int]) -> Iterator[str]:
+    """`done` and `above` hold nodes by identity: aliases make one node appear in many places."""
+    if id(node) in above:
+        yield f"line {_line(node)}: an anchor contains itself"
+        return
+    if id(node) in done or node is None:
+        return
+    above.add(id(node))
+    if node.id == "mapping":
+        yield from _repeated_keys(node)
+        for _, value in node.value:
+            yield from _problems(value, done, above)
+    elif node.id == "sequence":
+        for item in node.value:
+            yield from _problems(item, done, above)
+    above.discard(id(node))
+    done.add(id(node))
+
+
+def _repeated_keys(mapping: Any) -> Iterator[str]:
+    lines: dict[str, int] = {}
+    for key, _ in mapping.value:
+        if key.id != "scalar":
+            continue
+        if key.value in lines:
+            yield f"line {_line(key)}: {key.value} is there twice, first on line {lines[key.value]}"
+        lines.setdefault(key.value, _line(key))
+
+
+def _line(node: Any) -> int:
+    return int(node.start_mark.line) + 1
