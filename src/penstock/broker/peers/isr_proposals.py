@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from penstock.broker.peers.controller_link import ControllerLink
 from penstock.errors import ErrorCode, KafkaError
@@ -46,12 +46,26 @@ class IsrProposals:
         while True:
             await self._more.wait()
             self._more.clear()
-            sent, self._waiting = list(self._waiting.values()), {}
-            outcomes = await self._sent(sent)
-            for proposal, settlement in zip(sent, outcomes, strict=True):
-                self._on_settled(proposal, settlement)
+            sent = list(self._waiting.values())
+            unsettled, self._waiting = self._waiting, {}
+            try:
+                for proposal, settlement in zip(sent, await self._sent(sent), strict=True):
+                    # Last in the next request, in case its outcome raises: the others come first.
+                    unsettled[proposal.topic_partition] = unsettled.pop(proposal.topic_partition)
+                    self._on_settled(proposal, settlement)
+                    del unsettled[proposal.topic_partition]
+            finally:
+                self._put_back(unsettled)
             if self._more.is_set():
                 await asyncio.sleep(RETRY_S)  # failed ones were proposed again at once
+
+    def _put_back(self, unsettled: Mapping[TopicPartition, IsrProposal]) -> None:
+        """After an error `run` starts again. A partition proposes nothing new before it has an
+        outcome, so that a lost proposal would leave its ISR as it is for ever.
+        """
+        if unsettled:
+            self._waiting = {**unsettled, **self._waiting}
+            self._more.set()
 
     async def _sent(self, proposals: list[IsrProposal]) -> list[Settlement]:
         request = altered(self._broker_id, self._broker_epoch(), proposals)
