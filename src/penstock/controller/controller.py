@@ -153,7 +153,8 @@ class Controller:
     def _repair_soon(self) -> None:
         async def operation(context: ControllerContext) -> None:
             await repair(context, self._allows_unclean(context))
-            await reassignment.progress(context, reassignment.in_progress(context.image))
+            moving = reassignment.in_progress(context.image)
+            await node_changes.progress_reassignments(context, moving)
 
         self._schedule(operation)
 

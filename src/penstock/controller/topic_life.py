@@ -17,10 +17,10 @@ from penstock.controller.topic_rules import TopicAlreadyExists, UnknownTopic
 from penstock.controller.topics import MorePartitions, PlannedTopic, grown, new_topic_id
 from penstock.errors import KafkaError
 from penstock.metadata import paths
-from penstock.metadata.errors import NodeExists, StoreError
+from penstock.metadata.errors import NodeExists, NotEmpty, StoreError
 from penstock.metadata.image import ImageDelta, Topic
 from penstock.metadata.records import ConfigOverrides, TopicAssignment, encode
-from penstock.metadata.store import Create, Delete, Operation, Set
+from penstock.metadata.store import Answer, Create, Delete, Operation, Set
 from penstock.types import NO_UUID, BrokerId, LeaderEpoch, TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -233,12 +233,34 @@ async def _remove_nodes(context: ControllerContext, name: str) -> bool:
         for path in partition_nodes
     )
     answers += await context.epoch.write_each([[Delete(path) for path in last if path in existing]])
+    if any(isinstance(each, NotEmpty) for each in answers):
+        answers = await _remove_subtrees(context, last[1:])
     refused = [each for each in answers if isinstance(each, StoreError)]
     if refused:
         logger.error(
             "topic %s is deleted, but its nodes could not be removed: %s", name, refused[0]
         )
     return not refused
+
+
+async def _remove_subtrees(
+    context: ControllerContext, roots: Sequence[str]
+) -> list[list[Answer] | StoreError]:
+    """Remove these nodes with all that is under them, as Kafka does: a node that a tool or an
+    operator put there would keep the topic's name from being used again.
+    """
+    existing = await context.store.get_many(roots)
+    below: list[str] = []
+    level = [path for path in roots if path in existing]
+    while level:
+        children = await context.store.children_many(level)
+        level = [f"{path}/{name}" for path, names in children.items() for name in names]
+        below = level + below  # the deepest first
+    logger.warning("removing all that is under %s", ", ".join(existing))
+    answers = await context.epoch.write_each([Delete(path)] for path in below)
+    # Together: the mark of the deletion stays as long as the topic's node.
+    together = [Delete(path) for path in roots if path in existing]
+    return answers + await context.epoch.write_each([together])
 
 
 async def resume_deletions(context: ControllerContext) -> None:

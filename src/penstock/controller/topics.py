@@ -21,6 +21,7 @@ from penstock.controller.placement import (
 )
 from penstock.controller.topic_rules import (
     MAX_NEW_PARTITIONS,
+    InvalidPartitions,
     PolicyViolation,
     UnknownTopic,
     check_new_name,
@@ -130,6 +131,11 @@ def grown(more: MorePartitions, image: ClusterImage) -> dict[int, PartitionRegis
     topic = image.topics.get(more.name)
     if topic is None:
         raise UnknownTopic(f"topic {more.name} does not exist")
+    if not topic.partitions:  # its node was written by hand
+        raise InvalidPartitions(
+            f"topic {more.name} has no partition, and so no replication factor for new ones: "
+            "delete it and create it anew"
+        )
     current = max(topic.partitions) + 1
     extra = more_partitions(more.name, current, more.count)
     if extra > MAX_NEW_PARTITIONS:

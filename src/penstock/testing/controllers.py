@@ -22,7 +22,7 @@ from penstock.controller.requested_elections import ElectionType
 from penstock.controller.state_change import StateChange
 from penstock.errors import StorageError
 from penstock.metadata.embedded import EmbeddedStore
-from penstock.metadata.errors import ConnectionLost, StoreError
+from penstock.metadata.errors import AccessDenied, ConnectionLost, StoreError
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import Answer, Operation
 from penstock.metadata.tree import Tree
@@ -91,6 +91,8 @@ class LossyStore(EmbeddedStore):
     takes_place = False
     """Whether the server applies the lost write; the client does not learn of it."""
     room: int | None = None
+    denied: str | None = None
+    """An access control list refuses writes to this node."""
 
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]
@@ -100,12 +102,23 @@ class LossyStore(EmbeddedStore):
             if self.room == 0:
                 raise StorageError("the disk is full")
             self.room -= 1
+        if self.denied is not None:
+            answers = await super().multi_many(
+                [() if self._is_denied(multi) else multi for multi in wanted]
+            )
+            return [
+                AccessDenied(self.denied) if self._is_denied(multi) else answer
+                for multi, answer in zip(wanted, answers, strict=True)
+            ]
         if self.loses not in {each.path for multi in wanted for each in multi}:
             return await super().multi_many(wanted)
         self.loses = None
         if self.takes_place:
             await super().multi_many(wanted)
         return [ConnectionLost(multi[0].path) for multi in wanted]
+
+    def _is_denied(self, multi: Sequence[Operation]) -> bool:
+        return any(each.path == self.denied for each in multi)
 
 
 class RunningController:

@@ -194,3 +194,24 @@ def test_an_interrupted_deletion_is_finished_at_the_next_start(tmp_path: Path) -
         assert len(list(tmp_path.glob("logs/t-*-delete"))) == 2
         (again,) = create(own, topic("t"))
         assert again.error_code == 0
+
+
+@pytest.mark.parametrize("partitions", ["{}", '{"1": [1]}'])
+def test_a_topic_without_a_first_partition_is_answered_for(tmp_path: Path, partitions: str) -> None:
+    """Its node in the metadata store was written by hand."""
+    with EmbeddedBroker(directory=tmp_path):
+        pass
+    tree = Tree.open(tmp_path / "metadata.sqlite", SystemClock())
+    node = f'{{"version": 3, "topic_id": "AAAAAAAAAAAAAAAAAAAAAQ", "partitions": {partitions}}}'
+    tree.apply(tree.open_session(), [[Create("/brokers/topics/t", node.encode())]])
+    tree.close()
+    with EmbeddedBroker(directory=tmp_path) as broker, WireLink(broker.bootstrap) as own:
+        response = own.ask(
+            CreatePartitionsRequest(
+                topics=[CreatePartitionsTopic(name="t", count=3, assignments=None)]
+            )
+        )
+        assert isinstance(response, CreatePartitionsResponse)
+        (result,) = response.results
+        expected = ErrorCode.INVALID_PARTITIONS if partitions == "{}" else ErrorCode.NONE
+        assert result.error_code == expected, result.error_message

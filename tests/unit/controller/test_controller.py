@@ -18,7 +18,7 @@ from penstock.metadata.errors import NoNode
 from penstock.metadata.records import PartitionState, TopicAssignment, decode, encode
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import RunningController, running_controller
-from penstock.types import BrokerId, TopicPartition, Uuid
+from penstock.types import BrokerId, TopicPartition, Uuid, uuid_text
 
 T = TypeVar("T")
 
@@ -295,6 +295,30 @@ def test_new_partitions_continue_the_topics_placement(tree: Tree) -> None:
         assert len(stored.partitions) == 5
 
     with_controller(tree, work, brokers=(0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("partitions", "told"),
+    [("{}", "has no partition"), ('{"1": [0]}', None)],
+)
+def test_a_topic_that_was_written_by_hand_may_lack_its_first_partition(
+    tree: Tree, partitions: str, told: str | None
+) -> None:
+    async def work(running: RunningController) -> None:
+        node = f'{{"version": 3, "topic_id": "{uuid_text(Uuid(b"i" * 16))}", "partitions": PARTS}}'
+        await running.store.create(paths.topic("t"), node.replace("PARTS", partitions).encode())
+        await running.settled()
+        if told is None:
+            grown = await running.controller.create_partitions(MorePartitions("t", 3))
+            assert set(grown.partitions) == {1, 2}
+        else:
+            with pytest.raises(KafkaError, match=told) as refusal:
+                await running.controller.create_partitions(MorePartitions("t", 3))
+            assert refusal.value.code == ErrorCode.INVALID_PARTITIONS
+        await running.controller.delete_topics(["t"])
+        await created(running, NewTopic("t", 2))
+
+    with_controller(tree, work)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager, suppress
 
 import pytest
+from msgspec.structs import replace
 
 from penstock.clock import SystemClock
 from penstock.controller.context import ControllerContext
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import NotController
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
+from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import NewTopic, PlannedTopic
 from penstock.errors import KafkaError
 from penstock.metadata import paths
@@ -209,17 +211,69 @@ def test_a_name_is_free_again_after_settings_were_read_during_its_deletion(tree:
     with_topic(tree, work)
 
 
-def test_nodes_that_cannot_be_removed_do_not_block_other_topics(tree: Tree) -> None:
+@pytest.mark.parametrize("has_foreign_node", [False, True])
+def test_nodes_that_cannot_be_removed_do_not_block_other_topics(
+    tree: Tree, has_foreign_node: bool
+) -> None:
     async def work(running: RunningController) -> None:
         await running.controller.create_topics([NewTopic("u")])
-        await running.store.create(f"{paths.partition(FIRST)}/odd")
+        assert isinstance(running.store, LossyStore)
+        running.store.denied = paths.partition(FIRST)
+        if has_foreign_node:
+            await running.store.create(f"{paths.partitions('t')}/odd")
         await running.controller.delete_topics(["t", "u"])
         await running.settled()
         assert await running.store.exists(paths.topic("t"))
+        assert await running.store.exists(paths.deleted_topic("t"))
         assert not await running.store.exists(paths.topic("u"))
         assert running.controller.is_active
 
     with_topic(tree, work)
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        paths.topic("t"),
+        paths.partitions("t"),
+        paths.partition(FIRST),
+        paths.partition_state(FIRST),
+        paths.topic_config("t"),
+    ],
+)
+def test_a_foreign_node_under_a_deleted_topic_does_not_block_its_name(
+    tree: Tree, parent: str
+) -> None:
+    async def work(running: RunningController) -> None:
+        await running.store.create(f"{parent}/odd")
+        await running.store.create(f"{parent}/odd/child")
+        await running.controller.delete_topics(["t"])
+        await running.settled()
+        assert not await running.store.exists(paths.topic("t"))
+        (made,) = await running.controller.create_topics([NewTopic("t")])
+        assert isinstance(made, PlannedTopic), made
+        assert state(running).leader >= 0
+
+    with_topic(tree, work)
+
+
+def test_a_repair_that_completes_a_tools_reassignment_removes_its_request(tree: Tree) -> None:
+    """The state with the new replica in the ISR comes from another writer."""
+
+    async def work(running: RunningController) -> None:
+        target = (BrokerId(1), BrokerId(2))
+        wanted = PartitionReassignments(partitions=(PartitionReassignment("t", 0, target),))
+        await running.store.create(paths.REASSIGN_PARTITIONS, encode(wanted))
+        await running.settled()
+        record = decode(PartitionState, await running.store.get(STATE))
+        assert record.isr == (0, 1)
+        await running.store.set(STATE, encode(replace(record, isr=(*record.isr, BrokerId(2)))))
+        await running.controller.elect_leaders(ElectionType.PREFERRED, [FIRST])
+        await running.settled()
+        assert state(running).replicas == target
+        assert not await running.store.exists(paths.REASSIGN_PARTITIONS)
+
+    with_topic(tree, work, replicas=(0, 1))
 
 
 MALFORMED = (

@@ -47,7 +47,8 @@ def replicas(topic: CreatePartitionsTopic, ctx: Context) -> int:
     known = ctx.services.cluster.image.topics.get(topic.name)
     if known is None:
         return 0
-    return max(topic.count - len(known.partitions), 0) * len(known.partitions[0].replicas)
+    factor = max((len(each.replicas) for each in known.partitions.values()), default=0)
+    return max(topic.count - len(known.partitions), 0) * factor
 
 
 def wanted(topic: CreatePartitionsTopic) -> MorePartitions:
