@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
+from penstock.metadata import paths
 from penstock.metadata.errors import StoreError
 from penstock.metadata.store import Node
 from penstock.types import (
@@ -31,10 +32,26 @@ Kind = TypeVar("Kind")
 logger = logging.getLogger(__name__)
 
 
+REMEDIES: Mapping[str, str] = {
+    paths.CLUSTER_ID: "restore it: a broker's meta.properties has the cluster.id",
+    paths.CONTROLLER: "delete it, and the brokers elect a controller",
+    paths.CONTROLLER_EPOCH: "set it to a number greater than the controller_epoch in the state "
+    "node of any partition",
+    paths.FEATURE: "restore it, or delete it: the controller then writes the highest levels that "
+    "it supports",
+}
+"""For the nodes that nothing works without."""
+SHOWN_BYTES = 60
+
+
 class MalformedRecord(StoreError):
     """The node's content cannot be read."""
 
-    says = "does not hold what belongs there"
+    def __init__(self, path: str, index: int | None = None, content: bytes | None = None) -> None:
+        shown = "nothing" if not content else repr(content[:SHOWN_BYTES])[1:]
+        remedy = f"; {REMEDIES[path]}" if path in REMEDIES else ""
+        self.says = f"does not hold what belongs there, but {shown}{remedy}"
+        super().__init__(path, index)
 
 
 def decode(kind: type[Kind], node: Node) -> Kind:
@@ -42,7 +59,7 @@ def decode(kind: type[Kind], node: Node) -> Kind:
     try:
         return msgspec.json.decode(node.data or b"", type=kind)
     except (msgspec.DecodeError, ValueError) as error:
-        raise MalformedRecord(node.path) from error
+        raise MalformedRecord(node.path, content=node.data) from error
 
 
 def decode_or_skip(kind: type[Kind], node: Node) -> Kind | None:

@@ -8,6 +8,7 @@ from penstock.metadata import paths
 from penstock.metadata.errors import StoreError
 from penstock.metadata.features import Features
 from penstock.metadata.reader import features_of
+from penstock.metadata.records import MalformedRecord
 from penstock.metadata.store import MetadataStore
 
 logger = logging.getLogger(__name__)
@@ -31,6 +32,8 @@ class FeatureWatch:
                 try:
                     nodes = await self._store.get_many((paths.FEATURE,))
                     self._on_features(features_of(nodes.get(paths.FEATURE)))
+                except MalformedRecord as error:
+                    logger.warning("%s; the feature levels stay as they are", error)
                 except StoreError as error:
                     logger.debug("cannot read the feature levels, trying again: %s", error)
                     await asyncio.sleep(RETRY_S)
