@@ -114,5 +114,5 @@ async def fresh_broker_id(config: BrokerConfig, metadata: MetadataStore) -> Brok
 def check_directories(logs: LogStore) -> None:
     """Refuse the start without a single log directory that works."""
     if not logs.online:
-        reasons = "; ".join(f"{each.path}: {each.failure}" for each in logs.dirs)
+        reasons = "; ".join(str(each.failure) for each in logs.dirs)  # each names its path
         raise ConfigError(f"log.dirs: no directory can be used: {reasons}")

@@ -8,7 +8,15 @@ import click
 
 from penstock.cli.closed_pipe import until_reader_leaves
 from penstock.cli.output import FORMAT, iso_time
-from penstock.cli.position import END, Position, PositionType, offsets_at
+from penstock.cli.position import (
+    END,
+    Position,
+    PositionType,
+    Since,
+    find_offsets,
+    offsets_at,
+    warn_of_nearest,
+)
 from penstock.cli.ranges import PARTITION
 from penstock.cli.record_json import encode_record
 from penstock.cli.remote import Remote, remote
@@ -92,7 +100,10 @@ def consume(
     async def read(client: Client) -> None:
         (found,) = await describe_topics(client, [topic])
         partitions = [TopicPartition(topic, index) for index in chosen or found.partitions]
-        begin = await offsets_at(client, partitions, start, isolation)
+        found_start = await find_offsets(client, partitions, start, isolation)
+        if start.since is not Since.END:  # the last ten of seven records are the seven
+            warn_of_nearest(found_start)
+        begin = {each: at.offset for each, at in found_start.items()}
         end = until or END
         ends = None if follow else await offsets_at(client, partitions, end, isolation)
         async with SimpleConsumer(client, begin, ends=ends, isolation=isolation) as reader:

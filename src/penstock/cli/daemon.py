@@ -11,11 +11,10 @@ import click
 
 from penstock.broker.machine import make_directory
 from penstock.broker.startup.state_file import (
-    FILE_NAME,
-    LOCK_NAME,
     is_held,
     read_state,
     remove_state,
+    unfound_broker,
 )
 from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.local.process import last_line, polls
@@ -69,14 +68,8 @@ def start_daemon(directory: Path, log_file: Path | None, warnings: Sequence[str]
 def stop_broker(directory: Path, seconds: float) -> None:
     """End the broker of a directory, and no other process that may have its pid by now."""
     state = read_state(directory)
-    held = (directory / LOCK_NAME).is_file() and is_held(directory)
-    if state is None and held:
-        raise ConfigError(
-            f"{directory}: a broker holds {LOCK_NAME}, but no process here is the one of "
-            f"{FILE_NAME}: it is not ready yet, or runs in another container; stop it there"
-        )
-    if state is None or not held:
-        raise ConfigError(f"{directory}: no broker runs here")
+    if state is None or not is_held(directory):
+        raise ConfigError(unfound_broker(directory))
     try:
         os.kill(state.pid, signal.SIGTERM)
     except ProcessLookupError:

@@ -13,7 +13,7 @@ from penstock.cli.group_view import (
     progress_row,
 )
 from penstock.cli.output import FORMAT, print_json, print_table
-from penstock.cli.position import Found, Position, PositionType, find_offsets
+from penstock.cli.position import Found, Position, PositionType, find_offsets, warn_of_nearest
 from penstock.cli.rebalances import print_rebalances, read_rebalances
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
@@ -109,12 +109,15 @@ def reset(
     execute: bool,
     output: str,
 ) -> None:
-    """Move the offsets of a group that has no members. Shows the moves unless told to execute.
+    """Move the offsets of a group that has no members. Shows the moves unless told to execute,
+    and warns if the group has members.
 
     An offset that a partition does not have becomes the nearest one that it has, with a warning.
     """
+    live_state = None
 
     async def moved(client: Client) -> Moves:
+        nonlocal live_state
         before = {each: at.offset for each, at in (await committed_offsets(client, name)).items()}
         places = sorted(each for each in before if not topics)
         if not places and not topics:
@@ -125,9 +128,19 @@ def reset(
         found = await find_offsets(client, places, position, IsolationLevel.READ_UNCOMMITTED)
         if execute and found:
             await commit(client, name, {each: at.offset for each, at in found.items()})
+        if not execute:
+            live_state = await state_with_members(client, name)
         return [(each, before.get(each), found[each]) for each in places]
 
-    moves = [(where, before, after.offset) for where, before, after in warned(remote.run(moved))]
+    found = remote.run(moved)
+    warn_of_nearest({where: after for where, _, after in found})
+    if live_state is not None:
+        click.echo(
+            f"penstock: warning: group {name} is {live_state}: --execute would be refused; stop "
+            "its consumers first",
+            err=True,
+        )
+    moves = [(where, before, after.offset) for where, before, after in found]
     if output == "json":
         for where, before, after in moves:
             print_json(
@@ -145,6 +158,17 @@ def reset(
         click.echo("nothing was changed: repeat with --execute", err=True)
 
 
+async def state_with_members(client: Client, group: str) -> str | None:
+    """The state of a group whose offsets cannot be reset now; None if they can."""
+    try:
+        state = (await describe_group(client, group)).state
+    except BrokerRefused as refusal:
+        if refusal.code is ErrorCode.GROUP_ID_NOT_FOUND:
+            return None
+        raise
+    return None if state in {"Empty", "Dead"} else state
+
+
 async def commit(client: Client, group: str, offsets: dict[TopicPartition, Offset]) -> None:
     """Refused while the group has members: they would go on from where they are, and commit it."""
     try:
@@ -158,18 +182,6 @@ async def commit(client: Client, group: str, offsets: dict[TopicPartition, Offse
             f"group {group}",
             f"it is {state}: stop its consumers, then reset it",
         ) from None
-
-
-def warned(moves: Moves) -> Moves:
-    for where, _, (wanted, offset) in moves:
-        if wanted != offset:
-            side = "end" if wanted > offset else "beginning"
-            click.echo(
-                f"penstock: warning: {where.topic}-{where.partition} has no offset {wanted}; "
-                f"its {side} is {offset}, which is taken instead",
-                err=True,
-            )
-    return moves
 
 
 @group.command("delete")

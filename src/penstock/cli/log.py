@@ -20,6 +20,7 @@ from penstock.log.inspection.dump import DumpOptions, dump
 from penstock.log.inspection.report import Report
 from penstock.log.inspection.row import Kind, Row
 from penstock.log.inspection.verify import verify
+from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.naming import parse_dir_name
 
 DIRECTORIES = click.argument(
@@ -158,10 +159,16 @@ def forget_directories(directories: tuple[Path, ...], home: Path) -> None:
     """Go on without log directories that are lost for good.
 
     DIR... were log.dirs of the broker whose data directory is D, which may not run. It refuses to
-    start without them; afterwards their partitions begin empty.
+    start without them; afterwards partitions that none of its other log.dirs holds begin empty.
     """
     asyncio.run(forget(home, [each.absolute() for each in directories]))
-    click.echo(f"partitions that were in {', '.join(map(str, directories))} will begin empty")
+    for each in directories:
+        if (each / META_PROPERTIES).exists():
+            click.echo(f"{each} is still there: a start with it in log.dirs serves its partitions")
+    click.echo(
+        f"the broker in {home} starts without {', '.join(map(str, directories))}; partitions that "
+        "are in none of its log.dirs then begin empty"
+    )
 
 
 def _print_adopted(adopted: AdoptedTopics, output: str) -> None:

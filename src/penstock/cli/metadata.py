@@ -2,9 +2,9 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import click
 
@@ -12,15 +12,19 @@ from penstock.clock import SystemClock
 from penstock.metadata.backup import export_lines, import_lines
 from penstock.metadata.tree import FILE_NAME
 
-DIRECTORY = click.option(
-    "--dir",
-    "directory",
-    metavar="D",
-    default="./penstock-data",
-    show_default=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The broker's data directory.",
-)
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def directory_option(*, exists: bool, help_text: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--dir",
+        "directory",
+        metavar="D",
+        default="./penstock-data",
+        show_default=True,
+        type=click.Path(exists=exists, file_okay=False, path_type=Path),
+        help=help_text,
+    )
 
 
 @click.group()
@@ -29,7 +33,7 @@ def metadata() -> None:
 
 
 @metadata.command("export")
-@DIRECTORY
+@directory_option(exists=True, help_text="The broker's data directory.")
 @click.argument(
     "file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-"
 )
@@ -63,7 +67,7 @@ def replace_file(path: Path, lines: Iterable[bytes]) -> None:
 
 
 @metadata.command("import")
-@DIRECTORY
+@directory_option(exists=False, help_text="The broker's data directory; made if it is missing.")
 @click.argument("file", type=click.File("rb"), default="-")
 def import_(directory: Path, file: BinaryIO) -> None:
     """Read the metadata from FILE, or from standard input, into a directory that has none.

@@ -1,7 +1,7 @@
 """Where in a topic to begin or to stop, as people write it: `beginning`, `-10`, `@-1h`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -109,6 +109,18 @@ class Found(NamedTuple):
 
     wanted: int
     offset: Offset
+
+
+def warn_of_nearest(found: Mapping[TopicPartition, Found]) -> None:
+    """Say on standard error which partitions do not have the offset that was asked for."""
+    for where, (wanted, offset) in found.items():
+        if wanted != offset:
+            side = "end" if wanted > offset else "beginning"
+            click.echo(
+                f"penstock: warning: {where.topic}-{where.partition} has no offset {wanted}; "
+                f"its {side} is {offset}, which is taken instead",
+                err=True,
+            )
 
 
 async def offsets_at(

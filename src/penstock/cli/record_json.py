@@ -16,6 +16,7 @@ from penstock.client.produce import ProducerRecord
 from penstock.errors import ConfigError
 
 NULL = msgspec.Raw(b"null")
+EXAMPLE = '{"key": "k", "value": "v"}'
 MAX_PARTITION, MAX_TIMESTAMP_MS = (1 << 31) - 1, (1 << 63) - 1
 
 
@@ -72,6 +73,8 @@ def encode_record(consumed: ConsumedRecord) -> bytes:
 
 
 def decode_record(topic: str, line: bytes, number: int) -> ProducerRecord:
+    if not line.strip():
+        raise BadLine(f"line {number}: it is empty, must be a JSON object such as {EXAMPLE}")
     try:
         row = msgspec.json.decode(line, type=RecordLine)
         return ProducerRecord(

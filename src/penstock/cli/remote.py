@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from penstock.broker.startup.state_file import read_state
+from penstock.broker.startup.state_file import read_state, unfound_broker
 from penstock.cli.ranges import SECONDS
 from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
@@ -112,5 +112,5 @@ def _address(bootstrap: str | None, directory: Path | None) -> str:
 def _served_from(directory: Path) -> str:
     state = read_state(directory)
     if state is None:
-        raise ConfigError(f"{directory}: no broker runs here")
+        raise ConfigError(unfound_broker(directory))
     return state.bootstrap

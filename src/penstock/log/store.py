@@ -455,7 +455,7 @@ class LogStore:
                     self.checkpoint(log_dir)
                     log_dir.release(broker_epoch=broker_epoch)
             except StorageError as error:
-                logger.error("%s was not stopped cleanly: %s", log_dir.path, error)
+                logger.error("a log directory was not stopped cleanly: %s", error)
                 log_dir.release(broker_epoch=None)
 
 

@@ -66,8 +66,14 @@ def export_lines(path: Path) -> Iterator[bytes]:
 
 
 def import_lines(path: Path, lines: Iterable[bytes], clock: Clock) -> int:
-    """Import into the file at `path`, which must be new or empty; returns the number of nodes."""
+    """Import into the file at `path`, new or empty, in a folder that is made if it is missing;
+    returns the number of nodes.
+    """
     header, nodes = _parsed(lines)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--dir {path.parent}: {error.strerror}") from None
     with closing(Tree.open(path, clock)) as tree:
         if tree.children("/"):
             raise ConfigError(f"{path} is not empty: a backup is imported into an empty store only")

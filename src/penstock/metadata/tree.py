@@ -215,6 +215,8 @@ class _SqliteErrors:
     def __enter__(self) -> None: ...
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise StorageError(f"{error.filename}: {error.strerror}") from error
         if isinstance(error, sqlite3.Error | OSError):
             raise StorageError(f"metadata store: {error}") from error
 

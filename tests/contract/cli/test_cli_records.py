@@ -141,6 +141,26 @@ def test_reading_begins_and_stops_where_it_is_told(penstock_command: Penstock, m
     assert read("-u", "1", "--committed") == ["10"]
 
 
+@pytest.mark.parametrize(
+    ("offset", "warning"),
+    [
+        ("1000", "has no offset 1000; its end is 2, which is taken instead"),
+        ("+3", "has no offset 3; its end is 2, which is taken instead"),
+        ("2", ""),
+        ("-10", ""),
+        ("@-1h", ""),
+    ],
+)
+def test_an_offset_beyond_the_end_is_told(
+    penstock_command: Penstock, made: str, offset: str, warning: str
+) -> None:
+    assert penstock_command("produce", made, "-p", "0", given=numbers(1, 2)).exit_code == 0
+    done = penstock_command("consume", made, "-p", "0", "-o", offset)
+    assert done.exit_code == 0
+    expected = f"penstock: warning: {made}-0 {warning}\n" if warning else ""
+    assert done.stderr == f"{expected}consumed {len(values(done))} records of {made}\n"
+
+
 def test_records_with_one_key_go_to_one_partition(penstock_command: Penstock, made: str) -> None:
     for _ in range(3):
         done = penstock_command("produce", made, "-k", "k", given=numbers(1, 3))

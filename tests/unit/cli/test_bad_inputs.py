@@ -6,6 +6,7 @@ Each row is a call. What a call needs (files, a broker that answers) is in its f
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +15,16 @@ from click.testing import CliRunner
 
 from penstock.cli.failure import ExitCode
 from penstock.cli.main import main
+from penstock.clock import SystemClock
+from penstock.metadata.store import Create
+from penstock.metadata.tree import FILE_NAME, Tree
 from penstock.testing.broker import EmbeddedBroker
 
+EMPTY_BACKUP = (
+    '{"format":"penstock-metadata","schema_version":1,"zxid":1,"nodes":1}\n'
+    '{"path":"/","version":0,"created_zxid":0,"modified_zxid":0,"created_ms":0,'
+    '"children_created":0}\n'
+)
 FAILED, USAGE, UNREACHABLE = ExitCode.FAILED, ExitCode.USAGE, ExitCode.UNREACHABLE
 
 
@@ -39,7 +48,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "junk.toml").write_text("= [")
     (tmp_path / "junk.properties").write_text("num.partitions=many\n")
     (tmp_path / "bad-escape.properties").write_text("a=\\u12\n")
+    (tmp_path / "locked" / "metadata.sqlite.lock").mkdir(parents=True)
+    (tmp_path / "twice.yaml").write_text("broker.id: 1\nbroker.id: 2\n")
     (tmp_path / "junk.jsonl").write_text("{\n")
+    (tmp_path / "gap.jsonl").write_text(" \n")
+    (tmp_path / "backup").write_text(EMPTY_BACKUP)
     (tmp_path / "bytes.jsonl").write_bytes(b"\xff\n")
     (tmp_path / "misspelt.jsonl").write_text('{"key": "k", "vlaue": "v"}\n')
     (tmp_path / "misdated.jsonl").write_text('{"value": "v", "timestamp": "soon"}\n')
@@ -91,6 +104,12 @@ SERVE = [
     (("--set", "penstock.http.listen=127.0.0.1:TAKEN"), "Address already in use"),
     (("--set", "penstock.http.listen=host.invalid:0"), "host.invalid"),
     (("--set", "log.dirs=file"), "log.dirs"),
+    (
+        ("--set", "log.dirs=/proc/penstock"),
+        "penstock: log.dirs: no directory can be used: /proc/penstock: No such file or directory",
+    ),
+    (("twice.yaml",), "twice.yaml: line 2: broker.id is there twice, first on line 1"),
+    (("--set", "broker.id=-5"), "--set: broker.id is '-5'"),
     (("--set", "zookeeper.set.acl=true"), "zookeeper.set.acl"),
     (("--set", "zookeeper.connect=nonsense:port"), "zookeeper.connect"),
     (("--host", "host.invalid"), "host.invalid"),
@@ -122,6 +141,7 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("tpoic list", USAGE, "Did you mean 'topic'?"),
     ("topic lst", USAGE, "lst"),
     ("serve --port 0 --set log.dirs=logs", FAILED, "meta.properties"),
+    ("serve --port 0 --dir locked", FAILED, "locked/metadata.sqlite.lock: Is a directory"),
     ("stop --dir empty", USAGE, "no broker runs here"),
     ("stop --dir nowhere", USAGE, "no broker runs here"),
     ("stop --dir file", USAGE, "file"),
@@ -167,6 +187,7 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("group describe -b B \udcff", USAGE, "is not UTF-8"),
     ("produce -b B missing junk.jsonl -i json", USAGE, "line 1"),
     ("produce -b B missing bytes.jsonl -i json", USAGE, "line 1"),
+    ("produce -b B missing gap.jsonl -i json", USAGE, "line 1: it is empty, must be a JSON object"),
     ("produce -b B missing file -s :", USAGE, "line 1"),
     ("produce -b B missing misspelt.jsonl -i json", USAGE, "unknown field `vlaue`"),
     ("produce -b B missing misdated.jsonl -i json", USAGE, "'soon' is no time"),
@@ -195,6 +216,9 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("log adopt logs", FAILED, "meta.properties"),
     ("metadata export --dir nowhere", USAGE, "nowhere"),
     ("metadata export --dir empty", USAGE, "empty"),
+    ("metadata import --dir locked backup", FAILED, "metadata.sqlite.lock: Is a directory"),
+    ("metadata import --dir /proc/penstock backup", USAGE, "--dir /proc/penstock: No such file"),
+    ("metadata import --dir file/x backup", USAGE, "--dir file/x: Not a directory"),
     ("metadata import --dir empty junk.jsonl", USAGE, "not a backup"),
     ("metadata import --dir empty bytes.jsonl", USAGE, "not a backup"),
     ("metadata import --dir empty nowhere", USAGE, "nowhere"),
@@ -219,6 +243,25 @@ def test_a_command_is_refused(
     meant = {"''": "", "B": bootstrap}
     given = [meant.get(word, word.replace("TAKEN", taken)) for word in words.split()]
     ends_in_a_sentence(given, code, told.replace("TAKEN", taken))
+
+
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [
+        ("/feature", "restore it, or delete it"),
+        ("/controller_epoch", "set it to a number greater than the controller_epoch in the state"),
+        ("/controller", "delete it, and the brokers elect a controller"),
+        ("/cluster/id", "restore it: a broker's meta.properties has the cluster.id"),
+    ],
+)
+def test_a_malformed_node_that_refuses_the_start_is_told_with_its_remedy(
+    tmp_path: Path, path: str, remedy: str
+) -> None:
+    with closing(Tree.open(tmp_path / FILE_NAME, SystemClock())) as tree:
+        nodes = [Create("/cluster"), Create(path, b"gar\xffbage")]
+        assert tree.apply(tree.open_session(), [nodes if "cluster" in path else nodes[1:]])
+    told = f"{path}: does not hold what belongs there, but 'gar\\xffbage'; {remedy}"
+    ends_in_a_sentence(["serve", "--port", "0", "--dir", str(tmp_path)], FAILED, told)
 
 
 def test_a_damaged_batch_is_named_with_its_partition(tmp_path: Path) -> None:

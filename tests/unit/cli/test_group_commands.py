@@ -88,7 +88,7 @@ def test_a_description_tells_who_holds_what(bootstrap: str) -> None:
 def test_a_reset_is_shown_before_it_is_done(bootstrap: str) -> None:
     asked = ("reset", "r", "--topic", "t", "--to", "-3")
     shown = run(bootstrap, *asked)
-    assert "nothing was changed" in shown.stderr
+    assert shown.stderr == "nothing was changed: repeat with --execute\n"
     assert told(bootstrap, *asked) == [
         {"topic": "t", "partition": 0, "before": None, "after": 7, "executed": False}
     ]
@@ -194,6 +194,9 @@ def test_a_partition_without_a_commit_is_shown_with_its_holder(bootstrap: str) -
             "t      0          -       10   -    someone"
             in run(bootstrap, "describe", "silent").stdout
         )
+        shown = run(bootstrap, "reset", "silent", "--to", "end", "-t", "t")
+        assert shown.exit_code == 0
+        assert "group silent is Stable: --execute would be refused" in shown.stderr
         refused = run(bootstrap, "reset", "silent", "--to", "end", "-t", "t", "--execute")
         assert refused.exit_code == 1
         assert refused.stderr == (

@@ -48,8 +48,7 @@ def nodes(folder: Path) -> list[object]:
 
 def test_an_export_imports_to_the_same_tree(data: Path, tmp_path: Path) -> None:
     assert run("export", "--dir", data, tmp_path / "backup").exit_code == 0
-    other = tmp_path / "other"
-    other.mkdir()
+    other = tmp_path / "new" / "folder"
     done = run("import", "--dir", other, tmp_path / "backup")
     assert (done.exit_code, done.stdout.split()[:3]) == (0, ["imported", "6", "nodes"])
     assert nodes(other) == nodes(data)

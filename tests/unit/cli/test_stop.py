@@ -1,11 +1,58 @@
 """`penstock stop` tells whether a broker runs in a directory."""
 
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from penstock.broker.startup.state_file import hold_directory
 from penstock.cli.main import main
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[int]:
+    """A live process that holds the directory as a broker does, by its pid."""
+    code = (
+        "import sys; from pathlib import Path; "
+        "from penstock.broker.startup.state_file import hold_directory; "
+        "release = hold_directory(Path(sys.argv[1])); print(flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        yield child.pid
+
+
+STALE = (
+    '{"pid": 1, "began": "x", "broker_id": 1, "cluster_id": "c", "bootstrap": "b", "listeners": {}}'
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (None, "holds broker.lock and is not ready yet: wait for it, or stop it with `kill PID`"),
+        ("garbage", "runs here, but broker.json is damaged and does not tell where it listens:"),
+        (STALE, "holds broker.lock, but broker.json is that of another: stop it with `kill PID`"),
+    ],
+)
+@pytest.mark.parametrize("command", ["stop", "topic list", "serve --port 0"])
+def test_the_lock_tells_of_a_live_broker_that_its_file_does_not_tell_of(
+    command: str, written: str | None, told: str, holder: int, tmp_path: Path
+) -> None:
+    if written is not None:
+        (tmp_path / "broker.json").write_text(written)
+    result = CliRunner().invoke(main, [*command.split(), "--dir", str(tmp_path)])
+    assert result.exit_code == 2
+    last = result.stderr.splitlines()[-1]
+    assert f"{tmp_path}: a broker (pid {holder}) {told}".replace("PID", str(holder)) in last
+    assert f"`kill {holder}`" in last
 
 
 def test_a_broker_without_its_state_file_is_not_told_to_be_down(tmp_path: Path) -> None:

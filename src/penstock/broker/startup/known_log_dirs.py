@@ -49,7 +49,8 @@ async def write_known_log_dirs(store: MetadataStore, log_dirs: Mapping[str, str]
 async def forget(home: Path, lost: Collection[Path], clock: Clock | None = None) -> None:
     """Let the broker with the data directory `home` start without lost log directories.
 
-    Their partitions begin empty at the next start. Refused while a broker runs there.
+    Partitions that no other directory holds begin empty at the next start. Refused while a broker
+    runs there.
     """
     file = home / FILE_NAME
     if not file.exists():

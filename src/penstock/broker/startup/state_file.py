@@ -1,5 +1,8 @@
 """`broker.json` in the data directory: how to find the broker that runs there."""
 
+import fcntl
+import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,17 +64,50 @@ def hold_directory(directory: Path) -> Callable[[], None]:
         return DiskFiles().lock(directory / LOCK_NAME)
     except DirectoryLocked:
         state = read_state(directory)
-        who = "another process" if state is None else f"a broker (pid {state.pid})"
-        at = "" if state is None else f" at {state.bootstrap}"
+        if state is None:
+            raise ConfigError(f"--dir {unfound_broker(directory)}") from None
         raise ConfigError(
-            f"--dir {directory} is in use: {who} runs there{at}; "
-            f"stop it with `penstock stop --dir {directory}`, or use another directory"
+            f"--dir {directory} is in use: a broker (pid {state.pid}) runs there at "
+            f"{state.bootstrap}; stop it with `penstock stop --dir {directory}`, or use another "
+            "directory"
         ) from None
 
 
 def is_held(directory: Path) -> bool:
+    if not (directory / LOCK_NAME).is_file():
+        return False
     try:
         DiskFiles().lock(directory / LOCK_NAME)()
     except DirectoryLocked:
         return True
     return False
+
+
+def unfound_broker(directory: Path) -> str:
+    """Why `read_state` finds no broker, and what to do: the lock tells whether one is alive."""
+    if not is_held(directory):
+        return f"{directory}: no broker runs here"
+    pid = _lock_holder(directory)
+    who = "a broker" if pid is None else f"a broker (pid {pid})"
+    stop = "stop it where it was started" if pid is None else f"stop it with `kill {pid}`"
+    if not (directory / FILE_NAME).is_file():
+        return f"{directory}: {who} holds {LOCK_NAME} and is not ready yet: wait for it, or {stop}"
+    if _written(directory) is None:
+        return (
+            f"{directory}: {who} runs here, but {FILE_NAME} is damaged and does not tell where it "
+            f"listens: {stop}, and start it again"
+        )
+    if pid is None:
+        stop = "it runs in another container, or starts just now; stop it there"
+    return f"{directory}: {who} holds {LOCK_NAME}, but {FILE_NAME} is that of another: {stop}"
+
+
+def _lock_holder(directory: Path) -> int | None:
+    """The pid behind the lock; None in another container, and where the system does not tell."""
+    if sys.platform != "linux":
+        return None  # the structure below has another layout there
+    asked = struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0)
+    with (directory / LOCK_NAME).open("rb") as file:
+        answer = fcntl.fcntl(file, fcntl.F_GETLK, asked)
+    kind, _, _, _, pid = struct.unpack("hhqqi", answer)
+    return pid if kind != fcntl.F_UNLCK and pid > 0 else None
