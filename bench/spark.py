@@ -22,10 +22,10 @@ from pyspark.sql import DataFrame, SparkSession
 from peers.spark_session import spark_session
 from penstock.client.address import Address
 from penstock.spark.client.settings import ClientSettings
-from penstock.spark.decode.columns import PartitionColumns, Wanted
+from penstock.spark.decode.columns import PartitionColumns, RecordBounds
 from penstock.spark.decode.decoder import NATIVE
 from penstock.spark.decode.vectorised import VectorisedDecoder
-from penstock.spark.decode.visible import Batches
+from penstock.spark.decode.visible import VisibleBatches
 
 FORMATS = {
     "Penstock": ("penstock", {}),
@@ -141,9 +141,9 @@ def decoders() -> None:
         for name, kind in kinds.items():
 
             def decode(kind: type = kind, fetched: bytes = fetched) -> None:
-                decoder = kind(Wanted(), with_headers=False)
+                decoder = kind(RecordBounds(), with_headers=False)
                 columns = PartitionColumns("topic", 0, with_headers=False)
-                batches = Batches(Wanted(), [], check_crcs=True, scratch=None)
+                batches = VisibleBatches(RecordBounds(), [], check_crcs=True, scratch=None)
                 found = decoder.decode(memoryview(fetched), batches, plain=True)
                 for decoded in (*found, *decoder.rest()):
                     columns.completed(decoded)

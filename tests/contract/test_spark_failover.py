@@ -9,9 +9,9 @@ from penstock.client.address import parse_addresses
 from penstock.client.listing import IsolationLevel
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.settings import ClientSettings
-from penstock.spark.decode.columns import Wanted
+from penstock.spark.decode.columns import RecordBounds
 from penstock.spark.decode.vectorised import VectorisedDecoder
-from penstock.spark.decode.visible import Batches
+from penstock.spark.decode.visible import VisibleBatches
 from penstock.spark.source.fetch import Fetched, RangeFetch
 from penstock.spark.source.lookup import latest
 from penstock.spark.source.ranges import OffsetRange
@@ -34,8 +34,8 @@ def written(kafka: KafkaCluster) -> None:
 
 
 def offsets_of(fetched: Fetched) -> list[int]:
-    decoder = VectorisedDecoder(Wanted(first=fetched.start), with_headers=False)
-    batches = Batches(decoder.wanted, fetched.aborted, check_crcs=True, scratch=None)
+    decoder = VectorisedDecoder(RecordBounds(first=fetched.start), with_headers=False)
+    batches = VisibleBatches(decoder.wanted, fetched.aborted, check_crcs=True, scratch=None)
     found = decoder.decode(fetched.records, batches, plain=True)
     offsets = [offset for each in found for offset in each.offset.to_pylist()]
     fetched.done()

@@ -20,7 +20,7 @@ from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.settings import ClientSettings
 from penstock.spark.options import Options
 from penstock.spark.source.batch_reader import batch_reader
-from penstock.spark.source.bounds import FROM_EARLIEST, Offsets, Times
+from penstock.spark.source.bounds import FROM_EARLIEST, GivenOffsets, GivenTimes
 from penstock.spark.source.data_loss import DataLoss
 from penstock.spark.source.fetch import ReadTimedOut
 from penstock.spark.source.lookup import commit, earliest, latest, list_offsets, resolve
@@ -83,10 +83,10 @@ def test_small_answers_give_the_same_records_as_large_ones(
     records = written(500, 100)
     for chunk in range(0, 500, 20):
         referee.produce(topic, records[chunk : chunk + 20])
-    place = TopicPartition(topic, 0)
+    topic_partition = TopicPartition(topic, 0)
     fetch = replace(settings(target).fetch, partition_bytes=3_000)
-    small = rows(read_range(OffsetRange(place, 0, 500), settings(target, fetch=fetch)))
-    assert small == rows(read_range(OffsetRange(place, 0, 500), settings(target)))
+    small = rows(read_range(OffsetRange(topic_partition, 0, 500), settings(target, fetch=fetch)))
+    assert small == rows(read_range(OffsetRange(topic_partition, 0, 500), settings(target)))
     assert len(small) == 500
 
 
@@ -124,14 +124,14 @@ def test_a_committed_read_sees_no_aborted_record(
             producer.produce(topic, f"{word}-{n}".encode(), partition=0)
         producer.flush(30)
         (producer.commit_transaction if word == "kept" else producer.abort_transaction)(30)
-    place = TopicPartition(topic, 0)
+    topic_partition = TopicPartition(topic, 0)
     isolation = IsolationLevel.READ_COMMITTED
-    end = latest(client, [place], isolation)[place]
+    end = latest(client, [topic_partition], isolation)[topic_partition]
     assert end == 18  # three markers
     found = {}
     for level in IsolationLevel:
         fetch = replace(settings(target).fetch, isolation=level)
-        wanted = OffsetRange(place, 0, end)
+        wanted = OffsetRange(topic_partition, 0, end)
         found[level] = [
             row["value"].decode() for row in rows(read_range(wanted, settings(target, fetch=fetch)))
         ]
@@ -146,13 +146,13 @@ def test_deleted_records_fail_a_read_or_are_passed_over(
     referee.create_topic(topic)
     referee.produce(topic, written(50))
     referee.delete_records(topic, 0, 20)
-    place = TopicPartition(topic, 0)
+    topic_partition = TopicPartition(topic, 0)
     with pytest.raises(DataLoss, match=r"\[5, 50\): offsets 5 to 19 are gone.*failOnDataLoss"):
-        rows(read_range(OffsetRange(place, 5, 50), settings(target)))
+        rows(read_range(OffsetRange(topic_partition, 5, 50), settings(target)))
     lenient = settings(target, fail_on_data_loss=False)
-    found = rows(read_range(OffsetRange(place, 5, 50), lenient))
+    found = rows(read_range(OffsetRange(topic_partition, 5, 50), lenient))
     assert [row["offset"] for row in found] == list(range(20, 50))
-    assert rows(read_range(OffsetRange(place, 5, 15), lenient)) == []
+    assert rows(read_range(OffsetRange(topic_partition, 5, 15), lenient)) == []
     assert "offsets 5 to 19 are gone" in caplog.text
 
 
@@ -205,9 +205,9 @@ def test_offsets_are_found_by_time_and_word(
     assert latest(client, everything, level) == {zero: 10, one: 0}
     assert list_offsets(client, {zero: 1_004}, level) == {zero: 4}
     assert resolve(client, FROM_EARLIEST, everything, level) == {zero: 0, one: 0}
-    given = Offsets("startingOffsets", {zero: 3, one: -1})
+    given = GivenOffsets("startingOffsets", {zero: 3, one: -1})
     assert resolve(client, given, everything, level) == {zero: 3, one: 0}
-    times = Times("endingTimestamp", 1_004, {}, latest_if_none=True)
+    times = GivenTimes("endingTimestamp", 1_004, {}, latest_if_none=True)
     assert resolve(client, times, everything, level) == {zero: 4, one: 0}
 
 
@@ -219,8 +219,12 @@ def test_progress_is_committed_to_a_group(
 
     referee.create_topic(topic)
     referee.produce(topic, written(10))
-    place = TopicPartition(topic, 0)
-    commit(client, f"group-of-{topic}", {place: Offset(7), TopicPartition("gone", 0): Offset(1)})
+    topic_partition = TopicPartition(topic, 0)
+    commit(
+        client,
+        f"group-of-{topic}",
+        {topic_partition: Offset(7), TopicPartition("gone", 0): Offset(1)},
+    )
     consumer = Consumer({"bootstrap.servers": target.bootstrap, "group.id": f"group-of-{topic}"})
     try:
         (found,) = consumer.committed([Position(topic, 0)], timeout=20)
@@ -235,12 +239,12 @@ def test_ranges_side_by_side_hold_each_record_once(
     referee.create_topic(topic)
     for _ in range(5):
         referee.produce(topic, written(37))
-    place = TopicPartition(topic, 0)
+    topic_partition = TopicPartition(topic, 0)
     edges = [0, 1, 36, 37, 38, 100, 185]
     found = [
         row["offset"]
         for start, end in pairwise(edges)
-        for row in rows(read_range(OffsetRange(place, start, end), settings(target)))
+        for row in rows(read_range(OffsetRange(topic_partition, start, end), settings(target)))
     ]
     assert found == list(range(185))
 

@@ -249,7 +249,7 @@ def test_a_topic_made_anew_fails_a_stream_or_is_read_from_its_start(
     lab.rdkafka.create_topic(topic)
     wait_until(lambda: topic in lab.rdkafka.topics(), 20, "the topic to be back")
     lab.numbers(topic, 5)
-    with pytest.raises(StreamingQueryException, match=r"made anew.*failOnDataLoss"):
+    with pytest.raises(StreamingQueryException, match=r"recreated.*failOnDataLoss"):
         run_to_end(lab.stream("penstock", options), tmp_path)
     lenient = {**options, "failOnDataLoss": "false"}
     run_to_end(lab.stream("penstock", lenient), tmp_path)

@@ -181,7 +181,7 @@ def test_a_topic_made_anew_is_a_loss_or_is_read_from_its_start(
             if reader is lenient:
                 assert planned(reader, start, end) == [f"{topic}-0 [0, {records})"]
             else:
-                with pytest.raises(DataLoss, match="its topic was made anew"):
+                with pytest.raises(DataLoss, match="its topic was recreated"):
                     reader.partitions(start, end)
 
 

@@ -7,12 +7,12 @@ import sys
 from typing import Any
 
 from penstock.errors import KafkaError
-from penstock.spark.decode.columns import Decoded, Wanted
+from penstock.spark.decode.columns import Decoded, RecordBounds
 from penstock.spark.decode.decoder import Decoder, RecordDecoder
 from penstock.spark.decode.vectorised import VectorisedDecoder
-from penstock.spark.decode.visible import Batches
+from penstock.spark.decode.visible import VisibleBatches
 
-WANTED = Wanted()
+WANTED = RecordBounds()
 
 
 def fuzz_decode(data: bytes) -> None:
@@ -30,7 +30,7 @@ def fuzz_decode(data: bytes) -> None:
 
 def _columns(decoder: RecordDecoder, fetched: bytes) -> list[object]:
     # The bytes have no CRC that matches; what is behind it is what is looked for.
-    batches = Batches(WANTED, [], check_crcs=False, scratch=None)
+    batches = VisibleBatches(WANTED, [], check_crcs=False, scratch=None)
     try:
         decoded = [*decoder.decode(memoryview(fetched), batches, plain=True), *decoder.rest()]
     except KafkaError:

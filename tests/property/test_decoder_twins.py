@@ -18,10 +18,10 @@ from penstock.record.compression import Codec
 from penstock.record.control import build_marker
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import Record, payload_view
-from penstock.spark.decode.columns import Decoded, PartitionColumns, Wanted
+from penstock.spark.decode.columns import Decoded, PartitionColumns, RecordBounds
 from penstock.spark.decode.decoder import NATIVE, Decoder, RecordDecoder
 from penstock.spark.decode.vectorised import VectorisedDecoder, decoded_plainly
-from penstock.spark.decode.visible import Batches
+from penstock.spark.decode.visible import VisibleBatches
 from penstock.spark.options import MAX_INT64
 from penstock.types import Buffer
 from penstock.wire.messages.fetch import AbortedTransaction
@@ -29,22 +29,22 @@ from support.records.record_bytes import damaged, noise, some_payload, some_reco
 
 CASES = 1_000_000 if "PENSTOCK_SOAK" in os.environ else 3_000
 Payloads: TypeAlias = list[tuple[BatchHeader, Buffer]]
-Decode: TypeAlias = Callable[[Payloads, Wanted, bool], list[Decoded]]
-EVERYTHING = Wanted()
+Decode: TypeAlias = Callable[[Payloads, RecordBounds, bool], list[Decoded]]
+EVERYTHING = RecordBounds()
 
 
-def on_numpy(batches: Payloads, wanted: Wanted, with_headers: bool) -> list[Decoded]:
+def on_numpy(batches: Payloads, wanted: RecordBounds, with_headers: bool) -> list[Decoded]:
     return list(VectorisedDecoder(wanted, with_headers=with_headers).decode_batches(batches))
 
 
-def in_c(batches: Payloads, wanted: Wanted, with_headers: bool) -> list[Decoded]:
+def in_c(batches: Payloads, wanted: RecordBounds, with_headers: bool) -> list[Decoded]:
     from penstock.spark.decode.native import NativeDecoder
 
     decoder = NativeDecoder(wanted, with_headers=with_headers)
     return [*decoder.decode_batches(batches), *decoder.rest()]
 
 
-def plainly(batches: Payloads, wanted: Wanted, with_headers: bool) -> list[Decoded]:
+def plainly(batches: Payloads, wanted: RecordBounds, with_headers: bool) -> list[Decoded]:
     return [decoded_plainly(batches, wanted, with_headers=with_headers)]
 
 
@@ -65,7 +65,7 @@ def rows(decoded: Iterable[Decoded]) -> list[tuple[object, ...]]:
 
 
 def outcome(
-    decode: Decode, batches: Payloads, wanted: Wanted, with_headers: bool
+    decode: Decode, batches: Payloads, wanted: RecordBounds, with_headers: bool
 ) -> list[tuple[object, ...]] | type:
     try:
         return rows(decode(batches, wanted, with_headers))
@@ -74,7 +74,7 @@ def outcome(
 
 
 def agreed(
-    batches: Payloads, wanted: Wanted = EVERYTHING, with_headers: bool = True
+    batches: Payloads, wanted: RecordBounds = EVERYTHING, with_headers: bool = True
 ) -> list[tuple[object, ...]] | type:
     expected = outcome(plainly, batches, wanted, with_headers)
     for twin in TWINS:
@@ -143,7 +143,7 @@ def test_decoders_give_what_is_wanted(
 ) -> None:
     batches, written = drawn
     start = written[0].offset if written else 0
-    wanted = Wanted(start + low, start + high, oldest, newest)
+    wanted = RecordBounds(start + low, start + high, oldest, newest)
     found = agreed(batches, wanted)
     assert isinstance(found, list)
     assert [row[2] for row in found] == [
@@ -177,7 +177,9 @@ def test_decoders_agree_on_damaged_records_and_noise() -> None:
             extreme = dice.choice([0, 0, 0, MAX_INT64, -MAX_INT64 - 1])
             header = header_of(count + dice.choice([0, 0, 0, 1, -1]), dice.choice([5, 5, extreme]))
             batches.append((header, data))
-        wanted = dice.choice([EVERYTHING, Wanted(6, 7), Wanted(oldest_ms=0, newest_ms=70_000)])
+        wanted = dice.choice(
+            [EVERYTHING, RecordBounds(6, 7), RecordBounds(oldest_ms=0, newest_ms=70_000)]
+        )
         accepted += isinstance(agreed(batches, wanted, dice.random() < 0.5), list)
     # Else the cases would not be worth their time.
     assert CASES // 10 < accepted < CASES * 9 // 10
@@ -186,12 +188,12 @@ def test_decoders_agree_on_damaged_records_and_noise() -> None:
 REFUSED = "refused"
 
 
-def fetched_by(decoder: RecordDecoder, data: bytes, wanted: Wanted) -> list[Decoded]:
-    batches = Batches(wanted, [], check_crcs=True, scratch=None)
+def fetched_by(decoder: RecordDecoder, data: bytes, wanted: RecordBounds) -> list[Decoded]:
+    batches = VisibleBatches(wanted, [], check_crcs=True, scratch=None)
     return [*decoder.decode(memoryview(data), batches, plain=True), *decoder.rest()]
 
 
-def agreed_on_fetched(data: bytes, wanted: Wanted, with_headers: bool) -> object:
+def agreed_on_fetched(data: bytes, wanted: RecordBounds, with_headers: bool) -> object:
     """Rows, or that they are refused: the same from all decoders for an answer's bytes."""
     found: list[object] = []
     decoders: list[RecordDecoder] = [VectorisedDecoder(wanted, with_headers=with_headers)]
@@ -235,7 +237,9 @@ def test_decoders_agree_on_fetched_batches() -> None:
             data[at] ^= 1 << dice.randrange(8)
             if dice.random() < 0.5 and crc_range_ends(data):
                 seal(data)
-        wanted = dice.choice([EVERYTHING, Wanted(1, 2), Wanted(1 << 40), Wanted(newest_ms=60)])
+        wanted = dice.choice(
+            [EVERYTHING, RecordBounds(1, 2), RecordBounds(1 << 40), RecordBounds(newest_ms=60)]
+        )
         found = agreed_on_fetched(bytes(data), wanted, dice.random() < 0.5)
         accepted += isinstance(found, list)
     assert CASES // 3 < accepted < CASES
@@ -276,7 +280,7 @@ def test_a_hidden_batch_is_hidden_whatever_decodes() -> None:
     for twin in (VectorisedDecoder, Decoder):
         for hidden, values in ((aborted, [b"kept"]), ([], [b"kept", b"undone"])):
             decoder = twin(EVERYTHING, with_headers=False)
-            batches = Batches(EVERYTHING, hidden, check_crcs=True, scratch=None)
+            batches = VisibleBatches(EVERYTHING, hidden, check_crcs=True, scratch=None)
             decoded = [*decoder.decode(data, batches, plain=not hidden), *decoder.rest()]
             assert [row[1] for row in rows(decoded)] == values
 

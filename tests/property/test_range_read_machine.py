@@ -3,7 +3,14 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from penstock.spark.source.leases import Ask, Done, Lease, RangeRead, Receive, WaitForReader
+from penstock.spark.source.range_read import (
+    Done,
+    Lease,
+    RangeRead,
+    ReceiveInto,
+    SendFetch,
+    WaitForReader,
+)
 
 END = 60
 
@@ -20,20 +27,20 @@ class RangeReadMachine(RuleBasedStateMachine):
         self.in_use: dict[Lease, range] = {}
         self.handed_out: list[int] = []
 
-    @precondition(lambda self: isinstance(self.read.step(), Ask))
+    @precondition(lambda self: isinstance(self.read.step(), SendFetch))
     @rule(fails=st.booleans())
     def ask(self, fails: bool) -> None:
-        assert self.read.step() == Ask(len(self.handed_out))
+        assert self.read.step() == SendFetch(len(self.handed_out))
         if fails:
             self.read.failed()
         else:
-            self.read.asked()
+            self.read.sent()
 
-    @precondition(lambda self: isinstance(self.read.step(), Receive))
+    @precondition(lambda self: isinstance(self.read.step(), ReceiveInto))
     @rule(size=st.integers(0, 20), fails=st.booleans())
     def receive(self, size: int, fails: bool) -> None:
         step = self.read.step()
-        assert isinstance(step, Receive)
+        assert isinstance(step, ReceiveInto)
         # A failure may come after bytes of the answer, and an empty answer has bytes too.
         position = len(self.handed_out)
         self.content[step.buffer] = range(position, position + size)
@@ -42,7 +49,7 @@ class RangeReadMachine(RuleBasedStateMachine):
         elif size == 0:
             self.read.empty()
         else:
-            lease = self.read.answered(position + size)
+            lease = self.read.received(position + size)
             self.in_use[lease] = range(position, position + size)
             self.handed_out += range(position, position + size)
 

@@ -1,4 +1,4 @@
-"""The data source `penstock`, as Spark finds it; what it does is imported when it is used."""
+"""The data source `penstock` as Spark finds it; readers and writers are imported when used."""
 
 import logging
 
@@ -44,7 +44,7 @@ class PenstockSource(DataSource):
 
         self._check(schema)
         settings, warnings = batch_settings(Options(self.options))
-        _tell(warnings)
+        _log(warnings)
         return batch_reader(settings)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
@@ -53,7 +53,7 @@ class PenstockSource(DataSource):
 
         self._check(schema)
         settings, warnings = stream_settings(Options(self.options))
-        _tell(warnings)
+        _log(warnings)
         return StreamReader(settings)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's
@@ -78,7 +78,7 @@ class PenstockSource(DataSource):
     def _check(self, schema: StructType) -> None:
         if schema.names != list(self._columns()):
             raise ConfigError(
-                "a schema cannot be given: the columns are those of the kafka format; "
+                "a schema cannot be given, since the columns are those of the kafka format; "
                 "cast or parse key and value in the DataFrame"
             )
 
@@ -91,6 +91,6 @@ def _fields(options: Options) -> dict[str, str]:
     return {} if schema is None else {"fields": record_kind(schema).spark.simpleString()}
 
 
-def _tell(warnings: list[str]) -> None:
+def _log(warnings: list[str]) -> None:
     for each in warnings:
         logger.warning("penstock: %s", each)

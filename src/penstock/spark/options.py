@@ -1,8 +1,8 @@
-"""Options as a job writes them: what each name is good for, and values with a type.
+"""Options of a source or sink: which names exist, and their values by type.
 
-Spark's names ignore case. A name that nobody declares is an error that offers the nearest one;
-a declared name may be taken, may have no effect here (a warning, so that a job moves from the
-`kafka` format by changing one word), or may be refused with what to write instead.
+Names ignore case, as in Spark. An unknown name is an error that suggests the nearest one. A known
+name is supported, has no effect here (a warning, so that a job moves from the `kafka` format by
+changing one word), or is an error that says what to use instead.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,37 +12,37 @@ from typing import Final, TypeAlias
 from penstock.errors import ConfigError
 
 KAFKA: Final = "kafka."
-"""Before the settings of the Kafka client."""
+"""The prefix of the Kafka client's settings."""
 MAX_INT32: Final = (1 << 31) - 1
 MIN_INT64: Final = -(1 << 63)
 MAX_INT64: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Supported:
     """An option that is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoEffect:
-    """An option that means nothing here, and why."""
+    """An option without effect, and why."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """An option that would be misunderstood, and what to write instead."""
+class Unsupported:
+    """An option that cannot be honoured, and what to use instead."""
 
     instead: str
 
 
-Use: TypeAlias = Taken | NoEffect | Refused
-TAKEN: Final = Taken()
+Use: TypeAlias = Supported | NoEffect | Unsupported
+SUPPORTED: Final = Supported()
 
 
 class Options:
-    """The options of one source or sink, looked up whatever their case."""
+    """The options of one source or sink; names ignore case."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = {name.lower(): value for name, value in given.items()}
@@ -51,27 +51,27 @@ class Options:
         return name.lower() in self._given
 
     def warnings(self, known: Mapping[str, Use]) -> list[str]:
-        """What to tell about options without effect; `ConfigError` for one that cannot stand."""
+        """Warnings about options without effect; unknown and unsupported ones are errors."""
         uses = {name.lower(): (name, use) for name, use in known.items()}
-        told = []
+        found = []
         for given in self._given:
             if given not in uses:
                 raise ConfigError(unknown(given, [name for name, _ in uses.values()]))
             name, use = uses[given]
             match use:
-                case Refused(instead):
+                case Unsupported(instead):
                     raise ConfigError(f"option {name} cannot be used: {instead}")
                 case NoEffect(why):
-                    told.append(f"option {name} has no effect: {why}")
-                case Taken():
+                    found.append(f"option {name} has no effect: {why}")
+                case Supported():
                     pass
-        return told
+        return found
 
     def text(self, name: str, default: str = "") -> str:
         return self._given.get(name.lower(), default).strip()
 
     def optional(self, name: str) -> str | None:
-        """The value, or None where the option is not given."""
+        """The value, or None if the option is not set."""
         return self.text(name) if name in self else None
 
     def required(self, name: str) -> str:
@@ -87,7 +87,7 @@ class Options:
         try:
             value = int(text)
         except ValueError:
-            raise ConfigError(f"option {name}: {text!r} is no whole number") from None
+            raise ConfigError(f"option {name}: {text!r} is not an integer") from None
         if value < low:
             raise ConfigError(f"option {name}: {value} is below {low}")
         if value > high:
@@ -100,7 +100,7 @@ class Options:
         return self.one_of(name, ("true", "false"), "") == "true"
 
     def one_of(self, name: str, choices: Iterable[str], default: str) -> str:
-        """The choice that the value is, whatever its case."""
+        """The matching choice; case does not matter."""
         if name not in self:
             return default
         text, offered = self.text(name), tuple(choices)
@@ -111,8 +111,8 @@ class Options:
 
 
 def unknown(name: str, known: Iterable[str]) -> str:
-    """One line about a name that nobody declares, with the nearest that somebody does."""
-    from difflib import get_close_matches  # late: only a mistake needs it
+    """The error text for an unknown name, with the nearest known one."""
+    from difflib import get_close_matches  # late: only needed for a mistake
 
     names = {each.lower(): each for each in known}
     nearest = get_close_matches(name.lower(), names, n=1, cutoff=0.7)

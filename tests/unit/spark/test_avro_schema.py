@@ -147,7 +147,7 @@ def test_the_source_reads_avro_and_leaves_the_rest_to_spark() -> None:
     for options, said in (
         ({"valueFormat": "json"}, "use Spark's from_json"),
         ({"valueFormat": "avro"}, "option valueSchema is missing"),
-        ({"valueSchema": "{}"}, "belongs to valueFormat"),
+        ({"valueSchema": "{}"}, "valueSchema needs option valueFormat"),
     ):
         with pytest.raises(ConfigError, match=said):
             read_value_schema(Options(options))

@@ -10,13 +10,13 @@ from penstock.spark.source.bounds import (
     FROM_EARLIEST,
     FROM_LATEST,
     Bound,
-    Offsets,
-    Times,
-    asked,
+    GivenOffsets,
+    GivenTimes,
     check_batch,
     read_end,
     read_start,
-    settled,
+    resolved_offsets,
+    timestamps_to_list,
 )
 from penstock.spark.source.positions import as_json, from_json
 from penstock.spark.source.subscription import (
@@ -45,18 +45,18 @@ def test_positions_are_the_kafka_formats_json() -> None:
         ({"startingOffsets": "Earliest"}, FROM_EARLIEST),
         (
             {"startingOffsets": '{"a": {"0": 5, "1": -2}}'},
-            Offsets("startingOffsets", {A0: 5, A1: -2}),
+            GivenOffsets("startingOffsets", {A0: 5, A1: -2}),
         ),
         (
             {"startingTimestamp": "9", "startingOffsets": "latest"},
-            Times("startingTimestamp", 9, {}, False),
+            GivenTimes("startingTimestamp", 9, {}, False),
         ),
         (
             {
                 "startingOffsetsByTimestamp": '{"a": {"0": 5}}',
                 "startingOffsetsByTimestampStrategy": "latest",
             },
-            Times("startingOffsetsByTimestamp", None, {A0: 5}, True),
+            GivenTimes("startingOffsetsByTimestamp", None, {A0: 5}, True),
         ),
     ],
 )
@@ -77,8 +77,8 @@ def test_a_batch_cannot_start_at_its_end() -> None:
     cases: list[tuple[Bound, Bound, str]] = [
         (FROM_LATEST, FROM_LATEST, "startingOffsets cannot be latest"),
         (FROM_EARLIEST, FROM_EARLIEST, "endingOffsets cannot be earliest"),
-        (Offsets("startingOffsets", {A0: LATEST}), FROM_LATEST, "a-0 cannot be -1"),
-        (FROM_EARLIEST, Offsets("endingOffsets", {A0: EARLIEST}), "a-0 cannot be -2"),
+        (GivenOffsets("startingOffsets", {A0: LATEST}), FROM_LATEST, "a-0 cannot be -1"),
+        (FROM_EARLIEST, GivenOffsets("endingOffsets", {A0: EARLIEST}), "a-0 cannot be -2"),
     ]
     for start, end, words in cases:
         with pytest.raises(ConfigError, match=words):
@@ -86,29 +86,29 @@ def test_a_batch_cannot_start_at_its_end() -> None:
 
 
 def test_given_offsets_must_cover_what_is_subscribed() -> None:
-    bound = Offsets("startingOffsets", {A0: 3})
+    bound = GivenOffsets("startingOffsets", {A0: 3})
     with pytest.raises(ConfigError, match=r"must name every partition: a-1, b-0 missing"):
-        asked(bound, [A0, A1, B0])
+        timestamps_to_list(bound, [A0, A1, B0])
     with pytest.raises(ConfigError, match="a-0 is not subscribed"):
-        asked(bound, [])
+        timestamps_to_list(bound, [])
 
 
 def test_bounds_settle_from_what_brokers_answer() -> None:
-    assert asked(FROM_EARLIEST, [A0]) == {A0: EARLIEST}
-    mixed = Offsets("startingOffsets", {A0: 3, A1: LATEST})
-    assert asked(mixed, [A0, A1]) == {A1: LATEST}
-    assert settled(mixed, {A1: Offset(9)}, {}) == {A0: 3, A1: 9}
-    times = Times("endingTimestamp", 77, {}, True)
-    assert asked(times, [A0, A1]) == {A0: 77, A1: 77}
+    assert timestamps_to_list(FROM_EARLIEST, [A0]) == {A0: EARLIEST}
+    mixed = GivenOffsets("startingOffsets", {A0: 3, A1: LATEST})
+    assert timestamps_to_list(mixed, [A0, A1]) == {A1: LATEST}
+    assert resolved_offsets(mixed, {A1: Offset(9)}, {}) == {A0: 3, A1: 9}
+    times = GivenTimes("endingTimestamp", 77, {}, True)
+    assert timestamps_to_list(times, [A0, A1]) == {A0: 77, A1: 77}
     found = {A0: Offset(4), A1: Offset(-1)}
-    assert settled(times, found, {A1: Offset(8)}) == {A0: 4, A1: 8}
+    assert resolved_offsets(times, found, {A1: Offset(8)}) == {A0: 4, A1: 8}
 
 
 def test_a_time_past_the_last_record_is_an_error_that_names_the_way_out() -> None:
     bound = read_start(Options({"startingTimestamp": "77"}), FROM_LATEST)
     with pytest.raises(ConfigError, match="startingOffsetsByTimestampStrategy to latest"):
-        settled(bound, {A0: Offset(-1)}, {A0: Offset(8)})
-    assert isinstance(read_end(Options({"endingTimestamp": "77"})), Times)
+        resolved_offsets(bound, {A0: Offset(-1)}, {A0: Offset(8)})
+    assert isinstance(read_end(Options({"endingTimestamp": "77"})), GivenTimes)
 
 
 def topic(name: str, partitions: int, *, internal: bool = False) -> TopicMetadata:
@@ -163,7 +163,7 @@ def test_subscriptions(
         ({"subscribePattern": "(a"}, "option subscribePattern"),
         ({"assign": "a:0"}, "option assign must be JSON like"),
         ({"assign": '{"a": 0}'}, "option assign must be JSON like"),
-        ({"assign": '{"a": ["0"]}'}, "'0' is no partition"),
+        ({"assign": '{"a": ["0"]}'}, "'0' is not a partition"),
         ({"assign": "{}"}, "names no partition"),
     ],
 )

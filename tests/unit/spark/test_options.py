@@ -5,12 +5,12 @@ import pickle
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.spark.options import TAKEN, NoEffect, Options, Refused, Use
+from penstock.spark.options import SUPPORTED, NoEffect, Options, Unsupported, Use
 
 KNOWN: dict[str, Use] = {
-    "startingOffsets": TAKEN,
+    "startingOffsets": SUPPORTED,
     "groupIdPrefix": NoEffect("no group is made up"),
-    "kafka.auto.offset.reset": Refused("use startingOffsets"),
+    "kafka.auto.offset.reset": Unsupported("use startingOffsets"),
 }
 
 

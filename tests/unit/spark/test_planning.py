@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 
 from penstock.errors import ConfigError
 from penstock.spark.options import Options
-from penstock.spark.source.admission import Pace, limited, waits
+from penstock.spark.source.admission import TriggerLimits, limited, waits
 from penstock.spark.source.data_loss import DataLoss, report, resumed
 from penstock.spark.source.filters import pushed
 from penstock.spark.source.ranges import OffsetRange, cut
@@ -45,11 +45,13 @@ def test_cut_ranges_hold_the_same_offsets(
 ) -> None:
     whole = [OffsetRange(TopicPartition("t", n), 100, 100 + size) for n, size in enumerate(drawn)]
     pieces = cut(whole, at_least=at_least, at_most_records=at_most_records)
-    covered = {place: list[int]() for place in (each.place for each in whole)}
+    covered = {
+        topic_partition: list[int]() for topic_partition in (each.topic_partition for each in whole)
+    }
     for piece in pieces:
         assert piece.size > 0
-        covered[piece.place] += range(piece.start, piece.end)
-    assert all(covered[each.place] == list(range(each.start, each.end)) for each in whole)
+        covered[piece.topic_partition] += range(piece.start, piece.end)
+    assert all(covered[each.topic_partition] == list(range(each.start, each.end)) for each in whole)
     assert len(pieces) >= min(at_least, sum(drawn))
     if at_most_records:
         assert all(piece.size <= at_most_records for piece in pieces)
@@ -68,11 +70,11 @@ def test_a_batch_is_shared_by_what_each_partition_has() -> None:
 
 
 def test_a_batch_waits_for_enough_but_not_for_ever() -> None:
-    pace = Pace(at_least=100, delay_ms=1000)
-    assert waits(pace, at(a0=0), at(a0=99), waited_ms=0)
-    assert not waits(pace, at(a0=0), at(a0=100), waited_ms=0)
-    assert not waits(pace, at(a0=0), at(a0=1), waited_ms=1000)
-    assert not waits(Pace(), at(a0=0), at(a0=1), waited_ms=0)
+    limits = TriggerLimits(at_least=100, delay_ms=1000)
+    assert waits(limits, at(a0=0), at(a0=99), waited_ms=0)
+    assert not waits(limits, at(a0=0), at(a0=100), waited_ms=0)
+    assert not waits(limits, at(a0=0), at(a0=1), waited_ms=1000)
+    assert not waits(TriggerLimits(), at(a0=0), at(a0=1), waited_ms=0)
 
 
 @pytest.mark.parametrize(
@@ -81,12 +83,12 @@ def test_a_batch_waits_for_enough_but_not_for_ever() -> None:
 )
 def test_delays_are_written_as_spark_writes_them(text: str, delay_ms: int) -> None:
     settings, _ = stream_settings(Options({**NEEDED, "maxTriggerDelay": text}))
-    assert settings.pace.delay_ms == delay_ms
+    assert settings.limits.delay_ms == delay_ms
 
 
 def test_options_that_do_not_go_together_are_told() -> None:
     for options, words in [
-        ({"maxTriggerDelay": "soon"}, "no time like 90s"),
+        ({"maxTriggerDelay": "soon"}, "not a time like 90s"),
         ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "3"}, "above maxOffsetsPerTrigger"),
         ({"endingOffsets": "latest"}, "a stream has no end"),
         ({"kafka.auto.offset.reset": "latest"}, "use startingOffsets"),
@@ -125,7 +127,7 @@ def test_where_to_go_on_after_a_loss() -> None:
 def narrowed(*filters: Filter) -> tuple[dict[TopicPartition, tuple[int, int]], int]:
     narrowing, left = pushed(filters)
     ranges = [narrowing.narrowed(OffsetRange(each, 0, 100)) for each in (A0, A1, B0)]
-    return {each.place: (each.start, each.end) for each in ranges if each.size}, len(left)
+    return {each.topic_partition: (each.start, each.end) for each in ranges if each.size}, len(left)
 
 
 def test_filters_narrow_ranges() -> None:

@@ -13,9 +13,9 @@ from penstock.record.build import build_batch
 from penstock.record.record import Record
 from penstock.spark.client.cluster import BlockingClient
 from penstock.spark.client.settings import ClientSettings
-from penstock.spark.decode.columns import Wanted
+from penstock.spark.decode.columns import RecordBounds
 from penstock.spark.decode.vectorised import VectorisedDecoder
-from penstock.spark.decode.visible import Batches
+from penstock.spark.decode.visible import VisibleBatches
 from penstock.spark.source.fetch import READ_AHEAD, Fetched, RangeFetch, ReadTimedOut
 from penstock.spark.source.ranges import OffsetRange
 from penstock.spark.source.read_ahead import ahead
@@ -84,8 +84,8 @@ class ScriptedClient(BlockingClient):
 
 
 def offsets(fetched: Fetched) -> list[int]:
-    decoder = VectorisedDecoder(Wanted(first=fetched.start), with_headers=False)
-    batches = Batches(decoder.wanted, fetched.aborted, check_crcs=True, scratch=None)
+    decoder = VectorisedDecoder(RecordBounds(first=fetched.start), with_headers=False)
+    batches = VisibleBatches(decoder.wanted, fetched.aborted, check_crcs=True, scratch=None)
     found = decoder.decode(fetched.records, batches, plain=True)
     return [offset for each in found for offset in each.offset.to_pylist()]
 

@@ -52,7 +52,7 @@ def test_a_transactional_query_is_named_by_its_checkpoint() -> None:
         ({"kafka.compression.type": "brotli"}, "'brotli' is none of none, gzip"),
         ({"kafka.transactional.id": "x"}, "write option transactional=true"),
         ({"kafka.key.serializer": "x"}, "keys are written as they are"),
-        ({"kafka.batch.size": "many"}, "kafka.batch.size: 'many' is no whole number"),
+        ({"kafka.batch.size": "many"}, "kafka.batch.size: 'many' is not an integer"),
         ({"kafka.batch.sise": "1"}, "unknown option kafka.batch.sise; did you mean kafka.batch.s"),
         ({"tpoic": "x"}, "unknown option tpoic; did you mean topic?"),
         ({"path": "/x"}, "a topic has no path"),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from penstock.spark.options import NoEffect, Refused, Taken
+from penstock.spark.options import NoEffect, Supported, Unsupported
 from penstock.spark.sink.settings import PRODUCER, SINK
 from penstock.spark.source.settings import SOURCE
 
@@ -14,14 +14,14 @@ OF_SPARK = {"queryName"}
 
 
 def test_every_option_that_is_read_is_documented() -> None:
-    taken = [name for name, use in SOURCE.items() if isinstance(use, Taken)]
+    taken = [name for name, use in SOURCE.items() if isinstance(use, Supported)]
     assert [name for name in taken if f"`{name}`" not in PAGE] == []
 
 
 def test_every_option_of_the_sink_that_is_read_is_documented() -> None:
     own = {name: use for name, use in SINK.items() if not name.startswith("kafka.")}
     own |= {f"kafka.{name}": use for name, use in PRODUCER.items()}
-    taken = {name for name, use in own.items() if isinstance(use, Taken)} - OF_SPARK
+    taken = {name for name, use in own.items() if isinstance(use, Supported)} - OF_SPARK
     assert sorted(name for name in taken if f"`{name}`" not in SINK_PAGE) == []
 
 
@@ -29,5 +29,5 @@ def test_words_about_options_say_why() -> None:
     for name, use in (SOURCE | SINK).items():
         if isinstance(use, NoEffect):
             assert use.why, name
-        if isinstance(use, Refused):
+        if isinstance(use, Unsupported):
             assert use.instead, name

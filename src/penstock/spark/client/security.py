@@ -13,7 +13,7 @@ from typing import Final
 from penstock.client.sasl import MECHANISMS, Login
 from penstock.errors import ConfigError
 from penstock.spark.client.jaas import parse_jaas
-from penstock.spark.options import TAKEN, NoEffect, Options, Refused, Use
+from penstock.spark.options import SUPPORTED, NoEffect, Options, Unsupported, Use
 
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _STORES: Final = ("PEM", "JKS", "PKCS12")
@@ -23,16 +23,16 @@ _AS_PEM: Final = (
     "only PEM is read. Convert it (keytool -importkeystore ... -deststoretype PKCS12, then "
     "openssl pkcs12 -in store.p12 -nodes -out store.pem) and set {kind}.type to PEM"
 )
-_NO_TOKENS: Final = Refused("use kafka.sasl.mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+_NO_TOKENS: Final = Unsupported("use kafka.sasl.mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
 _JVM: Final = NoEffect("it belongs to the JVM's TLS")
 
 SECURITY: Final[dict[str, Use]] = {
-    "security.protocol": TAKEN,
+    "security.protocol": SUPPORTED,
     "security.providers": _JVM,
-    "sasl.mechanism": TAKEN,
-    "sasl.jaas.config": TAKEN,
-    "sasl.username": TAKEN,
-    "sasl.password": TAKEN,
+    "sasl.mechanism": SUPPORTED,
+    "sasl.jaas.config": SUPPORTED,
+    "sasl.username": SUPPORTED,
+    "sasl.password": SUPPORTED,
     "sasl.client.callback.handler.class": _NO_TOKENS,
     "sasl.login.callback.handler.class": _NO_TOKENS,
     "sasl.login.class": _NO_TOKENS,
@@ -43,21 +43,25 @@ SECURITY: Final[dict[str, Use]] = {
     "sasl.kerberos.ticket.renew.window.factor": _NO_TOKENS,
     "sasl.oauthbearer.token.endpoint.url": _NO_TOKENS,
     "sasl.oauthbearer.jwks.endpoint.url": _NO_TOKENS,
-    "ssl.truststore.type": TAKEN,
-    "ssl.truststore.location": TAKEN,
-    "ssl.truststore.certificates": TAKEN,
+    "ssl.truststore.type": SUPPORTED,
+    "ssl.truststore.location": SUPPORTED,
+    "ssl.truststore.certificates": SUPPORTED,
     "ssl.truststore.password": NoEffect("certificates in PEM have no password"),
-    "ssl.keystore.type": TAKEN,
-    "ssl.keystore.location": TAKEN,
-    "ssl.keystore.key": TAKEN,
-    "ssl.keystore.certificate.chain": TAKEN,
+    "ssl.keystore.type": SUPPORTED,
+    "ssl.keystore.location": SUPPORTED,
+    "ssl.keystore.key": SUPPORTED,
+    "ssl.keystore.certificate.chain": SUPPORTED,
     "ssl.keystore.password": NoEffect("PEM is protected by kafka.ssl.key.password alone"),
-    "ssl.key.password": TAKEN,
-    "ssl.endpoint.identification.algorithm": TAKEN,
-    "ssl.protocol": TAKEN,
-    "ssl.enabled.protocols": TAKEN,
-    "ssl.cipher.suites": Refused("Java's names of ciphers mean nothing to OpenSSL; leave it out"),
-    "ssl.engine.factory.class": Refused("there is no Java class to load; use kafka.ssl.* in PEM"),
+    "ssl.key.password": SUPPORTED,
+    "ssl.endpoint.identification.algorithm": SUPPORTED,
+    "ssl.protocol": SUPPORTED,
+    "ssl.enabled.protocols": SUPPORTED,
+    "ssl.cipher.suites": Unsupported(
+        "Java's names of ciphers mean nothing to OpenSSL; leave it out"
+    ),
+    "ssl.engine.factory.class": Unsupported(
+        "there is no Java class to load; use kafka.ssl.* in PEM"
+    ),
     "ssl.provider": _JVM,
     "ssl.keymanager.algorithm": _JVM,
     "ssl.trustmanager.algorithm": _JVM,

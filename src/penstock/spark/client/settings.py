@@ -5,19 +5,19 @@ from typing import Final
 
 from penstock.client.address import Address, parse_addresses
 from penstock.spark.client.security import SECURITY, Security, read_security
-from penstock.spark.options import MAX_INT32, TAKEN, NoEffect, Options, Use
+from penstock.spark.options import MAX_INT32, SUPPORTED, NoEffect, Options, Use
 
 _OWN_PACE: Final = NoEffect("this client manages its connections and retries itself")
 _NO_METRICS: Final = NoEffect("Spark shows the progress; there is no JMX here")
 
 CLIENT: Final[dict[str, Use]] = {
-    "bootstrap.servers": TAKEN,
-    "client.id": TAKEN,
-    "request.timeout.ms": TAKEN,
-    "default.api.timeout.ms": TAKEN,
-    "socket.connection.setup.timeout.ms": TAKEN,
-    "receive.buffer.bytes": TAKEN,
-    "send.buffer.bytes": TAKEN,
+    "bootstrap.servers": SUPPORTED,
+    "client.id": SUPPORTED,
+    "request.timeout.ms": SUPPORTED,
+    "default.api.timeout.ms": SUPPORTED,
+    "socket.connection.setup.timeout.ms": SUPPORTED,
+    "receive.buffer.bytes": SUPPORTED,
+    "send.buffer.bytes": SUPPORTED,
     "socket.connection.setup.timeout.max.ms": _OWN_PACE,
     "client.dns.lookup": NoEffect("every address of a name is tried"),
     "connections.max.idle.ms": _OWN_PACE,

@@ -43,12 +43,12 @@ from penstock.spark.connector.table import (
     table_of,
     upsert,
 )
-from penstock.spark.options import TAKEN, Options, Use
+from penstock.spark.options import SUPPORTED, Options, Use
 
 OWN: Final = ("url", "table", "increasing", "key", "deadLetters", "bootstrap")
 FROM_SPARK: Final = ("checkpointLocation", "path", "queryName", "outputMode")
 """What Spark hands on of a query's own settings."""
-KNOWN: Final[Mapping[str, Use]] = dict.fromkeys((*OWN, *FROM_SPARK), TAKEN)
+KNOWN: Final[Mapping[str, Use]] = dict.fromkeys((*OWN, *FROM_SPARK), SUPPORTED)
 ROWS_AT_ONCE: Final = 500
 READ: Final = "read"
 """In a position: names of the rows with its value that were read; missing where none share it."""

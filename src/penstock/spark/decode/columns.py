@@ -1,4 +1,4 @@
-"""The columns that a reader hands to Spark: those of the `kafka` format, in its order."""
+"""The columns that a reader returns to Spark: those of the `kafka` format, in its order."""
 
 from typing import Final, NamedTuple
 
@@ -32,11 +32,11 @@ _TYPES: Final = (
 )
 
 MAX_MS: Final = MAX_INT64 // 1000
-"""The last millisecond that Spark's microseconds reach; later ones become its last timestamp."""
+"""The last millisecond within Spark's 64-bit microseconds; later ones become its last timestamp."""
 
 
-class Wanted(NamedTuple):
-    """The records that a reader is to give: `first <= offset < end`, and times, both included."""
+class RecordBounds(NamedTuple):
+    """The records to return: `first <= offset < end`, and timestamps, both included."""
 
     first: int = MIN_INT64
     end: int = MAX_INT64
@@ -45,7 +45,7 @@ class Wanted(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """The columns that differ by record; `headers` is None where they were not asked for."""
+    """The columns that differ between records; `headers` is None if not requested."""
 
     key: pa.Array
     value: pa.Array
@@ -56,7 +56,7 @@ class Decoded(NamedTuple):
 
 
 class PartitionColumns:
-    """Completes decoded columns with the two that are the same in all rows of a partition."""
+    """Adds the two columns that are the same in all rows of a partition."""
 
     def __init__(self, topic: str, partition: int, *, with_headers: bool) -> None:
         count = len(NAMES) - (not with_headers)
@@ -88,14 +88,14 @@ class PartitionColumns:
         self._topics = pa.StringArray.from_buffers(
             rows, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(self._topic * rows)
         )
-        # Not by `pa.array`, which would look for pandas first: a third of a second in each worker.
+        # Not `pa.array`, which imports pandas first: a third of a second in each worker.
         numbers = pa.py_buffer(np.full(rows, self._partition, dtype=np.int32))
         self._partitions = pa.Array.from_buffers(pa.int32(), rows, [None, numbers])
         self._rows = rows
 
 
 def readable_names(names: pa.Array, data: np.ndarray) -> pa.Array:
-    """Header keys as text: Java replaces what is no UTF-8, and so must we for equal rows."""
+    """Header keys as text: like Java, replaces what is not UTF-8."""
     if not len(data) or int(data.max()) < 0x80:
         return names
     try:

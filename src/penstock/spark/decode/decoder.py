@@ -1,25 +1,27 @@
-"""The decoder to use: in C where the extension was built, else on numpy; the same columns."""
+"""Chooses the decoder: in C if the extension was built, else on numpy. Both give equal columns."""
 
 from collections.abc import Iterator
 from typing import Protocol
 
-from penstock.spark.decode.columns import Decoded, Wanted
+from penstock.spark.decode.columns import Decoded, RecordBounds
 from penstock.spark.decode.vectorised import VectorisedDecoder
-from penstock.spark.decode.visible import Batches
+from penstock.spark.decode.visible import VisibleBatches
 
 
 class RecordDecoder(Protocol):
-    """What both are: fed with the bytes of one answer after the other."""
+    """Both decoders; fed with the bytes of one response after the other."""
 
-    wanted: Wanted
+    wanted: RecordBounds
 
-    def __init__(self, wanted: Wanted, *, with_headers: bool) -> None: ...
+    def __init__(self, wanted: RecordBounds, *, with_headers: bool) -> None: ...
 
-    def decode(self, fetched: memoryview, batches: Batches, *, plain: bool) -> Iterator[Decoded]:
-        """Records of fetched bytes; `plain` tells that no batch is hidden but control batches."""
+    def decode(
+        self, fetched: memoryview, batches: VisibleBatches, *, plain: bool
+    ) -> Iterator[Decoded]:
+        """Records of fetched bytes; `plain`: no batch is hidden except control batches."""
 
     def rest(self) -> Iterator[Decoded]:
-        """What was decoded and not given away yet."""
+        """What was decoded and not returned yet."""
 
 
 NATIVE = True

@@ -1,4 +1,4 @@
-"""The decoder on the C extension: records are copied once, from the fetched bytes into Arrow's."""
+"""The decoder on the C extension: copies records once, from the fetched bytes into Arrow's."""
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
@@ -10,21 +10,21 @@ import pyarrow as pa
 from penstock.record.batch import BatchHeader, read_header
 from penstock.record.record import declared_count
 from penstock.spark.decode._fill import fill, fill_plain
-from penstock.spark.decode.columns import HEADER, TIMESTAMP, Decoded, Wanted, readable_names
-from penstock.spark.decode.visible import Batches
+from penstock.spark.decode.columns import HEADER, TIMESTAMP, Decoded, RecordBounds, readable_names
+from penstock.spark.decode.visible import VisibleBatches
 from penstock.types import Buffer
 
 ROWS: Final = 1 << 16
 HEADERS: Final = 1 << 18
 DATA_BYTES: Final = 8 << 20
-"""At most so many rows, headers and bytes of values leave at once; one record may have more."""
+"""Limits of a chunk: rows, headers and bytes of values; a single record may exceed them."""
 _COUNTERS: Final = 10
 _START: Final = (0, 0, -1)
-"""The first batch, nothing of it taken yet."""
+"""Before the first record of the first batch."""
 
 
-class Pause(IntEnum):
-    """Why `fill_plain` came back, as `_fill.c` numbers it."""
+class StopReason(IntEnum):
+    """Why `fill_plain` returned, as numbered in `_fill.c`."""
 
     ALL_READ = 0
     CHUNK_FULL = 1
@@ -32,40 +32,42 @@ class Pause(IntEnum):
 
 
 class NativeDecoder:
-    """Gathers records of any number of batches and gives them away when a chunk is full.
+    """Gathers records of any number of batches and yields them when a chunk is full.
 
-    What it was fed may be reused at once. A chunk is never written to again: Arrow owns it.
+    The fetched bytes may be reused at once. Arrow owns a yielded chunk, which never changes again.
     """
 
-    def __init__(self, wanted: Wanted, *, with_headers: bool) -> None:
+    def __init__(self, wanted: RecordBounds, *, with_headers: bool) -> None:
         self.wanted, self._with_headers = wanted, with_headers
         self._chunk: _Chunk | None = None
 
-    def decode(self, fetched: memoryview, batches: Batches, *, plain: bool) -> Iterator[Decoded]:
-        """Records of fetched bytes; `plain` tells that no batch is hidden but control batches.
+    def decode(
+        self, fetched: memoryview, batches: VisibleBatches, *, plain: bool
+    ) -> Iterator[Decoded]:
+        """Records of fetched bytes; `plain`: no batch is hidden except control batches.
 
-        Then most batches never come to Python. Those that do are judged by `batches`.
+        Then most batches never reach Python. Those that do go through `batches`.
         """
         if not plain:
             yield from self.decode_batches(batches(fetched))
             return
-        place = _START
+        position = _START
         while True:
             chunk = self._chunk or self._new(HEADERS, DATA_BYTES)
-            place, pause = fill_plain(
-                fetched, place, batches.check_crcs, self.wanted, self._with_headers,
+            position, reason = fill_plain(
+                fetched, position, batches.check_crcs, self.wanted, self._with_headers,
                 chunk.room, chunk.buffers,
             )  # fmt: skip
-            match Pause(pause):
-                case Pause.ALL_READ:
+            match StopReason(reason):
+                case StopReason.ALL_READ:
                     return
-                case Pause.CHUNK_FULL:
-                    yield from self._emptied(len(fetched) - place[0])
-                case Pause.FOR_PYTHON:
-                    at = place[0]
+                case StopReason.CHUNK_FULL:
+                    yield from self._emptied(len(fetched) - position[0])
+                case StopReason.FOR_PYTHON:
+                    at = position[0]
                     end = at + read_header(fetched, at).size_bytes
                     yield from self.decode_batches(batches(fetched[at:end]))
-                    place = (end, 0, -1)
+                    position = (end, 0, -1)
 
     def decode_batches(self, batches: Iterable[tuple[BatchHeader, Buffer]]) -> Iterator[Decoded]:
         """Records of payloads that Python has decompressed."""
@@ -85,17 +87,17 @@ class NativeDecoder:
                 yield from self._emptied(len(payload) - at)
 
     def rest(self) -> Iterator[Decoded]:
-        """What was decoded and not given away yet."""
+        """What was decoded and not returned yet."""
         chunk, self._chunk = self._chunk, None
         if chunk is not None and chunk.rows:
             yield chunk.decoded()
 
     def _emptied(self, bytes_left: int) -> Iterator[Decoded]:
-        """Room for the next record: what is full leaves, and what is too small becomes larger."""
+        """Make room for the next record: yield a full chunk, or replace one that is too small."""
         if self._chunk is not None and self._chunk.rows:
             yield from self.rest()
         else:
-            # A record that fits no usual chunk: one for everything that is left surely holds it.
+            # The record is larger than a usual chunk; one for all remaining bytes surely holds it.
             self._new(bytes_left, bytes_left)
 
     def _new(self, headers: int, data_bytes: int) -> "_Chunk":
@@ -104,7 +106,7 @@ class NativeDecoder:
 
 
 class _Chunk:
-    """Buffers in Arrow's layout, as `_fill.c` lists them. Memory is taken when it is written."""
+    """Buffers in Arrow's layout, in the order of `_fill.c`. Memory is used as it is written."""
 
     def __init__(self, headers: int, data_bytes: int) -> None:
         rows, header_bytes = ROWS, data_bytes if headers else 0

@@ -1,7 +1,7 @@
-"""The decoder on numpy, for where no extension was built: the same columns, field by field.
+"""The decoder on numpy, used without the C extension: gives the same columns.
 
-Only the walk from record to record is a loop in Python; every field is then read in all records
-at once. What looks wrong is read again by the plain reader, whose verdict counts.
+Only the walk from record to record is a loop in Python; each field is then read in all records at
+once. Suspicious bytes are read again by the plain reader, which decides.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,36 +19,42 @@ from penstock.spark.decode.columns import (
     MAX_MS,
     TIMESTAMP,
     Decoded,
-    Wanted,
+    RecordBounds,
     readable_names,
 )
-from penstock.spark.decode.visible import Batches
+from penstock.spark.decode.visible import VisibleBatches
 from penstock.spark.options import MAX_INT64, MIN_INT64
 from penstock.types import Buffer
 
 GROUP_BYTES: Final = 16 << 20
 """Payloads are decoded together up to this size: numpy is only fast on many records."""
 _SPARE: Final = bytes(16)
-"""Behind the last payload, so that a number may be read wherever a record says one is."""
+"""Padding after the last payload, so that a number at its end can be read."""
 _VARINT_BYTES: Final = 5
 _VARLONG_BYTES: Final = 10
 _LAST_BYTES: Final = {_VARINT_BYTES: 1 << (32 - 4 * 7), _VARLONG_BYTES: 1 << (64 - 9 * 7)}
-"""A number's last byte is below this, else it passes 32 or 64 bits."""
+"""The last byte of a varint is below this, else the number exceeds 32 or 64 bits."""
 _MOST_HEADERS: Final = 100
-"""A record with more is read faster one by one: each n-th header costs a round of vectors."""
+"""Records with more headers are faster one by one: each n-th header costs a vector pass."""
 
 Batch: TypeAlias = tuple[BatchHeader, Buffer]
 Ints: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 
 class VectorisedDecoder:
-    """Decodes what it is fed at once, so nothing of it is kept."""
+    """Decodes at once; holds nothing back."""
 
-    def __init__(self, wanted: Wanted, *, with_headers: bool) -> None:
+    def __init__(self, wanted: RecordBounds, *, with_headers: bool) -> None:
         self.wanted, self._with_headers = wanted, with_headers
 
-    def decode(self, fetched: memoryview, batches: Batches, *, plain: bool) -> Iterator[Decoded]:  # noqa: ARG002 - its twin's
-        """Records of fetched bytes, of those batches that `batches` lets through."""
+    def decode(
+        self,
+        fetched: memoryview,
+        batches: VisibleBatches,
+        *,
+        plain: bool,  # noqa: ARG002 - only its twin uses it
+    ) -> Iterator[Decoded]:
+        """Records of fetched bytes, in the batches that `batches` lets through."""
         return self.decode_batches(batches(fetched))
 
     def decode_batches(self, batches: Iterable[Batch]) -> Iterator[Decoded]:
@@ -58,7 +64,7 @@ class VectorisedDecoder:
                 yield decoded
 
     def rest(self) -> Iterator[Decoded]:
-        """Nothing: all was given away at once."""
+        """Nothing: all records were returned at once."""
         return iter(())
 
     def _decoded(self, group: list[Batch]) -> Decoded:
@@ -73,13 +79,13 @@ class VectorisedDecoder:
         rows = np.flatnonzero(asked)
         size, binary = len(rows), pa.py_buffer(raw)
         edges = np.empty((size, 4), np.int32)
-        for index, place in enumerate((found.key, found.value)):
-            edges[:, 2 * index] = place.start[rows]
-            edges[:, 2 * index + 1] = place.end[rows]
+        for index, field_range in enumerate((found.key, found.value)):
+            edges[:, 2 * index] = field_range.start[rows]
+            edges[:, 2 * index + 1] = field_range.end[rows]
         columns = _between(binary, edges.reshape(-1))
         key, value = (
-            columns.take(pa.array(np.arange(at, 4 * size, 4), mask=place.null[rows]))
-            for at, place in ((0, found.key), (2, found.value))
+            columns.take(pa.array(np.arange(at, 4 * size, 4), mask=field_range.null[rows]))
+            for at, field_range in ((0, found.key), (2, found.value))
         )
         headers = None
         if self._with_headers:
@@ -95,11 +101,11 @@ class VectorisedDecoder:
 
 
 class _SuspiciousError(Exception):
-    """Bytes that no producer writes: the plain reader is to say what is wrong, if anything."""
+    """Bytes that no producer writes; the plain reader decides whether they are wrong."""
 
 
-class _Place(NamedTuple):
-    """Where a field lies in each record."""
+class _FieldRange(NamedTuple):
+    """The byte range of a field in each record."""
 
     start: Ints
     end: Ints
@@ -107,36 +113,36 @@ class _Place(NamedTuple):
 
 
 class _Headers(NamedTuple):
-    """All headers in their order: which record each is of, where its key and its value lie."""
+    """All headers in order: their records, and the byte ranges of their keys and values."""
 
     record: Ints
-    name: _Place
-    content: _Place
+    name: _FieldRange
+    content: _FieldRange
 
 
 class _Fields(NamedTuple):
     offset: Ints
     time_ms: Ints
     append_time: np.ndarray
-    key: _Place
-    value: _Place
+    key: _FieldRange
+    value: _FieldRange
     headers: _Headers
 
 
 def as_micros(time_ms: Ints) -> Ints:
-    """As Spark counts; what it cannot reach becomes the last or the first that it can."""
+    """As Spark's microseconds; times beyond its range become its last or first timestamp."""
     micros = np.where(np.abs(time_ms) > MAX_MS, 0, time_ms) * 1000
     micros[time_ms > MAX_MS] = MAX_INT64
     micros[time_ms < -MAX_MS] = MIN_INT64
     return micros
 
 
-def decoded_plainly(group: Iterable[Batch], wanted: Wanted, *, with_headers: bool) -> Decoded:
-    """The same columns record by record: the verdict where vectors are in doubt."""
+def decoded_plainly(group: Iterable[Batch], wanted: RecordBounds, *, with_headers: bool) -> Decoded:
+    """The same columns, decoded record by record: decides about suspicious bytes."""
     first, end, oldest, newest = wanted
     found, kinds = [], []
     for header, payload in group:
-        for record in _told(header, records_of_payload(bytes(payload), header)):
+        for record in _with_batch(header, records_of_payload(bytes(payload), header)):
             if not MIN_INT64 <= record.offset <= MAX_INT64:
                 raise InvalidRecord(f"batch at offset {header.base_offset}: passes 64 bits")
             record.timestamp = max(min(record.timestamp, MAX_INT64), MIN_INT64)
@@ -162,8 +168,8 @@ def decoded_plainly(group: Iterable[Batch], wanted: Wanted, *, with_headers: boo
     )
 
 
-def _told(header: BatchHeader, found: Iterator[Record]) -> Iterator[Record]:
-    """The same records; what is wrong with one is told with its batch."""
+def _with_batch(header: BatchHeader, found: Iterator[Record]) -> Iterator[Record]:
+    """The same records; an error also names the batch."""
     try:
         yield from found
     except InvalidRecord as error:
@@ -199,11 +205,11 @@ def _fields(raw: bytes, group: list[Batch], *, with_headers: bool) -> _Fields:
     append_time, base_offset, base_time = (
         np.repeat(each, counts) for each in (append_time, base_offset, base_time)
     )
-    # One byte of attributes, none of them in use, precedes the deltas.
+    # One unused byte of attributes precedes the deltas.
     time_delta, at = _numbers(data, starts + 1, _VARLONG_BYTES)
     offset_delta, at = _numbers(data, at, _VARINT_BYTES)
-    key, at = _places(data, at)
-    value, at = _places(data, at)
+    key, at = _field_ranges(data, at)
+    value, at = _field_ranges(data, at)
     headers, at = _headers(data, at, wanted=with_headers)
     if not np.array_equal(at, starts + sizes):
         raise _SuspiciousError
@@ -219,7 +225,7 @@ def _fields(raw: bytes, group: list[Batch], *, with_headers: bool) -> _Fields:
 
 
 def _record_starts(raw: bytes, group: list[Batch]) -> tuple[Ints, Ints]:
-    """Where each record begins behind its size, and that size: the one walk that is a loop."""
+    """The start of each record after its size, and the size: the only loop over records."""
     starts: list[int] = []
     sizes: list[int] = []
     start, size_of, at = starts.append, sizes.append, 0
@@ -248,7 +254,7 @@ def _record_starts(raw: bytes, group: list[Batch]) -> tuple[Ints, Ints]:
 
 
 def _numbers(data: np.ndarray, at: Ints, most_bytes: int) -> tuple[Ints, Ints]:
-    """The zigzag number at each place, and what is behind it. Places past the end read zeros."""
+    """The zigzag number at each position, and the position after it; past the end: zeros."""
     last = len(data) - 1
     byte = data[np.minimum(at, last)]
     raw = (byte & 0x7F).astype(np.uint64)
@@ -268,22 +274,22 @@ def _numbers(data: np.ndarray, at: Ints, most_bytes: int) -> tuple[Ints, Ints]:
     return (raw >> np.uint64(1)).view(np.int64) ^ -(raw & np.uint64(1)).view(np.int64), at
 
 
-def _places(data: np.ndarray, at: Ints) -> tuple[_Place, Ints]:
+def _field_ranges(data: np.ndarray, at: Ints) -> tuple[_FieldRange, Ints]:
     size, start = _numbers(data, at, _VARINT_BYTES)
     end = start + np.maximum(size, 0)
-    return _Place(start, end, size < 0), end
+    return _FieldRange(start, end, size < 0), end
 
 
 def _headers(data: np.ndarray, at: Ints, *, wanted: bool) -> tuple[_Headers, Ints]:
-    """The n-th headers of all records at once, for each n: most records have few."""
+    """Reads the n-th headers of all records at once, for each n: most records have few."""
     left, at = _numbers(data, at, _VARINT_BYTES)
     if (left < 0).any() or (left > _MOST_HEADERS).any():
         raise _SuspiciousError
-    taken: list[tuple[Ints, _Place, _Place]] = []
+    taken: list[tuple[Ints, _FieldRange, _FieldRange]] = []
     rows = np.flatnonzero(left)
     while len(rows):
-        name, behind = _places(data, at[rows])
-        content, behind = _places(data, behind)
+        name, behind = _field_ranges(data, at[rows])
+        content, behind = _field_ranges(data, behind)
         if name.null.any() or (behind > len(data)).any():
             raise _SuspiciousError
         at[rows] = behind
@@ -293,12 +299,14 @@ def _headers(data: np.ndarray, at: Ints, *, wanted: bool) -> tuple[_Headers, Int
         rows = rows[left[rows] > 0]
     if not taken:
         none = np.empty(0, np.int64)
-        nowhere = _Place(none, none, np.empty(0, bool))
-        return _Headers(none, nowhere, nowhere), at
+        empty = _FieldRange(none, none, np.empty(0, bool))
+        return _Headers(none, empty, empty), at
     order = np.argsort(np.concatenate([name.start for _, name, _ in taken]))
     record = np.concatenate([rows for rows, _, _ in taken])[order]
     name, content = (
-        _Place(*(np.concatenate([each[which][part] for each in taken])[order] for part in range(3)))
+        _FieldRange(
+            *(np.concatenate([each[which][part] for each in taken])[order] for part in range(3))
+        )
         for which in (1, 2)
     )
     return _Headers(record, name, content), at
@@ -312,7 +320,7 @@ def _sum(base: Ints, delta: Ints) -> Ints:
 
 
 def _between(binary: pa.Buffer, edges: np.ndarray) -> pa.Array:
-    """What lies between each two neighbours of these places in the bytes; no copy."""
+    """The bytes between neighbouring edges, without a copy."""
     count = max(len(edges) - 1, 0)
     if not len(edges):
         edges = np.zeros(1, np.int32)
@@ -327,9 +335,9 @@ def _headers_column(binary: pa.Buffer, headers: _Headers, rows: Ints, count: int
     chosen = np.flatnonzero(kept[headers.record])
     per_row = np.bincount(headers.record[chosen], minlength=count)[rows]
     edges = np.empty((len(chosen), 4), np.int32)
-    for index, place in enumerate((headers.name, headers.content)):
-        edges[:, 2 * index] = place.start[chosen]
-        edges[:, 2 * index + 1] = place.end[chosen]
+    for index, field_range in enumerate((headers.name, headers.content)):
+        edges[:, 2 * index] = field_range.start[chosen]
+        edges[:, 2 * index + 1] = field_range.end[chosen]
     columns = _between(binary, edges.reshape(-1))
     name = columns.take(pa.array(np.arange(0, 4 * len(chosen), 4))).view(pa.string())
     content = columns.take(

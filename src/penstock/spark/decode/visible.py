@@ -1,4 +1,4 @@
-"""The batches of fetched bytes that a reader may see, decompressed."""
+"""The batches that a reader may see, decompressed."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,23 +8,24 @@ from penstock.record.batch import BatchHeader, CorruptBatch
 from penstock.record.compression import DecompressionLimit
 from penstock.record.invalid import InvalidRecord
 from penstock.record.record import payload_view
-from penstock.spark.decode.columns import Wanted
+from penstock.spark.decode.columns import RecordBounds
 from penstock.types import Buffer
 from penstock.wire.messages.fetch import AbortedTransaction
 
 DECOMPRESSED_BYTES: Final = 1 << 30
-"""More than a broker lets any batch grow to: against a broken one."""
+"""More than any broker accepts in a batch: protects against a broken one."""
 
 
-class Batches:
-    """Called with fetched bytes it gives headers and payloads; `aborted` is what comes with them.
+class VisibleBatches:
+    """Called with fetched bytes, yields headers and payloads of the visible batches.
 
-    With a `scratch` buffer a payload is good until the next one is asked for.
+    `aborted` comes from the same response. With a `scratch` buffer a payload is valid only until
+    the next one is requested.
     """
 
     def __init__(
         self,
-        wanted: Wanted,
+        wanted: RecordBounds,
         aborted: list[AbortedTransaction],
         *,
         check_crcs: bool,

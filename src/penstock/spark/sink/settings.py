@@ -7,7 +7,7 @@ from typing import Final
 from penstock.errors import ConfigError
 from penstock.record.compression import Codec
 from penstock.spark.client.settings import CLIENT, ClientSettings, read_client_settings
-from penstock.spark.options import TAKEN, NoEffect, Options, Refused, Use
+from penstock.spark.options import SUPPORTED, NoEffect, Options, Unsupported, Use
 from penstock.spark.sink.columns import SinkColumns, sink_columns
 from penstock.spark.sink.epoch import transactional_id
 
@@ -16,18 +16,18 @@ BUFFER_BYTES: Final = 32 * 1024 * 1024
 TRANSACTION_TIMEOUT_MS: Final = 300_000
 
 _FULL_BATCHES: Final = NoEffect("full batches are sent at once, the rest when the task ends")
-_NO_CLASSES: Final = Refused("there is no Java class to load; write key, value and partition")
+_NO_CLASSES: Final = Unsupported("there is no Java class to load; write key, value and partition")
 
 PRODUCER: Final[dict[str, Use]] = {
-    "acks": TAKEN,
-    "batch.size": TAKEN,
-    "buffer.memory": TAKEN,
-    "compression.type": TAKEN,
-    "compression.gzip.level": TAKEN,
-    "compression.lz4.level": TAKEN,
-    "compression.zstd.level": TAKEN,
-    "delivery.timeout.ms": TAKEN,
-    "enable.idempotence": TAKEN,
+    "acks": SUPPORTED,
+    "batch.size": SUPPORTED,
+    "buffer.memory": SUPPORTED,
+    "compression.type": SUPPORTED,
+    "compression.gzip.level": SUPPORTED,
+    "compression.lz4.level": SUPPORTED,
+    "compression.zstd.level": SUPPORTED,
+    "delivery.timeout.ms": SUPPORTED,
+    "enable.idempotence": SUPPORTED,
     "linger.ms": _FULL_BATCHES,
     "max.block.ms": NoEffect("kafka.default.api.timeout.ms limits every wait"),
     "max.in.flight.requests.per.connection": NoEffect(
@@ -35,27 +35,29 @@ PRODUCER: Final[dict[str, Use]] = {
     ),
     "max.request.size": NoEffect("kafka.batch.size and the topic's max.message.bytes decide"),
     "retries": NoEffect("kafka.delivery.timeout.ms limits the retries"),
-    "transaction.timeout.ms": TAKEN,
-    "transactional.id": Refused("write option transactional=true, and transactionalId if needed"),
+    "transaction.timeout.ms": SUPPORTED,
+    "transactional.id": Unsupported(
+        "write option transactional=true, and transactionalId if needed"
+    ),
     "partitioner.class": _NO_CLASSES,
     "partitioner.adaptive.partitioning.enable": NoEffect("rows without key take turns by batch"),
     "partitioner.availability.timeout.ms": NoEffect("rows without key take turns by batch"),
-    "partitioner.ignore.keys": Refused("leave the column key out, or write a column partition"),
-    "key.serializer": Refused("keys are written as they are: string or binary"),
-    "value.serializer": Refused("values are written as they are: string or binary"),
+    "partitioner.ignore.keys": Unsupported("leave the column key out, or write a column partition"),
+    "key.serializer": Unsupported("keys are written as they are: string or binary"),
+    "value.serializer": Unsupported("values are written as they are: string or binary"),
 }
 
 SINK: Final[dict[str, Use]] = {
-    "topic": TAKEN,
-    "transactional": TAKEN,
-    "transactionalId": TAKEN,
-    "ifMarkerIsMissing": TAKEN,
-    "orderBy": TAKEN,
-    "includeTimestamp": TAKEN,
+    "topic": SUPPORTED,
+    "transactional": SUPPORTED,
+    "transactionalId": SUPPORTED,
+    "ifMarkerIsMissing": SUPPORTED,
+    "orderBy": SUPPORTED,
+    "includeTimestamp": SUPPORTED,
     "includeHeaders": NoEffect("headers are written if the rows have a column headers"),
-    "checkpointLocation": TAKEN,
-    "queryName": TAKEN,
-    "path": Refused(
+    "checkpointLocation": SUPPORTED,
+    "queryName": SUPPORTED,
+    "path": Unsupported(
         "a topic has no path; set option topic, and call start() or save() without a path"
     ),
     **{f"kafka.{name}": use for name, use in (CLIENT | PRODUCER).items()},

@@ -1,4 +1,4 @@
-"""How much a micro-batch takes: at most so many offsets, or none until there are enough."""
+"""How many offsets a micro-batch takes: a maximum, and a minimum to wait for."""
 
 import math
 from collections.abc import Mapping
@@ -10,30 +10,30 @@ Positions = Mapping[TopicPartition, Offset]
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """`maxOffsetsPerTrigger`, `minOffsetsPerTrigger` and `maxTriggerDelay`; None: no such wish."""
+class TriggerLimits:
+    """`maxOffsetsPerTrigger`, `minOffsetsPerTrigger` and `maxTriggerDelay`; None: not set."""
 
     at_most: int | None = None
     at_least: int | None = None
     delay_ms: int = 15 * 60 * 1000
-    """After this time a batch runs, however little there is."""
+    """After this time a batch runs, however few records there are."""
 
 
 def available(start: Positions, latest: Positions) -> int:
     return sum(max(end - start.get(each, end), 0) for each, end in latest.items())
 
 
-def waits(pace: Pace, start: Positions, latest: Positions, waited_ms: float) -> bool:
-    """Whether there is too little for a batch; never longer than the delay allows."""
-    if pace.at_least is None or waited_ms >= pace.delay_ms:
+def waits(limits: TriggerLimits, start: Positions, latest: Positions, waited_ms: float) -> bool:
+    """Whether a batch should wait for more records; never longer than the delay."""
+    if limits.at_least is None or waited_ms >= limits.delay_ms:
         return False
-    return available(start, latest) < pace.at_least
+    return available(start, latest) < limits.at_least
 
 
 def limited(at_most: int, start: Positions, latest: Positions) -> dict[TopicPartition, Offset]:
-    """The end of a batch of about `at_most` offsets, shared by how much each partition has.
+    """The end of a batch of about `at_most` offsets, divided in proportion to the partitions' lag.
 
-    A small share is rounded up to one, else a small partition beside large ones would starve.
+    A share below one is rounded up, else a small partition beside large ones would starve.
     """
     total = available(start, latest)
     if total <= at_most:

@@ -1,4 +1,4 @@
-"""A batch read: ranges are settled once, in the driver, and read by tasks."""
+"""A batch read: the driver determines the offset ranges once, and tasks read them."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ class RangePartition(InputPartition):
 
 
 def planned(ranges: Iterable[OffsetRange], settings: SourceSettings) -> list[InputPartition]:
-    """The ranges as tasks, as many and as large as the settings wish."""
+    """The ranges as tasks, divided as the settings ask."""
     pieces = cut(
         ranges,
         at_least=settings.min_partitions,
@@ -41,16 +41,16 @@ def planned(ranges: Iterable[OffsetRange], settings: SourceSettings) -> list[Inp
 
 
 def batch_reader(settings: SourceSettings) -> "BatchReader":
-    """A reader that takes filters where Spark offers them.
+    """A reader that accepts filters, if Spark pushes them down.
 
-    Spark fails a query whose reader takes filters while `spark.sql.python.filterPushdown.enabled`
-    is off. Its worker that hands them over is a module of its own, so that tells.
+    Spark fails a query whose reader accepts filters while `spark.sql.python.filterPushdown.enabled`
+    is off. The worker that pushes filters is a module of its own: if it is loaded, they are on.
     """
     return FilteringReader(settings) if _PUSHING in sys.modules else BatchReader(settings)
 
 
 class BatchReader(DataSourceReader):
-    """Made in the driver's planner, copied to the tasks."""
+    """Made in the driver's planner, and pickled for the tasks."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
@@ -59,32 +59,34 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         settings = self._settings
         with BlockingClient(settings.client) as client:
-            places, missing = partitions_of(client, settings.subscription)
+            partitions, missing = partitions_of(client, settings.subscription)
             if missing:
-                there_is_no = f"{', '.join(missing)} does not exist"
-                raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, there_is_no)
-            ranges = [self._narrowing.narrowed(each) for each in self._ranges(client, places)]
+                missing_text = f"{', '.join(missing)} does not exist"
+                raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, missing_text)
+            ranges = [self._narrowing.narrowed(each) for each in self._ranges(client, partitions)]
             ranges = self._from_times(client, [each for each in ranges if each.size > 0])
         return planned(ranges, settings)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         wanted = partition.value
-        if wanted is None:  # how Spark runs a read of nothing
+        if wanted is None:  # Spark's empty read
             return iter(())
-        from penstock.spark.source.read import read_range  # tasks alone decode
+        from penstock.spark.source.read import read_range  # only tasks decode
 
         oldest, newest = self._narrowing.time_ms
         return read_range(wanted, self._settings, oldest_ms=oldest, newest_ms=newest)
 
-    def _ranges(self, client: BlockingClient, places: list[TopicPartition]) -> list[OffsetRange]:
+    def _ranges(
+        self, client: BlockingClient, partitions: list[TopicPartition]
+    ) -> list[OffsetRange]:
         settings = self._settings
         isolation = settings.fetch.isolation
-        starts = resolve(client, settings.start, places, isolation)
-        ends = resolve(client, settings.end, places, isolation)
-        firsts, lasts = earliest(client, places), latest(client, places, isolation)
+        starts = resolve(client, settings.start, partitions, isolation)
+        ends = resolve(client, settings.end, partitions, isolation)
+        firsts, lasts = earliest(client, partitions), latest(client, partitions, isolation)
         fail = settings.fail_on_data_loss
         ranges = []
-        for each in places:
+        for each in partitions:
             start, end = starts[each], ends[each]
             first, last = firsts[each], lasts[each]
             if start < first and start < end:
@@ -95,25 +97,27 @@ class BatchReader(DataSourceReader):
         return ranges
 
     def _from_times(self, client: BlockingClient, ranges: list[OffsetRange]) -> list[OffsetRange]:
-        """Ranges that begin where the first record as new as a filter wants lies.
+        """Move each start to the first record at or after a filter's earliest time.
 
-        A time that is negative cannot be asked for: brokers have other meanings for such numbers.
-        Records without a time (-1) and those from before 1970 are found by reading them.
+        ListOffsets takes no negative time: brokers give such numbers other meanings. Records
+        without a timestamp (-1) and those before 1970 are found by reading.
         """
         oldest = self._narrowing.time_ms[0]
         if oldest < 0 or not ranges:
             return ranges
-        asked = {each.place: oldest for each in ranges}
-        found = list_offsets(client, asked, self._settings.fetch.isolation)
+        timestamps = {each.topic_partition: oldest for each in ranges}
+        found = list_offsets(client, timestamps, self._settings.fetch.isolation)
         return [
-            OffsetRange(each.place, max(each.start, found[each.place]), each.end)
+            OffsetRange(
+                each.topic_partition, max(each.start, found[each.topic_partition]), each.end
+            )
             for each in ranges
-            if found[each.place] != NOT_FOUND
+            if found[each.topic_partition] != NOT_FOUND
         ]
 
 
 class FilteringReader(BatchReader):
-    """The same where Spark hands over filters."""
+    """A reader that accepts Spark's filters."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         self._narrowing, left = pushed(filters)

@@ -1,4 +1,4 @@
-"""Where a read starts and ends: the earliest, the latest, given offsets, or times."""
+"""Where a read starts and ends: earliest, latest, given offsets, or timestamps."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,40 +11,40 @@ from penstock.spark.source.positions import parse_numbers
 from penstock.types import Offset, TopicPartition
 
 NOT_FOUND: Final = -1
-"""What ListOffsets answers where no record is as new as the time asked for."""
+"""ListOffsets' response if no record is at or after the timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """The same end of every log: `EARLIEST` or `LATEST`."""
+class LogEdge:
+    """The same edge of every partition's log: `EARLIEST` or `LATEST`."""
 
     which: int
 
 
 @dataclass(frozen=True, slots=True)
-class Offsets:
-    """An offset for each partition; `EARLIEST` and `LATEST` may stand for one."""
+class GivenOffsets:
+    """An offset for each partition, or `EARLIEST` or `LATEST`."""
 
     option: str
     by_partition: Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """The first record at or after a time in ms, for all (None) or for each partition."""
+class GivenTimes:
+    """The first record at or after a time in ms: one for all partitions, or one for each."""
 
     option: str
     for_all: int | None
     by_partition: Mapping[TopicPartition, int]
     latest_if_none: bool
-    """Else it is an error that no record is as new."""
+    """Otherwise a partition without such a record is an error."""
 
 
-Bound: TypeAlias = End | Offsets | Times
-FROM_EARLIEST, FROM_LATEST = End(EARLIEST), End(LATEST)
+Bound: TypeAlias = LogEdge | GivenOffsets | GivenTimes
+FROM_EARLIEST, FROM_LATEST = LogEdge(EARLIEST), LogEdge(LATEST)
 
 
-def read_start(options: Options, default: End) -> Bound:
+def read_start(options: Options, default: LogEdge) -> Bound:
     strategy = options.one_of("startingOffsetsByTimestampStrategy", ("error", "latest"), "error")
     return _read(options, "starting", default, latest_if_none=strategy == "latest")
 
@@ -54,47 +54,49 @@ def read_end(options: Options) -> Bound:
 
 
 def check_batch(start: Bound, end: Bound) -> None:
-    """A batch has an end: what would start at one, or end at the start, is a mistake."""
+    """A batch that starts at the latest or ends at the earliest offset is a mistake."""
     if start == FROM_LATEST:
         raise ConfigError("option startingOffsets cannot be latest in a batch read")
     if end == FROM_EARLIEST:
         raise ConfigError("option endingOffsets cannot be earliest in a batch read")
     for bound, wrong, word in ((start, LATEST, "-1 (latest)"), (end, EARLIEST, "-2 (earliest)")):
-        if isinstance(bound, Offsets):
-            for place, offset in bound.by_partition.items():
+        if isinstance(bound, GivenOffsets):
+            for tp, offset in bound.by_partition.items():
                 if offset == wrong:
                     raise ConfigError(
-                        f"option {bound.option}: {place} cannot be {word} in a batch read"
+                        f"option {bound.option}: {tp} cannot be {word} in a batch read"
                     )
 
 
-def asked(bound: Bound, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """The times to ask ListOffsets for; partitions whose offset is given are left out."""
+def timestamps_to_list(
+    bound: Bound, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """The timestamps for ListOffsets; partitions with a given offset are left out."""
     match bound:
-        case End(which):
+        case LogEdge(which):
             return dict.fromkeys(partitions, which)
-        case Offsets(option, given):
+        case GivenOffsets(option, given):
             _check_covered(option, given, list(partitions))
             return {each: offset for each, offset in given.items() if offset < 0}
-        case Times(option, for_all, given):
+        case GivenTimes(option, for_all, given):
             if for_all is not None:
                 return dict.fromkeys(partitions, for_all)
             _check_covered(option, given, list(partitions))
             return dict(given)
 
 
-def settled(
+def resolved_offsets(
     bound: Bound,
     found: Mapping[TopicPartition, Offset],
     latest: Mapping[TopicPartition, Offset],
 ) -> dict[TopicPartition, Offset]:
-    """Every partition's offset, from what ListOffsets answered; `latest` where that was asked."""
+    """Every partition's offset, from ListOffsets' response; `latest` if it found no record."""
     match bound:
-        case End():
+        case LogEdge():
             return dict(found)
-        case Offsets(_, given):
+        case GivenOffsets(_, given):
             return {each: found.get(each, Offset(offset)) for each, offset in given.items()}
-        case Times(option, latest_if_none=latest_if_none):
+        case GivenTimes(option, latest_if_none=latest_if_none):
             resolved = {}
             for each, offset in found.items():
                 if offset == NOT_FOUND and not latest_if_none:
@@ -106,21 +108,21 @@ def settled(
             return resolved
 
 
-def _read(options: Options, side: str, default: End, *, latest_if_none: bool) -> Bound:
-    """Kafka's format has three options for it; a time for all goes before times and offsets."""
+def _read(options: Options, side: str, default: LogEdge, *, latest_if_none: bool) -> Bound:
+    """Three options may say it: one time for all wins over times, and these win over offsets."""
     for_all, by_time = f"{side}Timestamp", f"{side}OffsetsByTimestamp"
     by_offset = f"{side}Offsets"
     if for_all in options:
-        return Times(for_all, options.integer(for_all, 0), {}, latest_if_none)
+        return GivenTimes(for_all, options.integer(for_all, 0), {}, latest_if_none)
     if by_time in options:
         times = parse_numbers(by_time, options.text(by_time), low=0)
-        return Times(by_time, None, times, latest_if_none)
+        return GivenTimes(by_time, None, times, latest_if_none)
     text = options.text(by_offset)
     if by_offset not in options:
         return default
     if text.lower() in {"earliest", "latest"}:
         return FROM_EARLIEST if text.lower() == "earliest" else FROM_LATEST
-    return Offsets(by_offset, parse_numbers(by_offset, text, low=EARLIEST))
+    return GivenOffsets(by_offset, parse_numbers(by_offset, text, low=EARLIEST))
 
 
 def _check_covered(

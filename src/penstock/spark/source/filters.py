@@ -1,7 +1,7 @@
-"""Filters that need no record to be decoded: on partition, offset, topic and time.
+"""Filters that need no decoding: on partition, offset, topic and timestamp.
 
-Spark hands over conjunctions of simple comparisons; what is understood narrows the ranges, and
-what is fully decided by that Spark need not look at again.
+Spark pushes down a conjunction of simple comparisons. Those understood here narrow the offset
+ranges; Spark need not evaluate again those that the ranges decide completely.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,34 +29,34 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 T = TypeVar("T")
 Span: TypeAlias = tuple[int, int]
-"""The first and the last whole number that pass, both included."""
+"""The first and the last integer that pass, both included."""
 _ALL: Final[Span] = (MIN_INT64, MAX_INT64)
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """What is left of a read when its filters are applied."""
+    """The part of a read that passes its filters."""
 
     partition: Span = _ALL
     offset: Span = _ALL
     time_ms: Span = _ALL
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
-    """None: any."""
+    """None: all."""
 
     def narrowed(self, whole: OffsetRange) -> OffsetRange:
-        """The part of the range that may pass; empty if none does."""
+        """The part of the range that may pass, possibly empty."""
         low, high = self.partition
-        chosen = low <= whole.place.partition <= high
-        chosen &= self.topics is None or whole.place.topic in self.topics
-        chosen &= self.partitions is None or whole.place.partition in self.partitions
+        chosen = low <= whole.topic_partition.partition <= high
+        chosen &= self.topics is None or whole.topic_partition.topic in self.topics
+        chosen &= self.partitions is None or whole.topic_partition.partition in self.partitions
         start = max(whole.start, self.offset[0])
         end = min(whole.end, self.offset[1] + 1) if chosen else start
-        return OffsetRange(whole.place, start, max(start, end))
+        return OffsetRange(whole.topic_partition, start, max(start, end))
 
 
 def pushed(filters: Iterable[Filter]) -> tuple[Narrowing, list[Filter]]:
-    """What the filters leave over, and those that Spark must apply itself."""
+    """The part of the read that passes, and the filters that Spark must still evaluate."""
     narrowing = Narrowing()
     left: list[Filter] = []
     for each in filters:
@@ -71,7 +71,7 @@ def pushed(filters: Iterable[Filter]) -> tuple[Narrowing, list[Filter]]:
 
 
 def _applied(narrowing: Narrowing, each: Filter) -> tuple[Narrowing, bool] | None:
-    """The narrowing with this filter, and whether that decides it; None: not understood."""
+    """The narrowing with this filter, and whether it decides the filter; None: not understood."""
     attribute: tuple[str, ...] = getattr(each, "attribute", ())
     if len(attribute) != 1:
         return None
@@ -92,7 +92,7 @@ def _applied(narrowing: Narrowing, each: Filter) -> tuple[Narrowing, bool] | Non
     if column == "offset":
         return replace(narrowing, offset=_both(narrowing.offset, span)), True
     if column == "timestamp":
-        # Records have milliseconds. Spark looks again: times beyond its own are cut to its last.
+        # Spark must check again: timestamps beyond its range are read as its last timestamp.
         return replace(narrowing, time_ms=_both(narrowing.time_ms, _milliseconds(span))), False
     return None
 
@@ -108,7 +108,7 @@ def _of_partitions(narrowing: Narrowing, numbers: frozenset[int]) -> Narrowing:
 
 
 def _among(each: Filter, kind: type[T]) -> frozenset[T] | None:
-    """The values that the column may have, where all of them are of this type."""
+    """The values that the column may have, if all have this type."""
     match each:
         case In(value=values):
             pass
@@ -149,7 +149,7 @@ def _micros(value: object) -> int | None:
 
 
 def _milliseconds(micros: Span) -> Span:
-    """A side that is open stays so: records may have times that no microseconds reach."""
+    """An open side stays open: records may have timestamps beyond 64-bit microseconds."""
     low, high = micros
     return (
         low if low == MIN_INT64 else -(-low // 1000),

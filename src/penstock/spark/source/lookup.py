@@ -1,4 +1,4 @@
-"""What the driver asks the cluster, partitions and offsets, and tells it: a group's progress."""
+"""The driver's requests: partitions and offsets of topics, and commits of a group's progress."""
 
 from collections.abc import Iterable, Mapping
 
@@ -15,7 +15,13 @@ from penstock.client.listing import (
 from penstock.client.metadata import TopicMetadata
 from penstock.client.route import ToBroker, ToCoordinator
 from penstock.spark.client.cluster import BlockingClient
-from penstock.spark.source.bounds import NOT_FOUND, Bound, Times, asked, settled
+from penstock.spark.source.bounds import (
+    NOT_FOUND,
+    Bound,
+    GivenTimes,
+    resolved_offsets,
+    timestamps_to_list,
+)
 from penstock.spark.source.subscription import Subscription, subscribed, wanted_names
 from penstock.types import Offset, TopicPartition, Uuid
 from penstock.wire.messages.list_offsets import ListOffsetsResponse
@@ -23,21 +29,21 @@ from penstock.wire.messages.offset_commit import OffsetCommitResponse
 
 
 def topics_of(client: BlockingClient, subscription: Subscription) -> dict[str, TopicMetadata]:
-    """The topics that a subscription may mean and that exist."""
+    """The existing topics that a subscription may cover."""
     return client.retrying(lambda: client.existing(wanted_names(subscription)))
 
 
 def partitions_of(
     client: BlockingClient, subscription: Subscription
 ) -> tuple[list[TopicPartition], list[str]]:
-    """The partitions that a subscription means now; and what it names and is missing."""
+    """The partitions that a subscription covers now, and what it names that is missing."""
     return subscribed(subscription, topics_of(client, subscription))
 
 
 def list_offsets(
     client: BlockingClient, wanted: Mapping[TopicPartition, int], isolation: IsolationLevel
 ) -> dict[TopicPartition, Offset]:
-    """For each partition the first offset at or after a time in ms, or `LATEST` and the like."""
+    """For each partition the first offset at or after a time in ms, or `EARLIEST` or `LATEST`."""
 
     def attempt() -> dict[TopicPartition, ListedOffset]:
         found: dict[TopicPartition, ListedOffset] = {}
@@ -63,7 +69,7 @@ def earliest(
 def latest(
     client: BlockingClient, partitions: Iterable[TopicPartition], isolation: IsolationLevel
 ) -> dict[TopicPartition, Offset]:
-    """Where readers of this isolation find the end: open transactions are behind it for some."""
+    """The end that readers of this isolation level see: high watermark or last stable offset."""
     return list_offsets(client, dict.fromkeys(partitions, LATEST), isolation)
 
 
@@ -74,15 +80,15 @@ def resolve(
     isolation: IsolationLevel,
 ) -> dict[TopicPartition, Offset]:
     """The offset that a bound means in each partition."""
-    found = list_offsets(client, asked(bound, partitions), isolation)
+    found = list_offsets(client, timestamps_to_list(bound, partitions), isolation)
     late: list[TopicPartition] = []
-    if isinstance(bound, Times):
+    if isinstance(bound, GivenTimes):
         late = [each for each, offset in found.items() if offset == NOT_FOUND]
-    return settled(bound, found, latest(client, late, isolation))
+    return resolved_offsets(bound, found, latest(client, late, isolation))
 
 
 def commit(client: BlockingClient, group: str, offsets: Mapping[TopicPartition, Offset]) -> None:
-    """Make the offsets the group's, so that its lag shows how far the job is."""
+    """Commit the offsets to the group, so that its lag shows the job's progress."""
     ids: dict[str, Uuid] = {
         name: topic.id for name, topic in client.existing(by_topic(offsets)).items()
     }

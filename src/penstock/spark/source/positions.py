@@ -9,7 +9,7 @@ from penstock.types import Offset, TopicPartition
 
 
 def as_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """As Spark keeps it in a checkpoint; in order, so that equal offsets are equal text."""
+    """As Spark writes it to a checkpoint; sorted, so that equal offsets are equal text."""
     nested: dict[str, dict[str, int]] = {}
     for each in sorted(offsets):
         nested.setdefault(each.topic, {})[str(each.partition)] = int(offsets[each])
@@ -17,7 +17,7 @@ def as_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
 
 
 def from_json(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, Offset]:
-    """What `as_json` made, or the `kafka` format in a checkpoint of its own."""
+    """The offsets in JSON of `as_json`, or of a checkpoint of the `kafka` format."""
     return {
         TopicPartition(topic, int(index)): Offset(offset)
         for topic, offsets in nested.items()
@@ -26,7 +26,7 @@ def from_json(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, O
 
 
 def parse_numbers(option: str, text: str, *, low: int) -> dict[TopicPartition, int]:
-    """Numbers by partition, as a person wrote them in an option."""
+    """Numbers by partition, from the JSON of an option."""
     example = f'option {option} must be JSON like {{"topic": {{"0": 23}}}}'
     try:
         parsed: Any = json.loads(text)

@@ -1,4 +1,4 @@
-"""Offsets to read as tasks: one range per partition, cut where more tasks are wanted."""
+"""Divides the offsets to read into tasks: one range per partition, or more if the settings ask."""
 
 import heapq
 from collections.abc import Iterable, Sequence
@@ -10,33 +10,34 @@ from penstock.types import TopicPartition
 
 @dataclass(frozen=True, slots=True, order=True)
 class OffsetRange:
-    """`start <= offset < end` of one partition: what one task reads."""
+    """`start <= offset < end` in one partition: what one task reads."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     start: int
     end: int
 
     @property
     def size(self) -> int:
-        """Offsets, which may be more than records."""
+        """The number of offsets; there may be fewer records."""
         return self.end - self.start
 
     def __str__(self) -> str:
-        return f"{self.place} [{self.start}, {self.end})"
+        return f"{self.topic_partition} [{self.start}, {self.end})"
 
 
 def cut(
     ranges: Iterable[OffsetRange], *, at_least: int = 0, at_most_records: int = 0
 ) -> list[OffsetRange]:
-    """The ranges that hold anything, cut into `at_least` pieces of at most so many records.
+    """The ranges that are not empty, divided into `at_least` pieces of at most so many records.
 
-    0 means no such wish. The range whose pieces are largest is cut next, so that they end up of
-    much the same size; one of a single offset stays whole.
+    0 means no limit. The range with the largest pieces is divided next, so that pieces get about
+    the same size; a range of a single offset stays whole.
     """
-    kept = [each for each in ranges if each.size > 0]
-    pieces = [-(-each.size // at_most_records) if at_most_records else 1 for each in kept]
+    filled = [each for each in ranges if each.size > 0]
+    pieces = [-(-each.size // at_most_records) if at_most_records else 1 for each in filled]
     largest = [
-        (-each.size / count, at) for at, (each, count) in enumerate(zip(kept, pieces, strict=True))
+        (-each.size / count, at)
+        for at, (each, count) in enumerate(zip(filled, pieces, strict=True))
     ]
     heapq.heapify(largest)
     for _ in range(at_least - sum(pieces)):
@@ -44,11 +45,13 @@ def cut(
             break
         at = largest[0][1]
         pieces[at] += 1
-        heapq.heapreplace(largest, (-kept[at].size / pieces[at], at))
-    return [piece for each, count in zip(kept, pieces, strict=True) for piece in _cut(each, count)]
+        heapq.heapreplace(largest, (-filled[at].size / pieces[at], at))
+    return [
+        piece for each, count in zip(filled, pieces, strict=True) for piece in _cut(each, count)
+    ]
 
 
 def _cut(whole: OffsetRange, count: int) -> Sequence[OffsetRange]:
     count = min(count, whole.size)
     edges = [whole.start + whole.size * index // count for index in range(count + 1)]
-    return [OffsetRange(whole.place, start, end) for start, end in pairwise(edges)]
+    return [OffsetRange(whole.topic_partition, start, end) for start, end in pairwise(edges)]

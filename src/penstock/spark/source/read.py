@@ -1,4 +1,4 @@
-"""What a task does: fetch a range, decode it, hand out Arrow's record batches."""
+"""What a task does: fetch a range, decode it, yield Arrow record batches."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -8,9 +8,9 @@ import pyarrow as pa
 from penstock.errors import KafkaError
 from penstock.record.batch import CorruptBatch
 from penstock.spark.client.cluster import BlockingClient
-from penstock.spark.decode.columns import Decoded, PartitionColumns, Wanted
+from penstock.spark.decode.columns import Decoded, PartitionColumns, RecordBounds
 from penstock.spark.decode.decoder import NATIVE, Decoder
-from penstock.spark.decode.visible import Batches
+from penstock.spark.decode.visible import VisibleBatches
 from penstock.spark.options import MAX_INT64, MIN_INT64
 from penstock.spark.source.fetch import READ_AHEAD, RangeFetch
 from penstock.spark.source.ranges import OffsetRange
@@ -28,37 +28,37 @@ def read_range(
     oldest_ms: int = MIN_INT64,
     newest_ms: int = MAX_INT64,
 ) -> Iterator[pa.RecordBatch]:
-    """All records of the range, in order; times narrow it further."""
-    bounds = Wanted(wanted.start, wanted.end, oldest_ms, newest_ms)
+    """All records of the range in order, between the given timestamps."""
+    bounds = RecordBounds(wanted.start, wanted.end, oldest_ms, newest_ms)
     decoder = Decoder(bounds, with_headers=settings.with_headers)
-    columns = PartitionColumns(*wanted.place, with_headers=settings.with_headers)
+    columns = PartitionColumns(*wanted.topic_partition, with_headers=settings.with_headers)
     completed: Completed = columns.completed
     if settings.value_schema is not None:
         completed = _with_fields(completed, settings.value_schema)
-    # One buffer for all payloads, where the decoder is done with one before the next comes.
+    # The native decoder is done with a payload before the next one: one buffer serves for all.
     scratch = bytearray(_SCRATCH_BYTES) if NATIVE else None
     with BlockingClient(settings.client) as client:
         fetch = RangeFetch(client, wanted, settings.fetch, fail=settings.fail_on_data_loss)
         for start, records, aborted, done in ahead(iter(fetch), READ_AHEAD, fetch.close):
             if start > decoder.wanted.first:
-                # A batch is given whole; records of it that were deleted are not to come back.
+                # A batch is fetched whole; its deleted records must not come back.
                 decoder.wanted = decoder.wanted._replace(first=start)
-            batches = Batches(
+            batches = VisibleBatches(
                 decoder.wanted, aborted, check_crcs=settings.fetch.check_crcs, scratch=scratch
             )
             try:
                 for decoded in decoder.decode(records, batches, plain=not aborted):
                     yield completed(decoded)
             except KafkaError as error:
-                raise CorruptBatch(f"{wanted.place}: {error}") from None
+                raise CorruptBatch(f"{wanted.topic_partition}: {error}") from None
             done()
         for decoded in decoder.rest():
             yield completed(decoded)
 
 
 def _with_fields(completed: Completed, schema: str) -> Completed:
-    """The fields of values as one column more, the last."""
-    from penstock.spark.avro.schema import record_kind  # late: few need it
+    """Adds the fields of the values as the last column."""
+    from penstock.spark.avro.schema import record_kind  # late: rarely needed
     from penstock.spark.avro.values import decoder
 
     kind = record_kind(schema)

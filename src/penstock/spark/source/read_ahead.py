@@ -1,4 +1,4 @@
-"""Work a step ahead of its user, in a thread: fetching goes on while records are decoded."""
+"""Iterates ahead of the consumer in a thread: fetching continues while records are decoded."""
 
 import queue
 import threading
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class _Failure:
-    """An error on its way from the thread to the one who waits for the next item."""
+    """An error to raise in the consumer's thread."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -19,9 +19,9 @@ _END = object()
 
 
 def ahead(items: Iterator[T], depth: int, interrupt: Callable[[], None]) -> Iterator[T]:
-    """The same items, of which up to `depth` wait ready and one more is being made.
+    """The same items; up to `depth` wait ready while one more is being made.
 
-    Whoever stops early ends the thread as well: `interrupt` wakes it from its waiting.
+    If the consumer stops early, the thread ends as well: `interrupt` must end its waiting.
     """
     ready: queue.Queue[object] = queue.Queue(depth)
     stopped = threading.Event()
@@ -33,7 +33,7 @@ def ahead(items: Iterator[T], depth: int, interrupt: Callable[[], None]) -> Iter
                 if stopped.is_set():
                     return
             ready.put(_END)
-        except BaseException as error:  # noqa: BLE001 - raised again where the items are used
+        except BaseException as error:  # noqa: BLE001 - raised again in the consumer
             ready.put(_Failure(error))
 
     thread = threading.Thread(target=work, name="penstock-fetch", daemon=True)
@@ -47,7 +47,7 @@ def ahead(items: Iterator[T], depth: int, interrupt: Callable[[], None]) -> Iter
         stopped.set()
         interrupt()
         while thread.is_alive():
-            # Make room, else it would wait for ever to hand over what nobody takes any more.
+            # Make room, else the thread would wait forever to put an item.
             while not ready.empty():
                 ready.get_nowait()
             thread.join(0.01)

@@ -7,8 +7,8 @@ from typing import Final
 from penstock.client.listing import IsolationLevel
 from penstock.errors import ConfigError
 from penstock.spark.client.settings import CLIENT, ClientSettings, read_client_settings
-from penstock.spark.options import KAFKA, MAX_INT32, TAKEN, NoEffect, Options, Refused, Use
-from penstock.spark.source.admission import Pace
+from penstock.spark.options import KAFKA, MAX_INT32, SUPPORTED, NoEffect, Options, Unsupported, Use
+from penstock.spark.source.admission import TriggerLimits
 from penstock.spark.source.bounds import (
     FROM_EARLIEST,
     FROM_LATEST,
@@ -21,7 +21,7 @@ from penstock.spark.source.subscription import Subscription, read_subscription
 
 _NO_GROUP: Final = NoEffect("no consumer group is joined; groupId commits progress to one")
 _NO_POLL: Final = NoEffect("records are fetched without a consumer's poll loop")
-_BYTES_ONLY: Final = Refused("keys and values are always bytes; cast them in the DataFrame")
+_BYTES_ONLY: Final = Unsupported("keys and values are bytes; cast them in the DataFrame")
 _ONLY_STREAMS: Final = (
     "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
@@ -31,11 +31,11 @@ _ONLY_STREAMS: Final = (
 _ONLY_BATCHES: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 
 _CONSUMER: Final[dict[str, Use]] = {
-    "isolation.level": TAKEN,
-    "max.partition.fetch.bytes": TAKEN,
-    "fetch.max.wait.ms": TAKEN,
-    "check.crcs": TAKEN,
-    "client.rack": TAKEN,
+    "isolation.level": SUPPORTED,
+    "max.partition.fetch.bytes": SUPPORTED,
+    "fetch.max.wait.ms": SUPPORTED,
+    "check.crcs": SUPPORTED,
+    "client.rack": SUPPORTED,
     "fetch.min.bytes": NoEffect("a task reads what is there already"),
     "fetch.max.bytes": NoEffect(
         "each task fetches one partition: max.partition.fetch.bytes counts"
@@ -49,43 +49,45 @@ _CONSUMER: Final[dict[str, Use]] = {
     "partition.assignment.strategy": _NO_GROUP,
     "max.poll.records": _NO_POLL,
     "max.poll.interval.ms": _NO_POLL,
-    "exclude.internal.topics": NoEffect("a pattern never means internal topics"),
+    "exclude.internal.topics": NoEffect("a pattern never matches internal topics"),
     "allow.auto.create.topics": NoEffect("a read never creates a topic"),
-    "enable.auto.commit": Refused("Spark keeps the offsets; set groupId to commit them to a group"),
-    "auto.commit.interval.ms": Refused("Spark keeps the offsets; set groupId to commit them"),
-    "auto.offset.reset": Refused("use startingOffsets"),
+    "enable.auto.commit": Unsupported(
+        "Spark keeps the offsets; set groupId to commit them to a group"
+    ),
+    "auto.commit.interval.ms": Unsupported("Spark keeps the offsets; set groupId to commit them"),
+    "auto.offset.reset": Unsupported("use startingOffsets"),
     "key.deserializer": _BYTES_ONLY,
     "value.deserializer": _BYTES_ONLY,
 }
 
 SOURCE: Final[dict[str, Use]] = {
-    "subscribe": TAKEN,
-    "subscribePattern": TAKEN,
-    "assign": TAKEN,
-    "startingOffsets": TAKEN,
-    "startingTimestamp": TAKEN,
-    "startingOffsetsByTimestamp": TAKEN,
-    "startingOffsetsByTimestampStrategy": TAKEN,
-    "endingOffsets": TAKEN,
-    "endingTimestamp": TAKEN,
-    "endingOffsetsByTimestamp": TAKEN,
-    "failOnDataLoss": TAKEN,
-    "includeHeaders": TAKEN,
-    "minPartitions": TAKEN,
-    "maxRecordsPerPartition": TAKEN,
-    "maxOffsetsPerTrigger": TAKEN,
-    "minOffsetsPerTrigger": TAKEN,
-    "maxTriggerDelay": TAKEN,
-    "groupId": TAKEN,
-    "valueFormat": TAKEN,
-    "valueSchema": TAKEN,
+    "subscribe": SUPPORTED,
+    "subscribePattern": SUPPORTED,
+    "assign": SUPPORTED,
+    "startingOffsets": SUPPORTED,
+    "startingTimestamp": SUPPORTED,
+    "startingOffsetsByTimestamp": SUPPORTED,
+    "startingOffsetsByTimestampStrategy": SUPPORTED,
+    "endingOffsets": SUPPORTED,
+    "endingTimestamp": SUPPORTED,
+    "endingOffsetsByTimestamp": SUPPORTED,
+    "failOnDataLoss": SUPPORTED,
+    "includeHeaders": SUPPORTED,
+    "minPartitions": SUPPORTED,
+    "maxRecordsPerPartition": SUPPORTED,
+    "maxOffsetsPerTrigger": SUPPORTED,
+    "minOffsetsPerTrigger": SUPPORTED,
+    "maxTriggerDelay": SUPPORTED,
+    "groupId": SUPPORTED,
+    "valueFormat": SUPPORTED,
+    "valueSchema": SUPPORTED,
     "groupIdPrefix": _NO_GROUP,
     "kafkaConsumer.pollTimeoutMs": NoEffect("kafka.default.api.timeout.ms limits the wait"),
     "fetchOffset.numRetries": NoEffect("kafka.default.api.timeout.ms limits the attempts"),
     "fetchOffset.retryIntervalMs": NoEffect("the wait doubles with each attempt"),
     **{KAFKA + name: use for name, use in {**CLIENT, **_CONSUMER}.items()},
 }
-"""Every option that a read knows."""
+"""Every option of a read."""
 
 _TIME: Final = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?")
 _TIME_MS: Final = {
@@ -95,11 +97,11 @@ _TIME_MS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """How a task asks for records."""
+    """How a task fetches records."""
 
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     partition_bytes: int = 4 << 20
-    """More than a consumer's default: a task reads one partition, and large answers cost least."""
+    """More than a consumer's default: a task reads one partition; large responses cost least."""
     max_wait_ms: int = 500
     check_crcs: bool = True
     rack: str = ""
@@ -107,7 +109,7 @@ class FetchSettings:
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """What source and executors need to know; travels with every task."""
+    """The settings of driver and tasks. A plain value, which Spark sends with every task."""
 
     client: ClientSettings
     fetch: FetchSettings
@@ -118,14 +120,14 @@ class SourceSettings:
     with_headers: bool
     min_partitions: int
     max_records_per_partition: int
-    pace: Pace
+    limits: TriggerLimits
     group_id: str | None
     value_schema: str | None
-    """Of Avro values, whose fields become a column; None: values are bytes and nothing else."""
+    """The schema of Avro values, whose fields become a column; None: values are bytes."""
 
 
 def batch_settings(options: Options) -> tuple[SourceSettings, list[str]]:
-    """The settings of a batch read, and what to tell about options without effect."""
+    """The settings of a batch read, and warnings about options without effect."""
     warnings = options.warnings(SOURCE)
     settings = _read(options, read_start(options, FROM_EARLIEST))
     check_batch(settings.start, settings.end)
@@ -136,7 +138,7 @@ def batch_settings(options: Options) -> tuple[SourceSettings, list[str]]:
 
 
 def stream_settings(options: Options) -> tuple[SourceSettings, list[str]]:
-    """The settings of a streaming read, and what to tell about options without effect."""
+    """The settings of a streaming read, and warnings about options without effect."""
     warnings = options.warnings(SOURCE)
     for name in _ONLY_BATCHES:
         if name in options:
@@ -166,17 +168,17 @@ def _read(options: Options, start: Bound) -> SourceSettings:
         with_headers=options.flag("includeHeaders", default=False),
         min_partitions=options.integer("minPartitions", 0, low=1),
         max_records_per_partition=options.integer("maxRecordsPerPartition", 0, low=1),
-        pace=_pace(options),
+        limits=_limits(options),
         group_id=options.required("groupId") if "groupId" in options else None,
         value_schema=read_value_schema(options),
     )
 
 
 def read_value_schema(options: Options) -> str | None:
-    """What Spark has functions for is left to them: they are faster, and as everybody knows."""
+    """The Avro schema. For JSON and CSV Spark has faster functions, which everybody knows."""
     if "valueFormat" not in options:
         if "valueSchema" in options:
-            raise ConfigError("option valueSchema: belongs to valueFormat, which is missing")
+            raise ConfigError("option valueSchema needs option valueFormat")
         return None
     name = options.text("valueFormat").lower()
     if name != "avro":
@@ -187,7 +189,7 @@ def read_value_schema(options: Options) -> str | None:
     return options.required("valueSchema")
 
 
-def _pace(options: Options) -> Pace:
+def _limits(options: Options) -> TriggerLimits:
     at_most = options.integer("maxOffsetsPerTrigger", 0, low=1) or None
     at_least = options.integer("minOffsetsPerTrigger", 0, low=1) or None
     if at_most is not None and at_least is not None and at_least > at_most:
@@ -197,5 +199,5 @@ def _pace(options: Options) -> Pace:
     delay = options.text("maxTriggerDelay", "15m").lower()
     match = _TIME.fullmatch(delay)
     if match is None:
-        raise ConfigError(f"option maxTriggerDelay: {delay!r} is no time like 90s, 15m or 1h")
-    return Pace(at_most, at_least, int(int(match[1]) * _TIME_MS[match[2] or "ms"]))
+        raise ConfigError(f"option maxTriggerDelay: {delay!r} is not a time like 90s, 15m or 1h")
+    return TriggerLimits(at_most, at_least, int(int(match[1]) * _TIME_MS[match[2] or "ms"]))

@@ -1,4 +1,4 @@
-"""A streaming read: the driver's side of micro-batches. What is decided here is in `admission`."""
+"""A streaming read: the driver's side of micro-batches. `admission` decides how much they take."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,11 +38,11 @@ GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """One lives in the driver's process for as long as the query; tasks get copies.
+    """One instance lives in the driver as long as the query; tasks get copies.
 
-    A call of `latestOffset` means that all before its start was processed: the engine plans a
-    batch when the one before it is done. So that is when a group's progress is committed; Spark's
-    own `commit` comes later, and after the last batch of a run not at all.
+    When Spark calls `latestOffset`, all records before its start are processed: Spark plans a
+    micro-batch only after the previous one. So that is when the group's progress is committed.
+    Spark's own `commit` comes later, and never after the last batch of an availableNow run.
     """
 
     def __init__(self, settings: SourceSettings) -> None:
@@ -53,26 +53,26 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._latest: Positions | None = None
         self._committed: Positions = {}
         self._topic_ids: dict[str, Uuid] = {}
-        self._made_anew: set[str] = set()
-        """Topics whose old positions mean nothing any more."""
+        self._recreated: set[str] = set()
+        """Topics deleted and created again, whose old positions mean nothing."""
         self._batch_at = float("-inf")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Connections stay where they are."""
+        """Connections are not pickled."""
         return {**self.__dict__, "_client": None}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        places = self._partitions(known=())
+        partitions = self._partitions(known=())
         client = self._connected()
         isolation = self._settings.fetch.isolation
-        return as_json(resolve(client, self._settings.start, places, isolation))
+        return as_json(resolve(client, self._settings.start, partitions, isolation))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        pace = self._settings.pace
-        if pace.at_most is not None:
-            return ReadMaxRows(pace.at_most)
-        if pace.at_least is not None:
-            return ReadMinRows(pace.at_least)
+        limits = self._settings.limits
+        if limits.at_most is not None:
+            return ReadMaxRows(limits.at_most)
+        if limits.at_least is not None:
+            return ReadMinRows(limits.at_least)
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
@@ -83,17 +83,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._commit(begun)
         ends = self._target if self._target is not None else self._ends(known=begun)
         self._latest = ends
-        pace = self._settings.pace
+        limits = self._settings.limits
         if isinstance(limit, ReadAllAvailable):
             return as_json(ends)
         positions = begun | self._new_starts(begun, ends)
         waited_ms = (monotonic() - self._batch_at) * 1000
-        # An availableNow run has nothing to wait for.
-        if self._target is None and waits(pace, positions, ends, waited_ms):
+        # An availableNow run does not wait for more records.
+        if self._target is None and waits(limits, positions, ends, waited_ms):
             return start
         self._batch_at = monotonic()
-        if pace.at_most is not None:
-            ends = limited(pace.at_most, positions, ends)
+        if limits.at_most is not None:
+            ends = limited(limits.at_most, positions, ends)
         return as_json(ends)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
@@ -108,15 +108,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ranges = []
         for each, last in ends.items():
             first = starts[each]
-            if first > last or each.topic in self._made_anew:
-                self._report(f"{each} went from offset {first} to {last}: its topic was made anew")
+            if first > last or each.topic in self._recreated:
+                self._report(f"{each} went from offset {first} to {last}: its topic was recreated")
                 first = earliest(self._connected(), [each])[each]
             ranges.append(OffsetRange(each, first, last))
-        self._made_anew.clear()
+        self._recreated.clear()
         return planned(ranges, self._settings)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        from penstock.spark.source.read import read_range  # tasks alone decode
+        from penstock.spark.source.read import read_range  # only tasks decode
 
         return read_range(partition.value, self._settings)
 
@@ -140,29 +140,29 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except BrokerRefused as error:
             if error.code not in GONE:
                 raise
-            # Deleted between the two questions: the first one says so now.
+            # A topic was deleted between the two requests: the next first one says so.
             return self._latest_of(self._partitions(known))
 
-    def _latest_of(self, places: list[TopicPartition]) -> Positions:
-        return latest(self._connected(), places, self._settings.fetch.isolation)
+    def _latest_of(self, partitions: list[TopicPartition]) -> Positions:
+        return latest(self._connected(), partitions, self._settings.fetch.isolation)
 
     def _partitions(self, known: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """The partitions that there are now; topics that were made anew are noted."""
+        """The current partitions; remembers topics that were recreated."""
         topics = topics_of(self._connected(), self._settings.subscription)
-        places, missing = subscribed(self._settings.subscription, topics)
+        partitions, missing = subscribed(self._settings.subscription, topics)
         if missing:
             what = f"{', '.join(missing)} does not exist"
             if not known and self._settings.fail_on_data_loss:
                 raise BrokerRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, what)
             self._report(f"{what} any more" if known else what)
-        for name in {each.topic for each in places}:
+        for name in {each.topic for each in partitions}:
             if self._topic_ids.setdefault(name, topics[name].id) != topics[name].id:
                 self._topic_ids[name] = topics[name].id
-                self._made_anew.add(name)
-        return places
+                self._recreated.add(name)
+        return partitions
 
     def _new_starts(self, begun: Positions, ends: Positions) -> Positions:
-        """Where partitions begin that were added since: at their first record."""
+        """The start of partitions that were added: their first record."""
         added = sorted(ends.keys() - begun.keys())
         if not added:
             return {}
@@ -182,7 +182,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             commit(self._connected(), group, offsets)
         except KafkaError as error:
-            # Spark's checkpoint counts; a group only shows how far the job is.
-            logger.warning("progress was not committed to group %s: %s", group, error)
+            # Spark's checkpoint decides; the group only shows the job's progress.
+            logger.warning("could not commit the progress to group %s: %s", group, error)
         else:
             self._committed = dict(offsets)

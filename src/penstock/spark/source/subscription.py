@@ -1,4 +1,4 @@
-"""Which partitions a source reads: by topics' names, by a pattern, or one by one."""
+"""Which partitions a source reads: by topic names, by a pattern, or one by one."""
 
 import json
 import re
@@ -16,21 +16,21 @@ _WAYS: Final = ("subscribe", "subscribePattern", "assign")
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """All partitions of these topics, those included that are added later."""
+    """All partitions of these topics, also those added later."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """All partitions of the topics whose whole name matches; internal ones never do."""
+    """All partitions of the topics whose whole name matches, except internal topics."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """These partitions and no other."""
+    """Only these partitions."""
 
     partitions: tuple[TopicPartition, ...]
 
@@ -59,7 +59,7 @@ def read_subscription(options: Options) -> Subscription:
 
 
 def wanted_names(subscription: Subscription) -> list[str] | None:
-    """The topics to ask the cluster about; None: all."""
+    """The topics to request from the cluster; None: all."""
     match subscription:
         case Topics(names):
             return list(names)
@@ -72,7 +72,7 @@ def wanted_names(subscription: Subscription) -> list[str] | None:
 def subscribed(
     subscription: Subscription, topics: Mapping[str, TopicMetadata]
 ) -> tuple[list[TopicPartition], list[str]]:
-    """The partitions that there are, in order; and what was named and is missing."""
+    """The existing partitions in order, and what the subscription names that is missing."""
     match subscription:
         case Topics(names):
             found = [name for name in names if name in topics]
@@ -107,7 +107,7 @@ def _partitions(text: str) -> tuple[TopicPartition, ...]:
     found = [TopicPartition(topic, index) for topic, each in parsed.items() for index in each]
     for each in found:
         if type(each.partition) is not int or each.partition < 0:
-            raise ConfigError(f"{example}: {each.partition!r} is no partition")
+            raise ConfigError(f"{example}: {each.partition!r} is not a partition")
     if not found:
         raise ConfigError("option assign names no partition")
     return tuple(dict.fromkeys(found))
