@@ -15,7 +15,7 @@ from clients.protocol import Record
 from peers.mariadb import DATABASE, MariaDb
 from peers.penstock import PenstockBroker
 from penstock.errors import ConfigError
-from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
+from penstock.spark.connector.table_source import TableFollower, TableReader, TableSource, Upsert
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
 from support.spark.flow_runs import forget_last_commit, records, run_flow
 from support.spark.spark_rows import Lab, lab_beside
@@ -185,3 +185,17 @@ def test_keys_alone_are_upserted(mariadb: MariaDb) -> None:
 def test_a_table_that_is_not_there_is_told(mariadb: MariaDb) -> None:
     with pytest.raises(ConfigError, match="there is no table nothing"):
         TableSource({"url": mariadb.url, "table": "nothing"}).schema()
+
+
+def test_floats_of_four_bytes_are_not_followed_and_those_of_eight_are(mariadb: MariaDb) -> None:
+    ask(mariadb, "create table floats (id int primary key, `short` float, `long` double)")
+    with pytest.raises(ConfigError, match="option increasing: short is a FLOAT of four bytes"):
+        TableFollower(mariadb.url, "floats", "short")
+    following = Following(mariadb.url, "floats", "long")
+    for number, value in enumerate(["0.1", "0.1", "0.10000000000001", "0.7", "1e300"]):
+        ask(mariadb, f"insert into floats values ({number}, {value.replace('300', '3')}, {value})")
+        assert following.ids() == [number]
+    assert following.ids() == []
+    (part,) = TableReader(mariadb.url, "floats").partitions()
+    read = [row[2] for row in TableReader(mariadb.url, "floats").read(part)]
+    assert read == [0.1, 0.1, 0.10000000000001, 0.7, 1e300]

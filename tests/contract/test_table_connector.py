@@ -73,3 +73,17 @@ def test_one_refused_row_does_not_take_others_with_it(url: str) -> None:
 def test_a_database_that_is_not_there_is_told() -> None:
     with pytest.raises(ConfigError, match="option url"):
         TableSource({"url": "postgresql://x@127.0.0.1:1/x", "table": "t"}).schema()
+
+
+def test_floats_of_four_bytes_are_not_followed_and_those_of_eight_are(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "create table shop.floats (id int primary key, short real, long double precision)"
+        )
+        with pytest.raises(ConfigError, match="option increasing: short is a REAL of four bytes"):
+            TableFollower(url, "shop.floats", "short")
+        following = Following(url, "shop.floats", "long")
+        for number, value in enumerate([0.1, 0.1, 0.1 + 1e-16, 0.7, 1e300]):
+            connection.execute("insert into shop.floats values (%s, %s, %s)", (number, 0.1, value))
+            assert following.ids() == [number]
+    assert following.ids() == []

@@ -166,6 +166,7 @@ def test_rows_that_share_a_value_are_all_read_once(url: str, increasing: str) ->
         ("blob", ["x'61'", "x'61'", "x'ff'"]),
         ("time", ["'10:00:00'", "'10:00:00'", "'11:00:00'"]),
         ("decimal(20,0)", ["9007199254740994", "9007199254740995", "9007199254740996"]),
+        ("real", ["0.1", "0.1", "0.1000000000000001", "0.7", "1e300"]),
     ],
     ids=[
         "a collation without capitals",
@@ -174,6 +175,7 @@ def test_rows_that_share_a_value_are_all_read_once(url: str, increasing: str) ->
         "bytes",
         "times of a day without fractions",
         "numbers beyond those of floats",
+        "floats, which have eight bytes",
     ],
 )
 def test_the_database_says_which_values_are_equal(url: str, kind: str, values: list[str]) -> None:

@@ -64,11 +64,29 @@ def _in_utc(connection: Any, _record: Any) -> None:
 def table_of(engine: sa.Engine, name: str) -> sa.Table:
     schema, _, table = name.rpartition(".")
     try:
-        return sa.Table(table, sa.MetaData(), schema=schema or None, autoload_with=engine)
+        found = sa.Table(table, sa.MetaData(), schema=schema or None, autoload_with=engine)
     except NoSuchTableError as error:
         raise ConfigError(f"option table: there is no table {name}") from error
     except SQLAlchemyError as error:
         raise ConfigError(f"option url: {error.__cause__ or error}") from error
+    for each in found.columns:
+        if isinstance(each.type, sa.Float):
+            each.type.asdecimal = False  # MySQL's dialect would round them to ten decimals
+    return found
+
+
+def check_followed(engine: sa.Engine, column: sa.Column[Any]) -> None:
+    """Refuse a column whose values a driver tells other than they are compared.
+
+    A float of four bytes is told with the few digits that it has, and compared as eight bytes: 0.1
+    is less than itself. SQLite's are of eight bytes, whatever they are called.
+    """
+    if engine.dialect.name != "sqlite" and isinstance(column.type, sa.REAL | sa.FLOAT):
+        raise ConfigError(
+            f"option increasing: {column.name} is a {column.type.__visit_name__} of four bytes, "
+            "whose values are rounded: rows would be skipped or read twice; follow a column of "
+            "integers, decimals, times, texts or double precision"
+        )
 
 
 def columns_ddl(table: sa.Table) -> str:
@@ -113,7 +131,7 @@ def kind_of(column: sa.ColumnElement[Any]) -> str:
     except NotImplementedError:
         return "string"
     if isinstance(column.type, sa.Float):
-        return "double"  # which MySQL's dialect would tell as decimals
+        return "double"
     if isinstance(column.type, sa.Numeric):
         if column.type.precision is None:
             return ANY_DECIMAL

@@ -33,6 +33,7 @@ from penstock.spark.connector.refused_row import RefusedRow, send
 from penstock.spark.connector.table import (
     as_spark,
     as_stored,
+    check_followed,
     columns_ddl,
     compared,
     engine_of,
@@ -141,10 +142,12 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, url: str, table: str, increasing: str) -> None:
         self._url, self._table, self._increasing = url, table, increasing
         self._target: dict[str, Any] | None = None
-        found = table_of(engine_of(url), table)
+        engine = engine_of(url)
+        found = table_of(engine, table)
         if increasing not in found.columns:
             names = ", ".join(each.name for each in found.columns)
             raise ConfigError(f"option increasing: no column {increasing}; there are {names}")
+        check_followed(engine, found.columns[increasing])
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         return {"after": None}
@@ -257,6 +260,7 @@ def _value(column: sa.ColumnElement[Any], told: Any) -> Any:
         "timestamp": dt.datetime,
         "date": dt.date,
         "decimal": decimal.Decimal,
+        "double": float,
         "binary": bytes,
     }
     kind = kinds.get(kind_of(column).partition("(")[0])
