@@ -20,7 +20,7 @@ from penstock.broker.coordination.coordinators import (
     group_coordinator,
     transaction_coordinator,
 )
-from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.fetch.sessions import FetchSessions
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.machine import Machine

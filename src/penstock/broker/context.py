@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from penstock.broker.cluster import Cluster
-from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.fetch.sessions import FetchSessions
 from penstock.broker.leader_append import LeaderAppend
 from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.controller_link import ControllerLink

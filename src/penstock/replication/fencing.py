@@ -5,8 +5,11 @@ Call these before `Partition.append` and before reading. They raise the error of
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.append import OffsetOutOfRange
+from penstock.metadata.image import ClusterImage
 from penstock.replication.partition import Partition
+from penstock.replication.partitions import Partitions, UnknownPartition
 from penstock.replication.truncation import EpochEnd, diverging
+from penstock.types import TopicPartition
 
 
 class NotLeader(KafkaError):
@@ -31,6 +34,18 @@ class OffsetNotAvailable(KafkaError):
     """A new leader does not know yet how far its predecessor had committed (KIP-207)."""
 
     code = ErrorCode.OFFSET_NOT_AVAILABLE
+
+
+def partition_here(
+    partitions: Partitions, image: ClusterImage, topic: str, index: int
+) -> Partition:
+    """The partition; raise if it does not exist, or only other brokers have it."""
+    found = partitions.find(topic, index)
+    if found is None:
+        if image.partition(TopicPartition(topic, index)) is not None:
+            raise NotLeader(f"{topic}-{index} is on other brokers")
+        raise UnknownPartition(f"{topic}-{index} does not exist")
+    return found
 
 
 def check_leader(partition: Partition, known_epoch: int = -1) -> None:

@@ -7,7 +7,7 @@ not the broker's, partitions that are not on it.
 from pathlib import Path
 
 from penstock.broker.context import Context
-from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.types import TopicPartition
 from penstock.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,

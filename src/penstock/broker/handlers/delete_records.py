@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from penstock.broker.context import Context
-from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic

@@ -8,9 +8,9 @@ Refused: unknown topics, other brokers, resources without settings.
 from collections.abc import Iterable, Iterator
 
 from penstock.broker.context import Context
+from penstock.broker.error_code import MALFORMED
 from penstock.broker.translate import log_levels
 from penstock.broker.translate.config_resources import ResourceType, own_id
-from penstock.broker.translate.error_code import MALFORMED
 from penstock.config.effective import (
     EffectiveConfig,
     EffectiveSource,

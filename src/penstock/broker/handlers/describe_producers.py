@@ -1,7 +1,7 @@
 """DescribeProducers (key 61, v0): the producers that a partition's leader remembers."""
 
 from penstock.broker.context import Context
-from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.controller.topic_rules import check_name
 from penstock.replication import fencing
 from penstock.wire.messages.describe_producers import (

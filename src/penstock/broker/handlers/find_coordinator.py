@@ -8,7 +8,7 @@ Refused: coordinators of other kinds; empty transactional ids are told as any ot
 from collections.abc import Coroutine
 
 from penstock.broker.context import Context
-from penstock.broker.translate.error_code import MALFORMED
+from penstock.broker.error_code import MALFORMED
 from penstock.broker.translate.internal_topics import ensure_internal_topic
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from typing import TypeAlias
 
 from penstock.broker.context import Context
-from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.log.partition_log import PartitionLog
 from penstock.log.time_index import TimestampOffset

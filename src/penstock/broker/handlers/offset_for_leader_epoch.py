@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch (key 23, v2-v4): where a leader epoch ended, for truncation (KIP-320)."""
 
 from penstock.broker.context import Context
-from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.replication import fencing
 from penstock.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,

@@ -16,12 +16,12 @@ from typing import TypeAlias
 import msgspec
 
 from penstock.broker.context import Context
+from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.transaction.produce_verification import ProduceVerification
-from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
-from penstock.broker.translate.leaders import endpoints, leader_of, partition_here
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.errors import ErrorCode, KafkaError, ProtocolError, StorageError
 from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
+from penstock.metadata.leaders import endpoints, leader_of
 from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic, topic_name
 from penstock.record.batch import BatchHeader, CorruptBatch
 from penstock.record.compression import Codec, DecompressionLimit
@@ -291,18 +291,16 @@ class Appending:
         try:
             if self._acks not in {-1, 0, 1}:
                 raise InvalidRequiredAcks(f"acks={self._acks}")
-            name = topic_name(
-                topic.name, topic.topic_id, services.cluster.image, by_id=self._ctx.version >= 13
-            )
+            image = services.cluster.image
+            name = topic_name(topic.name, topic.topic_id, image, by_id=self._ctx.version >= 13)
             if name in INTERNAL_TOPICS:
                 raise InternalTopic(f"Cannot append to internal topic {name}")
-            partition = partition_here(services, name, part.index)
+            replicas = services.replicas
+            partition = fencing.partition_here(replicas.partitions, image, name, part.index)
             fencing.check_leader(partition)
             log_start_offset = partition.log.log_start_offset
             batch, header = self._checked(part.records, partition)
-            appended = services.replicas.leader_append(
-                partition, batch, header, self._acks, self._now_ms
-            )
+            appended = replicas.leader_append(partition, batch, header, self._acks, self._now_ms)
         except PARTITION_ERRORS as error:
             self.refused = error
             self.is_led_elsewhere |= isinstance(error, NotLeader)

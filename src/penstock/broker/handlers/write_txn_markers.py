@@ -7,8 +7,8 @@ they would come too late to end.
 """
 
 from penstock.broker.context import Context
+from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.transaction.markers import Written
-from penstock.broker.translate.error_code import PARTITION_ERRORS, code_of
 from penstock.broker.waiters import Parked
 from penstock.coordinator.transaction.completion import TransactionMarker
 from penstock.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION

@@ -1,7 +1,7 @@
 """Incremental fetch sessions (KIP-227): a client names its partitions once, then only changes.
 
-A session remembers what was asked and what was told, so that a request and its response carry
-only partitions with news. Pure but for the session ids and the time, which are given.
+A session remembers what was requested and what was sent, so that a request and its response carry
+only partitions with news. Pure: session ids and the time are arguments.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,7 +10,7 @@ import msgspec
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import Uuid
-from penstock.wire.messages.fetch import FetchPartition, FetchRequest, ForgottenTopic
+from penstock.wire.messages.fetch import FetchPartition, FetchRequest, ForgottenTopic, PartitionData
 
 NO_SESSION = 0
 INITIAL_EPOCH = 0
@@ -20,7 +20,7 @@ EVICTION_MS = 120_000
 
 
 class FetchSessionIdNotFound(KafkaError):
-    """The session was evicted or never was: the client starts a new one."""
+    """The session was evicted or never existed: the client starts a new one."""
 
     code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
@@ -37,8 +37,8 @@ class FetchSessionTopicIdError(KafkaError):
     code = ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
-class Wanted(msgspec.Struct, gc=False):
-    """One partition that a client fetches, and what it was last told of it."""
+class CachedPartition(msgspec.Struct, gc=False):
+    """One partition that a client fetches, and what it was last sent of it."""
 
     topic: str
     topic_id: Uuid
@@ -48,10 +48,10 @@ class Wanted(msgspec.Struct, gc=False):
     leader_epoch: int
     last_fetched_epoch: int
     log_start_offset: int = -1
-    """Of a follower: where its own log begins."""
-    told_high_watermark: int = -1
-    told_log_start: int = -1
-    told_error: bool = False
+    """Of a follower: the start of its own log."""
+    sent_high_watermark: int = -1
+    sent_log_start: int = -1
+    sent_error: bool = False
 
 
 class FetchSession(msgspec.Struct):
@@ -61,40 +61,47 @@ class FetchSession(msgspec.Struct):
     uses_ids: bool
     epoch: int
     used_ms: int
-    wanted: dict[tuple[str, Uuid, int], Wanted]
+    partitions: dict[tuple[str, Uuid, int], CachedPartition]
 
     @property
     def is_incremental(self) -> bool:
-        """The response needs to carry news only."""
+        """The response carries news only."""
         return self.id != NO_SESSION and self.epoch > 1
 
     def update(self, request: FetchRequest) -> None:
-        for key, wanted in _wanted(request):
-            known = self.wanted.get(key)
+        for key, requested in _requested(request):
+            known = self.partitions.get(key)
             if known is not None:
-                wanted.told_high_watermark = known.told_high_watermark
-                wanted.told_log_start = known.told_log_start
-            self.wanted[key] = wanted
+                requested.sent_high_watermark = known.sent_high_watermark
+                requested.sent_log_start = known.sent_log_start
+            self.partitions[key] = requested
         for topic in request.forgotten_topics_data:
             for key in _forgotten(topic):
-                self.wanted.pop(key, None)
+                self.partitions.pop(key, None)
 
-    def to_the_end(self, wanted: Wanted) -> None:
-        """A partition that had data is read last next time, so that none starves."""
-        key = (wanted.topic, wanted.topic_id, wanted.index)
-        if key in self.wanted:
-            self.wanted[key] = self.wanted.pop(key)
+    def sent(self, cached: CachedPartition, data: PartitionData, *, has_records: bool) -> None:
+        """Remember what a response says of the partition."""
+        cached.sent_high_watermark = data.high_watermark
+        cached.sent_log_start = data.log_start_offset
+        cached.sent_error = bool(data.error_code)
+        if has_records and self.is_incremental:
+            # A partition that had records is read last next time, so that none starves.
+            key = (cached.topic, cached.topic_id, cached.index)
+            if key in self.partitions:
+                self.partitions[key] = self.partitions.pop(key)
 
 
-def _wanted(request: FetchRequest) -> Iterable[tuple[tuple[str, Uuid, int], Wanted]]:
+def _requested(
+    request: FetchRequest,
+) -> Iterable[tuple[tuple[str, Uuid, int], CachedPartition]]:
     for topic in request.topics:
         topic_id = Uuid(topic.topic_id)
         for part in topic.partitions:
-            yield (topic.topic, topic_id, part.partition), wanted(topic.topic, topic_id, part)
+            yield (topic.topic, topic_id, part.partition), _cached(topic.topic, topic_id, part)
 
 
-def wanted(topic: str, topic_id: Uuid, part: FetchPartition) -> Wanted:
-    return Wanted(
+def _cached(topic: str, topic_id: Uuid, part: FetchPartition) -> CachedPartition:
+    return CachedPartition(
         topic,
         topic_id,
         part.partition,
@@ -124,13 +131,13 @@ class FetchSessions:
 
     @property
     def partition_count(self) -> int:
-        return sum(len(session.wanted) for session in self._sessions.values())
+        return sum(len(session.partitions) for session in self._sessions.values())
 
     def begin(self, request: FetchRequest, *, uses_ids: bool) -> FetchSession:
-        """The session that a request belongs to, brought up to date; or one for it alone."""
+        """The session of the request, updated by it; a full request starts one if there is room."""
         if request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
             self._sessions.pop(request.session_id, None)
-            everything = dict(_wanted(request))
+            everything = dict(_requested(request))
             session = FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, 0, everything)
             if request.session_epoch == INITIAL_EPOCH:
                 self._keep(session)
@@ -155,7 +162,7 @@ class FetchSessions:
         if found.uses_ids != uses_ids:
             raise FetchSessionTopicIdError(f"fetch session {found.id} mixes names and ids")
         found.update(request)
-        if not found.wanted:
+        if not found.partitions:
             del self._sessions[found.id]
             return FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, 0, {})
         found.epoch = 1 if found.epoch == MAX_EPOCH else found.epoch + 1

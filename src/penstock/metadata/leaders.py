@@ -1,27 +1,13 @@
-"""The current leader, returned with NOT_LEADER_OR_FOLLOWER (KIP-951).
+"""The current leader of a partition and its address, for a client that asked another broker.
 
-The client can go to the leader without a Metadata request.
+They go with NOT_LEADER_OR_FOLLOWER, so that the client needs no Metadata request (KIP-951).
 """
 
 from collections.abc import Iterable, Iterator
 
-from penstock.broker.context import Services
 from penstock.metadata.image import Broker, ClusterImage
 from penstock.metadata.records import NO_LEADER
-from penstock.replication.fencing import NotLeader
-from penstock.replication.partition import Partition
-from penstock.replication.partitions import UnknownPartition
 from penstock.types import BrokerId, TopicPartition
-
-
-def partition_here(services: Services, topic: str, index: int) -> Partition:
-    """The partition. If only other brokers hold it: NOT_LEADER_OR_FOLLOWER."""
-    found = services.replicas.partitions.find(topic, index)
-    if found is None:
-        if services.cluster.image.partition(TopicPartition(topic, index)) is not None:
-            raise NotLeader(f"{topic}-{index} is on other brokers")
-        raise UnknownPartition(f"{topic}-{index} does not exist")
-    return found
 
 
 def leader_of(image: ClusterImage, topic: str, index: int) -> tuple[int, int] | None:

@@ -5,7 +5,7 @@ from itertools import count, repeat
 
 import pytest
 
-from penstock.broker.fetch_sessions import (
+from penstock.broker.fetch.sessions import (
     EVICTION_MS,
     FetchSession,
     FetchSessionIdNotFound,
@@ -18,6 +18,7 @@ from penstock.wire.messages.fetch import (
     FetchRequest,
     FetchTopic,
     ForgottenTopic,
+    PartitionData,
 )
 
 
@@ -46,7 +47,7 @@ def begin(sessions: FetchSessions, asked: FetchRequest, *, uses_ids: bool = Fals
 def test_a_request_without_session_stands_alone() -> None:
     kept = sessions()
     session = begin(kept, request(0, -1, 0, 1))
-    assert (session.id, len(session.wanted), len(kept)) == (0, 2, 0)
+    assert (session.id, len(session.partitions), len(kept)) == (0, 2, 0)
 
 
 def test_a_session_remembers_partitions_and_takes_changes() -> None:
@@ -56,7 +57,7 @@ def test_a_session_remembers_partitions_and_takes_changes() -> None:
     second = begin(kept, request(first.id, 1, 1, forget=(0,)))
     assert second is first
     assert second.is_incremental
-    assert [(w.index, w.fetch_offset) for w in second.wanted.values()] == [(1, 10), (2, 0)]
+    assert [(w.index, w.fetch_offset) for w in second.partitions.values()] == [(1, 10), (2, 0)]
 
 
 def test_an_unknown_session_a_lost_request_and_a_change_of_naming_are_refused() -> None:
@@ -96,6 +97,9 @@ def test_when_all_slots_are_taken_only_an_old_session_makes_room() -> None:
 
 
 def test_a_partition_that_had_data_is_read_last_next_time() -> None:
-    session = begin(sessions(), request(0, 0, 0, 1, 2))
-    session.to_the_end(next(iter(session.wanted.values())))
-    assert [w.index for w in session.wanted.values()] == [1, 2, 0]
+    kept = sessions()
+    session = begin(kept, request(0, 0, 0, 1, 2))
+    begin(kept, request(session.id, 1))
+    first = next(iter(session.partitions.values()))
+    session.sent(first, PartitionData(), has_records=True)
+    assert [w.index for w in session.partitions.values()] == [1, 2, 0]

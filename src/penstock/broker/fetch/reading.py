@@ -1,0 +1,347 @@
+"""Reads the partitions of one fetch, when it arrives and while it waits.
+
+Which replica may be read up to where, by consumers and by followers; the bytes stay in their files.
+"""
+
+from collections.abc import Hashable, Iterable
+
+import msgspec
+
+from penstock.broker.cluster import Cluster
+from penstock.broker.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.fetch.answer import (
+    NO_PREFERENCE,
+    by_topic,
+    has_everything,
+    has_moved,
+    is_news,
+)
+from penstock.broker.fetch.budget import FetchBudget
+from penstock.broker.fetch.sessions import CachedPartition, FetchSession
+from penstock.broker.replicas.throttles import LeaderThrottle
+from penstock.errors import ErrorCode, InvalidRequest, KafkaError
+from penstock.log.lookup import LogSlice
+from penstock.metadata.leaders import endpoints, leader_of
+from penstock.metadata.topic_names import UnknownTopicId, topic_name
+from penstock.replication import fencing
+from penstock.replication.fencing import FencedLeaderEpoch, NotLeader
+from penstock.replication.isr import FollowerFetch
+from penstock.replication.partition import Partition
+from penstock.replication.partitions import Partitions, UnknownPartition
+from penstock.replication.selector import ReplicaView, in_same_rack
+from penstock.types import BrokerId
+from penstock.wire.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+
+NOT_DIVERGING = EpochEndOffset()
+
+
+class NotABroker(KafkaError):
+    """Only brokers fetch as replicas: what they have fetched decides what is committed."""
+
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+class FetchParams(msgspec.Struct, frozen=True):
+    """Who fetches, and by which rules."""
+
+    listener: str
+    replica_id: int
+    """The follower that fetches; below 0 for a consumer."""
+    broker_epoch: int
+    may_be_replica: bool
+    """Whether the request came on the listener that brokers use."""
+    is_valid: bool
+    read_committed: bool
+    may_read_followers: bool
+    rack: str
+    """Of a consumer that is to read in its rack; empty if replicas are not chosen by rack."""
+    tells_leader: bool
+
+
+class FetchReading:
+    """What a fetch finds in the partitions of its session.
+
+    It reports a follower's progress only when the request arrives: looking again later, when the
+    follower may have died, must not make it look alive.
+    """
+
+    def __init__(
+        self,
+        session: FetchSession,
+        params: FetchParams,
+        budget: FetchBudget,
+        wait_ms: int,
+        cluster: Cluster,
+        partitions: Partitions,
+        throttle: LeaderThrottle,
+    ) -> None:
+        self._session, self._params, self._budget = session, params, budget
+        self.wait_ms = wait_ms
+        """Shorter while a throttled follower is held back: nothing else would wake its request."""
+        self._cluster, self._partitions, self._throttle = cluster, partitions, throttle
+        self._image = cluster.image
+        self._is_arriving = False
+        self._found: list[tuple[CachedPartition, PartitionData | None]] = []
+        self._positions: dict[Hashable, int] = {}
+        """The position of each partition in `_found`."""
+        self._changed: set[Hashable] = set()
+        self._slices: dict[Hashable, tuple[Partition, int]] = {}
+        """What would be sent, to be counted when it is: a waiting fetch reads many times."""
+
+    def read_all(self, *, is_arriving: bool = False) -> None:
+        self._is_arriving = is_arriving
+        self._image = self._cluster.image
+        self._budget.clear()
+        self.has_news = False
+        """A response is due at once: an error, a diverging log, a replica that is nearer."""
+        self._slices.clear()
+        self._positions.clear()
+        self._changed.clear()
+        found = self._found = []
+        for cached in self._session.partitions.values():
+            found.append((cached, self._read(cached, len(found))))
+        self._is_arriving = False
+
+    def notice(self, key: Hashable) -> None:
+        """The next `read_changed` looks at this partition again."""
+        self._changed.add(key)
+
+    def read_changed(self) -> None:
+        """Look only at what has changed: a session may have thousands of partitions, and a client
+        that wants many bytes waits through thousands of changes.
+        """
+        self._image = self._cluster.image
+        for key in self._changed:
+            position = self._positions.get(key)
+            if position is None:
+                continue  # another connection has continued the session without this partition
+            cached, _ = self._found[position]
+            if key in self._slices:
+                self._budget.give_back(self._slices.pop(key)[1])
+            self._found[position] = (cached, self._read(cached, position))
+        self._changed.clear()
+
+    @property
+    def keys(self) -> Iterable[Hashable]:
+        return self._positions
+
+    @property
+    def is_for_follower(self) -> bool:
+        return self._params.replica_id >= 0
+
+    @property
+    def is_ready(self) -> bool:
+        return self._budget.is_enough or self.has_news
+
+    @property
+    def is_empty(self) -> bool:
+        return self._budget.is_empty
+
+    def _read(self, cached: CachedPartition, position: int) -> PartitionData | None:
+        """The partition in the response; None: neither records nor news."""
+        params = self._params
+        try:
+            if not params.is_valid or cached.max_bytes < 0:
+                raise InvalidRequest("a negative limit, or an unknown isolation level")
+            name = topic_name(
+                cached.topic, cached.topic_id, self._image, by_id=self._session.uses_ids
+            )
+            partition = fencing.partition_here(self._partitions, self._image, name, cached.index)
+            self._positions[partition.topic_partition] = position
+            if params.replica_id >= 0:
+                return self._read_for_follower(partition, cached)
+            if params.may_read_followers:
+                fencing.check_readable(partition, max(cached.leader_epoch, -1))
+            else:
+                fencing.check_leader(partition, max(cached.leader_epoch, -1))
+            preferred = self._preferred(partition, cached) if params.rack else NO_PREFERENCE
+            if preferred != NO_PREFERENCE:
+                self.has_news = True
+                return self._data(partition, cached, preferred=preferred)
+            return self._read_for_consumer(partition, cached)
+        except PARTITION_ERRORS as error:
+            self.has_news = True
+            with_list = params.read_committed or is_unknown(error)
+            return PartitionData(
+                partition_index=cached.index,
+                error_code=code_of(error),
+                high_watermark=-1,
+                current_leader=self._current_leader(cached, error),
+                aborted_transactions=[] if with_list else None,
+                records=b"",
+            )
+
+    def _current_leader(self, cached: CachedPartition, error: Exception) -> LeaderIdAndEpoch:
+        """The leader to turn to instead, sent with the error (KIP-951)."""
+        if self._params.tells_leader and isinstance(error, (NotLeader, FencedLeaderEpoch)):
+            name = self._image.topic_names.get(cached.topic_id, "")
+            found = leader_of(self._image, name, cached.index)
+            if found is not None:
+                return LeaderIdAndEpoch(leader_id=found[0], leader_epoch=found[1])
+        return LeaderIdAndEpoch()
+
+    def _read_for_follower(
+        self, partition: Partition, cached: CachedPartition
+    ) -> PartitionData | None:
+        params = self._params
+        if not params.may_be_replica:
+            raise NotABroker(f"{params.listener} is not the listener that brokers use")
+        fencing.check_leader(partition, max(cached.leader_epoch, -1))
+        fencing.check_follower(
+            partition, params.replica_id, cached.leader_epoch, params.broker_epoch
+        )
+        is_at_end = has_everything(partition.log, cached)
+        records = None
+        if not is_at_end:
+            diverged = self._diverged(partition, cached)
+            if diverged is not None:
+                return diverged
+            records = self._slice_for_follower(partition, cached)
+        if self._is_arriving:
+            partition.fetched(
+                FollowerFetch(
+                    params.replica_id,
+                    cached.fetch_offset,
+                    cached.log_start_offset,
+                    params.broker_epoch,
+                )
+            )
+        if is_at_end and self._session.is_incremental and not has_moved(partition.log, cached):
+            return None
+        return self._data(partition, cached, records=records)
+
+    def _slice_for_follower(self, partition: Partition, cached: CachedPartition) -> LogSlice | None:
+        """What it fetches; nothing for now if an operator has throttled it."""
+        throttled = self._throttle.concerns(partition, self._params.replica_id)
+        if throttled and (owed_ms := self._throttle.delay_ms(self.wait_ms)):
+            self.wait_ms = owed_ms
+            return None
+        records = self._slice(partition, cached, partition.log.end_offset)
+        if throttled and records is not None:
+            self._throttle.record(records.size_bytes)
+        return records
+
+    def _read_for_consumer(self, partition: Partition, cached: CachedPartition) -> PartitionData:
+        diverged = self._diverged(partition, cached)
+        if diverged is not None:
+            return diverged
+        read_committed = self._params.read_committed
+        up_to = partition.visible_end(read_committed=read_committed)
+        records = self._slice(partition, cached, up_to)
+        aborted = None
+        if read_committed and records is not None:
+            aborted = [
+                AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+                for each in partition.log.aborted_in(cached.fetch_offset, records, up_to)
+            ]
+        return self._data(partition, cached, records=records, aborted=aborted)
+
+    def _slice(self, partition: Partition, cached: CachedPartition, up_to: int) -> LogSlice | None:
+        budget = self._budget
+        if not budget.has_slices_left:
+            if cached.fetch_offset < up_to:
+                budget.leave_out_slice()
+            return None
+        room = budget.room(cached.max_bytes)
+        found = partition.log.read(
+            cached.fetch_offset, room, up_to=up_to, min_one_batch=budget.is_empty
+        )
+        if found is not None:
+            budget.take(found.size_bytes)
+            self._slices[partition.topic_partition] = partition, found.size_bytes
+        elif not budget.is_empty and cached.fetch_offset < up_to:
+            budget.leave_out(room)
+        return found
+
+    def _diverged(self, partition: Partition, cached: CachedPartition) -> PartitionData | None:
+        found = fencing.diverging_epoch(partition, cached.last_fetched_epoch, cached.fetch_offset)
+        if found is None:
+            return None
+        self.has_news = True
+        diverging = EpochEndOffset(epoch=found.epoch, end_offset=found.end_offset)
+        return self._data(partition, cached, diverging=diverging)
+
+    def _data(
+        self,
+        partition: Partition,
+        cached: CachedPartition,
+        *,
+        records: LogSlice | None = None,
+        aborted: list[AbortedTransaction] | None = None,
+        diverging: EpochEndOffset = NOT_DIVERGING,
+        preferred: int = NO_PREFERENCE,
+    ) -> PartitionData:
+        log = partition.log
+        return PartitionData(
+            partition_index=cached.index,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            diverging_epoch=diverging,
+            aborted_transactions=(aborted or []) if self._params.read_committed else None,
+            preferred_read_replica=preferred,
+            records=b"" if records is None else records,
+        )
+
+    def _preferred(self, partition: Partition, cached: CachedPartition) -> int:
+        """The follower in the consumer's rack that it should read, if this broker leads."""
+        if not partition.leads:
+            return NO_PREFERENCE
+        brokers = self._image.brokers
+        readable = [
+            ReplicaView(replica, broker.rack, end_offset, behind_ms)
+            for replica, end_offset, behind_ms in partition.readable_followers(cached.fetch_offset)
+            if (broker := brokers.get(BrokerId(replica))) is not None
+            and broker.endpoint(self._params.listener) is not None
+        ]
+        own = brokers.get(BrokerId(partition.leader))
+        leader = ReplicaView(partition.leader, own.rack if own else None, 0, 0)
+        chosen = in_same_rack(self._params.rack, leader, readable)
+        return NO_PREFERENCE if chosen is None else chosen
+
+    def response(self) -> FetchResponse:
+        session = self._session
+        for partition, size_bytes in self._slices.values():
+            if self.is_for_follower:
+                partition.replication_bytes_out += size_bytes
+            else:
+                partition.bytes_out += size_bytes
+        chosen = [
+            (cached, data)
+            for cached, data in self._found
+            if data is not None and (not session.is_incremental or is_news(cached, data))
+        ]
+        for cached, data in chosen:
+            session.sent(cached, data, has_records=isinstance(data.records, LogSlice))
+        return FetchResponse(
+            session_id=session.id,
+            responses=list(by_topic(chosen)),
+            node_endpoints=self._leaders(chosen)
+            if self.has_news and self._params.tells_leader
+            else [],
+        )
+
+    def _leaders(
+        self, chosen: Iterable[tuple[CachedPartition, PartitionData]]
+    ) -> list[NodeEndpoint]:
+        """The addresses of the leaders that the response names; brokers know each other's."""
+        if self.is_for_follower:
+            return []
+        named = (data.current_leader.leader_id for _, data in chosen)
+        leaders = [leader for leader in named if leader >= 0]
+        return [
+            NodeEndpoint(node_id=broker.id, host=host, port=port, rack=broker.rack)
+            for broker, host, port in endpoints(self._image, self._params.listener, leaders)
+        ]
+
+
+def is_unknown(error: Exception) -> bool:
+    """No log was read; Kafka then sends an empty list of aborted transactions, not null."""
+    return isinstance(error, (UnknownPartition, UnknownTopicId, InvalidRequest))
