@@ -168,7 +168,7 @@ def test_bad_values_are_dead_letters(lab: Lab, orders: str, tmp_path: Path) -> N
         each.value: dict(each.headers)["penstock.reason"] for each in records(lab, f"{orders}-dead")
     }
     assert dead == {
-        b"\x02": b"the value is no avro of its schema",
+        b"\x02": b"the value is not avro of its schema",
         None: b"no value, where avro was expected",
     }
 
@@ -181,7 +181,7 @@ def test_without_a_dead_letter_topic_a_bad_value_ends_the_flow(
         source=From(topic=orders, format="avro", schema=json.dumps(ORDER)),
         to=To(parquet="lake"),
     )
-    with pytest.raises(StreamingQueryException, match="the value is no avro of its schema"):
+    with pytest.raises(StreamingQueryException, match="the value is not avro of its schema"):
         run_flow(lab, flow, tmp_path)
 
 
@@ -192,6 +192,6 @@ def test_a_question_gets_columns_and_the_error_beside_them(lab: Lab, orders: str
     assert [tuple(each) for each in rows] == [
         (1, "ann", 0, None),
         (2, None, 1, None),
-        (None, None, 2, "the value is no avro of its schema"),
+        (None, None, 2, "the value is not avro of its schema"),
         (None, None, 3, "no value, where avro was expected"),
     ]

@@ -176,7 +176,7 @@ def test_lines_that_are_none_are_dead_letters_with_their_reason(ran: Ran) -> Non
         each.encode() for each in LINES if each.startswith("upstream")
     ]
     headers = dict(dead[0].headers)
-    assert headers["penstock.reason"] == b"the value is no access-log of the combined log format"
+    assert headers["penstock.reason"] == b"the value is not access-log of the combined log format"
     assert (headers["penstock.topic"], headers["penstock.offset"]) == (b"access-log", b"49")
 
 

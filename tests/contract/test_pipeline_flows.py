@@ -11,7 +11,7 @@ from pyspark.errors import StreamingQueryException
 
 from clients.protocol import Record
 from peers.penstock import PenstockBroker
-from penstock.spark.pipeline.flow import Place, start_flow
+from penstock.spark.pipeline.flow import FlowContext, start_flow
 from penstock.spark.pipeline.flow_spec import Expect, FlowSpec, From, To
 from penstock.spark.pipeline.progress import progress
 from penstock.spark.sql.interactive import names
@@ -70,7 +70,7 @@ def test_a_topic_becomes_files_by_day_and_bad_rows_dead_letters(
     assert len(dead) == 4
     assert b"'customer' is broken" in dead[json.dumps(ORDERS[1]).encode()]["penstock.reason"]
     assert b"'total' is broken" in dead[json.dumps(ORDERS[2]).encode()]["penstock.reason"]
-    assert dead[b"not json"]["penstock.reason"].startswith(b"the value is no json")
+    assert dead[b"not json"]["penstock.reason"].startswith(b"the value is not json")
     assert dead[b"not json"]["penstock.offset"] == b"4"
     assert dead[None]["penstock.reason"] == b"no value, where json was expected"
 
@@ -84,7 +84,7 @@ def test_without_a_dead_letter_topic_a_bad_value_ends_the_flow(
         source=From(topic=topic, format="json", schema=SCHEMA),
         to=To(parquet="lake"),
     )
-    with pytest.raises(StreamingQueryException, match="the value is no json"):
+    with pytest.raises(StreamingQueryException, match="the value is not json"):
         run_flow(lab, flow, tmp_path)
 
 
@@ -151,7 +151,7 @@ def test_dead_letters_are_no_part_of_the_flows_group_nor_of_its_counts(
         to=To(parquet="lake"),
         dead_letters=f"{topic}-dead",
     )
-    place = Place(
+    place = FlowContext(
         lab.penstock.bootstrap, tmp_path, (tmp_path / "s").as_uri(), {"availableNow": True}
     )
     queries = start_flow(lab.spark, flow, place)

@@ -117,7 +117,7 @@ def test_avro_is_asked_by_a_schema_in_a_file(shop: Shop, tmp_path: Path) -> None
         ["id", "note", "key", "_error"],
         ["1", 'said "no",\nthen yes', "k", ""],
         ["2", "", "k", ""],
-        ["", "", "k", "the value is no avro of its schema"],
+        ["", "", "k", "the value is not avro of its schema"],
     ]
     missing = shop.called("sql", "select 1 from orders", "--values", "avro")
     assert (missing.exit_code, "format avro: needs a schema" in missing.stderr) == (2, True)

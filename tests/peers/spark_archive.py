@@ -10,7 +10,7 @@ from peers import archive
 from peers.spark import CLASSES
 from penstock.spark.pipeline.declared import update
 from penstock.spark.pipeline.engine import local_engine
-from penstock.spark.pipeline.flow import Place, start_flow
+from penstock.spark.pipeline.flow import FlowContext, start_flow
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
 from penstock.spark.pipeline.project import load_project
 from penstock.spark.pipeline.settings import catalog_settings, spark_settings
@@ -25,7 +25,7 @@ def make(folder: Path) -> None:
     for name, text in (("spark-pipeline.yml", SPEC), ("v.sql", VIEW), ("lines.txt", "a\nb\n")):
         (folder / name).write_text(text)
     project = load_project(folder)
-    own = catalog_settings(project.storage, remembers=True)
+    own = catalog_settings(project.storage, persistent=True)
     own |= {"spark.driver.extraJavaOptions": " ".join(archive.write(classes))}
     with local_engine(spark_settings("classes", "local[1]", own, {}), lambda _: None) as engine:
         flow = FlowSpec(
@@ -34,7 +34,7 @@ def make(folder: Path) -> None:
             sql="select file, value from {source} where value > ''",
             to=To(parquet="lake"),
         )
-        place = Place("127.0.0.1:1", folder, project.storage, {"availableNow": True})
+        place = FlowContext("127.0.0.1:1", folder, project.storage, {"availableNow": True})
         for query in start_flow(engine.spark, flow, place):
             query.awaitTermination()
         update(engine.spark, project, lambda _: None)

@@ -9,7 +9,7 @@ from fastavro import parse_schema, schemaless_writer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.spark.avro.schema import record_kind
+from penstock.spark.avro.schema import record_type
 from penstock.spark.avro.values import decoder
 
 PLAIN: dict[str, st.SearchStrategy[Any]] = {
@@ -66,7 +66,7 @@ def test_what_is_written_is_read(data: st.DataObject) -> None:
         given_row = {f"f{number}": each for number, each in enumerate(row)}
         schemaless_writer(out, parse_schema(schema), given_row)
         written.append(out.getvalue())
-    found = decoder(record_kind(json.dumps(schema)))(pa.array(written, pa.binary())).to_pylist()
+    found = decoder(record_type(json.dumps(schema)))(pa.array(written, pa.binary())).to_pylist()
     assert [[*each.values()] for each in found] == [[*map(as_written, row)] for row in rows]
 
 
@@ -82,5 +82,5 @@ def test_any_bytes_are_a_row_or_null(kinds: list[Any], some: list[bytes]) -> Non
             {"type": "long", "logicalType": "time-micros"},
         ]
     )
-    decode = decoder(record_kind(json.dumps(schema)))
+    decode = decoder(record_type(json.dumps(schema)))
     assert len(decode(pa.array(some, pa.binary()))) == len(some)

@@ -24,7 +24,7 @@ from penstock.client.cluster import Client
 from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.local.process import StartedProcess, end, start_time
 from penstock.spark.pipeline.failure import PipelineFailed
-from penstock.spark.pipeline.progress import Progress, row
+from penstock.spark.pipeline.progress import BatchProgress, row
 from penstock.spark.pipeline.project import TopicSpec, load_project
 from penstock.spark.pipeline.settings import pairs
 from penstock.spark.pipeline.template import write_project
@@ -102,7 +102,7 @@ def validate(project: Path, **given: Any) -> None:
     with told_failures():
         run = spark_part("pipeline.run")
         display = Display()
-        run.validate(planned(project, **given), run.Told(display.progress, display.message))
+        run.validate(planned(project, **given), run.RunListener(display.progress, display.message))
     click.echo("valid", err=True)
 
 
@@ -139,14 +139,14 @@ def run(project: Path, **given: Any) -> None:
     state = RunState(own_process(), plan.remote or plan.master, int(time.time() * 1000))
     write_run(directory, state)
 
-    def heard(each: Progress) -> None:
+    def heard(each: BatchProgress) -> None:
         nonlocal state
         state = msgspec.structs.replace(state, progress={**state.progress, each.query: each})
         write_run(directory, state)
         display.progress(each)
 
     with told_failures(), stoppable():
-        spark_run.run_project(plan, spark_run.Told(heard, display.message))
+        spark_run.run_project(plan, spark_run.RunListener(heard, display.message))
 
 
 @pipeline.command("status")

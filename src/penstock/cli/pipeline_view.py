@@ -6,7 +6,7 @@ import threading
 import click
 
 from penstock.cli.output import print_json
-from penstock.spark.pipeline.progress import COLUMNS, Progress, row
+from penstock.spark.pipeline.progress import COLUMNS, BatchProgress, row
 
 
 class Display:
@@ -18,7 +18,7 @@ class Display:
         self._drawn = 0
         self._lock = threading.Lock()
 
-    def progress(self, each: Progress) -> None:
+    def progress(self, each: BatchProgress) -> None:
         with self._lock:
             if self._json:
                 print_json(each)

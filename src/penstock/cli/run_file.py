@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from penstock.local.process import StartedProcess
-from penstock.spark.pipeline.progress import Progress
+from penstock.spark.pipeline.progress import BatchProgress
 
 FILE = Path(".penstock", "run.json")
 
@@ -16,7 +16,7 @@ class RunState(msgspec.Struct, frozen=True):
     process: StartedProcess
     master: str
     started_ms: int
-    progress: dict[str, Progress] = {}
+    progress: dict[str, BatchProgress] = {}
 
 
 def read_run(project: Path) -> RunState | None:

@@ -1,4 +1,4 @@
-"""`penstock sql`: questions about topics, answered by Spark."""
+"""`penstock sql`: SQL queries on topics, run by Spark."""
 
 import csv
 import sys
@@ -23,15 +23,15 @@ from penstock.spark.pipeline.settings import pairs
 @click.command()
 @click.argument("query")
 @remote
-@click.option("--follow", is_flag=True, help="Go on with what comes until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Also print new rows, until Ctrl-C.")
 @click.option(
     "--values",
     "format_name",
     type=click.Choice(FORMATS),
-    help="What values are. [JSON if they look like it, else text]",
+    help="Format of the values. [JSON if they look like it, else text]",
 )
 @click.option(
-    "--schema", help="Of the values: 'id int, name string'; of Avro, its JSON or a file .avsc."
+    "--schema", help="Schema of the values: 'id int, name string'; Avro: JSON or a file .avsc."
 )
 @click.option(
     "--format",
@@ -40,7 +40,7 @@ from penstock.spark.pipeline.settings import pairs
     default="table",
     show_default=True,
 )
-@click.option("--output", "path", metavar="FOLDER", help="Where parquet goes.")
+@click.option("--output", "path", metavar="FOLDER", help="Folder for --format parquet.")
 @click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark.")
 def sql(
@@ -54,22 +54,22 @@ def sql(
     master: str,
     conf: tuple[str, ...],
 ) -> None:
-    """Ask topics a question in SQL: penstock sql 'select * from `my-topic` limit 10'.
+    """Query topics by SQL: penstock sql 'select * from `my-topic` limit 10'.
 
     Columns are the fields of values, then key, value, topic, partition, offset and timestamp of
-    the record, and _error where a value could not be read.
+    the record, and _error if a value could not be read.
     """
     if (output == "parquet") != (path is not None):
-        raise click.UsageError("--format parquet and --output belong together")
+        raise click.UsageError("--format parquet and --output need each other")
     if output == "parquet" and follow:
-        raise click.UsageError("--follow prints rows: for files, use a pipeline")
+        raise click.UsageError("--follow prints rows; to write files, use a pipeline")
     settings = pairs(conf, "--conf")
     if schema is not None and format_name is None:
         raise click.UsageError("--schema needs --values")
     if format_name == "avro" and schema is not None:
         schema = schema_text(schema, Path())
 
-    question = spark_part("sql.question")  # first: without Spark no broker need be asked
+    spark_query = spark_part("sql.query")  # first: without Spark, no broker is needed
 
     async def names(client: Client) -> list[str]:
         return [each.name for each in await client.topics(None)]
@@ -80,9 +80,9 @@ def sql(
         offered = sorted(each for each in known if not each.startswith("__"))
         raise ConfigError(f"the query names no topic; there are {', '.join(offered) or 'none'}")
     with told_failures(), stoppable():
-        question.answer(
-            question.Question(
-                query=query,
+        spark_query.run_query(
+            spark_query.TopicQuery(
+                sql=query,
                 topics=topics,
                 bootstrap=remote.bootstrap,
                 master=master,
@@ -96,7 +96,7 @@ def sql(
 
 
 class Printer:
-    """An answer on standard output."""
+    """Prints a result on standard output."""
 
     def __init__(self, output: str) -> None:
         self._output, self._begun = output, False

@@ -84,11 +84,11 @@ class PenstockSource(DataSource):
 
 
 def _fields(options: Options) -> dict[str, str]:
-    from penstock.spark.avro.schema import record_kind
+    from penstock.spark.avro.schema import record_type
     from penstock.spark.source.settings import read_value_schema
 
     schema = read_value_schema(options)
-    return {} if schema is None else {"fields": record_kind(schema).spark.simpleString()}
+    return {} if schema is None else {"fields": record_type(schema).spark.simpleString()}
 
 
 def _log(warnings: list[str]) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from clients.protocol import LATEST, Record
-from penstock.spark.pipeline.flow import Place, start_flow
+from penstock.spark.pipeline.flow import FlowContext, start_flow
 from penstock.spark.pipeline.flow_spec import FlowSpec, check_flow
 from support.spark.spark_rows import Lab
 
@@ -12,7 +12,7 @@ def run_flow(lab: Lab, flow: FlowSpec, folder: Path, *, storage: str | None = No
     """On what its source holds now; the checkpoint is under `folder`/storage if not elsewhere."""
     check_flow(flow)
     storage = storage or (folder / "storage").as_uri()
-    place = Place(lab.penstock.bootstrap, folder, storage, {"availableNow": True})
+    place = FlowContext(lab.penstock.bootstrap, folder, storage, {"availableNow": True})
     for query in start_flow(lab.spark, flow, place):
         assert query.awaitTermination(90), "the flow did not end"
 

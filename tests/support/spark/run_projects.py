@@ -8,7 +8,7 @@ from pathlib import Path
 from peers.spark import SHORT_LIVED
 from penstock.spark.pipeline.declared import update
 from penstock.spark.pipeline.engine import local_engine
-from penstock.spark.pipeline.flow import Place, start_flow
+from penstock.spark.pipeline.flow import FlowContext, start_flow
 from penstock.spark.pipeline.progress import progress
 from penstock.spark.pipeline.project import load_project
 from penstock.spark.pipeline.settings import spark_settings
@@ -30,7 +30,9 @@ def main() -> None:
         )
         for folder in folders:
             project = load_project(Path(folder))
-            place = Place(bootstrap, project.directory, project.storage, {"availableNow": True})
+            place = FlowContext(
+                bootstrap, project.directory, project.storage, {"availableNow": True}
+            )
             for flow in project.own.flows:
                 for query in start_flow(engine.spark, flow, place):
                     query.awaitTermination()

@@ -14,9 +14,9 @@ from penstock.cli.pipeline_view import Display
 from penstock.cli.run_file import RunState, write_run
 from penstock.cli.sql import Printer, text
 from penstock.local.process import StartedProcess, start_time
-from penstock.spark.pipeline.progress import Progress
+from penstock.spark.pipeline.progress import BatchProgress
 
-STEP = Progress("q", 1, "2026-01-01T00:00:00.000Z", 10, 5.0, 20, 3, None, {"known": 2})
+STEP = BatchProgress("q", 1, "2026-01-01T00:00:00.000Z", 10, 5.0, 20, 3, None, {"known": 2})
 
 
 def penstock(*words: str) -> tuple[int, str, str]:
@@ -107,7 +107,7 @@ def test_answers_are_printed_in_every_form(capsys: pytest.CaptureFixture[str]) -
 
 def test_wrong_calls_of_sql_are_told_before_anything_starts() -> None:
     for words, said in (
-        (["--format", "parquet"], "belong together"),
+        (["--format", "parquet"], "need each other"),
         (["--schema", "a int"], "--schema needs --values"),
         (["--conf", "a"], "not NAME=VALUE"),
     ):

@@ -11,7 +11,7 @@ from fastavro import parse_schema, schemaless_writer
 from pyspark.sql.pandas.types import to_arrow_type
 
 from penstock.errors import ConfigError
-from penstock.spark.avro.schema import record_kind
+from penstock.spark.avro.schema import record_type
 from penstock.spark.avro.schema_file import schema_text
 from penstock.spark.avro.values import decoder
 from penstock.spark.data_source import PenstockSource
@@ -27,7 +27,7 @@ def record(*types: Any) -> dict[str, Any]:
 
 
 def columns(*types: Any) -> str:
-    return record_kind(json.dumps(record(*types))).spark.simpleString()
+    return record_type(json.dumps(record(*types))).spark.simpleString()
 
 
 def encoded(schema: dict[str, Any], row: dict[str, Any]) -> bytes:
@@ -37,7 +37,7 @@ def encoded(schema: dict[str, Any], row: dict[str, Any]) -> bytes:
 
 
 def decoded(schema: dict[str, Any], *values: bytes | None) -> list[Any]:
-    decode = decoder(record_kind(json.dumps(schema)))
+    decode = decoder(record_type(json.dumps(schema)))
     found: list[Any] = decode(pa.array(values, pa.binary())).to_pylist()
     return found
 
@@ -72,7 +72,7 @@ def test_columns_of_arrow_are_the_very_ones_that_spark_asks_for() -> None:
         {"type": "fixed", "name": "Hash", "size": 4},
         {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2},
     ]
-    kind = record_kind(json.dumps(record(*kinds)))
+    kind = record_type(json.dumps(record(*kinds)))
     assert kind.arrow == to_arrow_type(kind.spark, timezone="UTC")
     assert decoder(kind)(pa.array([b"\2"], pa.binary())).type == kind.arrow
 
@@ -117,20 +117,20 @@ def test_what_has_no_columns_is_refused_with_the_field() -> None:
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
-        ("id int, name string", "one in JSON, or the name of a file .avsc"),
+        ("id int, name string", "needs JSON, or the name of a file .avsc"),
         ('"string"', "needs a record"),
         ("[]", "needs a record"),
-        ("7", "no schema of Avro"),
-        ('{"type": "record", "fields": []}', "no schema of Avro"),
+        ("7", "not an Avro schema"),
+        ('{"type": "record", "fields": []}', "not an Avro schema"),
         (
             '{"type": "record", "name": "a", "fields": [{"name": "b", "type": "c"}]}',
-            "type c is now",
+            "type c is not defined",
         ),
     ],
 )
 def test_a_text_that_is_no_schema_is_told(schema: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        record_kind(schema)
+        record_type(schema)
 
 
 def test_a_schema_may_be_in_a_file(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The order of flows that run once."""
 
+from penstock.spark.pipeline.flow_order import stages
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
-from penstock.spark.pipeline.order import stages
 
 
 def flow(name: str, source: From, to: str, dead_letters: str | None = None) -> FlowSpec:
@@ -16,8 +16,8 @@ def test_who_reads_a_topic_comes_after_those_who_fill_it() -> None:
     last = flow("last", From(topic="b"), "c")
     first = flow("first", From(files="x"), "a")
     middle = flow("middle", From(topic="a"), "b")
-    apart = flow("apart", From(topic="elsewhere"), "d")
-    assert names(last, first, middle, apart) == [["first", "apart"], ["middle"], ["last"]]
+    in_thread = flow("apart", From(topic="elsewhere"), "d")
+    assert names(last, first, middle, in_thread) == [["first", "apart"], ["middle"], ["last"]]
 
 
 def test_dead_letters_fill_a_topic_too() -> None:

@@ -7,7 +7,7 @@ from types import FrameType
 
 import pytest
 
-from penstock.spark.pipeline.interrupt import apart, kept_interrupt
+from penstock.spark.pipeline.interrupt import in_thread, restored_sigint
 
 ENOUGH: dict[str, int] = {}
 
@@ -17,9 +17,9 @@ class Stopped(BaseException):
 
 
 def test_what_is_done_apart_comes_back() -> None:
-    assert apart(lambda: threading.current_thread() is not threading.main_thread())
+    assert in_thread(lambda: threading.current_thread() is not threading.main_thread())
     with pytest.raises(KeyError, match="x"):
-        apart(lambda: ENOUGH["x"])
+        in_thread(lambda: ENOUGH["x"])
 
 
 def test_a_signal_is_heard_while_the_work_goes_on() -> None:
@@ -37,7 +37,7 @@ def test_a_signal_is_heard_while_the_work_goes_on() -> None:
     before = signal.signal(signal.SIGUSR1, heard)
     try:
         with pytest.raises(Stopped):
-            apart(work)
+            in_thread(work)
         assert not ended.is_set()
     finally:
         signal.signal(signal.SIGUSR1, before)
@@ -47,6 +47,6 @@ def test_a_signal_is_heard_while_the_work_goes_on() -> None:
 
 def test_ctrl_c_stays_with_who_had_it() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with kept_interrupt():
+    with restored_sigint():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     assert signal.getsignal(signal.SIGINT) is before

@@ -40,7 +40,10 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
 @pytest.mark.parametrize(
     ("flow", "words"),
     [
-        ("{name: f, from: {}, to: {topic: b}}", "from: needs one of topic, files, table; none"),
+        (
+            "{name: f, from: {}, to: {topic: b}}",
+            "from: needs exactly one of topic, files, table; none",
+        ),
         ("{name: f, from: {topic: a, files: x}, to: {topic: b}}", "topic and files is given"),
         ("{name: f, from: {topic: a, format: xml}, to: {topic: b}}", "from.format: 'xml' is none"),
         ("{name: f, from: {topic: a, format: json}, to: {topic: b}}", "from.schema: json needs"),
@@ -54,8 +57,8 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
             "{name: f, from: {topic: a, format: avro, schema: no.avsc}, to: {topic: b}}",
             "no.avsc: No such file",
         ),
-        ("{name: f, from: {files: a, format: avro, schema: x}, to: {topic: b}}", "are no avro"),
-        ("{name: f g, from: {topic: a}, to: {topic: b}}", "its name may have"),
+        ("{name: f, from: {files: a, format: avro, schema: x}, to: {topic: b}}", "avro is only for topics"),
+        ("{name: f g, from: {topic: a}, to: {topic: b}}", "the name may have"),
         ("{name: f, from: {topic: a}, to: {topc: b}}", "unknown field `topc`"),
         (
             "{name: f, from: {topic: a}, to: {topic: b}, expect: [{name: n, condition: c, otherwise: x}]}",  # noqa: E501

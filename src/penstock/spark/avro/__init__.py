@@ -1,1 +1,1 @@
-"""Avro values without a jar: Spark's own one is published for none of the newer versions of it."""
+"""Avro values without a jar: Spark's jar for Avro is not published for its newer versions."""

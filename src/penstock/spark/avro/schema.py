@@ -1,4 +1,4 @@
-"""Avro schemas as Spark's columns, by the same rules as Spark's own reader of Avro."""
+"""Translates Avro schemas to Spark's columns, by the rules of Spark's own Avro reader."""
 
 import json
 from collections.abc import Callable
@@ -12,18 +12,18 @@ from penstock.errors import ConfigError
 from penstock.spark.avro.schema_file import SUFFIX
 
 MAX_DECIMAL: Final = 38
-"""Digits that Spark's decimals have at most."""
+"""The maximum precision of Spark's decimals."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A type of Avro: how fastavro is to read it, and what Arrow and Spark make of that."""
+class AvroType:
+    """An Avro type: how fastavro reads it, and its types in Arrow and Spark."""
 
     avro: Any
     read: pa.DataType
-    """What Arrow builds of the values that were read."""
+    """The Arrow type of the values that fastavro returns."""
     arrow: pa.DataType
-    """What it makes of those for Spark, which takes nothing but its own types."""
+    """The Arrow type that Spark accepts for the column."""
     spark: t.DataType
 
 
@@ -47,122 +47,122 @@ _LOGICAL: Final[dict[tuple[str, str], tuple[pa.DataType, pa.DataType, t.DataType
     ("long", "local-timestamp-micros"): (_LOCAL_MICROS, _LOCAL_MICROS, t.TimestampNTZType()),
     ("long", "time-micros"): (pa.time64("us"), pa.time64("ns"), t.TimeType(6)),
 }
-"""fastavro reads the numbers under them, which Arrow takes as they are: its own dates and times end
-with the year 9999, Spark's do not. Other logical types are read as what lies under them.
+"""fastavro reads the underlying numbers, since Python's dates end with the year 9999 and Spark's do
+not. Other logical types are read as their underlying types.
 """
 _WIDER: Final = {frozenset(("int", "long")): "long", frozenset(("float", "double")): "double"}
 
 
-def record_kind(schema: str) -> Kind:
-    """The columns of a record; `ConfigError` for what is no schema, or none of a record."""
+def record_type(schema: str) -> AvroType:
+    """The columns of a record schema; `ConfigError` for anything else."""
     try:
         from fastavro.schema import SchemaParseException, UnknownType, parse_schema
     except ModuleNotFoundError as error:
         raise ConfigError("format avro needs fastavro: pip install '.[spark]'") from error
     try:
-        told: Any = parse_schema(json.loads(schema))
+        node: Any = parse_schema(json.loads(schema))
     except json.JSONDecodeError as error:
         raise ConfigError(
-            f"schema: format avro has one in JSON, or the name of a file {SUFFIX}: {error}"
+            f"schema: format avro needs JSON, or the name of a file {SUFFIX}: {error}"
         ) from error
     except UnknownType as error:
-        raise ConfigError(f"schema: the type {error} is nowhere defined") from error
+        raise ConfigError(f"schema: the type {error} is not defined") from error
     except (SchemaParseException, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f"schema: no schema of Avro: {error!r}") from error
-    if not isinstance(told, dict) or told.get("type") != "record":
+        raise ConfigError(f"schema: not an Avro schema: {error!r}") from error
+    if not isinstance(node, dict) or node.get("type") != "record":
         raise ConfigError("schema: format avro needs a record, whose fields become columns")
-    return _Reading().kind(told, told["name"])
+    return _SchemaWalk().kind(node, node["name"])
 
 
-class _Reading:
-    """One walk through a schema; named types are defined where they are met first."""
+class _SchemaWalk:
+    """One walk through a schema; a named type is defined at its first occurrence."""
 
     def __init__(self) -> None:
-        self._named: dict[str, Kind | None] = {}
-        """None while a type is being read: meeting it then means that it contains itself."""
+        self._named: dict[str, AvroType | None] = {}
+        """None while a type is being read: if it occurs then, it contains itself."""
         self._unions = 0
 
-    def kind(self, told: Any, where: str) -> Kind:
-        if isinstance(told, list):
-            return self._union(told, where)
-        if isinstance(told, str):
-            return self._of_name(told, where)
-        made: Callable[[Any, str], Kind] | None = {
+    def kind(self, node: Any, where: str) -> AvroType:
+        if isinstance(node, list):
+            return self._union(node, where)
+        if isinstance(node, str):
+            return self._of_name(node, where)
+        made: Callable[[Any, str], AvroType] | None = {
             "record": self._record,
             "error": self._record,
             "enum": self._enum,
             "fixed": self._fixed,
             "array": self._array,
             "map": self._map,
-        }.get(told["type"] if isinstance(told["type"], str) else "")
+        }.get(node["type"] if isinstance(node["type"], str) else "")
         if made is not None:
-            return made(told, where)
-        return _logical(told, where) or self.kind(told["type"], where)
+            return made(node, where)
+        return _logical(node, where) or self.kind(node["type"], where)
 
-    def _of_name(self, name: str, where: str) -> Kind:
+    def _of_name(self, name: str, where: str) -> AvroType:
         if name in _PLAIN:
             arrow, spark = _PLAIN[name]
-            return Kind(name, arrow, arrow, spark)
+            return AvroType(name, arrow, arrow, spark)
         known = self._named[name]
         if known is None:
-            raise ConfigError(f"schema: {where}: {name} contains itself, which no column can")
-        return Kind(name, known.read, known.arrow, known.spark)
+            raise ConfigError(f"schema: {where}: {name} contains itself, which a column cannot")
+        return AvroType(name, known.read, known.arrow, known.spark)
 
-    def _record(self, told: Any, where: str) -> Kind:
-        self._named[told["name"]] = None
+    def _record(self, node: Any, where: str) -> AvroType:
+        self._named[node["name"]] = None
         fields = {
             each["name"]: self.kind(each["type"], f"{where}.{each['name']}")
-            for each in told["fields"]
+            for each in node["fields"]
         }
         if not fields:
             raise ConfigError(f"schema: {where}: a record without fields has no columns")
-        return self._define(told["name"], _struct(told["name"], fields))
+        return self._define(node["name"], _struct(node["name"], fields))
 
-    def _enum(self, told: Any, _where: str) -> Kind:
-        plain = {"type": "enum", "name": told["name"], "symbols": told["symbols"]}
-        return self._define(told["name"], Kind(plain, pa.string(), pa.string(), t.StringType()))
+    def _enum(self, node: Any, _where: str) -> AvroType:
+        plain = {"type": "enum", "name": node["name"], "symbols": node["symbols"]}
+        return self._define(node["name"], AvroType(plain, pa.string(), pa.string(), t.StringType()))
 
-    def _fixed(self, told: Any, where: str) -> Kind:
-        plain = {"type": "fixed", "name": told["name"], "size": told["size"]}
-        made = _logical({**told, "type": plain}, where)
+    def _fixed(self, node: Any, where: str) -> AvroType:
+        plain = {"type": "fixed", "name": node["name"], "size": node["size"]}
+        made = _logical({**node, "type": plain}, where)
         return self._define(
-            told["name"], made or Kind(plain, pa.binary(), pa.binary(), t.BinaryType())
+            node["name"], made or AvroType(plain, pa.binary(), pa.binary(), t.BinaryType())
         )
 
-    def _array(self, told: Any, where: str) -> Kind:
-        item = self.kind(told["items"], f"{where}[]")
+    def _array(self, node: Any, where: str) -> AvroType:
+        item = self.kind(node["items"], f"{where}[]")
         avro = {"type": "array", "items": item.avro}
         arrow = pa.list_(pa.field("element", item.arrow))  # Spark's name for it
-        return Kind(avro, pa.list_(item.read), arrow, t.ArrayType(item.spark))
+        return AvroType(avro, pa.list_(item.read), arrow, t.ArrayType(item.spark))
 
-    def _map(self, told: Any, where: str) -> Kind:
-        value = self.kind(told["values"], f"{where}{{}}")
-        return Kind(
+    def _map(self, node: Any, where: str) -> AvroType:
+        value = self.kind(node["values"], f"{where}{{}}")
+        return AvroType(
             {"type": "map", "values": value.avro},
             pa.map_(pa.string(), value.read),
             pa.map_(pa.string(), value.arrow),
             t.MapType(t.StringType(), value.spark),
         )
 
-    def _union(self, told: list[Any], where: str) -> Kind:
-        """Null and one other are that other; several have a member each, all but one null."""
-        some = [each for each in told if each != "null"]
+    def _union(self, node: list[Any], where: str) -> AvroType:
+        """Null and one other type mean that type; several become a struct, a member for each."""
+        some = [each for each in node if each != "null"]
         plain = {each for each in some if isinstance(each, str)}
         if not some:
             return self.kind("null", where)
         wider = _WIDER.get(frozenset(plain)) if len(some) == 2 else None
         if wider is not None:
             arrow, spark = _PLAIN[wider]
-            return Kind(told, arrow, arrow, spark)
+            return AvroType(node, arrow, arrow, spark)
         if len(some) == 1:
             one = self.kind(some[0], where)
-            avro = [each if each == "null" else one.avro for each in told]
-            return Kind(avro, one.read, one.arrow, one.spark)
-        return self._members(told, some, where)
+            avro = [each if each == "null" else one.avro for each in node]
+            return AvroType(avro, one.read, one.arrow, one.spark)
+        return self._members(node, some, where)
 
-    def _members(self, told: list[Any], some: list[Any], where: str) -> Kind:
-        """A record takes no bytes of its own, so that a branch can be read as one with a single
-        field, whose name then says which branch it was.
+    def _members(self, node: list[Any], some: list[Any], where: str) -> AvroType:
+        """Reads each branch as a record with a single field, whose name tells the branch: a record
+        adds no bytes of its own, and fastavro names branches of records only.
         """
         members = {
             f"member{number}": self.kind(each, f"{where}|{number}")
@@ -173,18 +173,18 @@ class _Reading:
             _struct(f"penstock.union{self._unions}.{name}", {name: kind}).avro
             for name, kind in members.items()
         )
-        avro = [each if each == "null" else next(named) for each in told]
+        avro = [each if each == "null" else next(named) for each in node]
         whole = _struct("penstock.union", members)
-        return Kind(avro, whole.read, whole.arrow, whole.spark)
+        return AvroType(avro, whole.read, whole.arrow, whole.spark)
 
-    def _define(self, name: str, kind: Kind) -> Kind:
+    def _define(self, name: str, kind: AvroType) -> AvroType:
         self._named[name] = kind
         return kind
 
 
-def _struct(name: str, fields: dict[str, Kind]) -> Kind:
+def _struct(name: str, fields: dict[str, AvroType]) -> AvroType:
     columns = [{"name": field, "type": kind.avro} for field, kind in fields.items()]
-    return Kind(
+    return AvroType(
         {"type": "record", "name": name, "fields": columns},
         pa.struct([(field, kind.read) for field, kind in fields.items()]),
         pa.struct([(field, kind.arrow) for field, kind in fields.items()]),
@@ -192,18 +192,18 @@ def _struct(name: str, fields: dict[str, Kind]) -> Kind:
     )
 
 
-def _logical(told: Any, where: str) -> Kind | None:
-    """The kind of a logical type that Spark has a like of."""
-    under, name = told["type"], told.get("logicalType")
+def _logical(node: Any, where: str) -> AvroType | None:
+    """A logical type that Spark has too; None for others."""
+    under, name = node["type"], node.get("logicalType")
     if name == "decimal":
-        precision, scale = told["precision"], told.get("scale", 0)
+        precision, scale = node["precision"], node.get("scale", 0)
         if precision > MAX_DECIMAL:
             raise ConfigError(
-                f"schema: {where}: a decimal of {precision} digits; Spark has {MAX_DECIMAL}"
+                f"schema: {where}: a decimal of {precision} digits; Spark has at most {MAX_DECIMAL}"
             )
         avro = {**(under if isinstance(under, dict) else {"type": under}), "logicalType": name}
         arrow = pa.decimal128(precision, scale)
         avro |= {"precision": precision, "scale": scale}
-        return Kind(avro, arrow, arrow, t.DecimalType(precision, scale))
+        return AvroType(avro, arrow, arrow, t.DecimalType(precision, scale))
     found = _LOGICAL.get((under, name)) if isinstance(under, str) else None
-    return None if found is None else Kind(under, *found)
+    return None if found is None else AvroType(under, *found)

@@ -1,4 +1,4 @@
-"""Schemas of Avro in files, as other languages' tools keep them."""
+"""Avro schemas in `.avsc` files, as other tools keep them."""
 
 from pathlib import Path
 from typing import Final
@@ -9,7 +9,7 @@ SUFFIX: Final = ".avsc"
 
 
 def schema_text(given: str, directory: Path) -> str:
-    """A schema as it was given or, for the name of a file, what is in there."""
+    """The given schema or, if it is a file name, the file's text."""
     if not given.strip().endswith(SUFFIX):
         return given
     path = directory / given.strip()
@@ -18,4 +18,4 @@ def schema_text(given: str, directory: Path) -> str:
     except OSError as error:
         raise ConfigError(f"schema: {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"schema: {path}: is no text") from error
+        raise ConfigError(f"schema: {path}: is not text") from error

@@ -1,4 +1,4 @@
-"""Avro values as a column of structs, decoded by fastavro."""
+"""Decodes Avro values to a column of structs, by fastavro."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -6,15 +6,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from penstock.spark.avro.schema import Kind
+from penstock.spark.avro.schema import AvroType
 
 Decode = Callable[[pa.Array], pa.Array]
 _BAD: Final = (ArithmeticError, EOFError, LookupError, TypeError, ValueError)
-"""What fastavro and Arrow raise for bytes that are none of the schema."""
+"""What fastavro and Arrow raise for bytes that do not fit the schema."""
 
 
-def decoder(kind: Kind) -> Decode:
-    """From an array of bytes to one of structs; whatever cannot be read is null."""
+def decoder(kind: AvroType) -> Decode:
+    """Turns an array of bytes into one of structs; a value that cannot be read is null."""
     from fastavro import parse_schema, schemaless_reader
 
     schema: Any = parse_schema(kind.avro)
@@ -34,13 +34,13 @@ def decoder(kind: Kind) -> Decode:
         try:
             return _built(found, kind)
         except (*_BAD, pa.ArrowException):
-            # One of them has a number that its column cannot hold: the others are right.
+            # A value has a number that its column cannot hold; the others are right.
             return pa.concat_arrays(list(_one_by_one(found, kind)))
 
     return column
 
 
-def _one_by_one(found: list[Any], kind: Kind) -> Iterator[pa.Array]:
+def _one_by_one(found: list[Any], kind: AvroType) -> Iterator[pa.Array]:
     for each in found:
         try:
             yield _built([each], kind)
@@ -48,5 +48,5 @@ def _one_by_one(found: list[Any], kind: Kind) -> Iterator[pa.Array]:
             yield pa.nulls(1, kind.arrow)
 
 
-def _built(found: list[Any], kind: Kind) -> pa.Array:
+def _built(found: list[Any], kind: AvroType) -> pa.Array:
     return pa.array(found, kind.read).cast(kind.arrow)

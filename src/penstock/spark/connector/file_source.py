@@ -1,7 +1,8 @@
-"""`penstock_files`: the lines of files that grow and rotate, as a stream that forgets none.
+"""`penstock_files`: the lines of files that grow and rotate, as a stream that loses none.
 
-What was read is in the query's checkpoint. A file may be renamed while it is read, or cut when it
-was read; one that was deleted or cut before that ends the query, unless failOnDataLoss is false.
+The query's checkpoint has the positions. A file may be renamed while it is read, and truncated
+after it was read. One that is deleted or truncated earlier ends the query, unless failOnDataLoss
+is false.
 """
 
 import glob
@@ -44,15 +45,15 @@ from penstock.spark.options import Options
 CHUNK = 1 << 16
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 ROTATE_WAIT_S = 10
-"""So long nobody writes to a renamed file before a last line without an end counts as a line."""
+"""A renamed file must be idle this long before a last line without newline counts as a line."""
 LOOKS = 10
-"""So often a file is looked for: a look misses one that is renamed meanwhile."""
+"""How often to search for a file: one that is renamed meanwhile escapes a search."""
 
 logger = logging.getLogger("penstock.spark")
 
 
 class FileSource(DataSource):
-    """Columns: `value`, a line without its end; `file`, its path; `position` of its first byte."""
+    """Columns: `value`, a line without newline; `file`, its path; `position` of its first byte."""
 
     @classmethod
     def name(cls) -> str:
@@ -79,7 +80,7 @@ class FilePartition(InputPartition):
 
 
 class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """In the driver it looks at folders; tasks read the bytes, so they must see the same disk."""
+    """The driver looks at folders, and tasks read the bytes: both must see the same disk."""
 
     def __init__(
         self, pattern: str, *, fail_on_data_loss: bool, rotate_wait_s: int = ROTATE_WAIT_S
@@ -96,7 +97,7 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """The target waits for the first start: only that tells which renamed files are ours."""
+        """The target is set with the first start, which tells which renamed files belong to it."""
         self._ends = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
@@ -137,20 +138,20 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 position += len(line)
 
     def _check_kept(self, read: Positions, seen: list[Seen]) -> None:
-        """Where the pattern is a name: files of a folder may be removed when they were read."""
+        """Report a lost file, if the pattern is a file name: files of a folder may be removed."""
         lost = vanished(read, seen, str(Path(self._pattern)))
         if lost is not None:
-            self._tell_loss(
+            self._report_loss(
                 f"{lost.path} was deleted or packed after byte {lost.position} was read; what "
                 "followed, and files that had this name since, may be lost"
             )
 
     def _lost(self, piece: Piece, what: str) -> None:
-        self._tell_loss(
+        self._report_loss(
             f"{piece.path}: bytes {piece.start} to {piece.end} {what} before being read"
         )
 
-    def _tell_loss(self, lost: str) -> None:
+    def _report_loss(self, lost: str) -> None:
         if self._fail:
             raise ConfigError(f"{lost}; set failOnDataLoss to false to go on without them")
         logger.warning(lost)
@@ -161,7 +162,7 @@ def files(pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> list[
     came and were rotated since.
     """
     look = Look(pattern, read, rotate_wait_s)
-    # A copy is looked at behind the file that it is made of.
+    # A copy is examined after its original.
     for identity, each in sorted(read.items(), key=lambda known: known[1].copy_of != ""):
         known = opened(identity, each.path, pattern)
         if known is not None:
@@ -174,7 +175,7 @@ def files(pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> list[
 
 
 class Look:
-    """One look at the files; a live one comes before those that have a number or date behind it."""
+    """One look at the files; a live file comes before its rotated ones."""
 
     def __init__(self, pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> None:
         self._pattern, self._read, self._wait_s = pattern, read, rotate_wait_s
@@ -231,7 +232,7 @@ class Look:
             with whole:
                 if os.fstat(whole.fileno()).st_size >= size:
                     alike = mark_of(whole, size) == mark_of(file, size)
-                else:  # cut this instant
+                else:  # truncated this instant
                     alike = now.continues and repeats(file, size, before)
             if alike:
                 return identity
@@ -239,7 +240,7 @@ class Look:
 
 
 def repeats(file: BinaryIO, size: int, other: Read) -> bool:
-    """Whether it holds all that was read of another file."""
+    """Whether the file holds all that was read of another one."""
     return bool(other.position and other.mark) and is_continued(file, size, other)
 
 
@@ -250,7 +251,7 @@ def is_continued(file: BinaryIO, size: int, before: Read) -> bool:
 
 
 def with_marks(positions: Positions, pattern: str) -> Positions:
-    """The same with a mark for each file; one that vanishes meanwhile is missed when it is read."""
+    """Adds each file's mark; a file that vanishes meanwhile is noticed when it is read."""
     found = {}
     for identity, each in positions.items():
         found[identity] = each
@@ -262,7 +263,7 @@ def with_marks(positions: Positions, pattern: str) -> Positions:
 
 
 def mark_of(file: BinaryIO, position: int) -> str:
-    """Made of few bytes: a mark is taken of every file in every batch."""
+    """A hash of few bytes, since every batch takes one of every file."""
     digest = sha256()
     for part in marked(position):
         file.seek(part.start)
@@ -291,7 +292,7 @@ def identity_of(status: os.stat_result) -> str:
 
 
 def lines_end(file: Any) -> int:
-    """Behind the last newline: what follows it is still being written."""
+    """The position after the last newline: what follows is still being written."""
     end: int = file.seek(0, os.SEEK_END)
     while end > 0:
         start = max(0, end - CHUNK)
@@ -304,7 +305,7 @@ def lines_end(file: Any) -> int:
 
 
 def opened(identity: str, path: str, pattern: str) -> BinaryIO | None:
-    """The file, wherever it is now; None if it is gone. A path may name another file by now."""
+    """The file with this identity, wherever it is now; None if it is gone."""
     for _ in range(LOOKS):
         for each in [Path(path), *candidates(pattern, with_renamed=True)]:
             with suppress(FileNotFoundError, IsADirectoryError):

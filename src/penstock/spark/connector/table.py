@@ -1,4 +1,4 @@
-"""Tables of databases by SQLAlchemy: their columns as Spark sees them, and upserts by dialect.
+"""Database tables by SQLAlchemy: their columns as Spark types, and upserts by dialect.
 
 Spark's JDBC source can neither follow a table nor upsert into one; a Python source can do both
 inside its tasks, and needs no jar.
@@ -25,25 +25,25 @@ KINDS: Final = {
     dt.date: "date",
 }
 ANY_DECIMAL: Final = "decimal(38, 18)"
-"""For a column that says nothing of its digits, as Spark's own readers of databases take it."""
+"""For a column without precision, as in Spark's JDBC source."""
 ALIASES: Final = {
     "postgresql": "postgresql+psycopg",
     "mysql": "mysql+pymysql",
     "mariadb": "mariadb+pymysql",
 }
-"""The drivers that come with penstock[database]."""
+"""The drivers of penstock[database]."""
 ROW_STATES: Final = ("22", "23", "44", "P0")
-"""Classes of SQLSTATE that judge a row: its data, a constraint, a view's check, a trigger."""
+"""SQLSTATE classes that concern a row: its data, a constraint, a view's check, a trigger."""
 ROW_CODES: Final = (1644, 3819, 4025)
-"""MySQL's and MariaDB's numbers of a trigger's SIGNAL and a broken CHECK, which their driver takes
-for operational errors, as if the server were in trouble.
+"""Error numbers of MySQL and MariaDB for a trigger's SIGNAL and a violated CHECK, which their
+driver reports as operational errors, like trouble of the server.
 """
 
 
 def engine_of(url: str) -> sa.Engine:
     scheme, colon, rest = url.partition("://")
     try:
-        # One connection of its own: a task lives for one batch.
+        # No pool: a task lives for one batch.
         engine = sa.create_engine(ALIASES.get(scheme, scheme) + colon + rest, poolclass=sa.NullPool)
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError(
@@ -56,7 +56,7 @@ def engine_of(url: str) -> sa.Engine:
 
 
 def _in_utc(connection: Any, _record: Any) -> None:
-    """Its TIMESTAMP columns are told in the session's zone, and without one."""
+    """MySQL returns TIMESTAMP columns in the session's time zone, without naming it."""
     with connection.cursor() as cursor:
         cursor.execute("set time_zone = '+00:00'")
 
@@ -90,7 +90,7 @@ def check_followed(engine: sa.Engine, column: sa.Column[Any]) -> None:
 
 
 def columns_ddl(table: sa.Table) -> str:
-    """The columns in Spark's words; types that it has no like of are read as text."""
+    """The columns in Spark's DDL; types without a counterpart are read as text."""
     return ", ".join(f"`{each.name}` {kind_of(each)}" for each in table.columns)
 
 
@@ -137,12 +137,12 @@ def kind_of(column: sa.ColumnElement[Any]) -> str:
             return ANY_DECIMAL
         return f"decimal({column.type.precision}, {column.type.scale or 0})"
     if isinstance(column.type, mysql.BIGINT) and column.type.unsigned:
-        return "decimal(20, 0)"  # half of its numbers are none of a bigint
+        return "decimal(20, 0)"  # half of its range exceeds bigint
     return KINDS.get(python, "string")
 
 
 def as_spark(kind: str) -> Callable[[Any], Any]:
-    """Values of a column as Spark takes them. A time without a zone is one in UTC."""
+    """Converts values of a column for Spark. A time without a zone is in UTC."""
     match kind.partition("(")[0]:
         case "string":
             return lambda value: None if value is None else str(value)
@@ -157,8 +157,8 @@ def as_spark(kind: str) -> Callable[[Any], Any]:
 
 
 def as_stored(column: sa.Column[Any]) -> Callable[[Any], Any]:
-    """Values of Spark as the column takes them: Spark hands over times in the zone of the machine,
-    without saying so.
+    """Converts Spark's values for the column: Spark's times are in the machine's zone, without
+    naming it.
     """
     if kind_of(column) != "timestamp":
         return lambda value: value
@@ -168,8 +168,8 @@ def as_stored(column: sa.Column[Any]) -> Callable[[Any], Any]:
 
 
 def is_of_row(error: sa.exc.DBAPIError) -> bool:
-    """Whether the row is to blame. What is not known to be the row's is the database's: a standby
-    that takes no writes, a table or a grant that is missing would make all rows dead letters.
+    """Whether the row caused the error. Anything uncertain counts as an error of the database: with
+    a read-only standby, a missing table or a missing grant all rows would become dead letters.
     """
     if error.connection_invalidated:
         return False
@@ -179,12 +179,12 @@ def is_of_row(error: sa.exc.DBAPIError) -> bool:
     code = error.orig.args[0] if error.orig is not None and error.orig.args else None
     if isinstance(error, sa.exc.IntegrityError | sa.exc.DataError) or code in ROW_CODES:
         return True
-    # SQLite's driver, of a value that has no type there.
+    # SQLite's driver, about a value of an unknown type.
     return "binding parameter" in str(error.orig)
 
 
 def upsert(engine: sa.Engine, table: sa.Table, key: Sequence[str], columns: Sequence[str]) -> Any:
-    """An insert that replaces the row of the same key."""
+    """An insert that replaces the row with the same key."""
     values: dict[str, Any] = {name: sa.bindparam(name) for name in columns}
     others = [name for name in columns if name not in key]
     match engine.dialect.name:
@@ -197,7 +197,7 @@ def upsert(engine: sa.Engine, table: sa.Table, key: Sequence[str], columns: Sequ
             return made.on_conflict_do_update(index_elements=list(key), set_=new)
         case "mysql" | "mariadb":
             mine = mysql.insert(table).values(values)
-            # A row of keys alone is set to itself: MySQL has no other word for "leave it".
+            # A row of only keys is set to itself: MySQL has no "do nothing".
             return mine.on_duplicate_key_update(
                 {name: mine.inserted[name] for name in others or key}
             )

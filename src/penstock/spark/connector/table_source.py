@@ -1,4 +1,4 @@
-"""`penstock_table`: a table of a database as a stream of new rows, and as a sink that upserts."""
+"""`penstock_table`: a database table as a stream of new rows, and as a sink that upserts."""
 
 import datetime as dt
 import decimal
@@ -29,7 +29,7 @@ from pyspark.sql.types import StructType
 from sqlalchemy.exc import SQLAlchemyError
 
 from penstock.errors import ConfigError
-from penstock.spark.connector.refused_row import RefusedRow, send
+from penstock.spark.connector.rejected_row import RejectedRow, send
 from penstock.spark.connector.table import (
     as_spark,
     as_stored,
@@ -48,15 +48,15 @@ from penstock.spark.options import SUPPORTED, Options, Use
 
 OWN: Final = ("url", "table", "increasing", "key", "deadLetters", "bootstrap")
 FROM_SPARK: Final = ("checkpointLocation", "path", "queryName", "outputMode")
-"""What Spark hands on of a query's own settings."""
+"""Settings of a query that Spark passes on."""
 KNOWN: Final[Mapping[str, Use]] = dict.fromkeys((*OWN, *FROM_SPARK), SUPPORTED)
 ROWS_AT_ONCE: Final = 500
 READ: Final = "read"
-"""In a position: names of the rows with its value that were read; missing where none share it."""
+"""In a position: hashes of the rows read with its value; missing if values are unique."""
 AS_STORED: Final = "as stored"
 """In a position: its value is as SQLite stores it; missing in older checkpoints."""
 MOST_ALIKE: Final = 100_000
-"""Rows with one value of `increasing`: a position names them all."""
+"""The maximum of rows with one value of `increasing`: a position lists them all."""
 
 
 class TableSource(DataSource):
@@ -84,7 +84,7 @@ class TableSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's
         if overwrite:
             raise ConfigError(
-                "a table is not overwritten: use mode append, rows of a key replace it"
+                "a table cannot be overwritten: use mode append, which replaces rows by key"
             )
         return TableWriter(self._upsert(schema))
 
@@ -134,9 +134,9 @@ class TableReader(DataSourceReader):
 class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Rows in the order of a column that only grows: a number, a time or a text.
 
-    Rows may share a value: of the last one, the position names the rows that were read. A row that
-    becomes visible after one with a higher value was read is never seen: the database's
-    transactions must end in the order of that column, or be over before the table is looked at.
+    Rows may share a value: for the last value, the position lists the rows that were read. A row
+    that becomes visible after one with a higher value was read is missed: the database's
+    transactions must end in the order of that column, or before the table is read.
     """
 
     def __init__(self, url: str, table: str, increasing: str) -> None:
@@ -176,9 +176,9 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start["after"] is not None:
             first, last = _spellings(column, start)
             at_start = _is_between(column, first, last)
-            # Before positions named rows, all of the last value counted as read.
+            # A position of an older version lists no rows: all with its value count as read.
             wanted = wanted.where(column >= first if READ in start else column > last)
-        # The database says which values are equal: its collation may not tell A from a.
+        # The database decides which values are equal: its collation may equate A and a.
         wanted = wanted.add_columns(at_start, _is_between(column, *_spellings(column, end)))
         before, planned = Counter(start.get(READ, ())), Counter(end.get(READ, ()))
         key = _key_of(table)
@@ -189,14 +189,14 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     before[name] -= 1
                     planned[name] -= 1
                     continue
-                # A table whose values have become unique names no rows any more.
+                # No rows are listed any more once the column's values are unique.
                 if READ in end and is_last and planned[name] <= 0:
-                    continue  # it came after this batch was planned, and is of the next one
+                    continue  # it came after this batch was planned, and belongs to the next
                 planned[name] -= 1
             yield row
 
     def _highest(self) -> dict[str, Any]:
-        """The highest value, and which rows have it: one more may come with the same."""
+        """The highest value, and the rows that have it: more rows may come with the same value."""
         engine = engine_of(self._url)
         table = table_of(engine, self._table)
         column = compared(engine, table.columns[self._increasing])
@@ -231,7 +231,7 @@ def _is_unique(engine: sa.Engine, table: sa.Table, column: str) -> bool:
 
 
 def _key_of(table: sa.Table) -> list[int]:
-    """Where the columns are that name a row: of its primary key, else all."""
+    """Positions of the columns that identify a row: the primary key, else all."""
     names = table.columns.keys()
     return [names.index(each.name) for each in table.primary_key.columns] or [*range(len(names))]
 
@@ -242,7 +242,7 @@ def _name_of(row: Sequence[Any], key: Sequence[int]) -> str:
 
 
 def _is_between(column: sa.ColumnElement[Any], first: Any, last: Any) -> sa.ColumnElement[bool]:
-    """Without BETWEEN, whose bounds PostgreSQL takes no collation for."""
+    """Not by BETWEEN: PostgreSQL accepts no collation in its bounds."""
     return sa.and_(column >= first, column <= last)
 
 
@@ -255,7 +255,7 @@ def _spellings(column: sa.ColumnElement[Any], position: Mapping[str, Any]) -> tu
 
 
 def _value(column: sa.ColumnElement[Any], told: Any) -> Any:
-    """What a checkpoint says, as the column's own type."""
+    """A checkpoint's value, in the column's type."""
     kinds: dict[str, type] = {
         "timestamp": dt.datetime,
         "date": dt.date,
@@ -270,7 +270,7 @@ def _value(column: sa.ColumnElement[Any], told: Any) -> Any:
 def _rows(
     engine: sa.Engine, table: sa.Table, wanted: Any
 ) -> Iterator[tuple[Sequence[Any], tuple[Any, ...]]]:
-    """Rows as the database has them, and their table's columns as Spark takes them."""
+    """Rows as the database returns them, and their columns converted for Spark."""
     kinds = [as_spark(kind_of(each)) for each in table.columns]
     with engine.connect().execution_options(stream_results=True) as connection:
         for row in connection.execute(wanted):
@@ -279,7 +279,7 @@ def _rows(
 
 @dataclass
 class Upserted(WriterCommitMessage):
-    """How many rows a task wrote, and how many the database refused."""
+    """How many rows a task wrote, and how many the database rejected."""
 
     rows: int
     refused: int
@@ -287,7 +287,7 @@ class Upserted(WriterCommitMessage):
 
 @dataclass(frozen=True)
 class Upsert:
-    """What a task does with its rows. Written twice they are the same: a retry does no harm."""
+    """Writes a task's rows. Writing them twice changes nothing, so a retry does no harm."""
 
     url: str
     table: str
@@ -321,8 +321,8 @@ class Upsert:
 
     def _write(
         self, connection: sa.Connection, statement: Any, rows: list[Any]
-    ) -> list[RefusedRow]:
-        """All in a transaction; if that fails, one by one, to find out which are to blame."""
+    ) -> list[RejectedRow]:
+        """Write all in one transaction; if that fails, one by one, to find the bad rows."""
         try:
             with connection.begin():
                 connection.execute(statement, rows)
@@ -338,9 +338,9 @@ class Upsert:
                     reason = f"table {self.table} refused the row: {error.orig}"
                     if self.dead_letters is None:
                         raise ConfigError(
-                            f"{reason}; deadLetters names a topic for such"
+                            f"{reason}; option deadLetters names a topic for such rows"
                         ) from error
-                    refused.append(RefusedRow(each, reason))
+                    refused.append(RejectedRow(each, reason))
             return refused
         return []
 
@@ -360,7 +360,7 @@ def _chunks(
 
 @dataclass(frozen=True)
 class TableWriter(DataSourceWriter):
-    """A batch."""
+    """Writes a batch."""
 
     upsert: Upsert
 
@@ -370,7 +370,7 @@ class TableWriter(DataSourceWriter):
 
 @dataclass(frozen=True)
 class TableStreamWriter(DataSourceStreamWriter):
-    """A stream."""
+    """Writes a stream."""
 
     upsert: Upsert
 
@@ -378,7 +378,7 @@ class TableStreamWriter(DataSourceStreamWriter):
         return self.upsert.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Tasks have written."""
+        """Nothing to do: the tasks have written."""
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """What is written stays, and is written again."""
+        """Nothing to do: rows written stay, and the retry writes them again."""

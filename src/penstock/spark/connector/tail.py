@@ -1,7 +1,7 @@
-"""Files that grow and rotate: which bytes of which file come next. Decisions only, no disk.
+"""Decides which bytes of growing and rotating files come next. No I/O.
 
-A file is known by its device and inode, as a rotation changes its name and nothing else; and by a
-mark of its bytes up to where it was read, as inodes are used again and files are cut.
+A file is identified by device and inode, since a rotation changes only its name; and by a mark of
+its bytes up to where it was read, since inodes are reused and files are truncated.
 """
 
 import os.path
@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Final
 
 _ROTATION: Final = re.compile(r"[.\-_]\d[\d.\-_:T]*")
-"""What a rotation appends to a name: a number, or a date."""
+"""What a rotation appends to a name: a number or a date."""
 HEAD_BYTES = 1024
 TAIL_BYTES = 256
-"""A mark covers so many bytes at the start of a file, and before where it was read."""
+"""A mark covers this many bytes at the start of a file, and before the read position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,40 +24,40 @@ class Seen:
     identity: str
     path: str
     lines_end: int
-    """Behind the last line that is complete."""
+    """The end of the last complete line."""
     written_ns: int = 0
     """When it was last written to."""
     continues: bool = False
-    """Whether it holds what was read of it before: else it is another file, or was cut."""
+    """Whether it still holds what was read of it; else it is another file, or was truncated."""
     fits: bool = True
-    """Whether the pattern fits its name; if not, a rotation gave it another one."""
+    """Whether its name matches the pattern; if not, a rotation renamed it."""
     copy_of: str = ""
-    """The file whose lines it repeats, and that was cut since (`copytruncate`)."""
+    """The file whose lines it repeats, and that was truncated since (`copytruncate`)."""
     starts: str = ""
-    """The live file that begins as it does: it may be a copy that is still being made."""
+    """The live file that begins alike: this one may be a copy in the making."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """How far a file was read, and where it was then."""
+    """How far a file was read, and its path then."""
 
     path: str
     position: int
     mark: str = ""
-    """Of the bytes before the position; empty in a checkpoint that had none."""
+    """Mark of the bytes before the position; empty in older checkpoints."""
     generation: int = 0
-    """How many files there were under this identity before."""
+    """How many files had this identity before."""
     written_ns: int = 0
-    """When lines before the position were last written; 0 in a checkpoint that has no times."""
+    """When lines before the position were last written; 0 in older checkpoints."""
     copied: int = 0
-    """So many of its bytes were read in the file that it is a copy of."""
+    """How many of its bytes were read in the original."""
     copy_of: str = ""
-    """The file that it seems to become a copy of; nothing of it is read until that one is cut."""
+    """The file of which it seems to become a copy; not read until that file is truncated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes to read: whole lines. `mark` is that of the file up to the end."""
+    """Bytes to read, whole lines. `mark` covers the file up to the end."""
 
     identity: str
     path: str
@@ -67,7 +67,7 @@ class Piece:
 
 
 def marked(position: int) -> tuple[range, range]:
-    """The bytes that a mark at this position is made of."""
+    """The bytes that a mark at this position covers."""
     head = min(HEAD_BYTES, position)
     return range(head), range(max(head, position - TAIL_BYTES), position)
 
@@ -152,12 +152,12 @@ def copies_of_cut(read: Mapping[str, Read], seen: list[Seen]) -> set[str]:
 
 
 def pieces(start: Mapping[str, Read], end: Mapping[str, Read]) -> list[Piece]:
-    """What lies between two positions."""
+    """What to read between two positions."""
     found = []
     for identity, last in end.items():
         before = start.get(identity)
         same = before is not None and before.generation == last.generation
-        # A checkpoint of before there were marks tells a cut by a position that went back.
+        # In older checkpoints without marks, a position that went back means a truncation.
         first = before.position if before and same and before.position <= last.position else 0
         first = max(first, last.copied)
         if first < last.position:
@@ -166,8 +166,8 @@ def pieces(start: Mapping[str, Read], end: Mapping[str, Read]) -> list[Piece]:
 
 
 def is_complete(*, matches: bool, idle_s: float, rotate_wait_s: float) -> bool:
-    """Whether a last line without an end is a line: of a file that was renamed, and that nobody
-    has written to for a while. Whoever has it open may still be in the middle of that line.
+    """Whether a last line without newline counts: in a renamed file that has been idle for a while.
+    Otherwise a process that has it open may still be writing that line.
     """
     return not matches and idle_s >= rotate_wait_s
 
@@ -179,9 +179,9 @@ def as_json(positions: Mapping[str, Read]) -> dict[str, object]:
     }
 
 
-def from_json(told: Mapping[str, object]) -> Positions:
+def from_json(positions: Mapping[str, object]) -> Positions:
     found: Positions = {}
-    for key, value in told.items():
+    for key, value in positions.items():
         assert isinstance(value, list)
         found[key] = Read(*value)
     return found

@@ -1,4 +1,4 @@
-"""Lines of web servers: the common and the combined log format of Apache and nginx."""
+"""Parses lines of web servers: the common and combined log formats of Apache and nginx."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ LINE: Final = (
     r"^(\S+) \S+ (\S+) \[([^\]]+)\] "  # client, identity, user, time
     r'"(?:(\S+) (\S+)(?: (\S+))?|[^"]*)" (\d{3}) (\d+|-)'  # request, status, bytes
     r'(?: "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)")?'  # referer, agent: combined only
-    r"(?: (\d+\.\d+))?.*$"  # nginx's $request_time where it was put next
+    r"(?: (\d+\.\d+))?.*$"  # nginx's $request_time, if appended
 )
 TIME: Final = "dd/MMM/yyyy:HH:mm:ss Z"
 _KINDS: Final = {
@@ -25,15 +25,15 @@ _KINDS: Final = {
     "agent": "string",
     "seconds": "double",
 }
-"""What the groups of `LINE` are, in their order."""
+"""The groups of `LINE` in order, with their types."""
 _BETWEEN: Final = "\x01"
 _PARTS: Final = _BETWEEN.join(f"${number}" for number in range(1, len(_KINDS) + 1))
 
 
 def access_log_fields(line: Column) -> Column:
-    """A struct; what a line leaves out or writes as `-` is null, and all is where none fits.
+    """A struct. A field that is missing or `-` is null; if the line does not match, all are null.
 
-    The expression is matched once for all fields: a line that does not fit stays in one part.
+    The expression is matched once for all fields: a line that does not match stays in one part.
     """
     parts = F.split(F.regexp_replace(line, LINE, _PARTS), _BETWEEN)
     fits = F.size(parts) == len(_KINDS)

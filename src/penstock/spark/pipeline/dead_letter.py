@@ -1,4 +1,4 @@
-"""Dead letters: rows that failed, as records that say what was wrong with them."""
+"""Dead letters: rows that failed, as records with the reason in a header."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,30 +15,30 @@ ORIGIN: Final = {
     "partition": "penstock.partition",
     "offset": "penstock.offset",
 }
-"""Headers that tell where the record came from, if it came from a topic."""
+"""Headers with the origin of a record from a topic."""
 ORIGIN_OF_LINE: Final = {"file": "penstock.file", "position": "penstock.position"}
-"""The same of a line of a file."""
+"""Headers with the origin of a line of a file."""
 
 
 def dead_records(rows: DataFrame, reason: Column, pipeline: str) -> DataFrame:
-    """Rows that still have their record: its key and value go on byte for byte."""
+    """Dead letters of rows that still have their record: its key and value stay byte for byte."""
     key = F.col(f"{RECORD}.key").alias("key")
     return rows.select(key, *_value(reason, pipeline, ORIGIN))
 
 
 def dead_lines(rows: DataFrame, reason: Column, pipeline: str) -> DataFrame:
-    """The same where the record is a line of a file."""
+    """Dead letters of lines of a file."""
     return rows.select(*_value(reason, pipeline, ORIGIN_OF_LINE))
 
 
 def _value(reason: Column, pipeline: str, origin: Mapping[str, str]) -> tuple[Column, Column]:
-    told = [_header(name, F.col(f"{RECORD}.{field}")) for field, name in origin.items()]
-    headers = F.array(_header(REASON, reason), _header(PIPELINE, F.lit(pipeline)), *told)
+    origin_headers = [_header(name, F.col(f"{RECORD}.{field}")) for field, name in origin.items()]
+    headers = F.array(_header(REASON, reason), _header(PIPELINE, F.lit(pipeline)), *origin_headers)
     return F.col(f"{RECORD}.value").alias("value"), headers.alias("headers")
 
 
 def dead_rows(rows: DataFrame, reason: Column, pipeline: str) -> DataFrame:
-    """Rows that have columns only: they go as JSON."""
+    """Dead letters of rows that only have columns: as JSON."""
     return rows.select(
         F.to_json(F.struct("*")).alias("value"),
         F.array(_header(REASON, reason), _header(PIPELINE, F.lit(pipeline))).alias("headers"),

@@ -1,4 +1,4 @@
-"""Definitions in Python and SQL: the part of a project that Spark's own engine runs."""
+"""Definitions in Python and SQL: the part of a project that Spark Declarative Pipelines runs."""
 
 import contextlib
 import io
@@ -28,8 +28,8 @@ def update(
     full_refresh: Sequence[str] = (),
     full_refresh_all: bool = False,
 ) -> None:
-    """Bring every table and sink up to what the sources hold now; `dry` only checks the graph."""
-    with _told():
+    """Process what the sources hold now into every table and sink; `dry` only checks the graph."""
+    with _clear_errors():
         spec = load_pipeline_spec(project.spec_path)
         graph = create_dataflow_graph(
             spark,
@@ -37,7 +37,7 @@ def update(
             default_database=spec.database,
             sql_conf=_of_session(spark, spec.configuration),
         )
-        with contextlib.redirect_stdout(io.StringIO()):  # it tells of every file
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints every file
             registry = SparkConnectGraphElementRegistry(spark, graph)
             register_definitions(project.spec_path, registry, spec, spark, graph)
         events = start_run(
@@ -54,20 +54,20 @@ def update(
 
 
 def _of_session(spark: SparkSession, configuration: Mapping[str, str]) -> dict[str, str]:
-    """The settings that a query can have; those of the driver were given to it at its start."""
+    """The settings that a session can change; the driver got the others at its start."""
     return {name: value for name, value in configuration.items() if spark.conf.isModifiable(name)}
 
 
 def _messages(events: Iterator[dict[str, Any]]) -> Iterator[str]:
     for each in events:
         if "pipeline_event_result" in each:
-            # A flow that failed brings the stacks of the JVM and of Python along.
+            # The message of a failed flow includes the stack traces of the JVM and of Python.
             yield first_lines(str(each["pipeline_event_result"].event.message))
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """What Spark refuses is the project's mistake, or its data's: one clear text, no traceback."""
+def _clear_errors() -> Iterator[None]:
+    """Report Spark's errors, caused by the project or its data, without a traceback."""
     try:
         yield
     except PySparkException as error:

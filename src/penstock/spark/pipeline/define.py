@@ -1,4 +1,4 @@
-"""What the Python files of a project import: topics in a line, and expectations of rows.
+"""What the Python files of a project import: topics as sources and sinks, and expectations.
 
 from pyspark import pipelines as dp
 from penstock.spark.pipeline.define import expect_or_drop, read_topic, topic_sink
@@ -25,7 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from penstock.errors import ConfigError
 from penstock.spark.avro.schema_file import schema_text
 from penstock.spark.pipeline.dead_letter import dead_records, dead_rows
-from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, kept, passed
+from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, enforced, passed
 from penstock.spark.pipeline.project import DEFAULT_BOOTSTRAP
 from penstock.spark.pipeline.record import as_records, by_one_task
 from penstock.spark.pipeline.value_format import (
@@ -40,10 +40,10 @@ from penstock.spark.pipeline.value_format import (
 
 Query = Callable[[], DataFrame]
 BOOTSTRAP: Final = "kafka.bootstrap.servers"
-_aside: ContextVar[bool] = ContextVar("aside", default=False)
-"""Whether a query is asked for by the flow of its dead letters: that one reads the same source
-again, and two that commit to one group would move it back and forth. Nor does it count again
-what breaks an expectation.
+_for_dead_letters: ContextVar[bool] = ContextVar("aside", default=False)
+"""Whether the flow of dead letters builds the query. That flow reads the same source again: it must
+not commit to the group, which two readers would move back and forth, nor count broken expectations
+a second time.
 """
 
 
@@ -61,21 +61,21 @@ def topic_source(
     dead_letters: str | None = None,
     **options: str,
 ) -> Query:
-    """Declare a topic as a source, outside of any query; calling the result inside one gives its
-    stream of records from the first on or, with a format, of their values' fields.
+    """Declare a topic as a source, outside of any query. Call the result inside a query to get the
+    stream of the topic's records from the first on or, with a format, of their values' fields.
 
     Values that the format cannot read go to the topic `dead_letters`; without one they end the
-    run, as nothing may vanish. `group` shows the progress to all of Kafka's tools.
+    run, since nothing may get lost. `group` makes the progress visible to Kafka's tools.
     """
     if format == "avro" and schema is not None:
-        schema = schema_text(schema, Path())  # Spark reads definitions in the project's folder
+        schema = schema_text(schema, Path())  # Spark runs definitions in the project's folder
     value_format = None if format is None else ValueFormat(format, schema)
 
     def records() -> DataFrame:
         reader = _session().readStream.format("penstock").option(BOOTSTRAP, bootstrap())
         reader = reader.options(**{"subscribe": topic, "startingOffsets": "earliest", **options})
         reader = reader.options(**source_options(value_format))
-        if group is not None and not _aside.get():
+        if group is not None and not _for_dead_letters.get():
             reader = reader.option("groupId", group)
         return reader.load()
 
@@ -104,17 +104,17 @@ def read_batch(topic: str, **options: str) -> DataFrame:
 
 
 def stream_of(name: str) -> DataFrame:
-    """The rows of a view or a table of this project, as they come."""
+    """The rows of a view or table of this project, as a stream."""
     return _session().readStream.table(name)
 
 
 def topic_sink(name: str, topic: str, **options: str) -> None:
-    """A sink for append flows; it wants a column `value`, and takes `key` and `headers`."""
+    """A sink for append flows; it needs a column `value`, and also writes `key` and `headers`."""
     dp.create_sink(name, "penstock", {BOOTSTRAP: bootstrap(), "topic": topic, **options})
 
 
 def to_topic(topic: str, *, key: str | None = None, **options: str) -> Callable[[Query], None]:
-    """Decorate a query whose rows go to a topic, as JSON."""
+    """Decorator of a query whose rows go to a topic as JSON."""
 
     def declared(query: Query) -> None:
         name = f"{query.__name__}_sink"
@@ -128,19 +128,19 @@ def to_topic(topic: str, *, key: str | None = None, **options: str) -> Callable[
 
 
 def expect(name: str, condition: str) -> Callable[[Query], Query]:
-    """Count the rows that break it, and keep them."""
+    """Count the rows that break the condition, and keep them."""
     return _expected(Expectation(name, condition, Otherwise.KEEP), None)
 
 
 def expect_or_drop(
     name: str, condition: str, *, dead_letters: str | None = None
 ) -> Callable[[Query], Query]:
-    """Drop the rows that break it, into a dead-letter topic if one is named; count them."""
+    """Drop and count the rows that break the condition; `dead_letters` names a topic for them."""
     return _expected(Expectation(name, condition, Otherwise.DROP), dead_letters)
 
 
 def expect_or_fail(name: str, condition: str) -> Callable[[Query], Query]:
-    """End the run at the first row that breaks it."""
+    """End the run at the first row that breaks the condition."""
     return _expected(Expectation(name, condition, Otherwise.FAIL), None)
 
 
@@ -162,7 +162,7 @@ def _expected(expectation: Expectation, dead_letters: str | None) -> Callable[[Q
 
         @functools.wraps(query)
         def checked() -> DataFrame:
-            return (passed if _aside.get() else kept)(query(), expectation)
+            return (passed if _for_dead_letters.get() else enforced)(query(), expectation)
 
         return checked
 
@@ -175,11 +175,11 @@ def _to_dead_letters(name: str, topic: str, query: Query) -> None:
 
     @dp.append_flow(target=sink, name=f"{name}_to_dead_letters")
     def flow() -> DataFrame:
-        token = _aside.set(True)
+        token = _for_dead_letters.set(True)
         try:
             return query()
         finally:
-            _aside.reset(token)
+            _for_dead_letters.reset(token)
 
 
 def _session() -> SparkSession:

@@ -1,7 +1,7 @@
-"""The Spark that runs a pipeline: a driver in this process that serves Spark Connect to it.
+"""The Spark that runs a pipeline: a driver in this process, to which it connects by Spark Connect.
 
-Declarative Pipelines exist on Spark Connect alone. The progress of their queries does not reach a
-client of it, so it is taken from the driver's own listener bus.
+Declarative Pipelines exist on Spark Connect only, whose clients get no progress of their queries.
+So progress comes from the listener bus of the driver.
 """
 
 import os
@@ -16,17 +16,17 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
-from penstock.spark.pipeline.interrupt import kept_interrupt
+from penstock.spark.pipeline.interrupt import restored_sigint
 from penstock.spark.pipeline.quiet import quiet_end, quiet_start
 from penstock.spark.pipeline.settings import elsewhere_environment, worker_environment
 
-Listener = Callable[[dict[str, Any]], None]
-"""Is called with the progress of a micro-batch, as Spark's JSON has it; in a thread of its own."""
+ProgressListener = Callable[[dict[str, Any]], None]
+"""Called with the progress of a micro-batch, as in Spark's JSON, in a thread of the driver."""
 CONNECT = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
-    # One user, who sends no files: apart, each query would start Python daemons of its own.
+    # There is one user, who sends no files; isolated, each query would start Python daemons.
     "spark.sql.artifact.isolation.enabled": "false",
 }
 
@@ -41,11 +41,11 @@ class Engine:
 
 @contextmanager
 def local_engine(
-    settings: Mapping[str, str], listener: Listener, *, elsewhere: bool = False
+    settings: Mapping[str, str], listener: ProgressListener, *, elsewhere: bool = False
 ) -> Iterator[Engine]:
-    """A driver here; its executors are wherever `spark.master` says. One in a process's life.
+    """A driver in this process; its executors are where `spark.master` says. Once per process.
 
-    `elsewhere`: they bring a Python of their own.
+    `elsewhere`: the executors have a Python of their own.
     """
     os.environ.update(elsewhere_environment() if elsewhere else worker_environment())
     if settings.get("spark.driver.host") == "127.0.0.1":
@@ -53,23 +53,23 @@ def local_engine(
     os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = secrets.token_hex(16)
     with ExitStack() as left:
         conf = SparkConf().setAll([*{**CONNECT, **settings}.items()])
-        with kept_interrupt(), quiet_start(settings):
+        with restored_sigint(), quiet_start(settings):
             context = SparkContext.getOrCreate(conf)
         left.callback(context.stop)
         left.callback(quiet_end, context)
         context.setLogLevel(settings.get("spark.log.level", "OFF"))
-        left.enter_context(_heard(context, listener))
-        # From here on this process is a client of its own driver: so say Spark's functions.
+        left.enter_context(_listening(context, listener))
+        # From here on Spark's functions treat this process as a client of its own driver.
         os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
         spark = _connected(f"sc://localhost:{_port(context)}")
-        # Before the server ends: a client that cannot say goodbye tries it for ten minutes.
+        # Before the server stops: a client that cannot release its session tries for ten minutes.
         left.callback(spark.stop)
         yield Engine(spark, is_driver=True)
 
 
 @contextmanager
 def remote_engine(url: str) -> Iterator[Engine]:
-    """A Spark Connect server that somebody else runs."""
+    """An existing Spark Connect server."""
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
     spark = _connected(url)
     try:
@@ -86,28 +86,28 @@ def _connected(url: str) -> SparkSession:
 
 
 def _port(context: SparkContext) -> int:
-    jvm: Any = context._jvm  # noqa: SLF001 - the port that the plugin took is told nowhere else
+    jvm: Any = context._jvm  # noqa: SLF001 - nothing else tells the plugin's port
     service = getattr(jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")
     return int(getattr(service, "MODULE$").localPort())
 
 
 @contextmanager
-def _heard(context: SparkContext, listener: Listener) -> Iterator[None]:
+def _listening(context: SparkContext, listener: ProgressListener) -> Iterator[None]:
     gateway: Any = context._gateway  # noqa: SLF001 - as Spark's own listeners in Python do
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     bus = context._jsc.sc()  # noqa: SLF001
-    ears = _Ears(listener)
-    bus.addSparkListener(ears)
+    bus_listener = _BusListener(listener)
+    bus.addSparkListener(bus_listener)
     try:
         yield
     finally:
-        bus.removeSparkListener(ears)
+        bus.removeSparkListener(bus_listener)
 
 
-class _Ears:
-    """A listener of the driver's bus that cares for one kind of event."""
+class _BusListener:
+    """A listener on the driver's bus for the progress of queries."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: ProgressListener) -> None:
         self._listener = listener
 
     def onOtherEvent(self, event: Any) -> None:  # noqa: N802 - Spark's name
@@ -120,6 +120,6 @@ class _Ears:
         raise AttributeError(name)
 
     class Java:
-        """What py4j makes of it."""
+        """The Java interface, for py4j."""
 
         implements = ("org.apache.spark.scheduler.SparkListenerInterface",)

@@ -1,4 +1,4 @@
-"""Expectations of data: rows that break one are counted, dropped, or end the run."""
+"""Expectations of rows: those that break one are counted, dropped, or end the run."""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Otherwise(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A condition in SQL that each row fulfils. One that is null for a row is broken by it."""
+    """A SQL condition that each row should meet. A row for which it is null breaks it."""
 
     name: str
     condition: str
@@ -47,8 +47,8 @@ def true() -> Column:
     return F.expr("true")
 
 
-def kept(rows: DataFrame, expectation: Expectation) -> DataFrame:
-    """The rows that go on. How many broke it is in the progress, as an observed metric."""
+def enforced(rows: DataFrame, expectation: Expectation) -> DataFrame:
+    """The rows that continue. An observed metric in the progress counts those that break it."""
     match expectation.otherwise:
         case Otherwise.FAIL:
             text = F.concat(
@@ -69,7 +69,7 @@ def broken(rows: DataFrame, expectation: Expectation) -> DataFrame:
 
 
 def passed(rows: DataFrame, expectation: Expectation) -> DataFrame:
-    """The same rows as of `kept`, for a query beside it: it counts nothing, and never fails."""
+    """The same rows as `enforced`, for a second query: counts nothing, and never fails."""
     if expectation.otherwise is Otherwise.DROP:
         return rows.where(~expectation.broken)
     return rows

@@ -1,4 +1,4 @@
-"""How a run ends that was neither finished nor stopped."""
+"""The error that ends a run, and the readable part of Spark's texts."""
 
 import re
 from typing import Final
@@ -7,7 +7,7 @@ _NO_PENSTOCK: Final = re.compile(r"No module named '(penstock|numpy|pyarrow|pand
 _NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]*python[^"]*)"')
 
 _PLAN_FOLLOWS: Final = re.compile(r";( line \d+ pos \d+;?)?$")
-"""How Spark ends what it says of a query; the plan that it made of it is in the lines behind."""
+"""The end of Spark's message about a query; its plan follows."""
 
 
 class PipelineFailed(Exception):
@@ -15,25 +15,25 @@ class PipelineFailed(Exception):
 
 
 def first_lines(text: str) -> str:
-    """What went wrong, without the JVM's stack, and what to do if executors miss something."""
+    """The message without the JVM's stack trace, or advice if executors lack something."""
     missing = _missing(text)
     if missing is not None:
         return missing
-    kept = []
+    lines = []
     for line in text.splitlines():
         if line.lstrip().startswith(("at ", "JVM stacktrace")):
             break
         query_end = _PLAN_FOLLOWS.search(line)
         if query_end is not None:
-            kept.append(line[: query_end.start()])
+            lines.append(line[: query_end.start()])
             break
         if line.strip():
-            kept.append(line.rstrip())
-    return "\n".join(kept[:12])
+            lines.append(line.rstrip())
+    return "\n".join(lines[:12])
 
 
 def _missing(text: str) -> str | None:
-    """Spark tells it in fifty lines of its own and Python's; there is one cause."""
+    """What executors lack, which Spark reports in fifty lines."""
     module, python = _NO_PENSTOCK.search(text), _NO_PYTHON.search(text)
     if module is not None:
         what = f"executors cannot import {module[1]}"

@@ -1,4 +1,4 @@
-"""A flow of `penstock.yml` as queries of Structured Streaming: its rows, and its dead letters."""
+"""Runs a flow of `penstock.yml` as streaming queries: one for its rows, others for dead letters."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.errors import ConfigError
 from penstock.spark.pipeline.dead_letter import dead_lines, dead_records, dead_rows
-from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, kept, passed
+from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, enforced, passed
 from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
 from penstock.spark.pipeline.project import user_path, user_url
 from penstock.spark.pipeline.record import as_records, by_one_task, with_key
@@ -33,8 +33,8 @@ BOOTSTRAP = "kafka.bootstrap.servers"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What flows of a project share."""
+class FlowContext:
+    """What the flows of a run share."""
 
     bootstrap: str
     directory: Path
@@ -42,21 +42,21 @@ class Place:
     trigger: dict[str, Any]
 
 
-def start_flow(spark: SparkSession, flow: FlowSpec, place: Place) -> list[StreamingQuery]:
-    """Start its query, and one more for each kind of row that it turns away."""
-    rows = _kept(flow, _read(spark, flow.source, place))
+def start_flow(spark: SparkSession, flow: FlowSpec, context: FlowContext) -> list[StreamingQuery]:
+    """Start the flow's query, and one more for each kind of dead letter."""
+    rows = _enforced(flow, _read(spark, flow.source, context))
     if flow.sql is not None:
         rows = spark.sql(flow.sql, source=rows)
-    writer = _writer(rows, flow.to, place)
+    writer = _writer(rows, flow.to, context)
     if flow.to.table is not None and flow.dead_letters is not None:
-        writer = writer.options(deadLetters=flow.dead_letters, bootstrap=place.bootstrap)
-    queries = [_start(writer, flow.name, place)]
+        writer = writer.options(deadLetters=flow.dead_letters, bootstrap=context.bootstrap)
+    queries = [_start(writer, flow.name, context)]
     if flow.dead_letters is not None:
-        # Queries of their own, on reads of their own: only the flow's query is its group.
-        for kind, bad in _letters(flow, _read(spark, _without_group(flow.source), place)).items():
+        # Separate queries with separate reads: only the flow's query commits to its group.
+        for kind, bad in _letters(flow, _read(spark, _without_group(flow.source), context)).items():
             name = f"{flow.name}.{kind}"
             to = To(topic=flow.dead_letters)
-            queries.append(_start(_writer(bad, to, place), name, place))
+            queries.append(_start(_writer(bad, to, context), name, context))
     return queries
 
 
@@ -64,24 +64,24 @@ def value_format(source: From) -> ValueFormat | None:
     return None if source.format is None else ValueFormat(source.format, source.schema)
 
 
-def _read(spark: SparkSession, source: From, place: Place) -> DataFrame:
+def _read(spark: SparkSession, source: From, context: FlowContext) -> DataFrame:
     if source.topic is not None:
         options = {"subscribe": source.topic, "startingOffsets": "earliest"}
         options |= source_options(value_format(source))
         if source.group is not None:
             options["groupId"] = source.group
-        reader = spark.readStream.format("penstock").option(BOOTSTRAP, place.bootstrap)
+        reader = spark.readStream.format("penstock").option(BOOTSTRAP, context.bootstrap)
         return reader.options(**options | source.options).load()
     if source.files is not None:
         reader = spark.readStream.format("penstock_files").options(**source.options)
-        return reader.option("path", user_path(place.directory, source.files)).load()
+        return reader.option("path", user_path(context.directory, source.files)).load()
     assert source.table is not None
     assert source.url is not None
     assert source.increasing is not None
     return (
         spark.readStream.format("penstock_table")
         .options(
-            url=user_url(place.directory, source.url),
+            url=user_url(context.directory, source.url),
             table=source.table,
             increasing=source.increasing,
         )
@@ -96,27 +96,27 @@ def _without_group(source: From) -> From:
 
 
 def _parsed(flow: FlowSpec, rows: DataFrame) -> DataFrame | None:
-    """Rows with their record, fields and `_error`; None where the source has columns already."""
+    """Rows with their record, fields and `_error`; None if the source has columns already."""
     given = value_format(flow.source)
     if given is None:
         return None
     return parsed(rows, given, RECORD_FIELDS if flow.source.files is None else LINE_FIELDS)
 
 
-def _kept(flow: FlowSpec, rows: DataFrame) -> DataFrame:
-    """The rows that go on; how many break an expectation is counted here, and nowhere else."""
+def _enforced(flow: FlowSpec, rows: DataFrame) -> DataFrame:
+    """The rows that continue. Only here rows that break an expectation are counted."""
     read = _parsed(flow, rows)
     if read is not None:
         if flow.dead_letters is None:
             read = all_readable(read)
         rows = with_fields(read, with_record=True)
     for each in _expectations(flow):
-        rows = kept(rows, each)
+        rows = enforced(rows, each)
     return rows
 
 
 def _letters(flow: FlowSpec, rows: DataFrame) -> dict[str, DataFrame]:
-    """Dead letters by kind. A row has one reason: the first."""
+    """Dead letters by kind. A row gets one reason: the first."""
     letters: dict[str, DataFrame] = {}
     dead = dead_rows
     read = _parsed(flow, rows)
@@ -137,27 +137,27 @@ def _expectations(flow: FlowSpec) -> list[Expectation]:
     ]
 
 
-def _writer(rows: DataFrame, to: To, place: Place) -> DataStreamWriter:
+def _writer(rows: DataFrame, to: To, context: FlowContext) -> DataStreamWriter:
     rows = rows.drop(RECORD)
     if to.topic is not None:
         made = with_key if "value" in rows.columns else as_records
         records = made(rows, to.keys)
-        if "partition" not in records.columns:  # else the flow says where rows go
+        if "partition" not in records.columns:  # else the flow chooses the partition
             records = by_one_task(records, to.options)
         writer = records.writeStream.format("penstock")
-        return writer.options(**{BOOTSTRAP: place.bootstrap, "topic": to.topic} | to.options)
+        return writer.options(**{BOOTSTRAP: context.bootstrap, "topic": to.topic} | to.options)
     files = to.parquet or to.delta
     if files is not None:
         _check_columns("partition_by", to.partition_by, rows)
         writer = rows.writeStream.format("parquet" if to.parquet else "delta")
-        writer = writer.option("path", user_path(place.directory, files)).options(**to.options)
+        writer = writer.option("path", user_path(context.directory, files)).options(**to.options)
         return writer.partitionBy(*to.partition_by) if to.partition_by else writer
     assert to.table is not None
     assert to.url is not None
     _check_columns("key", to.keys, rows)
     writer = rows.writeStream.format("penstock_table").options(**to.options)
     return writer.options(
-        url=user_url(place.directory, to.url), table=to.table, key=",".join(to.keys)
+        url=user_url(context.directory, to.url), table=to.table, key=",".join(to.keys)
     )
 
 
@@ -169,12 +169,12 @@ def _check_columns(setting: str, names: list[str], rows: DataFrame) -> None:
         )
 
 
-def _start(writer: DataStreamWriter, name: str, place: Place) -> StreamingQuery:
-    checkpoint = f"{place.storage.rstrip('/')}/flows/{name}"
+def _start(writer: DataStreamWriter, name: str, context: FlowContext) -> StreamingQuery:
+    checkpoint = f"{context.storage.rstrip('/')}/flows/{name}"
     return (
         writer.queryName(name)
         .option("checkpointLocation", checkpoint)
         .outputMode("append")
-        .trigger(**place.trigger)
+        .trigger(**context.trigger)
         .start()
     )

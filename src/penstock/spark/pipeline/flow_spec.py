@@ -1,4 +1,4 @@
-"""Flows as `penstock.yml` tells them: from somewhere, by some SQL, to somewhere."""
+"""Flows as `penstock.yml` describes them: a source, optional SQL, and a sink."""
 
 import re
 from typing import Final
@@ -47,7 +47,7 @@ class To(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Expect(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A condition of each row, and what becomes of those that break it."""
+    """A condition on each row, and what happens to rows that break it."""
 
     name: str
     condition: str
@@ -55,7 +55,7 @@ class Expect(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class FlowSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={"source": "from"}):
-    """One flow."""
+    """A flow."""
 
     name: str
     source: From
@@ -66,9 +66,9 @@ class FlowSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={
 
 
 def check_flow(flow: FlowSpec) -> None:
-    """Whatever can be seen to be wrong before Spark starts."""
+    """Find mistakes before Spark starts."""
     if not _NAME.fullmatch(flow.name):
-        raise ConfigError("its name may have letters, digits, dots, dashes and underscores")
+        raise ConfigError("the name may have letters, digits, dots, dashes and underscores")
     source, to = flow.source, flow.to
     _one_of("from", source, SOURCES)
     _one_of("to", to, SINKS)
@@ -76,11 +76,11 @@ def check_flow(flow: FlowSpec) -> None:
     _only_with(source.table, {"url": source.url, "increasing": source.increasing}, "from.table")
     _only_with(to.table, {"url": to.url}, "to.table")
     if to.table and not to.key:
-        raise ConfigError("to.key: a table needs the columns that name a row, for the upsert")
+        raise ConfigError("to.key: a table needs the key columns of its upserts")
     if to.partition_by and not (to.parquet or to.delta):
-        raise ConfigError("to.partition_by: only files are partitioned; a topic goes by its key")
+        raise ConfigError("to.partition_by: only for files; a topic is partitioned by key")
     if source.group and not source.topic:
-        raise ConfigError("from.group: only a topic's progress is kept in a group")
+        raise ConfigError("from.group: only a topic has a group")
     if flow.sql is not None and "{source}" not in flow.sql:
         raise ConfigError("sql: must read from {source}, such as: select * from {source}")
     for each in flow.expect:
@@ -94,21 +94,21 @@ def check_flow(flow: FlowSpec) -> None:
 def _one_of(where: str, what: From | To, names: tuple[str, ...]) -> None:
     given = [name for name in names if getattr(what, name) is not None]
     if len(given) != 1:
-        said = " and ".join(given) or "none"
-        raise ConfigError(f"{where}: needs one of {', '.join(names)}; {said} is given")
+        found = " and ".join(given) or "none"
+        raise ConfigError(f"{where}: needs exactly one of {', '.join(names)}; {found} is given")
 
 
 def _check_format(source: From) -> None:
     if source.format is None:
         if source.schema is not None:
-            raise ConfigError("from.schema: needs a format that it belongs to")
+            raise ConfigError("from.schema: needs from.format")
         return
     if source.table is not None:
         raise ConfigError("from.format: a table has columns already")
     if source.format not in FORMATS:
         raise ConfigError(f"from.format: {source.format!r} is none of {', '.join(FORMATS)}")
     if source.format == "avro" and source.topic is None:
-        raise ConfigError("from.format: lines of files are no avro; only records of a topic are")
+        raise ConfigError("from.format: avro is only for topics; lines of files are text")
     if source.format in NEED_SCHEMA and not source.schema:
         raise ConfigError(f"from.schema: {source.format} needs one, such as 'id int, name string'")
     if source.format not in NEED_SCHEMA and source.schema:
@@ -119,6 +119,6 @@ def _only_with(owner: str | None, parts: dict[str, str | None], name: str) -> No
     for part, value in parts.items():
         where = f"{name.partition('.')[0]}.{part}"
         if owner is None and value is not None:
-            raise ConfigError(f"{where}: belongs to {name}")
+            raise ConfigError(f"{where}: only with {name}")
         if owner is not None and value is None:
             raise ConfigError(f"{where}: {name} needs it")

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while the JVM is asked: who hears them must still be able to stop Spark."""
+"""Handles Ctrl-C and SIGTERM during calls to the JVM, so that Spark can still be stopped."""
 
 import signal
 import threading
@@ -11,8 +11,8 @@ T = TypeVar("T")
 
 
 @contextmanager
-def kept_interrupt() -> Iterator[None]:
-    """Put back the handler of SIGINT: a Spark context that starts takes it for itself."""
+def restored_sigint() -> Iterator[None]:
+    """Restore the handler of SIGINT, which a starting Spark context replaces."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -21,18 +21,18 @@ def kept_interrupt() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def apart(work: Callable[[], T]) -> T:
-    """Do it in a thread of its own, and wait.
+def in_thread(work: Callable[[], T]) -> T:
+    """Run the work in a separate thread, and wait for it.
 
-    Each thread has one connection to the JVM. An exception that a signal raises in the middle of a
-    call leaves that connection waiting for the answer, and a `stop` would wait behind it for good.
+    Each thread has one connection to the JVM. If a signal raises in the middle of a call, that
+    connection stays blocked, and a `stop` on it would wait forever.
     """
     future: Future[T] = Future()
 
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - it is raised again by `result`
+        except BaseException as error:  # noqa: BLE001 - raised again by `result`
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()

@@ -1,8 +1,8 @@
-"""An archive of what tasks import, for executors that have Spark and Python and nothing else.
+"""Packs what tasks import into an archive, for executors that have only Spark and Python.
 
-It holds penstock and the distributions that it needs, as they are installed here, so executors
-must have this version of Python on this kind of machine. They unpack it: a zip on the Python path
-would not do, because extension modules cannot be imported from one.
+It holds penstock and its dependencies as installed here, so executors need the same version of
+Python on the same kind of machine. They unpack it: extension modules cannot be imported from a zip
+on the Python path.
 """
 
 import re
@@ -17,28 +17,28 @@ import penstock
 from penstock.errors import ConfigError
 
 UNPACKED: Final = "penstock-environment"
-"""The folder that executors see it as, in the one that they run in."""
+"""The folder into which executors unpack it, in their working directory."""
 EXTRAS: Final = ("spark", "database")
 SPARKS_OWN: Final = frozenset({"pyspark"})
-"""Executors import the pyspark of the Spark that they belong to."""
+"""Executors import the pyspark of their own Spark."""
 NEEDED: Final = frozenset({"numpy", "pandas", "pyarrow"})
 _COMPRESSED: Final = {".tar": False, ".tar.gz": True, ".tgz": True}
 _LEVEL: Final = 3
-"""Of gzip: the default takes six times as long for a tenth of the size."""
+"""Of gzip: the default takes six times as long to save a tenth of the size."""
 _SOURCES: Final = frozenset(
     {".a", ".c", ".cc", ".f", ".f90", ".h", ".hpp", ".pth", ".pxd", ".pxi", ".pyi", ".pyx"}
 )
 _OWN: Final = frozenset({".py", ".pyc", ".so", ".typed"})
-"""Compiled modules go along: each executor would compile them all, which takes it seconds."""
+"""With compiled modules, which would take each executor seconds to compile."""
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)\s*(?:\[([^]]*)\])?")
 _EXTRA: Final = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 
 Requirements = Callable[[str], Iterable[str] | None]
-"""What an installed distribution requires, in its metadata's words; None: it is not installed."""
+"""The requirements in a distribution's metadata; None: not installed."""
 
 
 def pack(archive: Path, include: Iterable[str] = ()) -> list[str]:
-    """Write the archive; the distributions that are in it besides penstock."""
+    """Write the archive; returns the distributions in it besides penstock."""
     compressed = [yes for end, yes in _COMPRESSED.items() if archive.name.endswith(end)]
     if not compressed:
         raise ConfigError(f"{archive}: name it {' or '.join(_COMPRESSED)}, which Spark unpacks")
@@ -57,7 +57,7 @@ def pack(archive: Path, include: Iterable[str] = ()) -> list[str]:
 
 
 def packed(include: Iterable[str], requirements: Requirements) -> list[str]:
-    """The distributions that belong into an archive, in order."""
+    """The distributions that belong in an archive, sorted."""
     chosen = list(include)
     for each in chosen:
         if requirements(_name_of(each)) is None:
@@ -70,10 +70,10 @@ def packed(include: Iterable[str], requirements: Requirements) -> list[str]:
 
 
 def closure(roots: Iterable[str], requirements: Requirements) -> set[str]:
-    """The installed distributions among these and what they require, Spark's own left out.
+    """The installed ones of these distributions and their requirements, without Spark's own.
 
-    Of a requirement's conditions only the extra is looked at. The others are about platforms and
-    versions, and whoever installed the environment has decided them.
+    Only the extra of a requirement's conditions counts: the others, on platforms and versions,
+    were decided when the environment was installed.
     """
     left, seen = [_parsed(each) for each in roots], set()
     found = set()
@@ -94,7 +94,7 @@ def closure(roots: Iterable[str], requirements: Requirements) -> set[str]:
 
 
 def archive_settings(archive: Path, given: str | None = None) -> dict[str, str]:
-    """Spark's settings that bring the archive to executors; `given`: archives of the user."""
+    """Spark's settings that send the archive to executors; `given`: the user's archives."""
     if not archive.is_file():
         raise ConfigError(f"{archive}: no such file; `penstock pipeline pack {archive}` makes it")
     own = f"{archive.absolute().as_uri()}#{UNPACKED}"
@@ -129,7 +129,7 @@ def _requirements(name: str) -> Iterable[str] | None:
 
 
 def _own_files() -> Iterator[tuple[Path, str]]:
-    """By the modules themselves: an editable installation lists no files."""
+    """The files of the packages themselves: an editable installation lists none."""
     folder = Path(penstock.__file__).parents[1]
     for package in [folder / "penstock", *sorted(folder.glob("pyspark_penstock*"))]:
         for path in sorted(package.rglob("*")):
@@ -148,7 +148,7 @@ def _installed_files(names: Iterable[str]) -> Iterator[tuple[Path, str]]:
 
 
 def _is_needed(file: PurePath) -> bool:
-    """Neither outside of the folder of packages, as commands are, nor for developers alone."""
+    """Leaves out files outside the packages, as commands, and files for developers only."""
     if ".." in file.parts or file.suffix in _SOURCES:
         return False
     if file.suffix == ".pyc" and sys.implementation.cache_tag not in file.name:

@@ -1,4 +1,4 @@
-"""How far a pipeline is: rows per second, lag, batch time and watermark of each query."""
+"""The progress of a pipeline: rows per second, lag, batch time and watermark of each query."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 
-class Progress(msgspec.Struct, frozen=True, omit_defaults=False):
-    """One finished micro-batch, or one look at the sources that found nothing new."""
+class BatchProgress(msgspec.Struct, frozen=True, omit_defaults=False):
+    """A finished micro-batch, or a check of the sources that found nothing new."""
 
     query: str
     batch: int
@@ -16,15 +16,15 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=False):
     rows_per_second: float
     batch_ms: int
     lag: int | None
-    """Records that the sources held behind the batch; None where no source counts."""
+    """Records in the sources after the batch; None if no source reports its end."""
     watermark: str | None
     broken: dict[str, int] = {}
-    """Of each expectation, how many rows broke it."""
+    """Rows that broke each expectation."""
 
 
-def progress(event: Mapping[str, Any]) -> Progress:
-    """What Spark says of a micro-batch, in our words."""
-    return Progress(
+def progress(event: Mapping[str, Any]) -> BatchProgress:
+    """Spark's progress event of a micro-batch."""
+    return BatchProgress(
         query=event.get("name") or str(event["id"]),
         batch=int(event["batchId"]),
         at=event["timestamp"],
@@ -42,40 +42,40 @@ def progress(event: Mapping[str, Any]) -> Progress:
 
 
 def lag(sources: Sequence[Mapping[str, Any]]) -> int | None:
-    """How many offsets are between a batch's end and the topics' ends."""
+    """The number of offsets between a batch's end and the topics' ends."""
     behind: int | None = None
     for each in sources:
         end, latest = _offsets(each.get("endOffset")), _offsets(each.get("latestOffset"))
         if end is None or latest is None:
             continue
         behind = (behind or 0) + sum(
-            max(0, last - end.get(place, 0)) for place, last in latest.items()
+            max(0, last - end.get(partition, 0)) for partition, last in latest.items()
         )
     return behind
 
 
-def _offsets(told: object) -> dict[tuple[str, str], int] | None:
-    """`{"topic": {"0": 5}}`, as an object or as its text; None for anything else."""
-    if isinstance(told, str):
+def _offsets(value: object) -> dict[tuple[str, str], int] | None:
+    """`{"topic": {"0": 5}}`, as an object or as text; None for anything else."""
+    if isinstance(value, str):
         try:
-            told = msgspec.json.decode(told)
+            value = msgspec.json.decode(value)
         except msgspec.DecodeError:
             return None
     try:
-        topics = msgspec.convert(told, dict[str, dict[str, int]])
+        topics = msgspec.convert(value, dict[str, dict[str, int]])
     except msgspec.ValidationError:
         return None
     return {(topic, part): at for topic, parts in topics.items() for part, at in parts.items()}
 
 
 def _watermark(times: Mapping[str, str]) -> str | None:
-    """None before the first row: Spark then says 1970."""
+    """None before the first row, when Spark reports 1970."""
     watermark = times.get("watermark")
     return None if watermark is None or watermark.startswith("1970-") else watermark
 
 
 def _number(value: object) -> float:
-    """Spark writes NaN and infinity as they come."""
+    """Zero for NaN and infinity, which Spark reports as they are."""
     number = float(value) if isinstance(value, int | float) else 0.0
     return round(number, 1) if number == number and abs(number) < 1e15 else 0.0  # noqa: PLR0124
 
@@ -83,8 +83,8 @@ def _number(value: object) -> float:
 COLUMNS = ("QUERY", "BATCH", "ROWS", "ROWS/S", "LAG", "BATCH MS", "WATERMARK", "BROKEN")
 
 
-def row(each: Progress) -> tuple[str, ...]:
-    """A line of the table."""
+def row(each: BatchProgress) -> tuple[str, ...]:
+    """A row of the table."""
     broken = ", ".join(f"{name}: {count}" for name, count in each.broken.items() if count)
     return (
         each.query,

@@ -1,4 +1,4 @@
-"""A project on disk: Spark's `spark-pipeline.yml`, and beside it `penstock.yml` with flows."""
+"""A project on disk: Spark's `spark-pipeline.yml`, and `penstock.yml` with flows."""
 
 import os
 import re
@@ -22,7 +22,7 @@ DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
 
 
 class Glob(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Which files."""
+    """A pattern of files."""
 
     include: str
 
@@ -34,7 +34,7 @@ class Library(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class SparkSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The file as Spark defines it; a relative `storage` is meant from the project's folder."""
+    """Spark's own file; a relative `storage` starts at the project's folder."""
 
     name: str
     storage: str
@@ -46,7 +46,7 @@ class SparkSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class TopicSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A topic that a run makes where it is missing; None: as the brokers would."""
+    """A topic that a run creates if it is missing; None: the broker's default."""
 
     partitions: Annotated[int, msgspec.Meta(ge=1)] | None = None
     replicas: Annotated[int, msgspec.Meta(ge=1)] | None = None
@@ -72,12 +72,12 @@ class Project:
 
     @property
     def storage(self) -> str:
-        """An absolute address, as Spark asks for: it takes `%20` for a name, not for a space."""
+        """An absolute URL, as Spark needs; not quoted, since Spark takes `%20` literally."""
         storage = self.spec.storage
         return storage if "://" in storage else f"file://{(self.directory / storage).absolute()}"
 
     def makes_tables(self) -> bool:
-        """Whether any definition looks as if it did; a catalog that is not needed costs seconds."""
+        """Whether some definition seems to make a table; an unneeded catalog costs seconds."""
         return any(
             _TABLE.search(path.read_text(errors="replace"))
             for library in self.spec.libraries
@@ -138,7 +138,7 @@ def _decoded(path: Path, kind: type[T]) -> T:
 
 
 def _check_glob(path: Path, include: str) -> None:
-    """The two forms that Spark takes, told before Spark is started."""
+    """Check the pattern before Spark starts, which accepts only two forms."""
     folder = include.removesuffix("/**")
     if any(sign in folder for sign in "*?["):
         raise ConfigError(f"{path}: libraries: {include!r} is neither a file nor FOLDER/**")
@@ -150,7 +150,7 @@ def _files(directory: Path, include: str) -> list[Path]:
 
 
 def _checked_flows(path: Path, flows: list[FlowSpec]) -> list[FlowSpec]:
-    """Flows that can be seen to be right, with their schemas in place of the files' names."""
+    """The checked flows, with schemas in place of file names."""
     found: dict[str, FlowSpec] = {}
     for flow in flows:
         if flow.name in found:
@@ -172,12 +172,12 @@ def _with_schema(flow: FlowSpec, directory: Path) -> FlowSpec:
 
 
 def user_path(directory: Path, path: str) -> str:
-    """A path of a flow: an address of any file system as it is, others from the project."""
+    """A path of a flow: URLs as they are, others relative to the project."""
     return path if "://" in path else os.path.abspath(directory / path)  # noqa: PTH100 - links stay
 
 
 def user_url(directory: Path, url: str) -> str:
-    """A database: SQLite's file is meant from the project, like all paths of a flow."""
+    """A database URL; SQLite's file is relative to the project, like all paths of a flow."""
     scheme, file = "sqlite:///", url.removeprefix("sqlite:///")
     if not url.startswith(scheme) or file.startswith("/"):
         return url

@@ -1,7 +1,7 @@
-"""What Spark prints by itself: kept from the user's terminal, and told where it explains a failure.
+"""Hides what Spark prints by itself from the terminal, and shows it if Spark does not start.
 
-The JVM and the Python workers that it starts write to the standard error that the JVM was started
-with: log4j's and Derby's banners, and tracebacks of workers whose JVM ends before they do.
+The JVM and its Python workers write to the standard error with which the JVM was started: banners
+of log4j and Derby, and tracebacks of workers whose JVM ends before them.
 """
 
 import logging
@@ -24,11 +24,11 @@ _LINES = 12
 
 @contextmanager
 def quiet_start(settings: Mapping[str, str]) -> Iterator[None]:
-    """Start the JVM inside. What it prints from then on goes to a file that nobody reads, unless
-    `spark.log.level` asks for it or the start fails: then its last lines are told.
+    """Start the JVM inside. Its output goes to a temporary file, unless `spark.log.level` is set.
+    If the start fails, the error has the last lines.
     """
     for name in _LOGGERS:
-        # They print every error of a query with its Java stack before it is raised and told.
+        # They print every error of a query with its Java stack, before it is raised.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
     if "spark.log.level" in settings:
         yield
@@ -46,12 +46,12 @@ def quiet_start(settings: Mapping[str, str]) -> Iterator[None]:
     finally:
         os.dup2(terminal, 2)
         os.close(terminal)
-        # The JVM has it open; nothing is left of it when that ends.
+        # The JVM has it open; it disappears when the JVM ends.
         Path(name).unlink(missing_ok=True)
 
 
 def quiet_end(context: Any) -> None:
-    """Before the context stops: workers that end later find nobody, which is no news."""
+    """Call before the context stops: hides the errors of workers that end after it."""
     server = getattr(context, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None

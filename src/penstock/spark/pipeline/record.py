@@ -1,4 +1,4 @@
-"""Rows as records: what a topic's key and value are made of."""
+"""Turns rows into records: the key and value of a topic."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,15 +7,15 @@ from pyspark.sql import functions as F  # noqa: N812
 
 
 def as_records(rows: DataFrame, key: Sequence[str]) -> DataFrame:
-    """The columns as a JSON object. The key is a column's text; of several, a JSON object of
-    them, so that no two keys look alike.
+    """The columns as a JSON object. The key is a column's text or, of several, a JSON object of
+    them, so that different keys stay different.
     """
     value = F.to_json(F.struct("*")).alias("value")
     return rows.select(*_key(key), value)
 
 
 def with_key(rows: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Rows that are records already, under another key if one is named."""
+    """Rows that are records already, with another key if one is named."""
     if not key:
         return rows
     (named,) = _key(key)
@@ -23,8 +23,8 @@ def with_key(rows: DataFrame, key: Sequence[str]) -> DataFrame:
 
 
 def by_one_task(records: DataFrame, options: Mapping[str, str]) -> DataFrame:
-    """For a sink that writes exactly once: by key, rows of any task may go to any partition, and
-    each partition must have one writer. No shuffle: an attempt that comes later has the same order.
+    """One task for a sink that writes exactly once: each partition must have one writer, but by key
+    rows of any task may go to any partition. Without a shuffle, a retry sees the same order.
     """
     given = {name.lower(): value.strip().lower() for name, value in options.items()}
     return records.coalesce(1) if given.get("transactional") == "true" else records

@@ -1,5 +1,5 @@
-"""A run of a project: its flows as queries, its definitions by Spark's engine, until it is done
-or stopped.
+"""Runs a project until it is done or stopped: its flows as queries, its definitions by Spark's
+engine.
 """
 
 import os
@@ -18,11 +18,11 @@ from penstock.errors import ConfigError
 from penstock.spark.pipeline.declared import update
 from penstock.spark.pipeline.engine import Engine, local_engine, remote_engine
 from penstock.spark.pipeline.failure import PipelineFailed, first_lines
-from penstock.spark.pipeline.flow import Place, start_flow, value_format
+from penstock.spark.pipeline.flow import FlowContext, start_flow, value_format
+from penstock.spark.pipeline.flow_order import stages
 from penstock.spark.pipeline.flow_spec import FlowSpec
-from penstock.spark.pipeline.order import stages
 from penstock.spark.pipeline.pack import archive_settings
-from penstock.spark.pipeline.progress import Progress, progress
+from penstock.spark.pipeline.progress import BatchProgress, progress
 from penstock.spark.pipeline.project import Project
 from penstock.spark.pipeline.settings import DELTA, DELTA_JAR, catalog_settings, spark_settings
 
@@ -46,63 +46,63 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Who hears of a run: each micro-batch, and what else there is to say."""
+class RunListener:
+    """Receives the progress of each micro-batch, and other messages."""
 
-    progress: Callable[[Progress], None]
+    progress: Callable[[BatchProgress], None]
     message: Callable[[str], None]
 
 
-def validate(run: Run, told: Told) -> None:
-    """Have Spark look at the definitions without running them; flows were checked when read, but
-    for their formats.
+def validate(run: Run, listener: RunListener) -> None:
+    """Let Spark check the definitions without running them. Flows were checked when they were read,
+    except for their formats.
     """
     for flow in run.project.own.flows:
         with named(flow):
             value_format(flow.source)
-    with _engine(run, told) as engine:
+    with _engine(run, listener) as engine:
         if run.project.spec.libraries:
-            update(engine.spark, run.project, told.message, dry=True)
+            update(engine.spark, run.project, listener.message, dry=True)
 
 
-def run_project(run: Run, told: Told) -> None:
-    """Run until everything that the sources hold is processed or, following, until it is stopped:
-    that is, until the caller's signal handler raises something.
+def run_project(run: Run, listener: RunListener) -> None:
+    """Run until all that the sources hold is processed or, following, until the caller's signal
+    handler raises.
 
-    What runs once runs in order: flows stage by stage, then definitions. What follows runs side by
-    side.
+    A run without follow has an order: flows stage by stage, then definitions. With follow all run
+    concurrently.
     """
     flows = run.project.own.flows
-    with _engine(run, told) as engine:
-        told.message(f"Spark {engine.spark.version} is ready at {run.remote or run.master}")
+    with _engine(run, listener) as engine:
+        listener.message(f"Spark {engine.spark.version} is ready at {run.remote or run.master}")
         if run.follow:
-            with _running(engine, flows, run, told) as queries:
-                _declared(engine.spark, run, told, queries)
+            with _running(engine, flows, run, listener) as queries:
+                _declared(engine.spark, run, listener, queries)
                 _wait(queries)
             return
         for some in stages(flows):
-            with _running(engine, some, run, told) as queries:
+            with _running(engine, some, run, listener) as queries:
                 _wait(queries)
-        _declared(engine.spark, run, told, [])
+        _declared(engine.spark, run, listener, [])
 
 
 @contextmanager
 def _running(
-    engine: Engine, flows: Sequence[FlowSpec], run: Run, told: Told
+    engine: Engine, flows: Sequence[FlowSpec], run: Run, listener: RunListener
 ) -> Iterator[list[StreamingQuery]]:
     """Queries that end with the block."""
     queries: list[StreamingQuery] = []
-    place = Place(run.bootstrap, run.project.directory, run.project.storage, _trigger(run))
+    context = FlowContext(run.bootstrap, run.project.directory, run.project.storage, _trigger(run))
     try:
         for flow in flows:
             with named(flow):
-                queries += start_flow(engine.spark, flow, place)
+                queries += start_flow(engine.spark, flow, context)
         yield queries
     finally:
         for each in queries:
             each.stop()
         if not engine.is_driver:
-            _tell_last(queries, told)
+            _report_last(queries, listener)
 
 
 def _wait(queries: list[StreamingQuery]) -> None:
@@ -112,31 +112,33 @@ def _wait(queries: list[StreamingQuery]) -> None:
     _check(queries)
 
 
-def _engine(run: Run, told: Told) -> AbstractContextManager[Engine]:
+def _engine(run: Run, listener: RunListener) -> AbstractContextManager[Engine]:
     os.environ["PENSTOCK_BOOTSTRAP"] = run.bootstrap  # where definitions find it
     if run.remote is not None:
         return remote_engine(run.remote)
     spec = run.project.spec
-    own = catalog_settings(run.project.storage, remembers=run.project.makes_tables())
+    own = catalog_settings(run.project.storage, persistent=run.project.makes_tables())
     if run.project.writes_delta():
         own |= DELTA
     settings = spark_settings(spec.name, run.master, own | spec.configuration, run.conf)
     if run.archive is not None:
         settings |= archive_settings(run.archive, settings.get("spark.archives"))
     elsewhere = run.archive is not None
-    return local_engine(settings, lambda each: told.progress(progress(each)), elsewhere=elsewhere)
+    return local_engine(
+        settings, lambda each: listener.progress(progress(each)), elsewhere=elsewhere
+    )
 
 
 @contextmanager
 def named(flow: FlowSpec) -> Iterator[None]:
-    """Whatever is wrong with a flow is told with its name."""
+    """Add the flow's name to its errors."""
     try:
         yield
     except PySparkException as error:
-        said = first_lines(str(error))
-        if flow.to.delta is not None and "DATA_SOURCE_NOT_FOUND" in said:
-            said = f"Spark has no Delta; let it fetch the jar: --packages {DELTA_JAR}"
-        raise PipelineFailed(f"flow {flow.name!r}: {said}") from error
+        message = first_lines(str(error))
+        if flow.to.delta is not None and "DATA_SOURCE_NOT_FOUND" in message:
+            message = f"Spark has no Delta; let it fetch the jar: --packages {DELTA_JAR}"
+        raise PipelineFailed(f"flow {flow.name!r}: {message}") from error
     except ConfigError as error:
         raise ConfigError(f"flow {flow.name!r}: {error}") from error
 
@@ -147,8 +149,10 @@ def _trigger(run: Run) -> dict[str, Any]:
     return {"processingTime": f"{round(run.interval_s * 1000)} milliseconds"}
 
 
-def _declared(spark: SparkSession, run: Run, told: Told, queries: list[StreamingQuery]) -> None:
-    """Spark updates what is declared once per call: following means to call again and again."""
+def _declared(
+    spark: SparkSession, run: Run, listener: RunListener, queries: list[StreamingQuery]
+) -> None:
+    """Spark updates declared tables once per call, so following means to call it repeatedly."""
     if not run.project.spec.libraries:
         return
     refresh, refresh_all = run.full_refresh, run.full_refresh_all
@@ -156,7 +160,7 @@ def _declared(spark: SparkSession, run: Run, told: Told, queries: list[Streaming
         update(
             spark,
             run.project,
-            told.message,
+            listener.message,
             full_refresh=refresh,
             full_refresh_all=refresh_all,
         )
@@ -180,9 +184,9 @@ def _check(queries: list[StreamingQuery]) -> None:
             raise PipelineFailed(f"flow {each.name!r}: {first_lines(str(error))}")
 
 
-def _tell_last(queries: list[StreamingQuery], told: Told) -> None:
-    """Where the driver is another process, at least what the queries ended with."""
+def _report_last(queries: list[StreamingQuery], listener: RunListener) -> None:
+    """Report the last progress of each query, if the driver is another process."""
     for each in queries:
         last: Any = each.lastProgress
         if last is not None:
-            told.progress(progress(last if isinstance(last, dict) else last.__dict__))
+            listener.progress(progress(last if isinstance(last, dict) else last.__dict__))

@@ -1,4 +1,4 @@
-"""The settings of a pipeline's Spark: our defaults, the project's, the caller's; the last wins."""
+"""Spark's settings of a pipeline: our defaults, the project's, the caller's; the last wins."""
 
 import os
 import sys
@@ -13,19 +13,19 @@ DEFAULTS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.streaming.stopTimeout": "30000",
     "spark.sql.python.filterPushdown.enabled": "true",
-    # Between the JVM and its Python workers: less to copy than through loopback TCP.
+    # Between the JVM and its Python workers: fewer copies than over loopback TCP.
     "spark.python.unix.domain.socket.enabled": "true",
 }
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""For a driver whose executors are on this machine: nobody else needs to reach it."""
+"""For a driver whose executors are on this machine, so that nobody else can reach it."""
 
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "4",
 }
-"""Without the first two Delta refuses to write, even to a path. By itself it cuts the list of a
-table's files into 50 tasks, which take longer than the writing of a small micro-batch.
+"""Without the first two Delta refuses to write, even to a path. By default it divides the list of a
+table's files into 50 tasks, which take longer than writing a small micro-batch.
 """
 DELTA_JAR = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
@@ -44,19 +44,19 @@ def spark_settings(
     }
 
 
-def catalog_settings(storage: str, *, remembers: bool) -> dict[str, str]:
-    """Where tables lie; and a catalog that remembers them from run to run, where there are any:
-    Spark's own default forgets them, and would then find their files in the way.
+def catalog_settings(storage: str, *, persistent: bool) -> dict[str, str]:
+    """Where tables are stored and, if there are any, a catalog that persists between runs. Spark's
+    default catalog forgets tables, and then fails because of their files.
     """
     folder = storage.rstrip("/")
     settings = {"spark.sql.warehouse.dir": f"{folder}/warehouse"}
-    if remembers:
+    if persistent:
         settings["spark.sql.catalogImplementation"] = "hive"
-    if remembers and folder.startswith("file://"):
+    if persistent and folder.startswith("file://"):
         here = folder.removeprefix("file://")
         database = f"jdbc:derby:;databaseName={here}/catalog;create=true"
         settings["spark.hadoop.javax.jdo.option.ConnectionURL"] = database
-        # Derby would write it to whatever folder the caller stands in.
+        # Derby would write it to the current directory.
         log = f'"-Dderby.stream.error.file={here}/derby.log"'
         settings["spark.driver.defaultJavaOptions"] = log
     return settings
@@ -67,7 +67,7 @@ def is_local(master: str) -> bool:
 
 
 def pairs(given: Iterable[str], option: str) -> dict[str, str]:
-    """What `--conf name=value` said."""
+    """The pairs of repeated `--conf name=value`."""
     found = {}
     for each in given:
         name, equals, value = each.partition("=")
@@ -78,7 +78,7 @@ def pairs(given: Iterable[str], option: str) -> dict[str, str]:
 
 
 def worker_environment() -> dict[str, str]:
-    """What Spark's Python workers on this machine need in order to import what we import."""
+    """The environment in which Python workers on this machine import what we import."""
     path = [*(each for each in sys.path if each), *os.environ.get("PYTHONPATH", "").split(":")]
     return {
         "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
@@ -88,11 +88,12 @@ def worker_environment() -> dict[str, str]:
 
 
 def elsewhere_environment() -> dict[str, str]:
-    """The same where executors have a Python of their own, at a path of their own.
+    """The environment for executors that have a Python of their own, at another path.
 
-    Spark runs one command everywhere, so it is a name: here it means this Python, there theirs.
-    It also hands our PYTHONPATH to executors, before theirs. So no folder of this machine goes in:
-    another machine may have one of that name, with other versions.
+    Spark runs one command in the driver and in executors, since it plans reads in a Python beside
+    the driver. So the command is a name, which means this Python here and theirs there. Spark also
+    puts our PYTHONPATH before that of executors. So it has no folder of this machine: another one
+    may have a folder of that name, with other versions.
     """
     folder = os.path.dirname(sys.executable)  # noqa: PTH120 - a link is not followed
     python = os.environ.get("PYSPARK_PYTHON", f"python3.{sys.version_info.minor}")

@@ -1,4 +1,4 @@
-"""Value formats: the columns that a record's value means, and why a value means nothing."""
+"""Value formats: parse a record's value into columns, or say why that fails."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what everybody calls it
 
 from penstock.errors import ConfigError
-from penstock.spark.avro.schema import record_kind
+from penstock.spark.avro.schema import record_type
 from penstock.spark.pipeline.access_log import access_log_fields
 from penstock.spark.pipeline.expectation import true
 from penstock.spark.pipeline.flow_spec import FORMATS, NEED_SCHEMA
 
 ERROR: Final = "_error"
-"""The column that says why a value could not be read; null where it could."""
+"""The column with the reason why a value could not be read; null if it could."""
 RECORD: Final = "_record"
 """The column with the record that a row was read from."""
 RECORD_FIELDS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
 LINE_FIELDS: Final = ("value", "file", "position")
-"""What stands for a record where values are lines of files."""
+"""The record of a value that is a line of a file."""
 FIELDS: Final = "_fields"
 _CORRUPT: Final = "_corrupt"
 
@@ -39,11 +39,11 @@ class ValueFormat:
         if self.name not in NEED_SCHEMA and self.schema:
             raise ConfigError(f"format {self.name}: has its own columns, leave the schema out")
         if self.name == "avro":
-            record_kind(self.schema or "")
+            record_type(self.schema or "")
 
 
 def source_options(value_format: ValueFormat | None) -> dict[str, str]:
-    """What the source must be told, where it is the one that decodes: Spark cannot read Avro."""
+    """The source's options: it decodes Avro itself, which Spark cannot."""
     if value_format is None or value_format.name != "avro":
         return {}
     return {"valueFormat": "avro", "valueSchema": value_format.schema or ""}
@@ -54,8 +54,10 @@ def parsed(
     value_format: ValueFormat,
     record_fields: Sequence[str] = RECORD_FIELDS,
 ) -> DataFrame:
-    """The record as a struct, its fields as another, and `_error`. Like all here it looks at no
-    schema: Declarative Pipelines forbid that while they collect queries.
+    """The record as a struct, its fields as another, and `_error`.
+
+    No function here looks at a schema (`df.columns` and the like): Declarative Pipelines forbid
+    that inside query functions.
     """
     fields, error = _fields(value_format)
     whole = F.struct(*record_fields).alias(RECORD)
@@ -65,13 +67,13 @@ def parsed(
 
 
 def with_fields(read: DataFrame, *, with_record: bool = False) -> DataFrame:
-    """The readable rows of `parsed`, with fields as columns; the record before them if wanted."""
+    """The readable rows of `parsed`, with fields as columns, after the record if requested."""
     rows = read.where(F.col(ERROR).isNull())
     return rows.select(*([RECORD] if with_record else []), f"{FIELDS}.*").drop(_CORRUPT)
 
 
 def all_readable(read: DataFrame) -> DataFrame:
-    """The same rows; the first unreadable one ends the query."""
+    """The same rows; the first unreadable one fails the query."""
     fail = F.raise_error(F.col(ERROR)).cast("boolean")
     return read.where(F.when(F.col(ERROR).isNull(), true()).otherwise(fail))
 
@@ -81,7 +83,7 @@ def unreadable(read: DataFrame) -> DataFrame:
 
 
 def _fields(value_format: ValueFormat) -> tuple[Column, Column]:
-    """The struct of the fields, and what is wrong with the value."""
+    """The struct of the fields, and the reason if the value cannot be read."""
     text = F.col("value").cast("string")
     name, schema = value_format.name, value_format.schema or ""
     corrupt = F.col(f"{FIELDS}.{_CORRUPT}").isNotNull()
@@ -103,6 +105,6 @@ def _fields(value_format: ValueFormat) -> tuple[Column, Column]:
 
 
 def _reason(wrong: Column, name: str, wanted: str) -> Column:
-    """A null value is said to be one: it is a tombstone, which has no fields in any format."""
-    said = F.when(F.col("value").isNull(), F.lit(f"no value, where {name} was expected"))
-    return said.when(wrong, F.lit(f"the value is no {name} of {wanted}"))
+    """Why a value cannot be read. A null value, a tombstone, has its own reason."""
+    reason = F.when(F.col("value").isNull(), F.lit(f"no value, where {name} was expected"))
+    return reason.when(wrong, F.lit(f"the value is not {name} of {wanted}"))

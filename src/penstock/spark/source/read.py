@@ -58,10 +58,10 @@ def read_range(
 
 def _with_fields(completed: Completed, schema: str) -> Completed:
     """Adds the fields of the values as the last column."""
-    from penstock.spark.avro.schema import record_kind  # late: rarely needed
+    from penstock.spark.avro.schema import record_type  # late: rarely needed
     from penstock.spark.avro.values import decoder
 
-    kind = record_kind(schema)
+    kind = record_type(schema)
     decode = decoder(kind)
 
     def with_fields(decoded: Decoded) -> pa.RecordBatch:

@@ -1,1 +1,1 @@
-"""Questions about topics, from the command line or a shell."""
+"""SQL queries on topics, from the command line or a shell."""

@@ -1,4 +1,4 @@
-"""A Spark session on this machine for a question or a shell, with topics in a line."""
+"""A Spark session on this machine for a query or a shell, with topics as DataFrames."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -38,14 +38,14 @@ def session(name: str, master: str, conf: Mapping[str, str]) -> Iterator[SparkSe
 def records(
     spark: SparkSession, bootstrap: str, topic: str, *, follow: bool, **options: str
 ) -> DataFrame:
-    """A topic's records: those that are there, or following them, all that come as well."""
+    """A topic's records: those there now or, with `follow`, also all that come."""
     reader = spark.readStream if follow else spark.read
     made = reader.format("penstock").option(BOOTSTRAP, bootstrap)
     return made.options(**{"subscribe": topic, "startingOffsets": "earliest", **options}).load()
 
 
 def names(spark: SparkSession, bootstrap: str) -> dict[str, object]:
-    """What a shell starts with."""
+    """The names that a shell starts with."""
 
     def table(
         name: str, values: str | None, schema: str | None, options: dict[str, str], *, follow: bool

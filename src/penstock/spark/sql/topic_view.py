@@ -1,4 +1,4 @@
-"""A topic as a table of SQL: its values' fields as columns, by a format or as they look."""
+"""A topic as a SQL table: the fields of its values as columns, by a given or inferred format."""
 
 import re
 from collections.abc import Iterable
@@ -15,9 +15,9 @@ from penstock.spark.pipeline.value_format import (
 )
 
 _CORRUPT_RECORD = "_corrupt_record"
-"""What Spark adds to a schema where it found something that is no JSON."""
+"""The column that Spark adds to an inferred schema if some value is not JSON."""
 SAMPLE = 1000
-"""How many values decide what the columns are."""
+"""How many values are read to infer the columns."""
 
 
 def mentioned(query: str, topics: Iterable[str]) -> list[str]:
@@ -33,7 +33,7 @@ def mentioned(query: str, topics: Iterable[str]) -> list[str]:
 def inferred(records: DataFrame) -> ValueFormat:
     """JSON if most values of a sample look like objects, else text.
 
-    Those that do not fit have `_error`: one bad record does not hide the fields of all others.
+    Values that do not fit get `_error`: one bad record does not hide the fields of all others.
     """
     text = F.col("value").cast("string")
     values = [row[0] for row in records.select(text).limit(SAMPLE).collect() if row[0] is not None]
@@ -54,8 +54,8 @@ def looks_like_object(text: str) -> bool:
 
 
 def as_table(records: DataFrame, value_format: ValueFormat) -> DataFrame:
-    """Fields as columns, then what the record has beside them. A value that the format cannot read
-    has no fields, and `_error` says why: a question gets an answer, whatever lies in the topic.
+    """Fields as columns, then the columns of the record. If the format cannot read a value, its
+    fields are null and `_error` says why, so that a query works whatever is in the topic.
     """
     read = parsed(records, value_format)
     fields = [each for each in read.select(f"{FIELDS}.*").columns if each != "_corrupt"]

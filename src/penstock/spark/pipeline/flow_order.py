@@ -1,4 +1,4 @@
-"""In which order flows run that run once: whoever reads a topic comes after those who fill it."""
+"""The order of flows that run once: a flow that reads a topic runs after those that fill it."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,8 @@ from penstock.spark.pipeline.flow_spec import FlowSpec
 
 
 def stages(flows: Sequence[FlowSpec]) -> list[list[FlowSpec]]:
-    """Flows that may run side by side, stage by stage. Those that feed each other in a circle have
-    no order, and run together at the end.
+    """Flows by stage; those of a stage may run concurrently. Flows in a cycle run together at the
+    end.
     """
     left, found = list(flows), []
     while left:

@@ -1,4 +1,4 @@
-"""Rows that a sink refused, sent to a dead-letter topic by the task that holds them."""
+"""Sends rows that a database rejected to a dead-letter topic, from the task that has them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,20 +24,20 @@ ARROW = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedRow:
-    """A row by its columns, and what the sink said."""
+class RejectedRow:
+    """A row by its columns, and the reason."""
 
     row: dict[str, Any]
     reason: str
 
 
-def send(rows: Sequence[RefusedRow], bootstrap: str, topic: str) -> None:
-    """Returns when all brokers that matter have them."""
+def send(rows: Sequence[RejectedRow], bootstrap: str, topic: str) -> None:
+    """Return when the rows are written."""
     options = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
     batch_writer(options, SCHEMA, overwrite=False).write(_batches(rows))
 
 
-def _batches(rows: Sequence[RefusedRow]) -> Iterator[pa.RecordBatch]:
+def _batches(rows: Sequence[RejectedRow]) -> Iterator[pa.RecordBatch]:
     values = [msgspec.json.encode(each.row, enc_hook=str) for each in rows]
     headers = [[{"key": REASON, "value": each.reason.encode()}] for each in rows]
     yield pa.RecordBatch.from_arrays(

@@ -1,0 +1,89 @@
+"""A SQL query on topics: its result as rows or, following, as batches of rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.spark.pipeline.failure import PipelineFailed, first_lines
+from penstock.spark.pipeline.interrupt import in_thread, restored_sigint
+from penstock.spark.pipeline.value_format import ValueFormat, source_options
+from penstock.spark.sql.interactive import records, session
+from penstock.spark.sql.topic_view import as_table, inferred
+
+Emit = Callable[[Sequence[str], list[dict[str, Any]]], None]
+"""Receives the columns and rows of a result, or of a part of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicQuery:
+    """A query, its topics, and how to run it."""
+
+    sql: str
+    topics: Sequence[str]
+    bootstrap: str
+    master: str
+    conf: Mapping[str, str]
+    value_format: tuple[str, str | None] | None = None
+    """Name and schema; None: inferred from the values."""
+    follow: bool = False
+    parquet: str | None = None
+    """Where to write the result, instead of emitting it."""
+
+
+def run_query(query: TopicQuery, emit: Emit) -> None:
+    """Run until the result is complete or, following, until a signal handler raises."""
+    try:
+        with ExitStack() as left:
+            with restored_sigint():
+                spark = left.enter_context(session("penstock sql", query.master, query.conf))
+            left.callback(_stop_queries, spark)
+            in_thread(lambda: _run(spark, query, emit))
+    except PySparkException as error:
+        raise PipelineFailed(first_lines(str(error))) from error
+
+
+def _stop_queries(spark: SparkSession) -> None:
+    for each in spark.streams.active:
+        each.stop()
+
+
+def _run(spark: SparkSession, query: TopicQuery, emit: Emit) -> None:
+    result = _result(spark, query)
+    if query.follow:
+        _follow(result, emit)
+    elif query.parquet is not None:
+        result.write.mode("errorifexists").parquet(query.parquet)
+    else:
+        emit(result.columns, [each.asDict(recursive=True) for each in result.collect()])
+
+
+def _result(spark: SparkSession, query: TopicQuery) -> DataFrame:
+    for topic in query.topics:
+        if query.value_format is not None:
+            value_format = ValueFormat(*query.value_format)
+        else:
+            value_format = inferred(records(spark, query.bootstrap, topic, follow=False))
+        options = source_options(value_format)
+        found = records(spark, query.bootstrap, topic, follow=query.follow, **options)
+        as_table(found, value_format).createOrReplaceTempView(f"`{topic}`")
+    return spark.sql(query.sql)
+
+
+def _follow(result: DataFrame, emit: Emit) -> None:
+    """Emit rows as they come; for an aggregation, the groups that changed."""
+
+    def emit_batch(rows: DataFrame, _batch: int) -> None:
+        found = [each.asDict(recursive=True) for each in rows.collect()]
+        if found:
+            emit(rows.columns, found)
+
+    writer = result.writeStream.foreachBatch(emit_batch)
+    try:
+        query = writer.outputMode("append").start()
+    except AnalysisException:
+        query = writer.outputMode("update").start()
+    query.awaitTermination()
