@@ -57,7 +57,10 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
             "{name: f, from: {topic: a, format: avro, schema: no.avsc}, to: {topic: b}}",
             "no.avsc: No such file",
         ),
-        ("{name: f, from: {files: a, format: avro, schema: x}, to: {topic: b}}", "avro is only for topics"),
+        (
+            "{name: f, from: {files: a, format: avro, schema: x}, to: {topic: b}}",
+            "avro is only for topics",
+        ),
         ("{name: f g, from: {topic: a}, to: {topic: b}}", "the name may have"),
         ("{name: f, from: {topic: a}, to: {topc: b}}", "unknown field `topc`"),
         (
