@@ -73,7 +73,8 @@ class LogStore:
         """Copies in the making, in another directory than the partition's own."""
         self.topic_ids: dict[TopicPartition, Uuid] = {}
         self.checkpointed: set[TopicPartition] = set()
-        """Partitions in the checkpoint files at the start; after a clean stop, all that had one."""
+        """Partitions in the checkpoint files at the start: after a clean stop, all that had a
+        log."""
         self.stray: list[Path] = []
         """Directories of logs that this broker may not serve, kept until an operator removes
         them."""
