@@ -14,11 +14,13 @@ from typing import TypeVar
 
 from penstock.config.topic import TopicConfig
 from penstock.log.files import DiskFiles
+from penstock.log.loading import load_logs
 from penstock.log.log_dir import LogDir
 from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog
 from penstock.log.recovery import load_log
 from penstock.log.store import LogStore
+from penstock.log.time_search import offset_for_timestamp
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch, numbered
 from penstock.types import TopicPartition, Uuid
@@ -111,7 +113,7 @@ def random_lookup() -> None:
                 f"{rounds[0] / ROUND * 1e6:.1f} us, median {median(rounds) / ROUND * 1e6:.1f} us, "
                 f"best {min(rounds) / ROUND * 1e6:.1f} us"
             )
-        at_ms = seconds(log.offset_for_timestamp, NOW_MS)
+        at_ms = seconds(lambda at: offset_for_timestamp(log, at), NOW_MS)
         print(f"lookup by timestamp: {at_ms * 1e6:.0f} us")
 
 
@@ -138,12 +140,12 @@ def crash_of_many(count: int = 2_000) -> None:
     """Nothing was flushed, and no checkpoint or mark written, when the broker died."""
     with workspace() as path:
         died = store(path)
-        died.load(NOW_MS)
+        load_logs(died, NOW_MS)
         create_filled(died, count, batch_of(65_536), GB // 65_536)
         expected = sum(log.end_offset for log in died.logs.values())
         died.dirs[0].release(broker_epoch=None)  # the lock ends with its process
         again = store(path)
-        opened = seconds(again.load, NOW_MS)
+        opened = seconds(lambda at: load_logs(again, at), NOW_MS)
         found = sum(log.end_offset for log in again.logs.values())
         print(
             f"{count} partitions: opened after a crash with 1 GB unflushed in 64 KB batches in "
@@ -155,15 +157,15 @@ def crash_of_many(count: int = 2_000) -> None:
 def many_partitions(count: int = 2_000) -> None:
     with workspace() as path:
         first = store(path)
-        first.load(NOW_MS)
+        load_logs(first, NOW_MS)
         created = seconds(lambda to: create_filled(to, count, batch_of(1_000), 20 * count), first)
         closed = seconds(LogStore.close, first)
         again = store(path)
-        opened = seconds(again.load, NOW_MS)
+        opened = seconds(lambda at: load_logs(again, at), NOW_MS)
         again.close()
         tracemalloc.start()
         idle = store(path)
-        idle.load(NOW_MS)
+        load_logs(idle, NOW_MS)
         each = tracemalloc.get_traced_memory()[0] / count
         tracemalloc.stop()
         print(

@@ -30,6 +30,7 @@ from penstock.log.inspection.kraft import FOLDER, topic_configs
 from penstock.log.inspection.verify import verify
 from penstock.log.producer_snapshot import decode_snapshot
 from penstock.log.segment import INDEX, LOG, SNAPSHOT, TIME_INDEX, TXN_INDEX
+from penstock.log.time_search import offset_for_timestamp
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch
 from penstock.record.control import build_marker
@@ -293,7 +294,7 @@ def test_records_read_as_consumers_of_kafka_got_them(
 def test_offsets_by_time_are_those_that_kafka_answered(written: Written, tmp_path: Path) -> None:
     data = shutil.copytree(written.data, tmp_path / "data")
     for (topic, timestamp), expected in written.by_time.items():
-        found = open_log(data, TopicPartition(topic, 0)).offset_for_timestamp(timestamp)
+        found = offset_for_timestamp(open_log(data, TopicPartition(topic, 0)), timestamp)
         # librdkafka says -1, the end, where no record is that late.
         assert (-1 if found is None else found.offset) == expected, (topic, timestamp)
 

@@ -24,12 +24,14 @@ from peers.tools import tool
 from peers.zookeeper import ZooKeeper
 from penstock.config.topic import TopicConfig
 from penstock.log.files import DiskFiles
+from penstock.log.loading import load_logs
 from penstock.log.log_dir import CLEAN_SHUTDOWN, CLEANER_OFFSETS
 from penstock.log.partition_log import PartitionLog
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
 from penstock.log.partition_metadata import decode_partition_metadata
 from penstock.log.segment import INDEX, LOG, SNAPSHOT, TIME_INDEX, TXN_INDEX
 from penstock.log.store import OFFSETS, LogStore
+from penstock.log.time_search import offset_for_timestamp
 from penstock.record.batch import read_header
 from penstock.record.build import build_batch
 from penstock.record.compression import Codec
@@ -107,7 +109,7 @@ def write_transactions(log: PartitionLog) -> list[Record]:
 
 def write_here(data: Path, topic_ids: dict[TopicPartition, Uuid]) -> Ours:
     store = LogStore(DiskFiles(), [data], lambda _topic: CONFIG, boot_id="a boot")
-    store.load(BEGAN)
+    load_logs(store, BEGAN)
     logs = {each: store.create(each, topic_ids[each], BEGAN) for each in PARTITIONS}
     ours = Ours()
     ours.records[PLAIN] = write_plain(logs[PLAIN])
@@ -119,7 +121,7 @@ def write_here(data: Path, topic_ids: dict[TopicPartition, Uuid]) -> Ours:
     assert logs[STARTED].maybe_increment_log_start(START)
     for timestamp in (0, BEGAN + 1, BEGAN + 777, BEGAN + 2_992, BEGAN + 9_999):
         for each in (PLAIN, STARTED):
-            found = logs[each].offset_for_timestamp(timestamp)
+            found = offset_for_timestamp(logs[each], timestamp)
             # librdkafka says -1, the end, where no record is that late.
             ours.by_time[each, timestamp] = -1 if found is None else found.offset
     store.close()

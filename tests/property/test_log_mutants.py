@@ -7,10 +7,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from penstock.log import append, order, partition_log
+from penstock.log import append, follower_append, order
 from penstock.log.append import OffsetsOutOfOrder
 from penstock.log.compaction.compactor import Compactor
 from penstock.log.compaction.offset_map import OffsetMap
+from penstock.log.loading import Loading
 from penstock.log.log_dir import LogDir
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
@@ -25,7 +26,7 @@ NOTICED = (AssertionError, OffsetsOutOfOrder)
 
 def take_gaps_for_damage(patch: Patch) -> None:
     """Recovery believes only offsets that follow each other, unless the policy is compact."""
-    check, load = order._check, LogStore._load_dir
+    check, load = order._check, Loading._load_dir
     compacted = [True]
 
     def contiguous(place: Any, header: Any) -> None:
@@ -33,11 +34,11 @@ def take_gaps_for_damage(patch: Patch) -> None:
         if header.base_offset > place.next_offset and not compacted[0]:
             raise CorruptBatch("a gap")
 
-    def load_dir(self: LogStore, *args: Any) -> None:
-        compacted[0] = "compact" in self._config_for("orders").cleanup_policy
+    def load_dir(self: Loading, *args: Any) -> None:
+        compacted[0] = "compact" in self._store.config_for("orders").cleanup_policy
         load(self, *args)
 
-    patch.setattr(LogStore, "_load_dir", load_dir)
+    patch.setattr(Loading, "_load_dir", load_dir)
     patch.setattr(order, "_check", contiguous)
 
 
@@ -55,7 +56,7 @@ def refuse_a_first_batch_that_spans_the_end(patch: Patch) -> None:
     def batches(view: memoryview, next_offset: int, **_: bool) -> Iterator[Any]:
         return checked(view, next_offset, is_empty=False)
 
-    patch.setattr(partition_log, "checked_batches", batches)
+    patch.setattr(follower_append, "checked_batches", batches)
 
 
 def drop_the_newest(patch: Patch) -> None:
@@ -78,13 +79,13 @@ def make_a_log_over_stale_checkpoints(patch: Patch) -> None:
 
 def keep_stale_checkpoints_at_the_start(patch: Patch) -> None:
     """So does one that was deleted before a crash."""
-    load = LogStore._load_dir
+    load = Loading._load_dir
 
-    def load_dir(self: LogStore, log_dir: LogDir, *args: Any) -> None:
+    def load_dir(self: Loading, log_dir: LogDir, *args: Any) -> None:
         load(self, log_dir, *args)
         log_dir.stale_names.clear()
 
-    patch.setattr(LogStore, "_load_dir", load_dir)
+    patch.setattr(Loading, "_load_dir", load_dir)
 
 
 def take_a_new_log_for_cleaned(patch: Patch) -> None:

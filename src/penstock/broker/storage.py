@@ -16,6 +16,7 @@ from penstock.config.topic import TopicConfig
 from penstock.controller import broker_registration
 from penstock.errors import ConfigError
 from penstock.log.files import Files
+from penstock.log.loading import load_logs
 from penstock.log.open_segments import OpenSegments
 from penstock.log.store import LogStore
 from penstock.metadata.reader import read_image
@@ -77,7 +78,7 @@ async def open_storage(
         metadata, start.cluster_id, Uuid(chance.randbytes(16))
     )
     cluster = Cluster(broker_id, static, (await read_image(metadata)).without_deleted())
-    logs.load(clock.now_ms())
+    load_logs(logs, clock.now_ms())
     is_alone = config.zookeeper.zookeeper_connect is None
     # In a cluster a directory may be missing from log.dirs, and its checkpoints with it.
     created = logs.checkpointed if is_alone and logs.was_closed else None
@@ -98,7 +99,7 @@ async def open_storage(
         file_shares,
         logs,
         open_segments,
-        unclean_shutdown=bool(lost) or any(each.may_lack_records for each in logs.online),
+        unclean_shutdown=bool(lost) or any(each.had_unclean_shutdown for each in logs.online),
     )
 
 

@@ -46,11 +46,11 @@ class LogDir:
         self.path = path
         self.failure: StorageError | None = None
         self.clean = False
-        """The last broker stopped in order: nothing needs to be checked."""
-        self.page_cache_lost = False
-        """The last broker did not stop in order, and the machine has started anew since."""
-        self.was_cut = False
-        """A log in it ended earlier at start-up than what was written of it: see `load_log`."""
+        """The last broker stopped cleanly: its logs need no recovery."""
+        self.lost_page_cache = False
+        """The machine restarted after an unclean stop: what was not synced is gone."""
+        self.was_truncated = False
+        """At start-up a log ended before its checkpointed high watermark or recovery point."""
         self.stale_names: set[TopicPartition] = set()
         """Partitions that the checkpoint files may still name although their logs are gone."""
         self._on_failure = on_failure
@@ -89,9 +89,9 @@ class LogDir:
             raise LogDirOffline(f"log directory {self.path} is offline: {self.failure}")
 
     @property
-    def may_lack_records(self) -> bool:
-        """Whether something may be gone that this broker has acknowledged."""
-        return self.page_cache_lost or self.was_cut
+    def had_unclean_shutdown(self) -> bool:
+        """Acknowledged records may be missing: KIP-966's unclean shutdown."""
+        return self.lost_page_cache or self.was_truncated
 
     def lock(self) -> None:
         """Keep other processes out, and change nothing yet."""
@@ -111,7 +111,7 @@ class LogDir:
         self._files.remove(self.path / CLEAN_SHUTDOWN)
         boot = self.path / BOOT_ID
         last_boot = self._files.read(boot).decode() if self._files.exists(boot) else ""
-        self.page_cache_lost = not self.clean and last_boot not in {"", boot_id}
+        self.lost_page_cache = not self.clean and last_boot not in {"", boot_id}
         replace(self._files, boot, boot_id.encode())
 
     def release(self, *, broker_epoch: int | None) -> None:

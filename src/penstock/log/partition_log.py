@@ -4,7 +4,6 @@ Every method is a plain call by the one owner, the event loop; only `Flush.run` 
 another thread. A failure of the disk takes the whole log directory offline.
 """
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -12,13 +11,13 @@ import msgspec
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log import lookup
-from penstock.log.append import Appended, OffsetOutOfRange, checked_batches
+from penstock.log.append import Appended, OffsetOutOfRange
 from penstock.log.corrupt import CorruptFile
 from penstock.log.epochs import LeaderEpochs
 from penstock.log.files import Files, finished_or_failed
 from penstock.log.flush import Flush
 from penstock.log.log_dir import LogDir
-from penstock.log.lookup import BatchSearch, LogSlice
+from penstock.log.lookup import LogSlice
 from penstock.log.producer_state import ProducerState
 from penstock.log.replay import heal_aborted, index_aborted, marker_in, note_batch, replay
 from penstock.log.retention import Retention, deletable
@@ -26,8 +25,8 @@ from penstock.log.roll import RollRules
 from penstock.log.segment import IndexLimits, Segment
 from penstock.log.segments import Segments
 from penstock.log.snapshots import latest_state, remove_snapshots, write_snapshot
-from penstock.log.time_index import TimestampOffset
 from penstock.log.txn_index import AbortedTxn
+from penstock.log.unflushed import Unflushed
 from penstock.record.batch import BatchHeader, assign, read_header, stamp_log_append_time
 from penstock.record.control import EndTransactionMarker
 from penstock.types import Buffer, TopicPartition
@@ -77,13 +76,10 @@ class PartitionLog:
         """By the monotonic clock."""
         self._loaded_end = -1 if state.changed else state.end_offset
         self._generation = 0
-        self._epoch = state.epochs.latest
-        self._epochs_changed = self._names_changed = state.changed
-        self._flush_soon = state.recovery_point < state.end_offset
-        self._unsynced: set[str] = set()
-        """Names of files beside the segments that the next flush syncs."""
-        self._syncing: set[str] = set()
-        """Those of the flush under way."""
+        self.leader_epoch = state.epochs.latest
+        self._unflushed = Unflushed(
+            changed=state.changed, is_urgent=state.recovery_point < state.end_offset
+        )
         self.config = config
 
     @property
@@ -98,7 +94,7 @@ class PartitionLog:
         if "compact" in config.cleanup_policy:
             # Only closed segments are compacted, and by then it is due (KIP-354).
             segment_ms = min(segment_ms, config.max_compaction_lag_ms)
-        self._roll_rules = RollRules(
+        self.roll_rules = RollRules(
             str(self.topic_partition),
             config.segment_bytes,
             segment_ms,
@@ -163,7 +159,7 @@ class PartitionLog:
                 timestamp = log_append_time = now_ms
                 stamp_log_append_time(batch, now_ms)
             segment = self.segments.active
-            if self._roll_rules.is_due(
+            if self.roll_rules.is_due(
                 segment,
                 last_offset=last_offset,
                 size=len(batch),
@@ -173,12 +169,12 @@ class PartitionLog:
                 self.roll(now_ms)
                 segment = self.segments.active
             assign(batch, first_offset, leader_epoch)
-            if leader_epoch != self._epoch:
+            if leader_epoch != self.leader_epoch:
                 self.assign_epoch(leader_epoch, first_offset)
             segment.append(batch, last_offset, timestamp)
             self.end_offset = last_offset + 1
             if header.producer_id >= 0:
-                self._note_producer(read_header(batch), marker, now_ms)
+                self.note_producer(read_header(batch), marker, now_ms)
             return self._appended(first_offset, last_offset, log_append_time, duplicate=False)
 
     def _appended(self, first: int, last: int, time: int, *, duplicate: bool) -> Appended:
@@ -189,66 +185,6 @@ class PartitionLog:
         """Whether `flush.messages` wants the end of the log on the disk now."""
         return self.end_offset - self.recovery_point >= self._config.flush_messages
 
-    def append_as_follower(self, data: Buffer, now_ms: int) -> Appended | None:
-        """Write fetched batches as the leader wrote them; a cut batch at the end is left out."""
-        view = memoryview(data)
-        is_empty = self.log_start_offset == self.end_offset
-        found = list(checked_batches(view, self.end_offset, is_empty=is_empty))
-        if not found:
-            return None
-        with self.log_dir:
-            if found[0][1].base_offset < self.end_offset:
-                self._begin_within(found[0][1].base_offset, now_ms)
-            for start, end, run in self._runs(found, now_ms):
-                self.segments.active.append_run(view[start:end], run)
-                self.end_offset = run[-1].next_offset
-                for header in run:
-                    self._note_fetched(view[start:], header, now_ms)
-                    start += header.size_bytes
-        return self._appended(found[0][1].base_offset, self.end_offset - 1, -1, duplicate=False)
-
-    def _begin_within(self, base_offset: int, now_ms: int) -> None:
-        """Make an empty log begin with a batch whose first records were deleted.
-
-        The start stays where it is. The recovery point on the disk may lie inside the batch:
-        recovery looks at the segment that has it, which is the first.
-        """
-        log_start_offset = self.log_start_offset
-        self.truncate_fully_and_start_at(base_offset, now_ms)
-        self.log_start_offset = self.high_watermark = log_start_offset
-
-    def _runs(
-        self, found: list[tuple[int, BatchHeader]], now_ms: int
-    ) -> Iterator[tuple[int, int, list[BatchHeader]]]:
-        """Start, end and headers of batches that go into one segment, which is active then."""
-        run: list[BatchHeader] = []
-        start = end = 0
-        for position, header in found:
-            size = position + header.size_bytes - start
-            if run and not self._roll_rules.fits(self.segments.active, header.last_offset, size):
-                yield start, end, run
-                run = []
-            if not run:
-                start = position
-                if self._roll_rules.is_due(
-                    self.segments.active,
-                    last_offset=header.last_offset,
-                    size=header.size_bytes,
-                    timestamp=header.max_timestamp,
-                    now_ms=now_ms,
-                ):
-                    self.roll(now_ms, header.base_offset)
-            run.append(header)
-            end = position + header.size_bytes
-        yield start, end, run
-
-    def _note_fetched(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
-        if header.leader_epoch >= 0 and header.leader_epoch != self._epoch:
-            self.assign_epoch(header.leader_epoch, header.base_offset)
-        if header.producer_id >= 0:
-            marker = marker_in(batch, header) if header.is_control else None
-            self._note_producer(header, marker, now_ms)
-
     def _checked_marker(self, batch: Buffer, header: BatchHeader) -> EndTransactionMarker | None:
         marker = marker_in(batch, header)
         if marker is not None:
@@ -257,7 +193,7 @@ class PartitionLog:
             )
         return marker
 
-    def _note_producer(
+    def note_producer(
         self, header: BatchHeader, marker: EndTransactionMarker | None, now_ms: int
     ) -> None:
         completed = note_batch(self.producers, header, marker, now_ms)
@@ -270,8 +206,8 @@ class PartitionLog:
 
         Kept in memory until the next flush: what a crash loses, recovery reads off the batches.
         """
-        self._epochs_changed |= self.epochs.assign(leader_epoch, start_offset)
-        self._epoch = leader_epoch
+        self._unflushed.epochs_changed |= self.epochs.assign(leader_epoch, start_offset)
+        self.leader_epoch = leader_epoch
 
     def roll(self, now_ms: int, base_offset: int = 0) -> None:
         """Begin a new segment at the end, or at a later `base_offset`."""
@@ -279,11 +215,11 @@ class PartitionLog:
         if base_offset != self.segments.active.base_offset:
             self._snapshot_producers(base_offset)
             self.segments.roll(base_offset, now_ms)
-            self._flush_soon = self._names_changed = True
+            self._unflushed.is_urgent = self._unflushed.names_changed = True
 
     def _snapshot_producers(self, offset: int) -> None:
         self.producers.map_end_offset = offset
-        self.sync_later(write_snapshot(self._files, self.path, self.producers))
+        self._unflushed.add_file(write_snapshot(self._files, self.path, self.producers))
 
     def read(
         self, offset: int, max_bytes: int, *, up_to: int, min_one_batch: bool = True
@@ -323,43 +259,6 @@ class PartitionLog:
                 heal_aborted(self._files, self.segments, self.segments.since(start))
                 return lookup.aborted_between(self.segments, start, end)
 
-    def searches_by_time(self, timestamp: int) -> Iterator[BatchSearch]:
-        """For the first record at or after `timestamp`: the batches that may hold it, in order.
-
-        The log may change between two of them.
-        """
-        start = self.log_start_offset
-        while True:
-            with self.log_dir:
-                search = lookup.search_by_time(self.segments, timestamp, start)
-            if search is None:
-                return
-            yield search
-            start = max(search.header.next_offset, self.log_start_offset)
-
-    def searches_for_newest(self) -> Iterator[BatchSearch]:
-        """For the first record with the largest timestamp (KIP-734): the batch that holds it."""
-        with self.log_dir:
-            search = lookup.search_for_newest(self.segments)
-        if search is not None:
-            yield search
-
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record at or after `timestamp`; None when all are older."""
-        return self._first_of(self.searches_by_time(timestamp))
-
-    def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """The first record with the largest timestamp; None in an empty log."""
-        return self._first_of(self.searches_for_newest())
-
-    def _first_of(self, searches: Iterable[BatchSearch]) -> TimestampOffset | None:
-        for search in searches:
-            with self.log_dir:
-                found = search.run()
-            if found is not None:
-                return found
-        return None
-
     def offset_for_leader_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """The largest epoch up to this one, and its end offset; (-1, -1) when unknown."""
         return self.epochs.end_offset_for(leader_epoch, self.end_offset)
@@ -386,7 +285,7 @@ class PartitionLog:
         if offset <= self.log_start_offset:
             return False
         self.log_start_offset = offset
-        self._epochs_changed |= self.epochs.truncate_from_start(offset)
+        self._unflushed.epochs_changed |= self.epochs.truncate_from_start(offset)
         self.producers.truncate_before(offset)
         return True
 
@@ -400,7 +299,7 @@ class PartitionLog:
             # An epoch that this broker led without writing is unknown to everyone else: kept, it
             # would be what this log and its leader's disagree about, for ever.
             if self.epochs.truncate_from_end(self.end_offset):
-                self._epoch, self._epochs_changed = self.epochs.latest, True
+                self.leader_epoch, self._unflushed.epochs_changed = self.epochs.latest, True
             return False
         if offset < self.segments.first.base_offset:
             self.truncate_fully_and_start_at(offset, 0)
@@ -426,7 +325,7 @@ class PartitionLog:
             self._rewind(offset)
             self.segments.restart_at(offset, now_ms)
         self.epochs = LeaderEpochs()
-        self._epoch = None
+        self.leader_epoch = None
         self.producers = ProducerState(offset)
         self.log_start_offset = offset
         self.set_high_watermark(offset)
@@ -436,8 +335,8 @@ class PartitionLog:
         self.end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
         self.epochs.truncate_from_end(offset)
-        self._epoch = self.epochs.latest
-        self._epochs_changed = True
+        self.leader_epoch = self.epochs.latest
+        self._unflushed.epochs_changed = True
         remove_snapshots(self._files, self.path, after=offset)
 
     def delete_old_segments(self, now_ms: int) -> int:
@@ -458,7 +357,7 @@ class PartitionLog:
             first_kept = list(self.segments)[count]
             self.maybe_increment_log_start(first_kept.base_offset)
             self.segments.delete_first(count, self._config.file_delete_delay_ms)
-            self._names_changed = True
+            self._unflushed.names_changed = True
         return count
 
     def swap_in(self, old: list[Segment], base_offset: int, now_ms: int) -> None:
@@ -470,19 +369,18 @@ class PartitionLog:
                 now_ms=now_ms,
                 delay_ms=self._config.file_delete_delay_ms,
             )
-        self._names_changed = True
+        self._unflushed.names_changed = True
 
     def is_flush_due(self, monotonic_ms: int) -> bool:
         """A closed segment or what was recovered waits, or records have waited for `flush.ms`."""
-        return self._flush_soon or (
+        return self._unflushed.is_urgent or (
             self.recovery_point < self.end_offset
             and monotonic_ms - self.last_flush_ms >= self._config.flush_ms
         )
 
     def sync_later(self, name: str) -> None:
-        """Let the next flush sync a file beside the segments; it is not held open until then."""
-        self._unsynced.add(name)
-        self._names_changed = True
+        """Sync a file beside the segments with the next flush."""
+        self._unflushed.add_file(name)
 
     def begin_flush(self) -> Flush:
         """What has to be synced so that everything up to the end survives a crash."""
@@ -492,19 +390,17 @@ class PartitionLog:
             closed = [
                 name for segment in unflushed[:-HELD_OPEN] for name in segment.names_to_sync()
             ]
-        flush = Flush(
+        names, names_changed, epochs = self._unflushed.take(self.epochs)
+        return Flush(
             self._files,
             self.segments.home,
             self.end_offset,
             self._generation,
             tuple(handles),
-            (*closed, *sorted(self._unsynced)),
-            names=self._names_changed,
-            epochs=self.epochs.encode() if self._epochs_changed else None,
+            (*closed, *names),
+            names=names_changed,
+            epochs=epochs,
         )
-        self._syncing, self._unsynced = self._unsynced, set()
-        self._names_changed = self._epochs_changed = self._flush_soon = False
-        return flush
 
     def flushed(self, flush: Flush) -> None:
         """Hear that `flush` has run."""
@@ -523,14 +419,13 @@ class PartitionLog:
     def fail(self, error: StorageError) -> None:
         """Hear that a flush failed. If it only lacked a descriptor, the next one does it all."""
         self.log_dir.fail(error)
-        self._unsynced |= self._syncing
-        self._names_changed = self._epochs_changed = self._flush_soon = True
+        self._unflushed.give_back()
 
     def _is_untouched(self) -> bool:
         return (
             self.end_offset == self._loaded_end
             and self._generation == 0
-            and not (self._names_changed or self._epochs_changed)
+            and self._unflushed.is_empty
         )
 
     def begin_close(self) -> Flush | None:

@@ -66,7 +66,7 @@ def load_log(
         if segments.size_bytes < size_bytes:
             # Mostly a batch in whose middle the broker died, and which nobody was told of. But
             # nothing tells that from one that a disk has changed since it was acknowledged.
-            log_dir.was_cut = True
+            log_dir.was_truncated = True
         # What was made anew is not synced, though the batches may have been.
         recovery_point = min(recovery_point, checked_from)
     if end_offset < log_start_offset:

@@ -1,7 +1,8 @@
 """All logs of a broker, in one or more log directories.
 
-Partitions come, go and move between directories here; what is due by time is in `upkeep`. A
-directory that fails takes its partitions offline, and the others go on.
+Partitions are created, deleted and moved between directories here. `loading` fills the store at
+start-up; `upkeep` does what is due by time. A directory that fails takes its partitions offline,
+and the others go on.
 """
 
 import logging
@@ -12,17 +13,15 @@ from pathlib import Path
 from random import Random, SystemRandom
 
 from penstock.config.topic import TopicConfig
-from penstock.errors import ConfigError, ErrorCode, KafkaError, StorageError
-from penstock.log.corrupt import CorruptFile
+from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.log.doomed import Doomed
-from penstock.log.files import Files, OutOfFiles, finished_or_failed, write
-from penstock.log.found import IGNORED
+from penstock.log.files import Files, finished_or_failed, write
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
-from penstock.log.naming import Role, dir_name, parse_dir_name
+from penstock.log.naming import Role, dir_name
 from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog
 from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
-from penstock.log.partition_metadata import decode_partition_metadata, encode_partition_metadata
+from penstock.log.partition_metadata import encode_partition_metadata
 from penstock.log.recovery import load_log
 from penstock.types import TopicPartition, Uuid, random_uuid
 
@@ -49,9 +48,9 @@ class LogDirNotFound(KafkaError):
 class LogStore:
     """The partitions of all log directories; belongs to the event loop.
 
-    `config_for` tells a topic's settings. `on_offline` hears of each directory that fails and
-    of the partitions that were in it. `before_create` drops what others remember by the
-    partition's name, before a new log can have that name.
+    `config_for` returns a topic's settings. `on_offline` is called with each directory that fails
+    and the partitions in it. `before_create` is called before a partition's log is created, to drop
+    what is cached under its name.
     """
 
     def __init__(
@@ -81,17 +80,14 @@ class LogStore:
         self.deleted: Doomed[Path] = Doomed()
         """Directories of deleted partitions, which `upkeep` removes."""
         self.dirs = [LogDir(files, path, self._failed) for path in paths]
-        self._config_for = config_for
-        self._boot_id = boot_id
-        self._open = open_segments or OpenSegments()
+        self.config_for = config_for
+        self.boot_id = boot_id
+        self.open_segments = open_segments or OpenSegments()
         self.on_offline, self.before_create = on_offline, before_create
-        self._unread: list[LogDir] = []
+        self.unread: list[LogDir] = []
+        """Directories that failed while their logs were loaded."""
         self._unsynced: dict[LogDir, set[TopicPartition]] = {}
         """Deleted, and a crash may bring them back."""
-        self._marked: list[tuple[TopicPartition, Path]] = []
-        """Found at the start as `-delete`."""
-        self._spare: list[tuple[TopicPartition, Path]] = []
-        """Found at the start as `-future` beside another copy of the same partition."""
 
     @property
     def online(self) -> list[LogDir]:
@@ -100,137 +96,12 @@ class LogStore:
     @property
     def is_complete(self) -> bool:
         """Whether every directory could be read at the start: what is not known is not there."""
-        return not self._unread
+        return not self.unread
 
     @property
     def was_closed(self) -> bool:
         """Whether the last broker stopped in order, in every directory."""
         return all(log_dir.clean and log_dir.failure is None for log_dir in self.dirs)
-
-    def load(self, now_ms: int) -> None:
-        """Lock the directories and open every log in them."""
-        for log_dir in self.dirs:
-            try:
-                with log_dir:
-                    log_dir.acquire(self._boot_id)
-                    how = "after a clean stop" if log_dir.clean else "with recovery"
-                    logger.info("loading the logs in %s %s", log_dir.path, how)
-                    before = len(self.logs)
-                    self._load_dir(log_dir, now_ms)
-                    count = len(self.logs) - before
-                    logger.info("loaded %d logs from %s", count, log_dir.path)
-                    if log_dir.stale_names:
-                        self.checkpoint(log_dir)
-                    else:
-                        self.checkpoint(log_dir, RECOVERY_POINTS)
-            except OutOfFiles as error:
-                raise ConfigError(f"{error}; raise the limit of open files (ulimit -n)") from None
-            except StorageError:
-                self._unread.append(log_dir)  # offline from the start; the others serve
-        is_whole = len(self.online) == len(self.dirs)
-        self._sort_out_spare(is_whole=is_whole)
-        if is_whole:
-            self._finish_promotions()
-        self._remove_marked(is_whole=is_whole)
-
-    def _sort_out_spare(self, *, is_whole: bool) -> None:
-        """Of several copies of a log one goes on: a move to a disk that failed was begun anew to
-        another one. Without the log nobody knows which of them was about to take its place.
-        """
-        for partition, path in self._spare:
-            if partition in self.logs:
-                logger.info("%s: removed, %s is copied elsewhere", path, partition)
-                self.deleted.add(0, path)
-            elif is_whole:
-                raise ConfigError(
-                    f"{partition} has no log, and copies both in "
-                    f"{self.future_logs[partition].path} and in {path}: move one of them away"
-                )
-        self._spare.clear()
-
-    def _remove_marked(self, *, is_whole: bool) -> None:
-        """Remove what is marked as deleted, except a log whose copy may be in an offline directory.
-
-        A broker that dies between the two renames of a move leaves the log marked, and its copy
-        without the log's name: if the copy's disk is lost, the marked log is all that is left.
-        """
-        for partition, path in self._marked:
-            if is_whole or partition in self.logs:
-                self.deleted.add(0, path)
-            else:
-                logger.warning(
-                    "%s stays while a log directory is offline: it may be the only log of %s",
-                    path,
-                    partition,
-                )
-        self._marked.clear()
-
-    def _finish_promotions(self) -> None:
-        """A copy without its log was about to take its place when the broker died."""
-        for partition in self.future_logs.keys() - self.logs.keys():
-            log = self.logs[partition] = self.future_logs.pop(partition)
-            with log.log_dir:
-                self._rename(log, Role.CURRENT)
-
-    def _load_dir(self, log_dir: LogDir, now_ms: int) -> None:
-        recovery_points = log_dir.read_offsets(RECOVERY_POINTS)
-        log_starts = log_dir.read_offsets(LOG_STARTS)
-        high_watermarks = log_dir.read_offsets(HIGH_WATERMARKS)
-        log_dir.stale_names = {*recovery_points, *log_starts, *high_watermarks}
-        self.checkpointed |= log_dir.stale_names
-        for name in self.files.names(log_dir.path):
-            path = log_dir.path / name
-            if name in IGNORED or not self.files.is_dir(path):
-                continue
-            found = parse_dir_name(name)
-            if found is None:
-                raise ConfigError(f"{path} is no partition's directory: nothing else may be here")
-            partition = found.topic_partition
-            if found.role is Role.DELETE:
-                self._marked.append((partition, path))
-            elif found.role is Role.STRAY:
-                logger.warning("%s is a stray log; it is kept until you remove it", path)
-                self.stray.append(path)
-            elif found.role is Role.FUTURE and partition in self.future_logs:
-                self._spare.append((partition, path))
-            else:
-                logs = self.future_logs if found.role is Role.FUTURE else self.logs
-                if partition in logs:
-                    raise ConfigError(
-                        f"{partition} is both in {logs[partition].path} and in {path}"
-                    )
-                log = load_log(
-                    self.files,
-                    log_dir,
-                    path,
-                    partition,
-                    self._config_for(partition.topic),
-                    open_segments=self._open,
-                    recovery_point=recovery_points.get(partition, 0),
-                    log_start_offset=log_starts.get(partition, 0),
-                    clean=log_dir.clean,
-                    now_ms=now_ms,
-                )
-                known_end = max(
-                    high_watermarks.get(partition, 0), recovery_points.get(partition, 0)
-                )
-                if log.end_offset < known_end:
-                    logger.warning("%s ends at %d, before %d", path, log.end_offset, known_end)
-                    log_dir.was_cut = True
-                log.set_high_watermark(high_watermarks.get(partition, 0))
-                logs[partition] = log
-                log_dir.stale_names.discard(partition)
-                self._read_topic_id(partition, path)
-
-    def _read_topic_id(self, partition: TopicPartition, path: Path) -> None:
-        metadata = path / PARTITION_METADATA
-        if self.files.exists(metadata):
-            try:
-                topic_id = decode_partition_metadata(self.files.read(metadata), str(metadata))
-            except CorruptFile as error:
-                logger.warning("%s; it will be written again", error)
-            else:
-                self.topic_ids[partition] = topic_id
 
     def get(self, partition: TopicPartition) -> PartitionLog | None:
         return self.logs.get(partition)
@@ -261,8 +132,8 @@ class LogStore:
                 log_dir,
                 directory,
                 partition,
-                self._config_for(partition.topic),
-                open_segments=self._open,
+                self.config_for(partition.topic),
+                open_segments=self.open_segments,
                 recovery_point=0,
                 log_start_offset=0,
                 clean=True,
@@ -306,7 +177,7 @@ class LogStore:
         """
         log = self.future_logs.pop(partition) if future else self.logs[partition]
         with log.log_dir:
-            self._rename(log, Role.DELETE, for_good=True, sync=sync)
+            self.rename(log, Role.DELETE, for_good=True, sync=sync)
         if not sync:
             self._unsynced.setdefault(log.log_dir, set()).add(partition)
         if not future:  # on a failed disk it stays: nobody may take it for deleted
@@ -337,7 +208,7 @@ class LogStore:
             if log is not None:
                 with log.log_dir:
                     log.close()
-                    self._rename(log, Role.STRAY, for_good=True)
+                    self.rename(log, Role.STRAY, for_good=True)
                 del logs[partition]
                 log.log_dir.stale_names.add(partition)
                 self.stray.append(log.path)
@@ -354,7 +225,7 @@ class LogStore:
         self.stray = [path for path in self.stray if self.files.exists(path)]
         return len(self.stray)
 
-    def _rename(
+    def rename(
         self, log: PartitionLog, role: Role, *, for_good: bool = False, sync: bool = True
     ) -> None:
         directory = log.log_dir.path / dir_name(
@@ -375,13 +246,13 @@ class LogStore:
         current = self.logs[partition]
         future.flush()
         with current.log_dir:
-            self._rename(current, Role.DELETE)
+            self.rename(current, Role.DELETE)
         try:
             with future.log_dir:
-                self._rename(future, Role.CURRENT)
+                self.rename(future, Role.CURRENT)
         except StorageError:
             with current.log_dir:
-                self._rename(current, Role.CURRENT)
+                self.rename(current, Role.CURRENT)
             raise
         current.segments.home.is_gone = True
         self._remove_later(current)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 from penstock.errors import ErrorCode
+from penstock.log.follower_append import append_as_follower
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
 from penstock.replication.partition import Partition
@@ -116,7 +117,7 @@ def process_partition_data(
         return NextStep.FETCH
     records = data.records
     if isinstance(records, (bytes, bytearray, memoryview)) and len(records):
-        log.append_as_follower(records, now_ms)
+        append_as_follower(log, records, now_ms)
         partition.bytes_in += len(records)
     partition.update_from_leader(data.high_watermark, data.log_start_offset)
     return NextStep.FETCH

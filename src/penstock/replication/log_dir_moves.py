@@ -14,6 +14,7 @@ from penstock.clock import Clock
 from penstock.config.value import LONG_MAX
 from penstock.errors import ErrorCode, KafkaError, StorageError
 from penstock.log.flush import Flusher
+from penstock.log.follower_append import append_as_follower
 from penstock.log.naming import may_move
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound
@@ -163,5 +164,5 @@ def _copy_some(log: PartitionLog, future: PartitionLog, now_ms: int) -> int:
     batches = log.read(future.end_offset, CHUNK_BYTES, up_to=log.end_offset)
     if batches is None:
         return 0
-    future.append_as_follower(batches.read(), now_ms)
+    append_as_follower(future, batches.read(), now_ms)
     return len(batches)

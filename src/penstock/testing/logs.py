@@ -6,6 +6,7 @@ from pathlib import Path
 from penstock.config.topic import TopicConfig
 from penstock.log.append import Appended
 from penstock.log.files import Files
+from penstock.log.loading import load_logs
 from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogStore
 from penstock.record.batch import CorruptBatch, batches, crc_matches, read_header
@@ -74,7 +75,7 @@ class LogRig:
             boot_id=self.boot_id,
             on_offline=lambda log_dir, gone: self.offline.append((log_dir.path, gone)),
         )
-        store.load(0)
+        load_logs(store, 0)
         return store
 
     @property

@@ -10,6 +10,7 @@ from penstock.clock import SystemClock
 from penstock.config.replication import ReplicationConfig
 from penstock.config.topic import TopicConfig
 from penstock.log.files import DiskFiles, Files
+from penstock.log.loading import load_logs
 from penstock.log.store import LogStore
 from penstock.replication.fetcher import FetcherContext
 from penstock.replication.fetchers import Fetchers
@@ -37,7 +38,7 @@ class FollowingBroker:
             files.make_dir(folder)
         paths = [folder / f"follower-{number}" for number in range(dirs)]
         self.store = LogStore(files, paths, lambda _: TopicConfig(), boot_id="boot")
-        self.store.load(0)
+        load_logs(self.store, 0)
         self.partitions = Partitions(BrokerId(1), self.store)
         self.cuts: list[tuple[TopicPartition, int]] = []
         self.address: Address | None = address

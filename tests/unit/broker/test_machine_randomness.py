@@ -10,6 +10,7 @@ from penstock.broker.handlers.consumer_group_heartbeat import new_member_id
 from penstock.broker.handlers.join_group import join_group
 from penstock.config.topic import TopicConfig
 from penstock.coordinator.group.coordinator import GroupCoordinator
+from penstock.log.loading import load_logs
 from penstock.log.store import LogStore
 from penstock.testing.files import FakeFiles
 from penstock.types import TopicPartition, Uuid, random_uuid
@@ -58,7 +59,7 @@ def names_after_a_deletion(seed: int) -> list[str]:
     files, path = FakeFiles(), Path("/data/logs")
     files.make_dir(path)
     store = LogStore(files, [path], lambda _: TopicConfig(), boot_id="boot", chance=Random(seed))
-    store.load(0)
+    load_logs(store, 0)
     store.create(PARTITION, Uuid(bytes(range(16))), 0)
     store.set_aside(PARTITION, "is not needed")
     return files.names(path)

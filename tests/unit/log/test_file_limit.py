@@ -12,6 +12,7 @@ import pytest
 from penstock.config.topic import TopicConfig
 from penstock.log.files import DiskFiles, OutOfFiles
 from penstock.log.flush import MAX_RUNNING, Flusher
+from penstock.log.loading import load_logs
 from penstock.log.log_dir import CLEAN_SHUTDOWN
 from penstock.log.open_segments import OpenSegments
 from penstock.log.store import LogStore
@@ -32,7 +33,7 @@ def store_on_disk(path: Path, files: DiskFiles, count: int, cached: int = 4096) 
         boot_id="b",
         open_segments=OpenSegments(cached),
     )
-    store.load(0)
+    load_logs(store, 0)
     for number in range(count):
         store.create(part(number), TOPIC_ID, 0)
     return store
@@ -106,7 +107,7 @@ def test_who_keeps_files_open_the_longest_makes_room_for_others(tmp_path: Path) 
     store = LogStore(
         files, [tmp_path], lambda _: TopicConfig(), boot_id="b", open_segments=open_segments
     )
-    store.load(0)
+    load_logs(store, 0)
     unread: list[object] = []
 
     def shed() -> bool:

@@ -7,8 +7,11 @@ import pytest
 
 from penstock.errors import ConfigError, ErrorCode, StorageError
 from penstock.log.files import DirectoryLocked, DiskFiles, storage_error
+from penstock.log.follower_append import append_as_follower
+from penstock.log.loading import load_logs
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, LogDirOffline
 from penstock.log.store import LogDirNotFound, LogStore, PartitionOffline
+from penstock.log.time_search import offset_for_timestamp
 from penstock.testing.files import FakeFiles
 from penstock.testing.logs import PARTITION, ROOT, TOPIC_ID, LogRig, batch_of
 from penstock.types import TopicPartition, Uuid
@@ -66,7 +69,7 @@ def test_only_another_boot_without_a_clean_stop_loses_the_page_cache() -> None:
     for boot_id, stop in (("1", LogRig.crash), ("2", LogRig.crash), ("3", LogRig.restart)):
         rig.boot_id = f"boot-{boot_id}"
         stop(rig)
-        lost.append(rig.store.dirs[0].page_cache_lost)
+        lost.append(rig.store.dirs[0].lost_page_cache)
     assert lost == [False, True, False]
 
 
@@ -76,11 +79,11 @@ def test_a_log_that_was_cut_at_the_start_may_lack_records() -> None:
     rig.append(batch_of(b"y"))
     rig.flush()
     rig.crash()
-    assert not rig.store.dirs[0].may_lack_records
+    assert not rig.store.dirs[0].had_unclean_shutdown
     file = rig.log.path / f"{0:020d}.log"
     rig.crash(damage=lambda: rig.fake.flip_bit(file, 8 * rig.files.size(file) - 1))
     assert rig.log.end_offset == 1
-    assert rig.store.dirs[0].may_lack_records
+    assert rig.store.dirs[0].had_unclean_shutdown
 
 
 def test_a_log_that_ends_before_what_was_committed_lacks_records() -> None:
@@ -95,7 +98,7 @@ def test_a_log_that_ends_before_what_was_committed_lacks_records() -> None:
         file.sync()
 
     rig.crash(damage=emptied)
-    assert rig.store.dirs[0].may_lack_records
+    assert rig.store.dirs[0].had_unclean_shutdown
 
 
 def test_partition_directory_and_topic_id_are_found_again() -> None:
@@ -116,9 +119,9 @@ def test_a_directory_serves_one_process_only(tmp_path: Path) -> None:
     rig = LogRig(files=DiskFiles(), root=tmp_path)
     other = LogStore(DiskFiles(), rig.dirs, lambda _topic: rig.config, boot_id="boot-1")
     with pytest.raises(DirectoryLocked, match="in use"):
-        other.load(0)
+        load_logs(other, 0)
     rig.store.close()
-    other.load(0)
+    load_logs(other, 0)
     assert list(other.logs) == [PARTITION]
     other.close()
 
@@ -215,7 +218,7 @@ def test_a_partition_moves_to_another_directory() -> None:
     assert future.path.name.endswith("-future")
     copied = rig.log.read(0, 1 << 20, up_to=2)
     assert copied is not None
-    future.append_as_follower(copied.read(), 0)
+    append_as_follower(future, copied.read(), 0)
     rig.store.promote_future(PARTITION)
     assert rig.log.path == ROOT / "d1" / "orders-0"
     assert rig.log.high_watermark == 2
@@ -244,7 +247,7 @@ def test_a_disk_that_fails_at_the_end_of_a_move_does_not_take_the_other_offline(
     rig = LogRig(files=files, dirs=TWO)
     rig.append(batch_of(b"x"))
     future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
-    future.append_as_follower(batch_of(b"x"), 0)
+    append_as_follower(future, batch_of(b"x"), 0)
     files.failing = ROOT / failing
     with pytest.raises(StorageError, match="Read-only"):
         rig.store.promote_future(PARTITION)
@@ -271,7 +274,7 @@ def test_a_crash_between_the_two_renames_of_a_move_loses_nothing() -> None:
     rig = LogRig(dirs=TWO)
     rig.append(batch_of(b"x"))
     future = rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
-    future.append_as_follower(batch_of(b"x"), 0)
+    append_as_follower(future, batch_of(b"x"), 0)
     future.flush()
     rig.store.delete(PARTITION)  # the first half of a promotion
     rig.crash()
@@ -295,9 +298,9 @@ def test_a_log_whose_copy_is_in_an_offline_directory_is_not_removed() -> None:
     rig = LogRig(dirs=TWO)
     log = rig.store.create(part(1), TOPIC_ID, 0)
     assert log.log_dir.path == ROOT / "d1"
-    log.append_as_follower(batch_of(b"x"), 0)
+    append_as_follower(log, batch_of(b"x"), 0)
     future = rig.store.create(part(1), TOPIC_ID, 0, path=ROOT / "d0", future=True)
-    future.append_as_follower(batch_of(b"x"), 0)
+    append_as_follower(future, batch_of(b"x"), 0)
     future.flush()
     rig.store.delete(part(1))  # the first half of a promotion
     rig.store.close()
@@ -376,7 +379,7 @@ def test_a_store_on_a_real_disk_reads_back_what_it_wrote(tmp_path: Path) -> None
         rig.append(batch_of(b"%d" % n * 100, timestamp=n))
     rig.restart()
     assert [value for _, value in rig.read_all()] == [b"%d" % n * 100 for n in range(200)]
-    assert rig.log.offset_for_timestamp(77) == (77, 77)
+    assert offset_for_timestamp(rig.log, 77) == (77, 77)
     rig.store.truncate({PARTITION: 100})
     rig.store.delete(PARTITION)
     rig.store.close()
@@ -389,7 +392,7 @@ def test_a_cut_reaches_the_copy_in_another_directory() -> None:
         rig.append(batch_of(value))
     copied = rig.log.read(0, 1 << 20, up_to=2)
     assert copied is not None
-    future.append_as_follower(copied.read(), 0)
+    append_as_follower(future, copied.read(), 0)
     rig.store.truncate({PARTITION: 1})
     assert (rig.log.end_offset, future.end_offset) == (1, 1)
     rig.store.truncate_fully(PARTITION, 7, 0)

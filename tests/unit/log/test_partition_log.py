@@ -8,8 +8,10 @@ import pytest
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.append import OffsetOutOfRange, OffsetsOutOfOrder
+from penstock.log.follower_append import append_as_follower
 from penstock.log.log_dir import LogDirOffline
 from penstock.log.producer_state import OutOfOrderSequence
+from penstock.log.time_search import offset_for_timestamp, offset_of_max_timestamp
 from penstock.log.txn_index import AbortedTxn
 from penstock.record.batch import CorruptBatch, batches, crc_matches, read_header
 from penstock.record.build import build_batch
@@ -162,7 +164,7 @@ def test_a_segment_rolls_when_relative_offsets_no_longer_fit() -> None:
     rig.append(batch_of(b"x"))
     far = batch_of(b"y")
     far[:8] = (1 << 31).to_bytes(8)
-    rig.log.append_as_follower(far, 0)
+    append_as_follower(rig.log, far, 0)
     assert [segment.base_offset for segment in rig.log.segments] == [0, 1 << 31]
     assert rig.read_all() == [(0, b"x"), (1 << 31, b"y")]
 
@@ -225,7 +227,7 @@ def test_a_follower_writes_what_the_leader_wrote() -> None:
     leader = filled(60)
     follower = LogRig(TopicConfig(segment_bytes=1_700))
     while (part := leader.log.read(follower.log.end_offset, 700, up_to=120)) is not None:
-        assert follower.log.append_as_follower(part.read(), 0) is not None
+        assert append_as_follower(follower.log, part.read(), 0) is not None
     assert follower.read_all() == leader.read_all()
     assert len(follower.log.segments) > 1
     assert all(segment.size_bytes <= 1_700 for segment in follower.log.segments)
@@ -236,9 +238,9 @@ def test_a_cut_batch_at_the_end_of_a_fetch_is_left_out() -> None:
     rig, leader = LogRig(), filled(3)
     part = leader.log.read(0, 1 << 20, up_to=6)
     assert part is not None
-    assert rig.log.append_as_follower(part.read()[:-1], 0) is not None
+    assert append_as_follower(rig.log, part.read()[:-1], 0) is not None
     assert rig.log.end_offset == 4
-    assert rig.log.append_as_follower(b"", 0) is None
+    assert append_as_follower(rig.log, b"", 0) is None
 
 
 def test_a_follower_refuses_damaged_and_disordered_batches() -> None:
@@ -248,11 +250,11 @@ def test_a_follower_refuses_damaged_and_disordered_batches() -> None:
     data = bytearray(part.read())
     data[-1] ^= 1
     with pytest.raises(CorruptBatch):
-        rig.log.append_as_follower(data, 0)
+        append_as_follower(rig.log, data, 0)
     assert rig.log.end_offset == 0
-    rig.log.append_as_follower(part.read(), 0)
+    append_as_follower(rig.log, part.read(), 0)
     with pytest.raises(OffsetsOutOfOrder, match="the log ends at 6"):
-        rig.log.append_as_follower(part.read(), 0)
+        append_as_follower(rig.log, part.read(), 0)
 
 
 def test_an_empty_follower_takes_a_first_batch_that_spans_its_end() -> None:
@@ -263,7 +265,7 @@ def test_an_empty_follower_takes_a_first_batch_that_spans_its_end() -> None:
     rig.store.truncate_fully(PARTITION, 15, 0)
     part = leader.log.read(15, 1 << 20, up_to=21)
     assert part is not None
-    assert rig.log.append_as_follower(part.read(), 0) is not None
+    assert append_as_follower(rig.log, part.read(), 0) is not None
     assert (rig.log.log_start_offset, rig.log.high_watermark, rig.log.end_offset) == (15, 15, 21)
     assert rig.read_all() == [(offset, b"%d" % offset) for offset in range(15, 21)]
     rig.log.advance_high_watermark(21)
@@ -278,7 +280,7 @@ def test_a_follower_refuses_a_first_batch_that_ends_before_its_end() -> None:
     part = leader.log.read(0, 1 << 20, up_to=6)
     assert part is not None
     with pytest.raises(OffsetsOutOfOrder, match="the log ends at 15"):
-        rig.log.append_as_follower(part.read(), 0)
+        append_as_follower(rig.log, part.read(), 0)
 
 
 def test_a_retried_batch_is_answered_with_its_first_offset() -> None:
@@ -306,7 +308,7 @@ def test_a_producer_of_old_timestamps_is_known_for_as_long_as_any_other() -> Non
         leader.append(old_batch(sequence), now_ms=now_ms)
     part = leader.log.read(0, 1 << 20, up_to=3)
     assert part is not None
-    follower.log.append_as_follower(part.read(), now_ms)
+    append_as_follower(follower.log, part.read(), now_ms)
     follower.store.truncate({PARTITION: 2})
     for rig in (leader, follower):
         producers = rig.log.producers
@@ -377,10 +379,10 @@ def test_a_time_is_found_through_both_indexes_to_the_very_record() -> None:
         times = (base, base + 10, base + 20)
         rig.append(batch_of(b"a", b"b", b"c", timestamps=times, codec=Codec.GZIP))
     assert len(rig.log.segments) > 1
-    assert rig.log.offset_for_timestamp(1557554753430) == (1557554753430, 42 + 1)
-    assert rig.log.offset_for_timestamp(1557554753431) == (1557554753440, 44)
-    assert rig.log.offset_for_timestamp(0) == (1557554753000, 0)
-    assert rig.log.offset_for_timestamp(1557554753000 + 3_000) is None
+    assert offset_for_timestamp(rig.log, 1557554753430) == (1557554753430, 42 + 1)
+    assert offset_for_timestamp(rig.log, 1557554753431) == (1557554753440, 44)
+    assert offset_for_timestamp(rig.log, 0) == (1557554753000, 0)
+    assert offset_for_timestamp(rig.log, 1557554753000 + 3_000) is None
 
 
 def test_a_time_is_found_although_timestamps_go_back_and_forth() -> None:
@@ -390,25 +392,25 @@ def test_a_time_is_found_although_timestamps_go_back_and_forth() -> None:
         rig.append(batch_of(b"x", timestamp=timestamp))
     for asked in range(95):
         expected = next(((at, n) for n, at in enumerate(times) if at >= asked), None)
-        assert rig.log.offset_for_timestamp(asked) == expected
-    assert rig.log.offset_of_max_timestamp() == (90, 5)
+        assert offset_for_timestamp(rig.log, asked) == expected
+    assert offset_of_max_timestamp(rig.log) == (90, 5)
 
 
 def test_the_newest_timestamp_is_found_to_the_very_record() -> None:
     rig = LogRig(SMALL)
-    assert rig.log.offset_of_max_timestamp() is None
+    assert offset_of_max_timestamp(rig.log) is None
     for n in range(30):
         rig.append(batch_of(b"a", b"b", b"c", timestamps=(n, 1_000 - n, n)))
-    assert rig.log.offset_of_max_timestamp() == (1_000, 1)
+    assert offset_of_max_timestamp(rig.log) == (1_000, 1)
     rig.restart()
-    assert rig.log.offset_of_max_timestamp() == (1_000, 1)
+    assert offset_of_max_timestamp(rig.log) == (1_000, 1)
 
 
 def test_a_time_search_does_not_go_before_the_log_start() -> None:
     rig = filled(20)
     rig.log.advance_high_watermark(40)
     rig.log.maybe_increment_log_start(7)
-    assert rig.log.offset_for_timestamp(0) == (30, 7)
+    assert offset_for_timestamp(rig.log, 0) == (30, 7)
 
 
 def test_the_end_offset_of_an_epoch_is_where_the_next_began() -> None:
@@ -585,7 +587,7 @@ def test_a_search_by_time_does_not_hold_all_records_of_a_batch() -> None:
     rig.append(batch)
     tracemalloc.start()
     try:
-        assert rig.log.offset_for_timestamp(1500) == (2000, count - 1)
+        assert offset_for_timestamp(rig.log, 1500) == (2000, count - 1)
         assert tracemalloc.get_traced_memory()[1] < 50 * count
     finally:
         tracemalloc.stop()

@@ -10,6 +10,8 @@ import pytest
 
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
+from penstock.log.follower_append import append_as_follower
+from penstock.log.time_search import offset_for_timestamp, offset_of_max_timestamp
 from penstock.record.batch import CorruptBatch
 from penstock.testing.files import Choice, FakeFiles, lose_everything
 from penstock.testing.logs import PARTITION, ROOT, LogRig, batch_of
@@ -64,7 +66,7 @@ def test_a_clean_restart_keeps_everything_without_checking_the_batches() -> None
     assert rig.log.recovery_point == RECORDS
     assert rig.read_all() == expected()
     assert rig.log.epochs.entries == [(0, 0), (1, 20), (2, 40)]
-    assert rig.log.offset_for_timestamp(333) == (340, 34)
+    assert offset_for_timestamp(rig.log, 333) == (340, 34)
 
 
 def test_a_restart_knows_the_producers() -> None:
@@ -146,7 +148,7 @@ def test_gaps_that_compaction_left_are_no_damage_whatever_the_policy_is(
     for offset in kept:  # as a replica copies a log that was compacted
         batch = leader.log.read(offset, 1, up_to=leader.log.end_offset)
         assert batch is not None
-        rig.log.append_as_follower(batch.read(), 0)
+        append_as_follower(rig.log, batch.read(), 0)
         if offset == 4:
             rig.log.roll(0)
     rig.log.flush()
@@ -200,8 +202,8 @@ def test_indexes_that_are_harmed_are_made_anew(suffix: str, harm: str) -> None:
         assert part is not None
         assert int.from_bytes(part.read()[:8]) == n
     if (suffix, harm) != (".timeindex", "flipped"):  # plausible wrong times cannot be told
-        assert rig.log.offset_for_timestamp(333) == (340, 34)
-        assert rig.log.offset_of_max_timestamp() == ((RECORDS - 1) * 10, RECORDS - 1)
+        assert offset_for_timestamp(rig.log, 333) == (340, 34)
+        assert offset_of_max_timestamp(rig.log) == ((RECORDS - 1) * 10, RECORDS - 1)
 
 
 def test_a_damaged_snapshot_is_replaced_by_a_replay() -> None:

@@ -14,6 +14,7 @@ from penstock.client.errors import ConnectionFailed
 from penstock.client.produce import ProducerRecord
 from penstock.config.replication import ReplicationConfig
 from penstock.log.files import Files
+from penstock.log.follower_append import append_as_follower
 from penstock.record.batch import read_header
 from penstock.replication.fetcher import FIRST_BACKOFF_MS
 from penstock.replication.fetchers import Fetchers, SetupTimeout
@@ -110,7 +111,7 @@ def test_records_that_the_leader_lacks_are_truncated(tmp_path: Path) -> None:
                 if epoch == 0:  # the same record as the leader's
                     first = leader.partition().log.read(0, 1, up_to=1)
                     assert first is not None
-                    log.append_as_follower(first.read(), 0)
+                    append_as_follower(log, first.read(), 0)
                 else:
                     log.append_as_leader(batch, read_header(batch), epoch, 0)
             copy = follower.begin()
@@ -156,7 +157,7 @@ def test_a_follower_behind_the_leaders_log_start_restarts_there(tmp_path: Path) 
             first = log.read(0, 1, up_to=1)
             assert first is not None
             copy = follower.copy()
-            copy.log.append_as_follower(first.read(), 0)
+            append_as_follower(copy.log, first.read(), 0)
             for _ in range(4):
                 leader.append(b"b")
             log.maybe_increment_log_start(3)

@@ -17,6 +17,7 @@ from penstock.broker.error_code import PARTITION_ERRORS, code_of
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.log.partition_log import PartitionLog
 from penstock.log.time_index import TimestampOffset
+from penstock.log.time_search import searches_by_time, searches_for_newest
 from penstock.replication import fencing
 from penstock.replication.fencing import NotLeader, OffsetNotAvailable
 from penstock.replication.partition import Partition
@@ -83,7 +84,7 @@ async def searched(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsResp
 async def search(log: PartitionLog, asked: int, worker: Executor) -> Found:
     by_time = asked != MAX_TIMESTAMP
     try:
-        for each in log.searches_by_time(asked) if by_time else log.searches_for_newest():
+        for each in searches_by_time(log, asked) if by_time else searches_for_newest(log):
             with log.log_dir:
                 found = await asyncio.get_running_loop().run_in_executor(worker, each.run)
             if log.is_gone:  # its files may be removed by now: looking on would fail the disk

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from uuid import uuid4
+from random import Random, SystemRandom
 
 from penstock.broker.startup.identity import FIRST_BROKER
 from penstock.clock import Clock, SystemClock
@@ -24,7 +24,7 @@ from penstock.metadata.embedded import EmbeddedStore
 from penstock.metadata.image import ClusterImage
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.tree import FILE_NAME, Tree
-from penstock.types import BrokerId, TopicPartition, Uuid, parse_uuid
+from penstock.types import BrokerId, TopicPartition, Uuid, parse_uuid, random_uuid
 
 INTERNAL: Mapping[str, Mapping[str, str]] = {
     "__consumer_offsets": {"cleanup.policy": "compact", "segment.bytes": "104857600"},
@@ -54,6 +54,7 @@ async def adopt(
     found: AdoptedTopics,
     configs: Mapping[str, str] | None = None,
     clock: Clock | None = None,
+    chance: Random | None = None,
 ) -> list[PlannedTopic | KafkaError]:
     """Register the topics in the metadata of `directory`: each as registered, or why not.
 
@@ -61,10 +62,10 @@ async def adopt(
     internal ones, and override those that were found. Refused while a broker uses the metadata, or
     if it belongs to another cluster or broker.
     """
-    clock = clock or SystemClock()
+    clock, chance = clock or SystemClock(), chance or SystemRandom()
     topics = [_found(each, configs or {}) for each in found.topics]
     broker = FIRST_BROKER if found.broker_id is None else BrokerId(found.broker_id)
-    async with _active_controller(directory, found.cluster_id, broker, clock) as controller:
+    async with _active_controller(directory, found.cluster_id, broker, clock, chance) as controller:
         _check_owner(controller.image, broker, directory)
         new = [each for each in topics if not _is_registered(each, controller.image)]
         topics = new or topics
@@ -77,7 +78,7 @@ async def adopt(
 
 @asynccontextmanager
 async def _active_controller(
-    directory: Path, cluster_id: str | None, broker: BrokerId, clock: Clock
+    directory: Path, cluster_id: str | None, broker: BrokerId, clock: Clock, chance: Random
 ) -> AsyncIterator[Controller]:
     """An active controller without a running broker."""
     try:
@@ -88,11 +89,17 @@ async def _active_controller(
     try:
         store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
         await broker_registration.prepare_tree(store)
-        await broker_registration.cluster_id(store, cluster_id, Uuid(uuid4().bytes))
+        await broker_registration.cluster_id(store, cluster_id, Uuid(random_uuid(chance).bytes))
         registration = BrokerRegistration.of((), clock.now_ms())
         await broker_registration.register(store, broker, registration)
         controller = Controller(
-            store, broker, _NoBrokers(), config=broker_config({}).controller, static={}, clock=clock
+            store,
+            broker,
+            _NoBrokers(),
+            config=broker_config({}).controller,
+            static={},
+            clock=clock,
+            chance=chance,
         )
         await controller.start()
         yield controller

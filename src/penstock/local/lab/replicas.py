@@ -13,6 +13,7 @@ from penstock.errors import KafkaError
 from penstock.local.lab.narration import ReplicaSnapshot
 from penstock.log.epochs import LeaderEpochs
 from penstock.log.files import DiskFiles
+from penstock.log.loading import load_logs
 from penstock.log.store import LogStore
 from penstock.record.batch import batches, read_header
 from penstock.record.build import build_batch
@@ -81,7 +82,7 @@ class HandMovedReplicas:
         path = self._folder / f"broker-{broker}"
         path.mkdir(parents=True, exist_ok=True)
         store = LogStore(DiskFiles(), [path / "logs"], lambda _: TopicConfig(), boot_id="lab")
-        store.load(0)
+        load_logs(store, 0)
         environment = Environment(monotonic_ms=lambda: 0, propose=lambda _: None)
         partitions = Partitions(BrokerId(broker), store, environment)
         return store, partitions.create(*TOPIC_PARTITION, TOPIC_ID, 0)

@@ -1,0 +1,81 @@
+"""Appends batches that a follower fetched, as its leader wrote them."""
+
+from collections.abc import Iterator
+
+from penstock.log.append import Appended, checked_batches
+from penstock.log.partition_log import PartitionLog
+from penstock.log.replay import marker_in
+from penstock.record.batch import BatchHeader
+from penstock.types import Buffer
+
+
+def append_as_follower(log: PartitionLog, data: Buffer, now_ms: int) -> Appended | None:
+    """Append whole batches; an incomplete one at the end is left out. None without any."""
+    view = memoryview(data)
+    is_empty = log.log_start_offset == log.end_offset
+    found = list(checked_batches(view, log.end_offset, is_empty=is_empty))
+    if not found:
+        return None
+    first_offset = found[0][1].base_offset
+    with log.log_dir:
+        if first_offset < log.end_offset:
+            _begin_within(log, first_offset, now_ms)
+        for start, end, run in _runs(log, found, now_ms):
+            log.segments.active.append_run(view[start:end], run)
+            log.end_offset = run[-1].next_offset
+            for header in run:
+                _note(log, view[start:], header, now_ms)
+                start += header.size_bytes
+    return Appended(
+        first_offset,
+        log.end_offset - 1,
+        log_append_time=-1,
+        log_start_offset=log.log_start_offset,
+        duplicate=False,
+        flush_due=log.flush_due,
+    )
+
+
+def _begin_within(log: PartitionLog, base_offset: int, now_ms: int) -> None:
+    """Start an empty log with a batch whose first records were deleted.
+
+    The log start offset does not change. The recovery point on the disk may lie inside the batch:
+    recovery checks the segment that has it, which is the first.
+    """
+    log_start_offset = log.log_start_offset
+    log.truncate_fully_and_start_at(base_offset, now_ms)
+    log.log_start_offset = log.high_watermark = log_start_offset
+
+
+def _runs(
+    log: PartitionLog, found: list[tuple[int, BatchHeader]], now_ms: int
+) -> Iterator[tuple[int, int, list[BatchHeader]]]:
+    """Start, end and headers of batches that go into one segment; it is active by then."""
+    run: list[BatchHeader] = []
+    start = end = 0
+    for position, header in found:
+        size = position + header.size_bytes - start
+        if run and not log.roll_rules.fits(log.segments.active, header.last_offset, size):
+            yield start, end, run
+            run = []
+        if not run:
+            start = position
+            if log.roll_rules.is_due(
+                log.segments.active,
+                last_offset=header.last_offset,
+                size=header.size_bytes,
+                timestamp=header.max_timestamp,
+                now_ms=now_ms,
+            ):
+                log.roll(now_ms, header.base_offset)
+        run.append(header)
+        end = position + header.size_bytes
+    yield start, end, run
+
+
+def _note(log: PartitionLog, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
+    if header.leader_epoch >= 0 and header.leader_epoch != log.leader_epoch:
+        log.assign_epoch(header.leader_epoch, header.base_offset)
+    if header.producer_id >= 0:
+        marker = marker_in(batch, header) if header.is_control else None
+        log.note_producer(header, marker, now_ms)

@@ -1,0 +1,164 @@
+"""Loads the logs of all log directories when a broker starts."""
+
+import logging
+from pathlib import Path
+
+from penstock.errors import ConfigError, StorageError
+from penstock.log.corrupt import CorruptFile
+from penstock.log.files import OutOfFiles
+from penstock.log.found import IGNORED
+from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
+from penstock.log.naming import Role, parse_dir_name
+from penstock.log.partition_metadata import FILE_NAME as PARTITION_METADATA
+from penstock.log.partition_metadata import decode_partition_metadata
+from penstock.log.recovery import load_log
+from penstock.log.store import LogStore
+from penstock.types import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+def load_logs(store: LogStore, now_ms: int) -> None:
+    """Lock the directories and open every log in them."""
+    Loading(store, now_ms).run()
+
+
+class Loading:
+    """One start: what it found that is neither a log to serve nor a stray one."""
+
+    def __init__(self, store: LogStore, now_ms: int) -> None:
+        self._store, self._now_ms = store, now_ms
+        self._marked: list[tuple[TopicPartition, Path]] = []
+        """Directories named `-delete`."""
+        self._spare: list[tuple[TopicPartition, Path]] = []
+        """Directories named `-future` of a partition that has such a copy already."""
+
+    def run(self) -> None:
+        store = self._store
+        for log_dir in store.dirs:
+            try:
+                with log_dir:
+                    self._load(log_dir)
+            except OutOfFiles as error:
+                raise ConfigError(f"{error}; raise the limit of open files (ulimit -n)") from None
+            except StorageError:
+                store.unread.append(log_dir)  # offline from the start; the others serve
+        is_whole = len(store.online) == len(store.dirs)
+        self._drop_spare(is_whole=is_whole)
+        if is_whole:
+            self._finish_promotions()
+        self._remove_marked(is_whole=is_whole)
+
+    def _load(self, log_dir: LogDir) -> None:
+        store = self._store
+        log_dir.acquire(store.boot_id)
+        how = "after a clean stop" if log_dir.clean else "with recovery"
+        logger.info("loading the logs in %s %s", log_dir.path, how)
+        before = len(store.logs)
+        self._load_dir(log_dir)
+        logger.info("loaded %d logs from %s", len(store.logs) - before, log_dir.path)
+        if log_dir.stale_names:
+            store.checkpoint(log_dir)
+        else:
+            store.checkpoint(log_dir, RECOVERY_POINTS)
+
+    def _load_dir(self, log_dir: LogDir) -> None:
+        store = self._store
+        recovery_points = log_dir.read_offsets(RECOVERY_POINTS)
+        log_starts = log_dir.read_offsets(LOG_STARTS)
+        high_watermarks = log_dir.read_offsets(HIGH_WATERMARKS)
+        log_dir.stale_names = {*recovery_points, *log_starts, *high_watermarks}
+        store.checkpointed |= log_dir.stale_names
+        for name in store.files.names(log_dir.path):
+            path = log_dir.path / name
+            if name in IGNORED or not store.files.is_dir(path):
+                continue
+            found = parse_dir_name(name)
+            if found is None:
+                raise ConfigError(f"{path} is no partition's directory: nothing else may be here")
+            partition = found.topic_partition
+            if found.role is Role.DELETE:
+                self._marked.append((partition, path))
+            elif found.role is Role.STRAY:
+                logger.warning("%s is a stray log; it is kept until you remove it", path)
+                store.stray.append(path)
+            elif found.role is Role.FUTURE and partition in store.future_logs:
+                self._spare.append((partition, path))
+            else:
+                logs = store.future_logs if found.role is Role.FUTURE else store.logs
+                if partition in logs:
+                    raise ConfigError(
+                        f"{partition} is both in {logs[partition].path} and in {path}"
+                    )
+                log = load_log(
+                    store.files,
+                    log_dir,
+                    path,
+                    partition,
+                    store.config_for(partition.topic),
+                    open_segments=store.open_segments,
+                    recovery_point=recovery_points.get(partition, 0),
+                    log_start_offset=log_starts.get(partition, 0),
+                    clean=log_dir.clean,
+                    now_ms=self._now_ms,
+                )
+                known_end = max(
+                    high_watermarks.get(partition, 0), recovery_points.get(partition, 0)
+                )
+                if log.end_offset < known_end:
+                    logger.warning("%s ends at %d, before %d", path, log.end_offset, known_end)
+                    log_dir.was_truncated = True
+                log.set_high_watermark(high_watermarks.get(partition, 0))
+                logs[partition] = log
+                log_dir.stale_names.discard(partition)
+                self._read_topic_id(partition, path)
+
+    def _read_topic_id(self, partition: TopicPartition, path: Path) -> None:
+        store, metadata = self._store, path / PARTITION_METADATA
+        if store.files.exists(metadata):
+            try:
+                topic_id = decode_partition_metadata(store.files.read(metadata), str(metadata))
+            except CorruptFile as error:
+                logger.warning("%s; it will be written again", error)
+            else:
+                store.topic_ids[partition] = topic_id
+
+    def _drop_spare(self, *, is_whole: bool) -> None:
+        """Keep one of several copies: a move to a disk that failed was started again to another.
+
+        Without the partition's log nothing says which copy was about to replace it.
+        """
+        for partition, path in self._spare:
+            if partition in self._store.logs:
+                logger.info("%s: removed, %s is copied elsewhere", path, partition)
+                self._store.deleted.add(0, path)
+            elif is_whole:
+                raise ConfigError(
+                    f"{partition} has no log, and copies both in "
+                    f"{self._store.future_logs[partition].path} and in {path}: "
+                    "move one of them away"
+                )
+
+    def _finish_promotions(self) -> None:
+        """A copy whose log is gone was about to replace it when the broker died."""
+        store = self._store
+        for partition in store.future_logs.keys() - store.logs.keys():
+            log = store.logs[partition] = store.future_logs.pop(partition)
+            with log.log_dir:
+                store.rename(log, Role.CURRENT)
+
+    def _remove_marked(self, *, is_whole: bool) -> None:
+        """Remove what is marked as deleted, except a log whose copy may be in an offline directory.
+
+        A broker that dies between the two renames of a move leaves the log marked, and its copy
+        without the log's name: if the copy's disk is lost, the marked log is all that is left.
+        """
+        for partition, path in self._marked:
+            if is_whole or partition in self._store.logs:
+                self._store.deleted.add(0, path)
+            else:
+                logger.warning(
+                    "%s stays while a log directory is offline: it may be the only log of %s",
+                    path,
+                    partition,
+                )
