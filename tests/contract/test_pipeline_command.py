@@ -53,7 +53,7 @@ def test_a_project_is_run_looked_at_and_stopped(broker: PenstockBroker, tmp_path
         written(3)
         second = penstock("pipeline", "run", str(project))
         assert second.returncode == 2
-        assert "runs this project already" in second.stderr
+        assert "already runs this project" in second.stderr
         state = status(project)
         assert state["running"]
         assert state["progress"]["events_once"]["lag"] == 0

@@ -1,4 +1,4 @@
-"""Pages of a broker's HTTP server, for what Kafka's protocol has no request for."""
+"""Reads pages of a broker's HTTP server, for what Kafka's protocol has no request."""
 
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -21,36 +21,43 @@ T = TypeVar("T")
 
 
 async def http_address(client: Client, broker: BrokerNode) -> Address:
-    """Where the broker serves HTTP, as it says itself."""
+    """The address of the broker's HTTP server, by DescribeConfigs.
+
+    A broker that listens on a free port puts that port among its own settings.
+    """
     resource = Resource(ConfigResourceType.BROKER, str(broker.id))
     entry = (await describe_configs(client, resource, names=[SETTING])).get(SETTING)
     if entry is None or not entry.value:
         raise ConfigError(f"broker {broker.id} serves no HTTP: set {SETTING} on it")
-    (told,) = parse_addresses(entry.value)
-    return Address(broker.address.host, told.port) if told.host in EVERY_INTERFACE else told
+    (listener,) = parse_addresses(entry.value)
+    if listener.host in EVERY_INTERFACE:
+        return Address(broker.address.host, listener.port)
+    return listener
 
 
 def read_page(
-    where: Address, path: str, query: dict[str, str], kind: type[T], *, timeout_ms: int
+    address: Address, path: str, query: dict[str, str], kind: type[T], *, timeout_ms: int
 ) -> T:
-    """What the page says, as the type that its broker wrote."""
+    """The page, decoded as the type that the broker encoded."""
     path = f"{path}?{urlencode(query)}"
-    connection = HTTPConnection(where.host, where.port, timeout=timeout_ms / 1000)
+    connection = HTTPConnection(address.host, address.port, timeout=timeout_ms / 1000)
     try:
         connection.request("GET", path)
         response = connection.getresponse()
         body = response.read()
     except TimeoutError:
-        raise RequestTimedOut(f"{where} ({SETTING} of the broker) did not answer in time") from None
+        raise RequestTimedOut(
+            f"{address} ({SETTING} of the broker) did not answer in time"
+        ) from None
     except (OSError, HTTPException) as error:
         raise ConnectionFailed(
-            f"{where} ({SETTING} of the broker) cannot be reached: {error}"
+            f"{address} ({SETTING} of the broker) cannot be reached: {error}"
         ) from None
     finally:
         connection.close()
     if response.status != HTTPStatus.OK:
-        raise ProtocolError(f"{where}{path}: {response.status} {body.decode(errors='replace')}")
+        raise ProtocolError(f"{address}{path}: {response.status} {body.decode(errors='replace')}")
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.DecodeError as error:
-        raise ProtocolError(f"{where}{path}: {error}") from None
+        raise ProtocolError(f"{address}{path}: {error}") from None

@@ -1,4 +1,4 @@
-"""Notices that the reader of standard output has left, while there is nothing to write to it."""
+"""Notices that the reader of standard output has closed it, while there is nothing to write."""
 
 import asyncio
 import os
@@ -11,9 +11,9 @@ from errno import EPIPE
 
 @contextmanager
 def until_reader_leaves() -> Iterator[None]:
-    """Run the body in the current task; raise BrokenPipeError once nobody reads our output.
+    """Run the body in the current task; raise BrokenPipeError once the reader closes the pipe.
 
-    `consume --follow | head -1` would otherwise wait for the next record, perhaps for good.
+    Otherwise `consume --follow | head -1` would wait for the next record, perhaps forever.
     """
     number = _pipe()
     if number is None:
@@ -28,7 +28,7 @@ def until_reader_leaves() -> Iterator[None]:
         loop.remove_reader(number)
         task.cancel()
 
-    loop.add_reader(number, leave)  # an end for writing is never readable, but tells of errors
+    loop.add_reader(number, leave)  # the writing end is never readable, but reports errors
     try:
         yield
     except asyncio.CancelledError:
@@ -41,7 +41,7 @@ def until_reader_leaves() -> Iterator[None]:
 
 
 def _pipe() -> int | None:
-    """Files are always ready, and what is typed makes a terminal readable: neither is watched."""
+    """Standard output if it is a pipe: files are always ready, and terminals too when typed in."""
     try:
         number = sys.stdout.fileno()
         return number if stat.S_ISFIFO(os.fstat(number).st_mode) else None

@@ -1,4 +1,4 @@
-"""`penstock cluster`: several brokers and a ZooKeeper on this machine; balance in any cluster."""
+"""`penstock cluster`: runs brokers and a ZooKeeper on this machine; rebalances any cluster."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,13 +19,13 @@ DIRECTORY = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("penstock-cluster"),
     show_default=True,
-    help="Where everything of the cluster is kept.",
+    help="Directory of the cluster.",
 )
 
 
 @click.group()
 def cluster() -> None:
-    """Run a cluster on this machine; spread the load of any cluster."""
+    """Run a cluster on this machine; rebalance any cluster."""
 
 
 cluster.add_command(rebalance)
@@ -38,17 +38,19 @@ cluster.add_command(rebalance)
     type=click.IntRange(1, 65000),
     default=9092,
     show_default=True,
-    help="Of the first broker; the others have those after it.",
+    help="Port of the first broker; the others use the next ones.",
 )
 @DIRECTORY
-@click.option("--chroot", default="", help="Keep the cluster's nodes under this path.")
-@click.option("--zookeeper", "given", help="HOST:PORT[/CHROOT] of a ZooKeeper that runs already.")
+@click.option("--chroot", default="", help="Path of the cluster's nodes in ZooKeeper.")
+@click.option("--zookeeper", "given", help="HOST:PORT[/CHROOT] of a running ZooKeeper.")
 @click.option(
     "--own-addresses",
     is_flag=True,
     help="A loopback address for each broker: 127.0.0.11, .12 and so on.",
 )
-@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="For all brokers.")
+@click.option(
+    "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of all brokers."
+)
 def start(
     brokers: int,
     port: int,
@@ -58,10 +60,11 @@ def start(
     own_addresses: bool,
     pairs: tuple[str, ...],
 ) -> None:
-    """Start a cluster, or what is down of one that was started in DIR before.
+    """Start a cluster, or the stopped brokers of one that was started in DIR before.
 
-    There, more --brokers make it grow, and --set holds for brokers that start from now on. When
-    all brokers are ready it prints one JSON object: bootstrap, zookeeper, pids.
+    For an existing cluster, a higher --brokers adds brokers, and --set applies to brokers that
+    start from now on. When all brokers are ready it prints one JSON object: bootstrap, zookeeper,
+    pids.
     """
     found = LocalCluster.find(directory)
     if found is None:
@@ -69,7 +72,7 @@ def start(
         found = LocalCluster.create(directory, plan)
     else:
         settings = dict(setting(pair) for pair in pairs)
-        refuse_what_is_settled(found, {"port": port, "chroot": chroot, "given": given})
+        check_unchanged(found, {"port": port, "chroot": chroot, "given": given})
         found.change(brokers=brokers if is_given("brokers") else None, settings=settings)
     for warning in found.warnings():
         click.echo(f"penstock: warning: {warning}", err=True)
@@ -88,19 +91,19 @@ def is_given(parameter: str) -> bool:
     return source is not click.core.ParameterSource.DEFAULT
 
 
-def refuse_what_is_settled(found: LocalCluster, asked: Mapping[str, object]) -> None:
-    """Where a cluster is was decided when it was made: silence would pass for agreement."""
+def check_unchanged(found: LocalCluster, given: Mapping[str, object]) -> None:
+    """Reject options that an existing cluster cannot change, instead of ignoring them."""
     plan = found.plan
     known: dict[str, tuple[object, ...]] = {
         "port": (plan.port,),
         "chroot": (plan.chroot,),
         "given": (plan.connect, plan.zookeeper),
     }
-    for name, value in asked.items():
+    for name, value in given.items():
         if is_given(name) and value not in known[name]:
             option = "zookeeper" if name == "given" else name
             raise ConfigError(
-                f"--{option} {value}: the cluster in {found.directory} was made with "
+                f"--{option} {value}: the cluster in {found.directory} was created with "
                 f"{known[name][0] or 'none'}"
             )
 
@@ -116,12 +119,12 @@ def planned(
 ) -> ClusterPlan:
     settings = dict(setting(pair) for pair in pairs)
     if chroot and not chroot.startswith("/"):
-        raise ConfigError(f"--chroot {chroot}: a path begins with a slash")
+        raise ConfigError(f"--chroot {chroot}: must begin with a slash")
     if given is not None:
-        where = ConnectString.parse(given)
-        if chroot and where.chroot:
+        zookeeper = ConnectString.parse(given)
+        if chroot and zookeeper.chroot:
             raise ConfigError("--chroot: --zookeeper names one already")
-        address, own_port, chroot = where.addresses, None, chroot or where.chroot
+        address, own_port, chroot = zookeeper.addresses, None, chroot or zookeeper.chroot
     else:
         own_port = free_ports()
         address = f"127.0.0.1:{own_port}"
@@ -146,41 +149,41 @@ def setting(pair: str) -> tuple[str, str]:
 
 @cluster.command("stop")
 @DIRECTORY
-@click.option("--broker", type=int, help="Only this one.")
-@click.option("--kill", is_flag=True, help="With SIGKILL: no goodbye, as in a crash.")
+@click.option("--broker", type=int, help="Only this broker.")
+@click.option("--kill", is_flag=True, help="Use SIGKILL, as in a crash.")
 def stop(directory: Path, broker: int | None, kill: bool) -> None:
-    """Stop a cluster, or one of its brokers; the data stay."""
-    there(directory).stop(broker, kill=kill)
+    """Stop a cluster, or one of its brokers; keeps the data."""
+    existing(directory).stop(broker, kill=kill)
 
 
 @cluster.command("status")
 @DIRECTORY
 @FORMAT
 def status(directory: Path, output: str) -> None:
-    """Show which processes of a cluster run. The exit code is 1 if one of them is down."""
-    found = there(directory)
+    """Show which processes of a cluster run. The exit code is 1 if one is down."""
+    found = existing(directory)
     pids = found.pids()
     down = [each for each in range(found.plan.brokers) if each not in pids]
     own_zookeeper = found.plan.zookeeper_port is not None
     if output == "json":
-        told = {
+        row = {
             "bootstrap": found.plan.bootstrap,
             "zookeeper": found.plan.connect,
             "zookeeper_pid": found.zookeeper_pid,
             "pids": {str(broker): pid for broker, pid in pids.items()},
             "down": down,
         }
-        print_json(told)
+        print_json(row)
     else:
-        kept = (found.zookeeper_pid or "down") if own_zookeeper else "another's"
-        print(f"ZooKeeper  {found.plan.connect:<24} {kept}")
+        state = (found.zookeeper_pid or "down") if own_zookeeper else "external"
+        print(f"ZooKeeper  {found.plan.connect:<24} {state}")
         for broker in range(found.plan.brokers):
             print(f"broker {broker:<3} {found.plan.address(broker):<24} {pids.get(broker, 'down')}")
     if down or (own_zookeeper and found.zookeeper_pid is None):
         raise SystemExit(ExitCode.FAILED)
 
 
-def there(directory: Path) -> LocalCluster:
+def existing(directory: Path) -> LocalCluster:
     found = LocalCluster.find(directory)
     if found is None:
         raise ConfigError(f"--dir {directory}: no cluster was started there")

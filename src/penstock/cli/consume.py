@@ -1,4 +1,4 @@
-"""`penstock consume`: records of a topic, as they are or as they come."""
+"""`penstock consume`: prints the records of a topic."""
 
 import sys
 from collections.abc import Callable
@@ -37,20 +37,27 @@ from penstock.types import TopicPartition
     type=PositionType(),
     default="beginning",
     show_default=True,
-    help="Where to begin in each partition: beginning, end, N, +N after the beginning, -N before "
+    help="Where to start in each partition: beginning, end, N, +N after the beginning, -N before "
     "the end, or @TIME as ms since 1970, ISO-8601 or -1h.",
 )
-@click.option("-u", "--until", type=PositionType(), help="Where to stop, in the same words. [end]")
-@click.option("-f", "--follow", is_flag=True, help="At the end wait for more records.")
-@click.option("-n", "--count", type=click.IntRange(min=1), help="Stop after so many records.")
-@click.option("-p", "--partition", "chosen", multiple=True, type=PARTITION, help="[all]")
+@click.option("-u", "--until", type=PositionType(), help="Where to stop, like --offset. [end]")
+@click.option("-f", "--follow", is_flag=True, help="Wait for more records at the end.")
+@click.option("-n", "--count", type=click.IntRange(min=1), help="Stop after this many records.")
+@click.option(
+    "-p",
+    "--partition",
+    "chosen",
+    multiple=True,
+    type=PARTITION,
+    help="Only this partition; repeatable. [all]",
+)
 @click.option("--committed", is_flag=True, help="Leave out open and aborted transactions.")
 @click.option("-k", "--keys", is_flag=True, help="Show keys before values.")
 @click.option("-H", "--headers", is_flag=True, help="Show headers.")
-@click.option("-t", "--timestamps", is_flag=True, help="Show times.")
+@click.option("-t", "--timestamps", is_flag=True, help="Show timestamps.")
 @click.option("--offsets", is_flag=True, help="Show partitions and offsets.")
 @click.option(
-    "-s", "--separator", type=SeparatorType(), default="\t", help="Between those. [a tab]"
+    "-s", "--separator", type=SeparatorType(), default="\t", help="Separates these. [a tab]"
 )
 @FORMAT
 @remote
@@ -70,15 +77,15 @@ def consume(
     separator: str,
     output: str,
 ) -> None:
-    """Print the records of TOPIC up to its end, or with --follow on and on.
+    """Print the records of TOPIC up to its end, or with --follow until Ctrl-C.
 
-    Each partition's records are in order. As text a record is a line with its value, `null` for
-    none; --format json shows all of each record, in the form that `produce` reads.
+    The records of each partition are in order. As text, a record is a line with its value, or
+    `null`; --format json shows the whole record, in the form that `produce` reads.
     """
     if not topic:
-        raise click.BadParameter("a topic has a name", param_hint="TOPIC")
+        raise click.BadParameter("must not be empty", param_hint="TOPIC")
     if follow and until is not None:
-        raise click.UsageError("--follow goes on and on, --until does not: give one of them")
+        raise click.UsageError("--follow and --until exclude each other")
     isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     columns = list(compress(COLUMNS, (timestamps, offsets, headers, keys, True)))
 
@@ -89,7 +96,7 @@ def consume(
     printed = 0
 
     def show(some: list[ConsumedRecord]) -> bool:
-        """Says whether more are wanted."""
+        """Print records; returns whether more are wanted."""
         nonlocal printed
         wanted = some[: None if count is None else count - printed]
         sys.stdout.buffer.write(b"".join(map(line, wanted)))
@@ -126,7 +133,7 @@ def _time(each: ConsumedRecord) -> bytes:
     return (iso_time(each.record.timestamp) or "-").encode()
 
 
-def _place(each: ConsumedRecord) -> bytes:
+def _position(each: ConsumedRecord) -> bytes:
     return f"{each.partition.partition}:{each.record.offset}".encode()
 
 
@@ -149,4 +156,4 @@ def _or_null(data: bytes | None) -> bytes:
     return b"null" if data is None else data
 
 
-COLUMNS: tuple[Callable[[ConsumedRecord], bytes], ...] = (_time, _place, _headers, _key, _value)
+COLUMNS: tuple[Callable[[ConsumedRecord], bytes], ...] = (_time, _position, _headers, _key, _value)

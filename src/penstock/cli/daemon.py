@@ -1,4 +1,4 @@
-"""A broker behind the terminal: started by `serve --daemon`, ended by `penstock stop`."""
+"""A broker in the background: started by `serve --daemon`, stopped by `penstock stop`."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ LOG_NAME = "penstock.log"
 
 
 class NotInTime(KafkaError):
-    """The broker neither failed nor did what was asked of it in time."""
+    """The broker neither failed nor finished starting or stopping in time."""
 
     code = ErrorCode.REQUEST_TIMED_OUT
 
@@ -60,13 +60,13 @@ def start_daemon(directory: Path, log_file: Path | None, warnings: Sequence[str]
         if started.poll() is not None:
             raise ConfigError(f"the broker did not start: {last_line(path, before)} (see {path})")
     raise NotInTime(
-        f"the broker (pid {started.pid}) is not ready after {START_S:.0f} s and goes on starting, "
-        f"such as with the recovery of its logs: see {path}"
+        f"the broker (pid {started.pid}) is not ready after {START_S:.0f} s; it is still "
+        f"starting, perhaps recovering its logs: see {path}"
     )
 
 
 def stop_broker(directory: Path, seconds: float) -> None:
-    """End the broker of a directory, and no other process that may have its pid by now."""
+    """Stop the broker of a directory, but no other process that may have its pid by now."""
     state = read_state(directory)
     if state is None or not is_held(directory):
         raise ConfigError(unfound_broker(directory))

@@ -1,6 +1,6 @@
-"""How `penstock log dump` shows keys and values, by topic, in the form of Kafka's own tool.
+"""How `penstock log dump` shows keys and values of each topic: like Kafka's own tool.
 
-A topic whose records have a format of their own adds a line; its decoder is imported when used.
+A topic whose records have their own format has a line here; its decoder is imported when used.
 """
 
 from importlib import import_module
@@ -13,11 +13,11 @@ DECODERS = {
     "__transaction_state": "penstock.cli.internal_records:transaction_record",
     "__cluster_metadata": "penstock.cli.internal_records:metadata_record",
 }
-"""Topic → `module:function`, a `Decoder`. Topics that are not here show text."""
+"""Topic → `module:function` of a `Decoder`. Other topics show text."""
 
 
 def known_decoder(name: str) -> str:
-    """The topic whose decoder `name` is, given as a topic or by a part of its name."""
+    """The topic of a decoder; its leading `__` may be left out."""
     for topic in DECODERS:
         if name in {topic, topic.removeprefix("__")}:
             return topic

@@ -1,4 +1,4 @@
-"""Where the command `penstock` begins. Ctrl-C ends it without a traceback while it is imported."""
+"""The entry point of `penstock`. During imports too, Ctrl-C ends it without a traceback."""
 
 
 def run() -> None:

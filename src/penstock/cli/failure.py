@@ -1,6 +1,6 @@
-"""How a command ends: the exit codes, and what says why on standard error.
+"""How a command fails: its exit code, and the error on standard error.
 
-Commands raise what they ran into; which code that is, is decided here alone.
+Commands raise errors; only this module maps them to exit codes.
 """
 
 import os
@@ -17,7 +17,7 @@ from penstock.errors import ConfigError, ErrorCode, KafkaError, ProtocolError, S
 
 
 class ExitCode(IntEnum):
-    """What scripts go by."""
+    """Exit codes, for scripts."""
 
     DONE = 0
     FAILED = 1
@@ -30,11 +30,11 @@ class ExitCode(IntEnum):
 
 MEANINGS: Final = {
     ExitCode.DONE: "Done.",
-    ExitCode.FAILED: "The operation failed: a broker said no, files are damaged, a disk is full.",
-    ExitCode.USAGE: "A wrong call or setting: nothing was tried.",
-    ExitCode.UNREACHABLE: "No connection, or no answer in time.",
-    ExitCode.UNAUTHORIZED: "Who asked is not known, or may not do this.",
-    ExitCode.PARTLY_DONE: "Of several things some were done, others were not.",
+    ExitCode.FAILED: "The operation failed: rejected by a broker, damaged files, a full disk.",
+    ExitCode.USAGE: "A wrong argument or setting; nothing was done.",
+    ExitCode.UNREACHABLE: "No connection, or no response in time.",
+    ExitCode.UNAUTHORIZED: "Authentication or authorization failed.",
+    ExitCode.PARTLY_DONE: "Some of several operations failed.",
     ExitCode.INTERRUPTED: "Interrupted by Ctrl-C.",
 }
 
@@ -48,18 +48,18 @@ EXIT_CODES: Final = {
     ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: ExitCode.UNAUTHORIZED,
     ErrorCode.SASL_AUTHENTICATION_FAILED: ExitCode.UNAUTHORIZED,
 }
-"""Kafka's errors that are more than a plain failure."""
+"""Kafka's errors with an exit code of their own."""
 
 FORMAT_KEY: Final = "penstock.format"
-"""Where in click's context a command's --format is, for the one who shows its failure."""
+"""Key of a command's --format in click's context, for printing its failure."""
 
 
 class SomeFailed(Exception):
-    """Of several things that were asked for at once, these were refused."""
+    """Some or all of several operations failed."""
 
-    def __init__(self, refusals: Sequence[Exception], asked: int) -> None:
-        super().__init__("; ".join(map(str, refusals)))
-        self.refusals, self.asked = refusals, asked
+    def __init__(self, errors: Sequence[Exception], attempted: int) -> None:
+        super().__init__("; ".join(map(str, errors)))
+        self.errors, self.attempted = errors, attempted
 
 
 EXPECTED: Final = (
@@ -71,7 +71,7 @@ EXPECTED: Final = (
     OSError,
     click.ClickException,
 )
-"""What a command may run into. All else is a bug."""
+"""Errors that a command may raise. All others are bugs."""
 
 
 def exit_code(error: Exception) -> ExitCode:
@@ -80,29 +80,30 @@ def exit_code(error: Exception) -> ExitCode:
             return ExitCode.USAGE
         case KafkaError():
             return EXIT_CODES.get(error.code, ExitCode.FAILED)
-        case SomeFailed() if len(error.refusals) < error.asked:
+        case SomeFailed() if len(error.errors) < error.attempted:
             return ExitCode.PARTLY_DONE
         case SomeFailed():
-            return exit_code(error.refusals[0])
+            return exit_code(error.errors[0])
         case click.ClickException():
             return ExitCode(error.exit_code)
         case _:
             return ExitCode.FAILED
 
 
-def alone(error: Exception) -> Exception:
+def ungrouped(error: Exception) -> Exception:
     """The cause inside a task group's error: a bug if there is any, else the first failure."""
     if not isinstance(error, ExceptionGroup):
         return error
-    causes = [alone(each) for each in error.exceptions]
+    causes = [ungrouped(each) for each in error.exceptions]
     return min(causes, key=lambda each: isinstance(each, EXPECTED))
 
 
 def cause(error: Exception) -> Exception:
-    """The deleted working folder, if there is one: files were not found because of it.
+    """The underlying cause of an error.
 
-    A broker's refusal has nothing to do with it. Words of the call that are no UTF-8 are a cause
-    as well: Python holds their bytes as surrogates, which cannot be sent.
+    If the working directory was deleted, that is why files are not found; errors of a broker have
+    other causes. Arguments that are not UTF-8 cannot be encoded: Python holds their bytes as
+    surrogates.
     """
     if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
         return ConfigError(f"{error.object[:100]!a} is not UTF-8")
@@ -116,31 +117,31 @@ def cause(error: Exception) -> Exception:
 
 
 def is_closed_pipe(error: Exception) -> bool:
-    """The reader of our output has left, as `head` does when it has seen enough."""
+    """The reader closed our output, as `head` does."""
     return isinstance(error, BrokenPipeError)
 
 
-def tell(error: Exception, *, as_json: bool) -> None:
-    """Print a line for each thing that failed, or a JSON object. A traceback goes to a file."""
+def report_error(error: Exception, *, as_json: bool) -> None:
+    """Print a line or a JSON object for each error. The traceback of a bug goes to a file."""
     if not isinstance(error, EXPECTED):
         error = InternalError(error)
     with suppress(OSError):  # standard error may be closed, or its disk full
-        for each in error.refusals if isinstance(error, SomeFailed) else [error]:
+        for each in error.errors if isinstance(error, SomeFailed) else [error]:
             click.echo(_object(each) if as_json else f"penstock: {sentence(each)}", err=True)
 
 
 class InternalError(Exception):
-    """A bug: the user sees one sentence, and the developer gets the traceback from a file."""
+    """A bug: the user sees one sentence; the traceback is in a file."""
 
     def __init__(self, bug: Exception) -> None:
         what = f"{type(bug).__name__}: {bug}".rstrip(": ").partition("\n")[0]
         report = _written_traceback(bug)
-        where = "" if report is None else f"; please report it with {report}"
-        super().__init__(f"internal error: {what}{where}")
+        advice = "" if report is None else f"; please report it with {report}"
+        super().__init__(f"internal error: {what}{advice}")
 
 
 def _written_traceback(bug: Exception) -> str | None:
-    import tempfile  # only here, as in `_object`
+    import tempfile  # late, as in `_object`
     import traceback
 
     try:
@@ -161,7 +162,7 @@ def sentence(error: Exception) -> str:
     if error.errno in {ENOSPC, EDQUOT, EFBIG, EIO}:
         return f"cannot write the output: {reason}"
     if error.errno == ENOENT:
-        return "the working folder is gone: change to one that exists"
+        return "the working directory was deleted: change to one that exists"
     return reason
 
 
@@ -172,8 +173,8 @@ def _text(path: object) -> str:
 def fill_closed_streams() -> None:
     """Open the null device where standard input, output or error was closed (`>&-`).
 
-    Otherwise the next file that is opened, such as a segment, gets the number of standard output or
-    error, and what a library or a child process prints is written into it.
+    Otherwise the next file opened, such as a segment, gets the descriptor of standard output or
+    error, and output of a library or child process is written into it.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
@@ -190,9 +191,9 @@ def fill_closed_streams() -> None:
 
 
 def flush_output() -> None:
-    """Write out what is left for standard output, or drop it if that is impossible.
+    """Flush standard output and error, or drop what cannot be written.
 
-    The interpreter would try once more at its end, and print a traceback.
+    Otherwise the interpreter would try again at exit, and print a traceback.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -208,7 +209,7 @@ def flush_output() -> None:
 
 
 def _object(error: Exception) -> str:
-    import json  # only here: `penstock --help` is to be quick
+    import json  # late: keeps `penstock --help` fast
 
     name, code = type(error).__name__, None
     if isinstance(error, KafkaError):

@@ -1,20 +1,20 @@
-"""`penstock group`: consumer groups, how far they are, and how to move them."""
+"""`penstock group`: consumer groups, their lag, and resets of their offsets."""
 
 from functools import partial
 from typing import TypeAlias
 
 import click
 
+from penstock.cli.group_rebalances import print_rebalances, read_rebalances
 from penstock.cli.group_view import (
-    Progress,
+    PartitionLag,
+    lag_row,
+    partition_lags,
     print_description,
     print_moves,
-    progress,
-    progress_row,
 )
 from penstock.cli.output import FORMAT, print_json, print_table
 from penstock.cli.position import Found, Position, PositionType, find_offsets, warn_of_nearest
-from penstock.cli.rebalances import print_rebalances, read_rebalances
 from penstock.cli.remote import Remote, remote
 from penstock.client.cluster import Client
 from penstock.client.errors import BrokerRefused
@@ -32,7 +32,7 @@ from penstock.types import Offset, TopicPartition
 
 NAME = click.argument("name", metavar="GROUP")
 Moves: TypeAlias = list[tuple[TopicPartition, Offset | None, Found]]
-"""Partitions with the offset before and after, if there was one before."""
+"""Partitions with their offsets before, if any, and after."""
 
 
 @click.group()
@@ -62,28 +62,28 @@ def list_(remote: Remote, output: str) -> None:
     "--rebalances",
     "wants_rebalances",
     is_flag=True,
-    help="Show its last rebalances instead: when, why and how long.",
+    help="Show its last rebalances instead, with reason and duration.",
 )
 @FORMAT
 @remote
 def describe(remote: Remote, name: str, wants_rebalances: bool, output: str) -> None:
-    """Show a group's members, its offsets, and its lag in records; or its last rebalances."""
+    """Show a group's members, offsets and lag in records; or its last rebalances."""
     if wants_rebalances:
-        told = read_rebalances(remote, name)
+        history = read_rebalances(remote, name)
         if output == "json":
-            print_json(told)
+            print_json(history)
         else:
-            print_rebalances(told)
+            print_rebalances(history)
         return
 
-    async def looked_up(client: Client) -> tuple[GroupDescription, list[Progress]]:
+    async def looked_up(client: Client) -> tuple[GroupDescription, list[PartitionLag]]:
         described = await describe_group(client, name)
         assigned = {each for member in described.members for each in member.partitions}
-        return described, await progress(client, name, assigned)
+        return described, await partition_lags(client, name, assigned)
 
     described, rows = remote.run(looked_up)
     if output == "json":
-        print_json({"group": described, "offsets": [progress_row(each) for each in rows]})
+        print_json({"group": described, "offsets": [lag_row(each) for each in rows]})
     else:
         print_description(described, rows)
 
@@ -97,8 +97,14 @@ def describe(remote: Remote, name: str, wants_rebalances: bool, output: str) -> 
     required=True,
     help="beginning, end, N, +N from the beginning, -N from the end, or @TIME.",
 )
-@click.option("-t", "--topic", "topics", multiple=True, help="[all that the group has offsets in]")
-@click.option("--execute", is_flag=True, help="Do it; without, only show what would be done.")
+@click.option(
+    "-t",
+    "--topic",
+    "topics",
+    multiple=True,
+    help="Only this topic; repeatable. [all with offsets of the group]",
+)
+@click.option("--execute", is_flag=True, help="Reset; otherwise only show the new offsets.")
 @FORMAT
 @remote
 def reset(
@@ -109,44 +115,44 @@ def reset(
     execute: bool,
     output: str,
 ) -> None:
-    """Move the offsets of a group that has no members. Shows the moves unless told to execute,
-    and warns if the group has members.
+    """Reset the offsets of a group without members. Without --execute only show the new offsets,
+    and warn if the group has members.
 
-    An offset that a partition does not have becomes the nearest one that it has, with a warning.
+    An offset outside a partition's range becomes the nearest one inside, with a warning.
     """
     live_state = None
 
     async def moved(client: Client) -> Moves:
         nonlocal live_state
         before = {each: at.offset for each, at in (await committed_offsets(client, name)).items()}
-        places = sorted(each for each in before if not topics)
-        if not places and not topics:
+        partitions = sorted(each for each in before if not topics)
+        if not partitions and not topics:
             raise ConfigError(f"group {name} has no offsets: name the topics with --topic")
         for topic in topics:
             known = await client.retrying(partial(client.topic, topic))
-            places += [TopicPartition(topic, index) for index in sorted(known.partitions)]
-        found = await find_offsets(client, places, position, IsolationLevel.READ_UNCOMMITTED)
+            partitions += [TopicPartition(topic, index) for index in sorted(known.partitions)]
+        found = await find_offsets(client, partitions, position, IsolationLevel.READ_UNCOMMITTED)
         if execute and found:
             await commit(client, name, {each: at.offset for each, at in found.items()})
         if not execute:
             live_state = await state_with_members(client, name)
-        return [(each, before.get(each), found[each]) for each in places]
+        return [(each, before.get(each), found[each]) for each in partitions]
 
     found = remote.run(moved)
-    warn_of_nearest({where: after for where, _, after in found})
+    warn_of_nearest({tp: after for tp, _, after in found})
     if live_state is not None:
         click.echo(
-            f"penstock: warning: group {name} is {live_state}: --execute would be refused; stop "
-            "its consumers first",
+            f"penstock: warning: group {name} is {live_state}: --execute would fail; stop its "
+            "consumers first",
             err=True,
         )
-    moves = [(where, before, after.offset) for where, before, after in found]
+    moves = [(tp, before, after.offset) for tp, before, after in found]
     if output == "json":
-        for where, before, after in moves:
+        for tp, before, after in moves:
             print_json(
                 {
-                    "topic": where.topic,
-                    "partition": where.partition,
+                    "topic": tp.topic,
+                    "partition": tp.partition,
                     "before": before,
                     "after": after,
                     "executed": execute,
@@ -155,32 +161,32 @@ def reset(
         return
     print_moves(moves)
     if not execute:
-        click.echo("nothing was changed: repeat with --execute", err=True)
+        click.echo("nothing was changed; repeat with --execute", err=True)
 
 
 async def state_with_members(client: Client, group: str) -> str | None:
     """The state of a group whose offsets cannot be reset now; None if they can."""
     try:
         state = (await describe_group(client, group)).state
-    except BrokerRefused as refusal:
-        if refusal.code is ErrorCode.GROUP_ID_NOT_FOUND:
+    except BrokerRefused as error:
+        if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
             return None
         raise
     return None if state in {"Empty", "Dead"} else state
 
 
 async def commit(client: Client, group: str, offsets: dict[TopicPartition, Offset]) -> None:
-    """Refused while the group has members: they would go on from where they are, and commit it."""
+    """Fails while the group has members: they would commit their own positions again."""
     try:
         await alter_committed(client, group, offsets)
-    except BrokerRefused as refusal:
-        if refusal.code is not ErrorCode.UNKNOWN_MEMBER_ID:
+    except BrokerRefused as error:
+        if error.code is not ErrorCode.UNKNOWN_MEMBER_ID:
             raise
         state = (await describe_group(client, group)).state
         raise BrokerRefused(
             ErrorCode.NON_EMPTY_GROUP,
             f"group {group}",
-            f"it is {state}: stop its consumers, then reset it",
+            f"it is {state}: stop its consumers first",
         ) from None
 
 
@@ -189,7 +195,7 @@ async def commit(client: Client, group: str, offsets: dict[TopicPartition, Offse
 @FORMAT
 @remote
 def delete(remote: Remote, name: str, output: str) -> None:
-    """Delete a group that has no members, with its offsets."""
+    """Delete a group without members, with its offsets."""
     remote.run(lambda client: delete_group(client, name))
     if output == "json":
         print_json({"name": name, "deleted": True})

@@ -1,4 +1,4 @@
-"""What the group commands show: how far a group has come, partition by partition."""
+"""What the group commands show: members, and the lag of each partition."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,42 +14,42 @@ from penstock.types import Offset, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """Where a group is in a partition, and where that ends."""
+class PartitionLag:
+    """A group's committed offset in a partition, and the end of the log."""
 
-    where: TopicPartition
+    topic_partition: TopicPartition
     offset: Offset | None
-    """None: a member holds the partition, and has not committed anything in it."""
+    """None: a member owns the partition, but the group has no offset in it."""
     end: Offset
     metadata: str | None
 
     @property
     def lag(self) -> int | None:
-        """Records that are not read yet; none if the offset is past the end."""
+        """Records after the offset; 0 if the offset is past the end."""
         return None if self.offset is None else max(self.end - self.offset, 0)
 
 
-async def progress(
+async def partition_lags(
     client: Client, group: str, assigned: Collection[TopicPartition]
-) -> list[Progress]:
-    """Every partition that the group has committed an offset in, or that a member holds."""
+) -> list[PartitionLag]:
+    """All partitions with a committed offset of the group, or owned by a member."""
     committed = await committed_offsets(client, group)
     ends = await list_offsets(client, dict.fromkeys({*committed, *assigned}, LATEST))
     return [
-        Progress(
-            where,
-            committed[where].offset if where in committed else None,
+        PartitionLag(
+            tp,
+            committed[tp].offset if tp in committed else None,
             end.offset,
-            committed[where].metadata if where in committed else None,
+            committed[tp].metadata if tp in committed else None,
         )
-        for where, end in sorted(ends.items())
+        for tp, end in sorted(ends.items())
     ]
 
 
-def progress_row(each: Progress) -> dict[str, object]:
+def lag_row(each: PartitionLag) -> dict[str, object]:
     return {
-        "topic": each.where.topic,
-        "partition": each.where.partition,
+        "topic": each.topic_partition.topic,
+        "partition": each.topic_partition.partition,
         "offset": each.offset,
         "end": each.end,
         "lag": each.lag,
@@ -57,26 +57,26 @@ def progress_row(each: Progress) -> dict[str, object]:
     }
 
 
-def print_description(group: GroupDescription, rows: Sequence[Progress]) -> None:
-    strategy = f", sharing by {group.strategy}" if group.strategy else ""
+def print_description(group: GroupDescription, rows: Sequence[PartitionLag]) -> None:
+    strategy = f", assignor {group.strategy}" if group.strategy else ""
     lag = sum(each.lag or 0 for each in rows)
     epochs = "" if group.epoch is None else f", epoch {group.epoch}"
     if group.assignment_epoch != group.epoch:
         epochs += f" (assigned up to {group.assignment_epoch})"
     count = len(group.members)
     click.echo(f"{group.id}: {group.state}, {count} members{strategy}{epochs}, lag {lag}")
-    holders = {where: member.client_id for member in group.members for where in member.partitions}
+    holders = {tp: member.client_id for member in group.members for tp in member.partitions}
     if rows:
         click.echo()
         print_table(
             ("TOPIC", "PARTITION", "OFFSET", "END", "LAG", "HELD BY"),
             [
                 (
-                    *each.where,
+                    *each.topic_partition,
                     "-" if each.offset is None else each.offset,
                     each.end,
                     "-" if each.lag is None else each.lag,
-                    holders.get(each.where, "-"),
+                    holders.get(each.topic_partition, "-"),
                 )
                 for each in rows
             ],
@@ -87,7 +87,7 @@ def print_description(group: GroupDescription, rows: Sequence[Progress]) -> None
 
 
 def print_members(members: Sequence[MemberDescription]) -> None:
-    """With the consumer protocol, also each one's epoch and what it is on its way to."""
+    """With the consumer protocol, also each member's epoch and pending changes."""
     columns: tuple[str, ...] = ("MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS")
     rows: list[tuple[object, ...]] = [
         (each.id, each.instance_id or "-", each.client_id, each.host, len(each.partitions))
@@ -95,11 +95,11 @@ def print_members(members: Sequence[MemberDescription]) -> None:
     ]
     if any(each.place for each in members):
         columns += ("EPOCH", "GETS", "GIVES UP")
-        rows = [(*row, *_way(each)) for row, each in zip(rows, members, strict=True)]
+        rows = [(*row, *_pending(each)) for row, each in zip(rows, members, strict=True)]
     print_table(columns, rows)
 
 
-def _way(member: MemberDescription) -> tuple[object, str, str]:
+def _pending(member: MemberDescription) -> tuple[object, str, str]:
     if member.place is None:
         return "-", "-", "-"
     held, target = set(member.partitions), set(member.place.target)
@@ -113,5 +113,5 @@ def _named(partitions: Iterable[TopicPartition]) -> str:
 def print_moves(moves: Sequence[tuple[TopicPartition, Offset | None, Offset]]) -> None:
     print_table(
         ("TOPIC", "PARTITION", "BEFORE", "AFTER"),
-        [(*where, "-" if before is None else before, after) for where, before, after in moves],
+        [(*tp, "-" if before is None else before, after) for tp, before, after in moves],
     )

@@ -1,4 +1,4 @@
-"""Records of the brokers' own topics as JSON, as `kafka-dump-log` of Kafka 4 prints them."""
+"""Records of internal topics as JSON, as `kafka-dump-log` of Kafka 4 prints them."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -61,9 +61,9 @@ def _shown(record: Record, kinds: Kinds) -> dict[str, str]:
         if number not in kinds:
             return {"key": f"Unknown record type {number} at offset {record.offset}, skipping."}
         key_type, value_type = kinds[number]
-        where = {"type": str(number), "data": json_fields(decode(key_type, 0, key), 0)}
+        key_row = {"type": str(number), "data": json_fields(decode(key_type, 0, key), 0)}
         if record.value is None:
-            return {"key": json_text(where), "payload": DELETED}
+            return {"key": json_text(key_row), "payload": DELETED}
         version, value = _split(record.value)
         message = decode(value_type, version, value)
         data = json_fields(message, version)
@@ -71,18 +71,21 @@ def _shown(record: Record, kinds: Kinds) -> dict[str, str]:
             data = _with_protocol(data, message)
     except (ProtocolError, KeyError) as problem:
         return {"key": f"Error at offset {record.offset}, skipping. {problem}"}
-    return {"key": json_text(where), "payload": json_text({"version": str(version), "data": data})}
+    return {
+        "key": json_text(key_row),
+        "payload": json_text({"version": str(version), "data": data}),
+    }
 
 
 def _split(data: bytes) -> tuple[int, bytes]:
     try:
         return _NUMBER.unpack_from(data)[0], data[_NUMBER.size :]
     except error:
-        raise ProtocolError("it does not tell its type and version") from None
+        raise ProtocolError("it has no type and version") from None
 
 
 def _with_protocol(data: dict[str, Any], group: GroupMetadataValue) -> dict[str, Any]:
-    """The value of a group with what its members told each other, not with the bytes of that."""
+    """The group's value with decoded subscriptions and assignments, instead of their bytes."""
     for shown, member in zip(data["members"], group.members, strict=True):
         shown["subscription"] = _embedded(ConsumerProtocolSubscription, member.subscription)
         shown["assignment"] = _embedded(ConsumerProtocolAssignment, member.assignment)
@@ -90,7 +93,7 @@ def _with_protocol(data: dict[str, Any], group: GroupMetadataValue) -> dict[str,
 
 
 def _embedded(kind: type[Message], data: bytes) -> Any:
-    """What a consumer told its group, or the bytes if they are no consumer's."""
+    """Decoded data of the consumer protocol; base64 for other protocols."""
     try:
         version, rest = _split(data)
         return json_fields(decode(kind, version, rest), version)

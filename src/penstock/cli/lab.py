@@ -1,4 +1,4 @@
-"""`penstock lab`: replication before one's eyes."""
+"""`penstock lab`: scenarios that show replication at work."""
 
 import logging
 
@@ -18,20 +18,20 @@ class Scenarios(click.Group):
         run = SCENARIOS.get(name)
         if run is None:
             return None
-        where = (
-            "Two replicas, moved by hand in one process; nothing else is needed."
+        needs = (
+            "Two replicas in one process, moved step by step; needs nothing else."
             if name in BY_HAND
-            else "On three brokers and a ZooKeeper (needs Java), started for it and gone after it."
+            else "On three brokers and a ZooKeeper (needs Java), which run only for the scenario."
         )
 
-        def told() -> None:
-            # Records that are cut are the story itself, and no warning.
+        def narrated() -> None:
+            # Truncation is part of the story: no warnings about it.
             logging.getLogger("penstock.replication").setLevel(logging.ERROR)
             run(Narrator(click.echo))
 
-        return click.Command(name, callback=told, help=f"{run.__doc__}\n\n{where}")
+        return click.Command(name, callback=narrated, help=f"{run.__doc__}\n\n{needs}")
 
 
 @click.command(cls=Scenarios)
 def lab() -> None:
-    """Run a scenario of replication: what happens, and LEO and HW of each replica at each step."""
+    """Run a scenario of replication, with LEO and HW of each replica at each step."""

@@ -1,4 +1,4 @@
-"""Lines of a file, a pipe or a terminal, as they come."""
+"""Reads lines of a file, a pipe or a terminal as they come."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,15 +6,14 @@ from typing import BinaryIO
 
 CHUNK_BYTES = 1 << 20
 LONGEST_BYTES = 100_000_000
-"""By default no broker reads a request with more: socket.request.max.bytes is 104857600."""
+"""Brokers reject larger requests by default: socket.request.max.bytes is 104857600."""
 
 
 async def lines(file: BinaryIO, longest: int = LONGEST_BYTES) -> AsyncIterator[list[bytes]]:
-    """Whatever whole lines have come, without their ends, until the input is at its end.
+    """The complete lines that have come, without line ends, until the end of the input.
 
-    A line that is too long is cut one byte behind the limit: a file without line ends would
-    otherwise be held in memory. Ctrl-C ends the wait for more, which a read on a thread would not
-    let it do.
+    A line that is too long is cut one byte after the limit, so that a file without line ends does
+    not fill the memory. Ctrl-C ends the wait for input, which a read on a thread would prevent.
     """
     begun = bytearray()
     while True:

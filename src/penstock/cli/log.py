@@ -1,4 +1,4 @@
-"""`penstock log`: what lies in a log directory, without a broker."""
+"""`penstock log`: inspects log directories without a broker."""
 
 import asyncio
 from collections import defaultdict
@@ -39,35 +39,35 @@ HOME = click.option(
 
 @click.group()
 def log() -> None:
-    """Look into log directories, written by Penstock or by Apache Kafka."""
+    """Inspect log directories of Penstock or Apache Kafka."""
 
 
 @log.command("dump")
 @click.argument(
     "paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option("--print-data-log", "print_data", is_flag=True, help="Show keys and values as well.")
+@click.option("--print-data-log", "print_data", is_flag=True, help="Also show keys and values.")
 @click.option("--deep-iteration", "deep", is_flag=True, help="Show every record of each batch.")
 @click.option(
     "--decoder",
     metavar="TOPIC",
-    help="Show keys and values as this topic's: __consumer_offsets, __transaction_state or "
+    help="Decode keys and values of this topic: __consumer_offsets, __transaction_state or "
     "__cluster_metadata. [by folder]",
 )
 @FORMAT
 def dump_files(
     paths: tuple[Path, ...], print_data: bool, deep: bool, decoder: str | None, output: str
 ) -> None:
-    """Print what is in .log, .index, .timeindex, .txnindex, .snapshot and .checkpoint files.
+    """Print the contents of .log, .index, .timeindex, .txnindex, .snapshot and .checkpoint files.
 
-    Indexes are compared with the .log file beside them. Lines with a leading ! tell damage; if
-    there is any, the exit code is 1.
+    Indexes are compared with the .log file beside them. Lines that begin with ! report damage;
+    then the exit code is 1.
     """
     damaged = False
     if decoder is not None:
         decoder, print_data = known_decoder(decoder), True
     for path in paths:
-        path.open("rb").close()  # a name that is wrong is not there
+        path.open("rb").close()  # raises for a wrong name
         if output == "text":
             click.echo(f"Dumping {path}")
         shown = decoder_for(decoder or _topic_of(path)) if print_data else None
@@ -92,10 +92,10 @@ def _json_row(path: Path, row: Row) -> bytes:
 @click.option("--deep-iteration", "deep", is_flag=True, help="Decompress and read every record.")
 @FORMAT
 def verify_directory(directory: Path, deep: bool, output: str) -> None:
-    """Check every file of a log directory, or of one partition's.
+    """Check every file of a log directory, or of one partition.
 
-    Batches by their CRC and offsets, indexes against the batches, snapshots, aborted
-    transactions, leader epochs, checkpoints. The exit code is 1 when something is damaged.
+    Checks CRC and offsets of batches, indexes against batches, snapshots, aborted transactions,
+    leader epochs and checkpoints. The exit code is 1 if something is damaged.
     """
     report = verify(DiskFiles(), directory, deep=deep)
     if output == "json":
@@ -126,40 +126,40 @@ def _print_report(report: Report) -> None:
 @DIRECTORIES
 @HOME
 @CONFIGS
-@click.option("--dry-run", is_flag=True, help="Only list what would be taken over.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be adopted.")
 @FORMAT
 def adopt_directories(
     directories: tuple[Path, ...], home: Path, configs: tuple[str, ...], dry_run: bool, output: str
 ) -> None:
-    """Take over the topics of log directories that Kafka wrote.
+    """Adopt the topics of log directories that Apache Kafka wrote.
 
-    DIR... are all log.dirs of one broker that has stopped. Their topics are registered with the
-    broker whose data directory is D, which may not run; `serve --dir D --set log.dirs=DIR,...`
-    then serves them. No record is touched. Settings of topics are those in KRaft's log, if it is
-    there; a Kafka on ZooKeeper kept them elsewhere, so that --config has to give them.
+    DIR... are all log.dirs of one stopped broker. Their topics are registered in the data
+    directory D, whose broker must not run; `serve --dir D --set log.dirs=DIR,...` then serves
+    them. No record changes. Topic settings come from KRaft's log; those of a Kafka on ZooKeeper are
+    not in its log directories, so give them by --config.
     """
     found = adopted_topics(DiskFiles(), *directories)
     if dry_run:
         _print_adopted(found, output)
         return
     outcomes = asyncio.run(adopt(home, found, pairs(configs)))
-    refusals = [each for each in outcomes if isinstance(each, KafkaError)]
+    errors = [each for each in outcomes if isinstance(each, KafkaError)]
     made = {each.topic.name for each in outcomes if not isinstance(each, KafkaError)}
-    taken = [each for each in found.topics if each.name in made]
-    if taken:
-        _print_adopted(msgspec.structs.replace(found, topics=taken), output)
-    if refusals:
-        raise SomeFailed(refusals, len(outcomes))
+    adopted = [each for each in found.topics if each.name in made]
+    if adopted:
+        _print_adopted(msgspec.structs.replace(found, topics=adopted), output)
+    if errors:
+        raise SomeFailed(errors, len(outcomes))
 
 
 @log.command("forget")
 @DIRECTORIES
 @HOME
 def forget_directories(directories: tuple[Path, ...], home: Path) -> None:
-    """Go on without log directories that are lost for good.
+    """Give up log directories that are lost.
 
-    DIR... were log.dirs of the broker whose data directory is D, which may not run. It refuses to
-    start without them; afterwards partitions that none of its other log.dirs holds begin empty.
+    DIR... were log.dirs of the broker with data directory D, which must not run. It refuses to
+    start without them; afterwards partitions that are in no other log directory are empty.
     """
     asyncio.run(forget(home, [each.absolute() for each in directories]))
     for each in directories:
@@ -167,7 +167,7 @@ def forget_directories(directories: tuple[Path, ...], home: Path) -> None:
             click.echo(f"{each} is still there: a start with it in log.dirs serves its partitions")
     click.echo(
         f"the broker in {home} starts without {', '.join(map(str, directories))}; partitions that "
-        "are in none of its log.dirs then begin empty"
+        "are in none of its log.dirs are then empty"
     )
 
 
@@ -177,7 +177,9 @@ def _print_adopted(adopted: AdoptedTopics, output: str) -> None:
         return
     click.echo(f"cluster {adopted.cluster_id}, broker {adopted.broker_id}")
     if not adopted.clean_shutdown:
-        click.echo("its broker did not stop in order: logs will be recovered at the first start")
+        click.echo(
+            "its broker did not shut down cleanly: logs will be recovered at the first start"
+        )
     for topic in adopted.topics:
         partitions = ",".join(str(each.partition) for each in topic.partitions)
         configs = "".join(f" {name}={value}" for name, value in sorted(topic.configs.items()))

@@ -1,4 +1,4 @@
-"""What a server logs: lines for people in Kafka's manner, or JSON lines."""
+"""The log of a server: lines in Kafka's format, or JSON lines."""
 
 import json
 import logging
@@ -12,9 +12,9 @@ from penstock.errors import ConfigError
 
 LEVELS = ("debug", "info", "warn", "warning", "error", "critical")
 STATE_CHANGE = "penstock.state_change"
-"""The logger of leadership moves, as Kafka's state.change.logger."""
+"""The logger of leadership changes, like Kafka's state.change.logger."""
 STATE_CHANGE_FILE = "state-change.log"
-MAX_BYTES, KEPT_FILES = 64 << 20, 8
+MAX_BYTES, BACKUP_FILES = 64 << 20, 8
 
 PLAIN = "[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
 
@@ -35,7 +35,7 @@ class JsonLines(logging.Formatter):
 
 
 def start_logging(level: str, style: str, file: Path | None = None) -> None:
-    """Log to standard error, or to a file that is rotated, with leadership moves beside it."""
+    """Log to standard error, or to a rotated file with leadership changes in a file beside it."""
     logging.raiseExceptions = False  # a full disk must not fill the terminal with tracebacks
     formatter = JsonLines() if style == "json" else logging.Formatter(PLAIN)
     handler: logging.Handler
@@ -53,13 +53,13 @@ def start_logging(level: str, style: str, file: Path | None = None) -> None:
 
 
 class RotatedFile(RotatingFileHandler):
-    """Keeps a few files of a bounded size. Where standard error goes to the same file, as with
-    `serve --daemon`, it goes to the new one after each turn.
+    """Keeps a few files of a bounded size. If standard error goes to the same file, as with
+    `serve --daemon`, it follows each rotation.
     """
 
     def __init__(self, path: Path) -> None:
         try:
-            super().__init__(path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, encoding="utf-8")
+            super().__init__(path, maxBytes=MAX_BYTES, backupCount=BACKUP_FILES, encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"--log-file {path}: {error.strerror}") from None
 

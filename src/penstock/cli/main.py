@@ -1,6 +1,6 @@
-"""`penstock`: the group of all commands. A command's code is imported when it is called.
+"""`penstock`: the group of all commands. A command's module is imported when it is called.
 
-Here failures turn into a line and an exit code; see `failure`. No traceback reaches a user.
+Here errors become a line and an exit code; see `failure`. Users see no traceback.
 """
 
 from contextlib import suppress
@@ -13,36 +13,36 @@ from penstock import __version__
 from penstock.cli.failure import (
     FORMAT_KEY,
     ExitCode,
-    alone,
     cause,
     exit_code,
     fill_closed_streams,
     flush_output,
     is_closed_pipe,
-    tell,
+    report_error,
+    ungrouped,
 )
 
 COMMANDS = {
     "serve": "Run a broker.",
-    "stop": "Stop a broker that runs in a directory.",
+    "stop": "Stop the broker of a data directory.",
     "topic": "List, describe, create, alter and delete topics.",
-    "partition": "Look at the replicas of partitions.",
+    "partition": "Show the replicas of partitions.",
     "group": "List, describe, reset and delete consumer groups.",
     "produce": "Write records to a topic.",
-    "consume": "Read records of a topic.",
-    "log": "Look into log directories: dump, verify, adopt.",
+    "consume": "Read records from a topic.",
+    "log": "Inspect log directories: dump, verify, adopt.",
     "pipeline": "Run data pipelines on Spark.",
-    "sql": "Ask topics a question in SQL.",
-    "shell": "Open PySpark with topics at hand.",
+    "sql": "Query topics by SQL.",
+    "shell": "Open PySpark with topics as DataFrames.",
     "cluster": "Run brokers and ZooKeeper on this machine; rebalance a cluster.",
     "lab": "Run scenarios of replication: high watermark, ISR, epochs, truncation.",
     "metadata": "Save and restore a single broker's metadata.",
 }
-"""Name and what `penstock --help` says of it; its code is `penstock.cli.<name>`."""
+"""Names and descriptions in `penstock --help`; the code is `penstock.cli.<name>`."""
 
 
 class Commands(click.Group):
-    """Knows its commands by name, so that `--help` imports none of them."""
+    """Knows commands by name, so that `--help` imports none."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -57,7 +57,7 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            from difflib import get_close_matches  # late: only a mistake needs it
+            from difflib import get_close_matches  # late: only needed for a mistake
 
             nearest = get_close_matches(args[0], self.list_commands(ctx), n=1)
             hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
@@ -72,8 +72,8 @@ class Commands(click.Group):
         fill_closed_streams()
         try:
             return super().main(*args, **kwargs)
-        except OSError as error:  # help and version are printed before `invoke`
-            tell(error, as_json=False)
+        except OSError as error:  # help and version print before `invoke`
+            report_error(error, as_json=False)
             raise SystemExit(exit_code(error)) from None
         finally:
             with suppress(OSError):
@@ -86,7 +86,7 @@ class Commands(click.Group):
             raise SystemExit(ExitCode.INTERRUPTED) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """The one boundary: whatever a command raises becomes a sentence and an exit code."""
+        """The boundary: whatever a command raises becomes a sentence and an exit code."""
         try:
             result = super().invoke(ctx)
             flush_output()
@@ -96,11 +96,11 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             raise SystemExit(ExitCode.INTERRUPTED) from None
         except Exception as raised:  # noqa: BLE001  the boundary around every command
-            error, as_json = cause(alone(raised)), ctx.meta.get(FORMAT_KEY) == "json"
+            error, as_json = cause(ungrouped(raised)), ctx.meta.get(FORMAT_KEY) == "json"
             if isinstance(error, click.ClickException) and not as_json:
-                raise error from None  # click shows the command's usage as well
+                raise error from None  # click also shows the command's usage
             if not is_closed_pipe(error):
-                tell(error, as_json=as_json)
+                report_error(error, as_json=as_json)
             raise SystemExit(exit_code(error)) from None
 
 

@@ -29,7 +29,7 @@ def directory_option(*, exists: bool, help_text: str) -> Callable[[Command], Com
 
 @click.group()
 def metadata() -> None:
-    """Save and restore what a single broker knows of topics and settings."""
+    """Save and restore the metadata of a single broker: topics and settings."""
 
 
 @metadata.command("export")
@@ -38,9 +38,9 @@ def metadata() -> None:
     "file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-"
 )
 def export(directory: Path, file: Path) -> None:
-    """Write the metadata to FILE, or to standard output, as lines of JSON.
+    """Write the metadata to FILE, or to standard output, as JSON lines.
 
-    The broker may be running. A FILE that is there is replaced when the new one is complete.
+    The broker may run. An existing FILE is replaced once the new one is complete.
     """
     lines = (line + b"\n" for line in export_lines(directory / FILE_NAME))
     if str(file) == "-":
@@ -53,7 +53,7 @@ def export(directory: Path, file: Path) -> None:
 
 
 def replace_file(path: Path, lines: Iterable[bytes]) -> None:
-    """What fails half-way, at a damaged store or on a full disk, leaves the backup of before."""
+    """A failure half-way, as by a damaged store or a full disk, keeps the previous backup."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:
@@ -70,9 +70,9 @@ def replace_file(path: Path, lines: Iterable[bytes]) -> None:
 @directory_option(exists=False, help_text="The broker's data directory; made if it is missing.")
 @click.argument("file", type=click.File("rb"), default="-")
 def import_(directory: Path, file: BinaryIO) -> None:
-    """Read the metadata from FILE, or from standard input, into a directory that has none.
+    """Read the metadata from FILE, or from standard input, into a directory without metadata.
 
-    No broker may be running there.
+    No broker may run there.
     """
     count = import_lines(directory / FILE_NAME, file, SystemClock())
     click.echo(f"imported {count} nodes into {directory / FILE_NAME}")

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, one JSON object per line for programs."""
+"""Output of commands: tables for people, one JSON object per line for programs."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from penstock.cli.failure import FORMAT_KEY
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  UTC throughout; "Z" is said where it is printed
 
 
-def _remember(context: click.Context, _parameter: click.Parameter, output: str) -> str:
+def _store_format(context: click.Context, _parameter: click.Parameter, output: str) -> str:
     context.meta[FORMAT_KEY] = output
     return output
 
@@ -22,9 +22,9 @@ FORMAT = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    is_eager=True,  # so that a wrong option is told in the right form
-    callback=_remember,
-    help="json prints one object per line, errors too.",
+    is_eager=True,  # so that an error about another option has the right format
+    callback=_store_format,
+    help="json prints one object per line, also for errors.",
 )
 
 
@@ -33,7 +33,7 @@ def print_json(row: object) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns as wide as need be, two blanks apart; the last one may be of any length."""
+    """Columns as wide as needed, two spaces apart; the last one may have any length."""
     texts = [columns, *([str(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     for row in texts:
@@ -42,7 +42,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def iso_time(timestamp_ms: int) -> str | None:
-    """A record's time in UTC; None where it has none, or one that no calendar has."""
+    """A timestamp in UTC; None for a missing one, or one beyond the calendar."""
     if timestamp_ms < 0:
         return None
     try:

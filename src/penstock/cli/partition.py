@@ -1,4 +1,4 @@
-"""`penstock partition`: every replica of a partition, as its own broker sees it."""
+"""`penstock partition`: every replica of a partition, as its own broker reports it."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ UNKNOWN = -1
 
 @click.group()
 def partition() -> None:
-    """Look at the replicas of partitions: who leads, who is in sync, LEO and HW."""
+    """Show the replicas of partitions: leader, in-sync replicas, LEO and HW."""
 
 
 @partition.command("describe")
@@ -36,7 +36,7 @@ def partition() -> None:
     "--watch",
     type=SECONDS,
     metavar="SECONDS",
-    help="Show it again every so often.",
+    help="Repeat at this interval.",
 )
 @FORMAT
 @remote
@@ -45,8 +45,8 @@ def describe(
 ) -> None:
     """Show leader, epoch, AR, ISR and OSR of each partition, and LEO and HW of each replica.
 
-    What each broker says of its replicas comes from its HTTP server (penstock.http.listen); of one
-    that does not answer, LEO is what the leader remembers.
+    Each broker reports its replicas by HTTP (penstock.http.listen). For a broker that does not
+    answer, LEO is what the leader knows.
     """
     while True:
         show(*looked_up(remote, topic), index, output)
@@ -72,17 +72,17 @@ def looked_up(remote: Remote, topic: str) -> tuple[TopicMetadata, list[Replica]]
 
     found, addresses = remote.run(brokers)
     replicas: list[Replica] = []
-    for where in addresses:
+    for address in addresses:
         with warned():
             replicas += read_page(
-                where, "/replicas", {"topic": topic}, list[Replica], timeout_ms=remote.timeout_ms
+                address, "/replicas", {"topic": topic}, list[Replica], timeout_ms=remote.timeout_ms
             )
     return found, replicas
 
 
 @contextmanager
 def warned() -> Iterator[None]:
-    """One broker that hangs or has just gone does not keep the others from telling."""
+    """Turn errors into warnings: one broker that hangs or is gone does not hide the others."""
     try:
         yield
     except (ConfigError, KafkaError) as error:
@@ -130,24 +130,24 @@ def rows(
     leader = known.get(state.leader)
     for broker in state.replicas:
         role = "leader" if broker == state.leader else "follower"
-        told = known.get(broker)
-        if told is None:
+        replica = known.get(broker)
+        if replica is None:
             end = UNKNOWN if leader is None else leader.follower_ends.get(broker, UNKNOWN)
             if leader is None or end == UNKNOWN:
                 yield (number, broker, role, "-", "-", "-", "-", "no answer")
-            else:  # its leader remembers where it was
+            else:  # as its leader knows it
                 lag = f"{leader.log_end_offset - end} (no answer)"
                 yield (number, broker, role, "-", "-", "-", end, lag)
             continue
-        lag = "-" if leader is None else str(leader.log_end_offset - told.log_end_offset)
+        lag = "-" if leader is None else str(leader.log_end_offset - replica.log_end_offset)
         yield (
             number,
             broker,
             role,
-            told.leader_epoch,
-            told.log_start_offset,
-            told.high_watermark,
-            told.log_end_offset,
+            replica.leader_epoch,
+            replica.log_start_offset,
+            replica.high_watermark,
+            replica.log_end_offset,
             lag,
         )
 

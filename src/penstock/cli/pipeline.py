@@ -1,4 +1,4 @@
-"""`penstock pipeline`: projects of Spark Declarative Pipelines, with Penstock's topics in them."""
+"""`penstock pipeline`: runs projects of Spark Declarative Pipelines on Penstock's topics."""
 
 import os
 import signal
@@ -34,17 +34,17 @@ PROJECT = click.argument(
 )
 
 TIMEOUT_MS = 10_000
-"""How long to try to reach a broker, for topics that are to be there."""
+"""How long to try to reach a broker, to create missing topics."""
 
 
 class Stopped(BaseException):
-    """SIGTERM or Ctrl-C: what runs is left in order, from inside out."""
+    """Raised by SIGTERM or Ctrl-C, so that all contexts are left in order."""
 
 
-def where(command: Callable[..., None]) -> Callable[..., None]:
+def run_options(command: Callable[..., None]) -> Callable[..., None]:
     """Options that say where a project runs."""
     for option in (
-        click.option("-b", "--bootstrap", metavar="HOST:PORT,...", help="Brokers of all topics."),
+        click.option("-b", "--bootstrap", metavar="HOST:PORT,...", help="Brokers of the topics."),
         click.option(
             "--conf", "conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark."
         ),
@@ -52,9 +52,9 @@ def where(command: Callable[..., None]) -> Callable[..., None]:
             "--archive",
             type=click.Path(dir_okay=False, path_type=Path),
             metavar="FILE",
-            help="What `pack` made, for executors that do not have penstock.",
+            help="Archive by `pack`, for executors without penstock.",
         ),
-        click.option("--packages", metavar="MAVEN,...", help="Jars that Spark is to fetch."),
+        click.option("--packages", metavar="MAVEN,...", help="Jars for Spark to download."),
         click.option("--remote", metavar="sc://HOST", help="A Spark Connect server to run on."),
         click.option(
             "--master",
@@ -75,7 +75,7 @@ def pipeline() -> None:
 @pipeline.command("init")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 def init(directory: Path) -> None:
-    """Make a project that runs as it is: a spec, a flow, definitions in Python and SQL."""
+    """Create a project that runs as it is: a spec, a flow, definitions in Python and SQL."""
     for path in write_project(directory, directory.absolute().name):
         click.echo(path)
 
@@ -83,12 +83,16 @@ def init(directory: Path) -> None:
 @pipeline.command("pack")
 @click.argument("archive", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
-    "--include", multiple=True, metavar="NAME", help="One more installed distribution, of yours."
+    "--include",
+    multiple=True,
+    metavar="NAME",
+    help="Also pack this installed distribution; repeatable.",
 )
 def pack(archive: Path, include: tuple[str, ...]) -> None:
-    """Write what executors need besides Spark and Python into ARCHIVE, for run --archive.
+    """Pack what executors need besides Spark and Python into ARCHIVE, for run --archive.
 
-    It fits machines of this kind with this version of Python. A name in .tar.gz is compressed.
+    It works on the same kind of machine with the same version of Python. A name with .tar.gz is
+    compressed.
     """
     names = spark_part("pipeline.pack").pack(archive, include)
     click.echo(f"{archive}: penstock, {', '.join(names)}", err=True)
@@ -96,10 +100,10 @@ def pack(archive: Path, include: tuple[str, ...]) -> None:
 
 @pipeline.command("validate")
 @PROJECT
-@where
+@run_options
 def validate(project: Path, **given: Any) -> None:
-    """Check a project: its files, and by Spark that its definitions fit together."""
-    with told_failures():
+    """Check a project: its files, and its definitions by Spark."""
+    with reported_failures():
         run = spark_part("pipeline.run")
         display = Display()
         run.validate(planned(project, **given), run.RunListener(display.progress, display.message))
@@ -108,8 +112,8 @@ def validate(project: Path, **given: Any) -> None:
 
 @pipeline.command("run")
 @PROJECT
-@where
-@click.option("--follow", is_flag=True, help="Go on with what comes until it is stopped.")
+@run_options
+@click.option("--follow", is_flag=True, help="Process new records until stopped.")
 @click.option(
     "--interval",
     "interval_s",
@@ -117,21 +121,21 @@ def validate(project: Path, **given: Any) -> None:
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="With --follow: how often to look for more.",
+    help="With --follow: how often to check the sources.",
 )
-@click.option("--full-refresh", multiple=True, metavar="TABLE", help="Compute this table anew.")
-@click.option("--full-refresh-all", is_flag=True, help="Compute all tables anew.")
+@click.option("--full-refresh", multiple=True, metavar="TABLE", help="Recompute this table.")
+@click.option("--full-refresh-all", is_flag=True, help="Recompute all tables.")
 def run(project: Path, **given: Any) -> None:
-    """Run a project on what its sources hold now, or with --follow for good.
+    """Process what the project's sources hold now or, with --follow, also all that comes.
 
-    On a terminal a table shows how far it is; elsewhere each micro-batch is a JSON object.
+    On a terminal a table shows the progress; elsewhere each micro-batch is a JSON object.
     """
     spark_run = spark_part("pipeline.run")
     plan = planned(project, **given)
     directory = plan.project.directory
     running = read_run(directory)
     if running is not None and running.process.is_alive():
-        raise ConfigError(f"{directory}: process {running.process.pid} runs this project already")
+        raise ConfigError(f"{directory}: process {running.process.pid} already runs this project")
     made = missing_topics(plan.project.own.topics, plan.bootstrap)
     if made:
         click.echo(f"created {', '.join(made)}", err=True)
@@ -139,40 +143,40 @@ def run(project: Path, **given: Any) -> None:
     state = RunState(own_process(), plan.remote or plan.master, int(time.time() * 1000))
     write_run(directory, state)
 
-    def heard(each: BatchProgress) -> None:
+    def on_progress(each: BatchProgress) -> None:
         nonlocal state
         state = msgspec.structs.replace(state, progress={**state.progress, each.query: each})
         write_run(directory, state)
         display.progress(each)
 
-    with told_failures(), stoppable():
-        spark_run.run_project(plan, spark_run.RunListener(heard, display.message))
+    with reported_failures(), stoppable():
+        spark_run.run_project(plan, spark_run.RunListener(on_progress, display.message))
 
 
 @pipeline.command("status")
 @PROJECT
 @FORMAT
 def status(project: Path, output: str) -> None:
-    """Show whether a project runs, and how far each of its queries is."""
+    """Show whether a project runs, and the progress of each query."""
     state = read_run(project)
     if state is None:
-        raise ConfigError(f"{project}: was never run")
+        raise ConfigError(f"{project}: has never been run")
     alive = state.process.is_alive()
     if output == "json":
         print_json({**msgspec.to_builtins(state), "running": alive})
         return
-    word = f"runs as process {state.process.pid}" if alive else "does not run"
-    click.echo(f"{word}; started {iso_time(state.started_ms)} on {state.master}")
+    status = f"runs as process {state.process.pid}" if alive else "does not run"
+    click.echo(f"{status}; started {iso_time(state.started_ms)} on {state.master}")
     if state.progress:
         click.echo("\n".join(table({name: row(each) for name, each in state.progress.items()})))
 
 
 @pipeline.command("stop")
 @PROJECT
-@click.option("--kill", is_flag=True, help="With SIGKILL.")
+@click.option("--kill", is_flag=True, help="Use SIGKILL.")
 @click.option("--timeout", "seconds", default=60.0, show_default=True, help="How long to wait.")
 def stop(project: Path, kill: bool, seconds: float) -> None:
-    """Stop the run of a project; the next one goes on where it was."""
+    """Stop the run of a project; the next run continues where it stopped."""
     state = read_run(project)
     if state is None or not state.process.is_alive():
         raise ConfigError(f"{project}: does not run")
@@ -180,14 +184,14 @@ def stop(project: Path, kill: bool, seconds: float) -> None:
 
 
 def planned(project: Path, conf: tuple[str, ...], packages: str | None, **given: Any) -> Any:
-    """What `penstock.spark.pipeline.run` takes."""
+    """The `penstock.spark.pipeline.run.Run` of the options."""
     found = load_project(project)
     settings = pairs(conf, "--conf")
     if packages:
         settings["spark.jars.packages"] = packages
     if given["remote"] is not None and (settings or given["archive"]):
         raise ConfigError(
-            "--conf, --packages, --archive: with --remote they are the server's to set"
+            "--conf, --packages, --archive: not with --remote; set them on the server"
         )
     bootstrap = found.bootstrap(given.pop("bootstrap"), os.environ)
     return spark_part("pipeline.run").Run(
@@ -196,7 +200,7 @@ def planned(project: Path, conf: tuple[str, ...], packages: str | None, **given:
 
 
 def missing_topics(topics: Mapping[str, TopicSpec], bootstrap: str) -> list[str]:
-    """Make those that are not there; their names."""
+    """Create the missing ones; returns their names."""
     made: list[str] = []
 
     async def create(client: Client) -> None:
@@ -227,7 +231,7 @@ def own_process() -> StartedProcess:
 
 
 @contextmanager
-def told_failures() -> Iterator[None]:
+def reported_failures() -> Iterator[None]:
     try:
         yield
     except PipelineFailed as error:
@@ -237,7 +241,7 @@ def told_failures() -> Iterator[None]:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """SIGTERM and Ctrl-C end the block in order, and then the command with success."""
+    """SIGTERM and Ctrl-C leave the block in order, and the command succeeds."""
 
     def stopped(number: int, _frame: FrameType | None) -> None:
         for each in (signal.SIGTERM, signal.SIGINT):

@@ -1,4 +1,4 @@
-"""The progress of a run: a table that is drawn anew on a terminal, JSON lines elsewhere."""
+"""Shows the progress of a run: a table on a terminal, JSON lines elsewhere."""
 
 import sys
 import threading
@@ -10,7 +10,7 @@ from penstock.spark.pipeline.progress import COLUMNS, BatchProgress, row
 
 
 class Display:
-    """Its methods may be called from any thread."""
+    """Any thread may call its methods."""
 
     def __init__(self, *, as_json: bool | None = None) -> None:
         self._json = not sys.stdout.isatty() if as_json is None else as_json

@@ -1,4 +1,4 @@
-"""Where in a topic to begin or to stop, as people write it: `beginning`, `-10`, `@-1h`."""
+"""Positions in a topic as users write them: `beginning`, `-10`, `@-1h`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Since(Enum):
-    """What a position is counted from."""
+    """What a position counts from."""
 
     START = auto()
     END = auto()
@@ -29,7 +29,7 @@ class Since(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A number of records, or for `EPOCH` of milliseconds, from there."""
+    """A number of records or, for `EPOCH`, of milliseconds."""
 
     since: Since
     number: int = 0
@@ -39,7 +39,7 @@ BEGINNING, END = Position(Since.START), Position(Since.END)
 
 
 def parse_position(text: str, now_ms: int) -> Position:
-    """`ValueError` when it is none."""
+    """`ValueError` if the text is not a position."""
     named = {"beginning": BEGINNING, "start": BEGINNING, "earliest": BEGINNING}
     named |= {"end": END, "latest": END}
     if text in named:
@@ -47,13 +47,13 @@ def parse_position(text: str, now_ms: int) -> Position:
     if text.startswith("@"):
         return Position(Since.EPOCH, parse_time(text[1:], now_ms))
     if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-        raise ValueError(f"{text!r} is no offset: beginning, end, N, +N, -N or @TIME")
+        raise ValueError(f"{text!r} is not an offset: beginning, end, N, +N, -N or @TIME")
     since = {"+": Since.START, "-": Since.END}.get(text[0], Since.ZERO)
     return Position(since, int(text))
 
 
 def parse_time(text: str, now_ms: int) -> int:
-    """Milliseconds since 1970, an ISO-8601 time (UTC unless it says), or `-1h` before now."""
+    """Milliseconds since 1970, an ISO-8601 time (UTC by default), or `-1h` before now."""
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
     if ago := re.fullmatch(r"-([0-9]{1,12})(ms|s|m|h|d)", text):
@@ -67,16 +67,16 @@ def iso_ms(text: str) -> int:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no time: ms since 1970, ISO-8601 or -1h") from None
+        raise ValueError(f"{text!r} is not a time: ms since 1970, ISO-8601 or -1h") from None
     if time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
     return _since_1970(round(time.timestamp() * 1000), text)
 
 
 def _since_1970(time_ms: int, text: str) -> int:
-    """To a broker a time below 0 is a word, such as -1 for the end."""
+    """Brokers give times below 0 other meanings, such as -1 for the end."""
     if time_ms < 0:
-        raise ValueError(f"{text!r} is no time of Kafka's: it is before 1970")
+        raise ValueError(f"{text!r} is before 1970, which Kafka does not support")
     return time_ms
 
 
@@ -105,20 +105,20 @@ class TimeType(click.ParamType[int]):
 
 
 class Found(NamedTuple):
-    """Where a position is: the offset that it names, and the nearest one that the partition has."""
+    """The offset that a position names, and the nearest one that the partition has."""
 
     wanted: int
     offset: Offset
 
 
 def warn_of_nearest(found: Mapping[TopicPartition, Found]) -> None:
-    """Say on standard error which partitions do not have the offset that was asked for."""
-    for where, (wanted, offset) in found.items():
+    """Warn about partitions that do not have the requested offset."""
+    for tp, (wanted, offset) in found.items():
         if wanted != offset:
             side = "end" if wanted > offset else "beginning"
             click.echo(
-                f"penstock: warning: {where.topic}-{where.partition} has no offset {wanted}; "
-                f"its {side} is {offset}, which is taken instead",
+                f"penstock: warning: {tp.topic}-{tp.partition} has no offset {wanted}; "
+                f"using its {side}, {offset}",
                 err=True,
             )
 
@@ -129,7 +129,7 @@ async def offsets_at(
     position: Position,
     isolation: IsolationLevel,
 ) -> dict[TopicPartition, Offset]:
-    """The offset of the position in each partition, within what the partition holds."""
+    """The offset of the position in each partition, within the partition's range."""
     found = await find_offsets(client, partitions, position, isolation)
     return {each: at.offset for each, at in found.items()}
 
@@ -144,7 +144,7 @@ async def find_offsets(
         found = await list_offsets(
             client, dict.fromkeys(partitions, timestamp), isolation=isolation
         )
-        return {where: each.offset for where, each in found.items()}
+        return {tp: each.offset for tp, each in found.items()}
 
     starts, ends = await listed(EARLIEST), await listed(LATEST)
     wanted: dict[TopicPartition, int] = {}
@@ -157,7 +157,7 @@ async def find_offsets(
             wanted |= dict.fromkeys(partitions, position.number)
         case Since.EPOCH:
             found = await listed(position.number)
-            # -1: no record is that new.
+            # -1: no record at or after that time.
             wanted |= {each: ends[each] if at < 0 else at for each, at in found.items()}
     return {
         each: Found(at, Offset(min(max(at, starts[each]), ends[each])))

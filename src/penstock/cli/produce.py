@@ -1,4 +1,4 @@
-"""`penstock produce`: lines in, records out."""
+"""`penstock produce`: writes a record for each line."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import BinaryIO, TypeAlias
 
 import click
 
-from penstock.cli.failure import ExitCode, SomeFailed, exit_code, tell
+from penstock.cli.failure import ExitCode, SomeFailed, exit_code, report_error
 from penstock.cli.lines import LONGEST_BYTES, lines
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.position import TimeType
@@ -25,15 +25,15 @@ CODECS = [codec.name.lower() for codec in Codec]
 
 
 @dataclass(frozen=True, slots=True)
-class Same:
-    """What every record gets, whatever its line says; None and () leave it to the line."""
+class Overrides:
+    """Fields that every record gets, whatever its line has; None and () leave the line's."""
 
     key: bytes | None
     headers: Sequence[tuple[str, bytes | None]]
     partition: int | None
     timestamp_ms: int | None
 
-    def on(self, record: ProducerRecord) -> ProducerRecord:
+    def applied_to(self, record: ProducerRecord) -> ProducerRecord:
         return replace(
             record,
             key=record.key if self.key is None else self.key,
@@ -43,15 +43,15 @@ class Same:
         )
 
 
-class LineRefused(KafkaError):
-    """A line whose record the broker does not take."""
+class LineRejected(KafkaError):
+    """A line whose record the broker rejected."""
 
-    def __init__(self, number: int, refusal: BrokerRefused) -> None:
-        super().__init__(f"line {number}: {refusal}")
-        self.code = refusal.code
+    def __init__(self, number: int, error: BrokerRefused) -> None:
+        super().__init__(f"line {number}: {error}")
+        self.code = error.code
 
 
-NoRecord: TypeAlias = BadLine | LineRefused
+NoRecord: TypeAlias = BadLine | LineRejected
 
 
 @click.command()
@@ -64,34 +64,50 @@ NoRecord: TypeAlias = BadLine | LineRefused
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="text: a line is a value. json: a line is what `consume --format json` prints.",
+    help="text: a line is a value. json: as `consume --format json` prints.",
 )
 @click.option(
     "-s",
     "--key-separator",
     type=SeparatorType(),
-    help=r"A line is a key, this, and a value; '\t' is a tab.",
+    help=r"Separates key and value in a line; '\t' is a tab.",
 )
 @click.option("-k", "--key", help="The key of every record.")
 @click.option(
-    "-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="On every record."
+    "-H",
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A header of every record.",
 )
-@click.option("-p", "--partition", type=PARTITION, help="[by key, else spread]")
-@click.option("-t", "--timestamp", type=TimeType(), help="Ms since 1970, ISO-8601, -1h. [now]")
-@click.option("-Z", "--tombstones", is_flag=True, help="A line without a value deletes its key.")
 @click.option(
-    "-z", "--codec", type=click.Choice(CODECS), default="none", show_default=True, help="Compress."
+    "-p", "--partition", type=PARTITION, help="Partition of every record. [by key, else spread]"
+)
+@click.option(
+    "-t", "--timestamp", type=TimeType(), help="Timestamp: ms since 1970, ISO-8601 or -1h. [now]"
+)
+@click.option(
+    "-Z", "--tombstones", is_flag=True, help="An empty value becomes null, which deletes its key."
+)
+@click.option(
+    "-z",
+    "--codec",
+    type=click.Choice(CODECS),
+    default="none",
+    show_default=True,
+    help="Compression.",
 )
 @click.option(
     "--on-error",
     type=click.Choice(["stop", "skip"]),
     default="stop",
     show_default=True,
-    help="What a line that is no record, or that the broker refuses, does: stop there, or be left "
-    "out. Either way it is named, the lines before it are written, and the exit code is 5 if any "
-    "was. Lines behind one that the broker refuses may have been written to other partitions.",
+    help="For a line that is not a record, or that the broker rejects: stop there, or skip it. "
+    "Either way the line is reported, the lines before it are written, and the exit code is 5 if "
+    "any was. Lines after one that the broker rejects may be written to other partitions.",
 )
-@click.option("--create-topic", is_flag=True, help="Let the broker make a topic that is missing.")
+@click.option("--create-topic", is_flag=True, help="Let the broker create a missing topic.")
 @FORMAT
 @remote
 def produce(
@@ -112,32 +128,34 @@ def produce(
 ) -> None:
     """Write a record for each line of FILE, or of standard input, to TOPIC.
 
-    Every record is acknowledged by all in-sync replicas. With --format json each one's place is
-    printed; how many there were is told on standard error.
+    All in-sync replicas acknowledge every record. --format json prints the partition and offset of
+    each record; standard error has the count.
     """
     if input_format == "json" and (key_separator is not None or tombstones):
         raise click.UsageError("--key-separator and --tombstones are for --input text")
     if key_separator == "":
         raise click.UsageError("--key-separator cannot be empty")
     if not topic:
-        raise click.BadParameter("a topic has a name", param_hint="TOPIC")
-    same = Same(
+        raise click.BadParameter("must not be empty", param_hint="TOPIC")
+    overrides = Overrides(
         None if key is None else key.encode(), list(map(header, headers)), partition, timestamp
     )
 
     def record(line: bytes, number: int) -> ProducerRecord:
         if len(line) > LONGEST_BYTES:
-            raise BadLine(f"line {number}: it is longer than {LONGEST_BYTES} bytes")
+            raise BadLine(f"line {number}: longer than {LONGEST_BYTES} bytes")
         if input_format == "json":
-            return same.on(decode_record(topic, line, number))
-        return same.on(text_record(topic, line, number, key_separator, tombstones=tombstones))
+            return overrides.applied_to(decode_record(topic, line, number))
+        return overrides.applied_to(
+            text_record(topic, line, number, key_separator, tombstones=tombstones)
+        )
 
     written, skipped = 0, 0
     latest: NoRecord | None = None
 
-    def told(delivered: list[RecordMetadata]) -> None:
+    def on_delivered(delivered: list[RecordMetadata]) -> None:
         nonlocal written
-        written += len(delivered)  # first: whoever reads what is printed may leave
+        written += len(delivered)  # first: the reader of the output may close it
         for each in delivered if output == "json" else ():
             print_json(
                 {
@@ -147,33 +165,33 @@ def produce(
                 }
             )
 
-    def passed_over(line: NoRecord) -> None:
+    def on_bad_line(line: NoRecord) -> None:
         nonlocal skipped, latest
         if on_error == "stop":
             raise line
         skipped, latest = skipped + 1, line
-        tell(line, as_json=output == "json")
+        report_error(line, as_json=output == "json")
 
     async def write(client: Client) -> None:
         producer = IdempotentProducer(
             client, codec=Codec[codec.upper()], create_topics=create_topic
         )
-        # What --partition names is wrong for all lines, or for none.
+        # --partition is wrong for all lines or for none.
         check = partial(partition_of, client) if partition is None else None
-        async for some in records_of(file, record, passed_over, check):
+        async for some in records_of(file, record, on_bad_line, check):
             records = [each for _, each in some]
             results = await producer.deliver(records, past_refused=on_error == "skip")
-            told([each for each in results if isinstance(each, RecordMetadata)])
+            on_delivered([each for each in results if isinstance(each, RecordMetadata)])
             for (number, _), result in zip(some, results, strict=True):
                 if isinstance(result, BrokerRefused):
-                    passed_over(LineRefused(number, result))
+                    on_bad_line(LineRejected(number, result))
 
     try:
         remote.run(write)
-    except (BadLine, LineRefused) as line:
+    except (BadLine, LineRejected) as line:
         raise SomeFailed([line], written + 1) from None
     finally:
-        left_out = f", left out {skipped} lines" if skipped else ""
+        left_out = f", skipped {skipped} lines" if skipped else ""
         click.echo(f"produced {written} records to {topic}{left_out}", err=True)
     if latest is not None:
         raise SystemExit(ExitCode.PARTLY_DONE if written else exit_code(latest))
@@ -182,12 +200,12 @@ def produce(
 async def records_of(
     file: BinaryIO,
     record: Callable[[bytes, int], ProducerRecord],
-    passed_over: Callable[[BadLine], None],
+    on_bad_line: Callable[[BadLine], None],
     check: Callable[[ProducerRecord, int], Awaitable[None]] | None,
 ) -> AsyncIterator[list[tuple[int, ProducerRecord]]]:
-    """Numbers and records of whatever lines have come.
+    """Numbers and records of the lines that have come.
 
-    When `passed_over` raises, those before are given.
+    If `on_bad_line` raises, the records before that line are still yielded.
     """
     number = 0
     async for some in lines(file):
@@ -200,7 +218,7 @@ async def records_of(
                     await check(made, number)
             except BadLine as error:
                 try:
-                    passed_over(error)
+                    on_bad_line(error)
                 except BadLine:
                     if records:
                         yield records
@@ -212,11 +230,11 @@ async def records_of(
 
 
 async def partition_of(client: Client, record: ProducerRecord, number: int) -> None:
-    """Refuse a line for a partition that its topic does not have: the others are still written."""
+    """Reject a line with a partition that its topic does not have; the others are written."""
     try:
         found = await client.topic(record.topic)
     except KafkaError:
-        return  # the topic is missing, or its broker is: the producer finds out
+        return  # topic or broker is missing: the producer finds out
     if record.partition not in found.partitions:
         raise BadLine(f"line {number}: {record.topic} has no partition {record.partition}")
 
@@ -228,7 +246,7 @@ def text_record(
     if separator is not None:
         key, found, value = line.partition(separator.encode())
         if not found:
-            raise BadLine(f"line {number}: there is no {separator!r} between key and value")
+            raise BadLine(f"line {number}: no {separator!r} between key and value")
     return ProducerRecord(topic, None if tombstones and not value else value, key)
 
 

@@ -1,4 +1,4 @@
-"""Numbers in options, within what Kafka's protocol can carry."""
+"""Numbers in options, within the ranges of Kafka's protocol."""
 
 from math import isnan
 from typing import Any
@@ -12,15 +12,15 @@ PARTITION = click.IntRange(0, MAX_INT32)
 
 
 class SecondsType(click.FloatRange):
-    """A time to wait: more than none, and as milliseconds at most 32 bits."""
+    """A duration: above zero, and at most 32 bits of milliseconds."""
 
     def __init__(self) -> None:
         super().__init__(min=0, min_open=True, max=MAX_INT32 // 1000)
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         seconds = super().convert(value, param, ctx)
-        if isnan(seconds):  # it is in every range, since it compares with nothing
-            self.fail(f"{value!r} is no number of seconds", param, ctx)
+        if isnan(seconds):  # NaN passes every range check
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
         return seconds
 
 

@@ -1,4 +1,4 @@
-"""`penstock cluster rebalance`: give each broker its share of what is there already."""
+"""`penstock cluster rebalance`: gives each broker its share of the existing partitions."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
@@ -27,7 +27,7 @@ FOLLOWERS = "follower.replication.throttled.replicas"
 
 
 class Planned(NamedTuple):
-    """What is to be moved, and what each broker has before and after."""
+    """The moves, and the load of each broker before and after."""
 
     moves: list[PlannedMove]
     before: dict[int, Load]
@@ -40,26 +40,26 @@ class Planned(NamedTuple):
 
 
 @click.command("rebalance")
-@click.option("--topic", "topics", multiple=True, help="Only this topic; may be given often.")
+@click.option("--topic", "topics", multiple=True, help="Only this topic; repeatable.")
 @click.option(
     "--without",
     type=int,
     multiple=True,
     metavar="BROKER",
-    help="Move everything away from this broker; may be given often.",
+    help="Move everything away from this broker; repeatable.",
 )
-@click.option("--execute", is_flag=True, help="Carry the plan out and wait until it is done.")
+@click.option("--execute", is_flag=True, help="Execute the plan and wait until it is done.")
 @click.option(
     "--throttle",
     type=click.IntRange(min=1),
     metavar="BYTES",
-    help="Bytes a second that each broker may use for the moves.",
+    help="Bytes per second that each broker may use for the moves.",
 )
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the plan as kafka-reassign-partitions reads it.",
+    help="Write the plan in the format of kafka-reassign-partitions.",
 )
 @FORMAT
 @remote
@@ -72,13 +72,13 @@ def rebalance(
     save: Path | None,
     output: str,
 ) -> None:
-    """Plan an even spread of replicas and leaders, with as few replicas copied as possible.
+    """Spread replicas and leaders evenly, while copying as few replicas as possible.
 
-    A broker that joins a cluster gets no existing partition by itself: this gives it its share.
-    Without --execute the plan is only shown.
+    A new broker gets no existing partition by itself: this command gives it its share. Without
+    --execute it only shows the plan.
     """
     if throttle is not None and not execute:
-        raise click.UsageError("--throttle slows down moves: it needs --execute")
+        raise click.UsageError("--throttle needs --execute")
 
     async def work(client: Client) -> None:
         plan = await planned(client, topics, without)
@@ -86,7 +86,7 @@ def rebalance(
         if save is not None:
             write(save, plan.moves)
         if execute and plan.moves:
-            await carry_out(client, plan, throttle)
+            await execute_plan(client, plan, throttle)
 
     remote.run(work)
 
@@ -95,7 +95,7 @@ async def planned(client: Client, only: Collection[str], without: Collection[int
     cluster = await describe_cluster(client)
     if unknown := sorted(set(without) - set(cluster.brokers)):
         known = ", ".join(map(str, sorted(cluster.brokers)))
-        raise ConfigError(f"--without {unknown[0]}: the brokers that are alive are {known}")
+        raise ConfigError(f"--without {unknown[0]}: the live brokers are {known}")
     if moving := await ongoing_reassignments(client):
         raise ConfigError(
             f"{min(moving)} and {len(moving) - 1} other partitions are being moved: wait for them"
@@ -105,7 +105,7 @@ async def planned(client: Client, only: Collection[str], without: Collection[int
         )
     found = await list_topics(client)
     if missing := sorted(set(only) - {each.name for each in found}):
-        raise ConfigError(f"--topic {missing[0]}: there is no such topic")
+        raise ConfigError(f"--topic {missing[0]}: no such topic")
     replicas = {
         TopicPartition(topic.name, index): part.replicas
         for topic in found
@@ -179,7 +179,7 @@ def described(plan: Planned) -> dict[str, Any]:
 
 
 def write(path: Path, moves: Iterable[PlannedMove]) -> None:
-    """In the form of kafka-reassign-partitions' own files."""
+    """In the format of kafka-reassign-partitions."""
     partitions = [
         {
             "topic": each.topic_partition.topic,
@@ -198,34 +198,34 @@ def spelled(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers))
 
 
-async def carry_out(client: Client, plan: Planned, throttle: int | None) -> None:
-    """Move, wait, and have the new preferred leaders lead."""
+async def execute_plan(client: Client, plan: Planned, throttle: int | None) -> None:
+    """Move, wait, and elect the new preferred leaders."""
     targets = {each.topic_partition: each.after for each in plan.moves}
     async with throttled(client, plan, throttle):
-        refused = await reassign(client, targets)
-        await moved(client, targets.keys())
+        errors = await reassign(client, targets)
+        await wait_until_moved(client, targets.keys())
     led = [each.topic_partition for each in plan.moves if each.before[0] != each.after[0]]
     if led:
-        refused += await elect_preferred(client, led)
-    if refused:
-        raise SomeFailed(refused, len(plan.moves))
+        errors += await elect_preferred(client, led)
+    if errors:
+        raise SomeFailed(errors, len(plan.moves))
     click.echo(f"done: {len(targets)} partitions", err=True)
 
 
-async def moved(client: Client, partitions: Collection[TopicPartition]) -> None:
-    """Wait until none of these is being moved any more, telling how far it is."""
-    told = None
+async def wait_until_moved(client: Client, partitions: Collection[TopicPartition]) -> None:
+    """Wait until none of these is being moved, and show the progress."""
+    shown = None
     while left := set(await ongoing_reassignments(client)) & set(partitions):
         done = len(partitions) - len(left)
-        if done != told:
+        if done != shown:
             click.echo(f"moved {done} of {len(partitions)} partitions", err=True)
-            told = done
+            shown = done
         await asyncio.sleep(POLL_S)
 
 
 @asynccontextmanager
 async def throttled(client: Client, plan: Planned, rate: int | None) -> AsyncIterator[None]:
-    """The limits that kafka-reassign-partitions sets, for as long as the moves take."""
+    """Set the limits of kafka-reassign-partitions during the moves."""
     if rate is None:
         yield
         return
@@ -249,8 +249,8 @@ async def _set_rates(client: Client, brokers: Iterable[BrokerId], rate: str | No
 
 
 def throttled_replicas(moves: Iterable[PlannedMove]) -> dict[str, dict[str, str]]:
-    """By topic: whoever may serve a copy is slowed down as its leader, whoever makes one as its
-    follower; those that were in sync before are not.
+    """Settings by topic: old replicas are throttled as leaders, added ones as followers. Followers
+    that were in sync are not throttled.
     """
     found: dict[str, dict[str, list[str]]] = {}
     for each in moves:

@@ -1,7 +1,7 @@
-"""A record as a line of JSON: what `consume` prints and `produce` reads.
+"""A record as a line of JSON, which `consume` prints and `produce` reads.
 
-Bytes that are no UTF-8 are under `key_base64` and `value_base64`, so that a topic which is read
-and written again holds the same bytes.
+Bytes that are not UTF-8 are in `key_base64` and `value_base64`, so that a copy of a topic has the
+same bytes.
 """
 
 from base64 import b64decode, b64encode
@@ -21,7 +21,7 @@ MAX_PARTITION, MAX_TIMESTAMP_MS = (1 << 31) - 1, (1 << 63) - 1
 
 
 class HeaderLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One header; names may repeat, so headers are a list."""
+    """A header; names may repeat, so headers are a list."""
 
     key: str
     value: str | None = None
@@ -29,10 +29,10 @@ class HeaderLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `produce` reads of a line; `topic` and `offset` are passed over.
+    """A line that `produce` reads; it ignores `topic` and `offset`.
 
-    A key or value that is no string is written as the JSON that it is. Any other field is refused:
-    a misspelt `value` would else be a tombstone.
+    A key or value that is not a string is written as its JSON. Unknown fields are errors: a
+    misspelt `value` would otherwise be a tombstone.
     """
 
     key: msgspec.Raw = NULL
@@ -43,13 +43,13 @@ class RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     partition: Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)] | None = None
     timestamp_ms: Annotated[int, msgspec.Meta(ge=-1, le=MAX_TIMESTAMP_MS)] | None = None
     timestamp: str | None = None
-    """Read where there is no `timestamp_ms`."""
+    """Used without `timestamp_ms`."""
     topic: msgspec.Raw = NULL
     offset: msgspec.Raw = NULL
 
 
 class BadLine(ConfigError):
-    """Input that is no record."""
+    """A line that is not a record."""
 
 
 def encode_record(consumed: ConsumedRecord) -> bytes:
@@ -63,7 +63,7 @@ def encode_record(consumed: ConsumedRecord) -> bytes:
         **_spelled("key", record.key),
         **_spelled("value", record.value),
         "headers": [
-            # A name that is no UTF-8 is shown as far as it goes.
+            # Shows a name that is not UTF-8 with replacement characters.
             {"key": name.encode(errors="surrogateescape").decode(errors="replace")}
             | _spelled("value", value)
             for name, value in record.headers

@@ -1,4 +1,4 @@
-"""Options of every command that talks to a broker, and how it does."""
+"""Options of every command that talks to a broker, and its client."""
 
 import asyncio
 import os
@@ -24,13 +24,13 @@ NEXT_STEP = "start a broker with `penstock serve`, or name one that runs with --
 
 
 class Remote:
-    """The cluster that a command is about."""
+    """The cluster of a command."""
 
     def __init__(self, bootstrap: str, timeout_ms: int) -> None:
         self.bootstrap, self.timeout_ms = bootstrap, timeout_ms
 
     def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        """Give `work` a client, and wait for it. Ctrl-C cancels it."""
+        """Run `work` with a client. Ctrl-C cancels it."""
         addresses = parse_addresses(self.bootstrap)
 
         async def connected() -> T:
@@ -48,8 +48,8 @@ class Remote:
 
 
 async def reach(client: Client, bootstrap: str) -> None:
-    """Find a broker before anything is asked: nobody should wait in silence for one that is not
-    there. What fails later is asked again, since a cluster that was there comes back.
+    """Connect to a broker first, so that nobody waits in silence for one that is not there. Later
+    failures are retried, since a cluster that was there comes back.
     """
 
     def still_trying() -> None:
@@ -65,20 +65,20 @@ async def reach(client: Client, bootstrap: str) -> None:
 
 
 def remote(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options, and pass what they say as `remote`."""
+    """Add the options, and pass their values as `remote`."""
 
     @click.option(
         "-b",
         "--bootstrap",
         metavar="HOST:PORT,...",
-        help=f"Brokers to ask first. [$PENSTOCK_BOOTSTRAP, else {DEFAULT}]",
+        help=f"Bootstrap brokers. [$PENSTOCK_BOOTSTRAP, else {DEFAULT}]",
     )
     @click.option(
         "--dir",
         "directory",
         metavar="D",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Ask the broker that runs in this data directory.",
+        help="Use the broker that runs in this data directory.",
     )
     @click.option(
         "--timeout",
@@ -87,7 +87,7 @@ def remote(command: Callable[..., None]) -> Callable[..., None]:
         type=SECONDS,
         default=10.0,
         show_default=True,
-        help="How long to try to reach a broker and to wait for its answer.",
+        help="How long to wait for a connection and for a response.",
     )
     @wraps(command)
     def with_remote(
@@ -101,7 +101,7 @@ def remote(command: Callable[..., None]) -> Callable[..., None]:
 
 def _address(bootstrap: str | None, directory: Path | None) -> str:
     if bootstrap is not None and directory is not None:
-        raise click.UsageError("--bootstrap and --dir both say whom to ask: give one of them")
+        raise click.UsageError("--bootstrap and --dir exclude each other")
     if directory is not None:
         return _served_from(directory)
     if bootstrap is not None:

@@ -1,4 +1,4 @@
-"""`.penstock/run.json` in a project: the process that runs it, and how far it was last."""
+"""`.penstock/run.json` in a project: the process that runs it, and its last progress."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ FILE = Path(".penstock", "run.json")
 
 
 class RunState(msgspec.Struct, frozen=True):
-    """One run; the file stays when it has ended, with its last figures."""
+    """A run; the file stays after its end, with the last progress."""
 
     process: StartedProcess
     master: str

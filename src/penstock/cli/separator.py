@@ -1,4 +1,4 @@
-r"""A separator in an option: any text, where a shell's `'\t'` means a tab."""
+r"""A separator in an option: any text, in which `\t` means a tab."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0", "\\": "\\"}
 
 
 def unescaped(text: str) -> str:
-    r"""Replace `\t`, `\n`, `\r`, `\0`, `\\` and `\x1f` by the characters that they mean."""
+    r"""Replace `\t`, `\n`, `\r`, `\0`, `\\` and `\x1f` by the characters they mean."""
 
     def character(found: re.Match[str]) -> str:
         return chr(int(found[1][1:], 16)) if found[1].startswith("x") else ESCAPES[found[1]]
@@ -18,7 +18,7 @@ def unescaped(text: str) -> str:
 
 
 class SeparatorType(click.ParamType[str]):
-    """What stands between the parts of a line."""
+    """The separator between the parts of a line."""
 
     name = "text"
 

@@ -1,4 +1,4 @@
-"""`penstock serve`: a broker in the foreground, or with --daemon behind the terminal."""
+"""`penstock serve`: runs a broker in the foreground, or with --daemon in the background."""
 
 import asyncio
 import gc
@@ -22,8 +22,8 @@ from penstock.errors import ConfigError
 logger = logging.getLogger(__name__)
 
 SWITCH_INTERVAL_S = 0.0002
-"""A thread that comes back from an fsync gives the interpreter up sooner than by default; a busy
-one would cost the loop most of its rate otherwise.
+"""Shorter than Python's default, so that a thread that returns from an fsync releases the
+interpreter sooner; a busy one would cost the loop most of its rate.
 """
 
 
@@ -39,17 +39,17 @@ one would cost the loop most of its rate otherwise.
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("penstock-data"),
     show_default=True,
-    help="Where metadata, state and, unless log.dirs says otherwise, logs are kept.",
+    help="Data directory: metadata, state and, unless log.dirs is set, logs.",
 )
 @click.option(
-    "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting; wins over all."
+    "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting; overrides all others."
 )
 @click.option(
     "--profile",
     help="A set of defaults. classic: what older Kafka documentation teaches; it turns unclean "
     "leader election on, by which acknowledged records can be lost.",
 )
-@click.option("--strict", is_flag=True, help="Refuse unknown settings instead of warning.")
+@click.option("--strict", is_flag=True, help="Reject unknown settings instead of warning.")
 @click.option(
     "--log-level",
     type=click.Choice(LEVELS, case_sensitive=False),
@@ -60,10 +60,12 @@ one would cost the loop most of its rate otherwise.
 @click.option(
     "--log-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Log there instead of to standard error, and leadership moves to state-change.log beside "
-    "it; both are rotated by size. [with --daemon: penstock.log in --dir]",
+    help="Log to this file instead of standard error, and leadership changes to state-change.log "
+    "beside it; both are rotated by size. [with --daemon: penstock.log in --dir]",
 )
-@click.option("--daemon", is_flag=True, help="Return once it is ready; stop with `penstock stop`.")
+@click.option(
+    "--daemon", is_flag=True, help="Return when the broker is ready; stop it by `penstock stop`."
+)
 def serve(
     properties: Path | None,
     port: int | None,
@@ -79,7 +81,7 @@ def serve(
 ) -> None:
     """Run a broker until SIGTERM, SIGINT or SIGHUP.
 
-    When it accepts requests it prints `ready HOST:PORT`, and DIR/broker.json tells its process,
+    When it accepts requests, it prints `ready HOST:PORT`; DIR/broker.json then has its process,
     listeners and HTTP address.
     """
     if host is not None or port is not None:
@@ -87,7 +89,7 @@ def serve(
         pairs = (f"listeners=PLAINTEXT://{address}", *pairs)
     own_logs = str((directory / "logs").absolute())
     resolved = resolve(
-        # A broker without a word about it serves this machine only, from its directory.
+        # By default a broker serves this machine only, from its data directory.
         defaults={
             "listeners": "PLAINTEXT://127.0.0.1:9092",
             "log.dir": own_logs,
@@ -101,7 +103,7 @@ def serve(
     if "," in own_logs and resolved.config.identity.log_dirs is None:
         raise ConfigError(
             f"--dir {directory}: {own_logs} would be read as several directories, since a comma "
-            "separates them: use a path without one, or set log.dirs"
+            "separates them: use a path without a comma, or set log.dirs"
         )
     if daemon:
         start_daemon(directory, log_file, resolved.warnings)
@@ -132,21 +134,21 @@ async def until_stopped(resolved: Resolved, directory: Path) -> None:
     loop, this = asyncio.get_running_loop(), asyncio.current_task()
     assert this is not None
 
-    def told_to_stop(number: signal.Signals) -> None:
+    def on_signal(number: signal.Signals) -> None:
         logger.info("stopping: got %s", number.name)
         stop.set()
         if not is_ready:
-            this.cancel()  # it may wait for a ZooKeeper that does not answer
+            this.cancel()  # it may be waiting for ZooKeeper
 
     for number in stopping_signals():
-        loop.add_signal_handler(number, told_to_stop, number)
+        loop.add_signal_handler(number, on_signal, number)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     state = None
     try:
         async with running(resolved, directory) as broker:
             is_ready = True
             gc.collect()
-            gc.freeze()  # what start-up made stays: no collection has to look at it again
+            gc.freeze()  # objects of the start-up live on: exempt them from collections
             state = broker.state
             write_state(directory, state)
             logger.info("%s", serving(state))
@@ -162,6 +164,6 @@ async def until_stopped(resolved: Resolved, directory: Path) -> None:
 
 
 def stopping_signals() -> list[signal.Signals]:
-    """A terminal that closes ends the broker cleanly, unless `nohup` has it ignore that."""
+    """SIGHUP too, so that closing the terminal stops the broker cleanly, except under `nohup`."""
     ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [signal.SIGTERM, signal.SIGINT, *([] if ignored else [signal.SIGHUP])]

@@ -1,4 +1,4 @@
-"""The commands that run on Spark import it when they are called, and say what is missing."""
+"""Imports Spark when a command needs it, and says what is not installed."""
 
 from importlib import import_module
 from types import ModuleType
@@ -7,7 +7,7 @@ from penstock.errors import ConfigError
 
 
 def spark_part(name: str) -> ModuleType:
-    """`penstock.spark.<name>`."""
+    """Import `penstock.spark.<name>`."""
     try:
         return import_module(f"penstock.spark.{name}")
     except ModuleNotFoundError as error:

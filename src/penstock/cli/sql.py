@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from penstock.cli.output import print_table
-from penstock.cli.pipeline import stoppable, told_failures
+from penstock.cli.pipeline import reported_failures, stoppable
 from penstock.cli.remote import Remote, remote
 from penstock.cli.spark import spark_part
 from penstock.client.cluster import Client
@@ -79,7 +79,7 @@ def sql(
     if not topics:
         offered = sorted(each for each in known if not each.startswith("__"))
         raise ConfigError(f"the query names no topic; there are {', '.join(offered) or 'none'}")
-    with told_failures(), stoppable():
+    with reported_failures(), stoppable():
         spark_query.run_query(
             spark_query.TopicQuery(
                 sql=query,

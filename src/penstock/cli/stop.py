@@ -1,4 +1,4 @@
-"""`penstock stop`: end a broker that was started with `serve --daemon`, or any by its directory."""
+"""`penstock stop`: stops the broker of a data directory, as one started by `serve --daemon`."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from penstock.cli.ranges import SECONDS
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("penstock-data"),
     show_default=True,
-    help="The directory that the broker was started with.",
+    help="The data directory of the broker.",
 )
 @click.option(
     "--timeout",
@@ -26,5 +26,5 @@ from penstock.cli.ranges import SECONDS
     help="How long to wait.",
 )
 def stop(directory: Path, seconds: float) -> None:
-    """Stop a broker cleanly and wait until it has ended."""
+    """Stop a broker cleanly and wait for its end."""
     stop_broker(directory, seconds)

@@ -1,4 +1,4 @@
-"""`penstock topic`: topics as their brokers know them."""
+"""`penstock topic`: lists, describes, creates, alters and deletes topics."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -31,7 +31,7 @@ from penstock.types import uuid_text
 
 NAMES = click.argument("names", metavar="TOPIC...", nargs=-1, required=True)
 VALIDATE_ONLY = click.option(
-    "--validate-only", is_flag=True, help="Have the broker check it, and do nothing."
+    "--validate-only", is_flag=True, help="Let the broker check it, and change nothing."
 )
 
 
@@ -41,9 +41,7 @@ def topic() -> None:
 
 
 @topic.command("list")
-@click.option(
-    "--exclude-internal", is_flag=True, help="Leave out what brokers keep for themselves."
-)
+@click.option("--exclude-internal", is_flag=True, help="Leave out internal topics.")
 @FORMAT
 @remote
 def list_(remote: Remote, exclude_internal: bool, output: str) -> None:
@@ -62,7 +60,7 @@ def list_(remote: Remote, exclude_internal: bool, output: str) -> None:
 
 @topic.command("describe")
 @NAMES
-@click.option("--all-configs", is_flag=True, help="Show settings at their defaults as well.")
+@click.option("--all-configs", is_flag=True, help="Also show settings with default values.")
 @FORMAT
 @remote
 def describe(remote: Remote, names: tuple[str, ...], all_configs: bool, output: str) -> None:
@@ -80,8 +78,10 @@ def describe(remote: Remote, names: tuple[str, ...], all_configs: bool, output: 
 
 @topic.command("create")
 @NAMES
-@click.option("-p", "--partitions", type=PARTITIONS, help="[the broker's default]")
-@click.option("-r", "--replicas", type=REPLICAS, help="[the broker's default]")
+@click.option(
+    "-p", "--partitions", type=PARTITIONS, help="Number of partitions. [the broker's default]"
+)
+@click.option("-r", "--replicas", type=REPLICAS, help="Replication factor. [the broker's default]")
 @CONFIGS
 @VALIDATE_ONLY
 @FORMAT
@@ -124,10 +124,10 @@ def create(
 
 @topic.command("alter")
 @NAMES
-@click.option("-p", "--partitions", type=PARTITIONS, help="Grow to this number.")
+@click.option("-p", "--partitions", type=PARTITIONS, help="Increase to this number.")
 @CONFIGS
 @click.option(
-    "--unset", multiple=True, metavar="NAME", help="A setting that goes back to its default."
+    "--unset", multiple=True, metavar="NAME", help="Reset this setting to its default; repeatable."
 )
 @VALIDATE_ONLY
 @FORMAT
@@ -141,7 +141,7 @@ def alter(
     validate_only: bool,
     output: str,
 ) -> None:
-    """Change settings of topics, or give them more partitions."""
+    """Change settings of topics, or add partitions."""
     settings = pairs(configs)
     if both := [name for name in unset if name in settings]:
         raise click.UsageError(f"--config and --unset both name {both[0]}")
@@ -150,7 +150,7 @@ def alter(
         raise click.UsageError("nothing to alter: give --partitions, --config or --unset")
 
     async def change(client: Client, name: str) -> None:
-        # These are two requests: the first is not to be done when the second is refused.
+        # Two requests: do not send the first if the second would fail.
         if changes and partitions is not None and not validate_only:
             await create_partitions(client, name, partitions, validate_only=True)
         if changes:
@@ -186,19 +186,19 @@ def delete(remote: Remote, names: tuple[str, ...], output: str) -> None:
 def for_each(
     remote: Remote, names: Sequence[str], work: Callable[[Client, str], Awaitable[None]]
 ) -> None:
-    """Do it for every topic, whatever happens to the others; then say which were refused."""
+    """Do it for every topic, even if others fail; then raise the errors."""
 
     async def all_of_them(client: Client) -> list[KafkaError]:
-        refusals = []
+        errors = []
         for name in names:
             try:
                 await work(client, name)
             except KafkaError as error:
                 if exit_code(error) is ExitCode.UNREACHABLE:
-                    raise  # nobody is there for the others either
-                refusals.append(error)
-        return refusals
+                    raise  # the other topics would fail too
+                errors.append(error)
+        return errors
 
-    refusals = remote.run(all_of_them)
-    if refusals:
-        raise SomeFailed(refusals, len(names))
+    errors = remote.run(all_of_them)
+    if errors:
+        raise SomeFailed(errors, len(names))

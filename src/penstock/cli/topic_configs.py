@@ -1,4 +1,4 @@
-"""Settings of topics, as options give them."""
+"""The option for topic settings."""
 
 from collections.abc import Sequence
 

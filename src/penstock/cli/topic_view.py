@@ -21,7 +21,7 @@ from penstock.types import Offset, TopicPartition, uuid_text
 
 
 class Described(NamedTuple):
-    """A topic with its settings, and where each partition that has a leader begins and ends."""
+    """A topic with its settings, and start and end offsets of partitions with a leader."""
 
     topic: TopicMetadata
     configs: dict[str, ConfigEntry]
@@ -46,13 +46,13 @@ async def described_topic(client: Client, name: str, *, all_configs: bool) -> De
             for each in sorted(configs.values(), key=lambda entry: entry.name)
             if all_configs or each.source is ConfigSource.DYNAMIC_TOPIC_CONFIG
         },
-        {where.partition: listed.offset for where, listed in starts.items()},
-        {where.partition: listed.offset for where, listed in ends.items()},
+        {tp.partition: listed.offset for tp, listed in starts.items()},
+        {tp.partition: listed.offset for tp, listed in ends.items()},
     )
 
 
 def replication_factor(topic: TopicMetadata) -> int:
-    """The most that a partition has: while one is moved, it has more than the others."""
+    """The maximum of its partitions: a partition that is being moved has more replicas."""
     return max((len(each.replicas) for each in topic.partitions.values()), default=0)
 
 

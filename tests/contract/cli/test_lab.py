@@ -133,4 +133,4 @@ def test_each_scenario_says_what_it_is_about() -> None:
     shown = CliRunner().invoke(main, ["lab", "--help"]).output
     for name in scenarios.SCENARIOS:
         assert f"  {name}" in shown
-    assert "nothing else is needed" in CliRunner().invoke(main, ["lab", "fetch", "--help"]).output
+    assert "needs nothing else" in CliRunner().invoke(main, ["lab", "fetch", "--help"]).output

@@ -174,7 +174,7 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("topic alter -b B t -c retention.ms=1 --unset retention.ms", USAGE, "both name retention.ms"),
     ("group describe -b B missing", FAILED, "missing"),
     ("group delete -b B missing", FAILED, "missing"),
-    ("group reset -b B missing --to soon", USAGE, "is no offset"),
+    ("group reset -b B missing --to soon", USAGE, "is not an offset"),
     ("group reset -b B missing --to end -t missing", FAILED, "UNKNOWN_TOPIC_OR_PARTITION"),
     ("produce -b B '' file", USAGE, "TOPIC"),
     ("produce -b B missing file", FAILED, "UNKNOWN_TOPIC_OR_PARTITION"),
@@ -190,8 +190,8 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("produce -b B missing gap.jsonl -i json", USAGE, "line 1: it is empty, must be a JSON object"),
     ("produce -b B missing file -s :", USAGE, "line 1"),
     ("produce -b B missing misspelt.jsonl -i json", USAGE, "unknown field `vlaue`"),
-    ("produce -b B missing misdated.jsonl -i json", USAGE, "'soon' is no time"),
-    ("produce -b B missing file -t yesterday", USAGE, "is no time"),
+    ("produce -b B missing misdated.jsonl -i json", USAGE, "'soon' is not a time"),
+    ("produce -b B missing file -t yesterday", USAGE, "is not a time"),
     ("produce -b B missing file -t 1969-12-31", USAGE, "before 1970"),
     ("produce -b B missing file -t -999999999999d", USAGE, "before 1970"),
     ("produce -b B missing file -p 2147483648", USAGE, "-p"),
@@ -200,7 +200,7 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("consume -b B ''", USAGE, "TOPIC"),
     ("consume -b B missing -p 2147483648", USAGE, "-p"),
     ("consume -b B missing -o @1969-12-31T23:59:59.999Z", USAGE, "before 1970"),
-    ("consume -b B missing -o soon", USAGE, "is no offset"),
+    ("consume -b B missing -o soon", USAGE, "is not an offset"),
     ("consume -b B missing -f -u end", USAGE, "--until"),
     ("partition describe -b B missing", FAILED, "missing"),
     ("partition describe -b B missing --watch nan", USAGE, "--watch"),
@@ -309,7 +309,7 @@ def test_a_working_folder_that_was_deleted_is_told(words: str, tmp_path: Path) -
     os.chdir(gone)
     gone.rmdir()
     try:
-        ends_in_a_sentence(words.split(), FAILED, "the working folder is gone")
+        ends_in_a_sentence(words.split(), FAILED, "the working directory was deleted")
     finally:
         os.chdir(here)
 

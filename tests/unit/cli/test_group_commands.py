@@ -81,14 +81,14 @@ def test_a_description_tells_who_holds_what(bootstrap: str) -> None:
         consumer.poll(0.05)
     text = run(bootstrap, "describe", "h").stdout
     consumer.close()
-    assert text.startswith("h: Stable, 1 members, sharing by range, lag 0\n")
+    assert text.startswith("h: Stable, 1 members, assignor range, lag 0\n")
     assert "someone  127.0.0.1  1" in text
 
 
 def test_a_reset_is_shown_before_it_is_done(bootstrap: str) -> None:
     asked = ("reset", "r", "--topic", "t", "--to", "-3")
     shown = run(bootstrap, *asked)
-    assert shown.stderr == "nothing was changed: repeat with --execute\n"
+    assert shown.stderr == "nothing was changed; repeat with --execute\n"
     assert told(bootstrap, *asked) == [
         {"topic": "t", "partition": 0, "before": None, "after": 7, "executed": False}
     ]
@@ -117,7 +117,7 @@ def test_a_group_of_the_consumer_protocol_is_described(bootstrap: str) -> None:
     text = run(bootstrap, "describe", "k").stdout
     (described,) = told(bootstrap, "describe", "k")
     consumer.close()
-    assert text.startswith("k: Stable, 1 members, sharing by uniform, epoch 2, lag 3\n")
+    assert text.startswith("k: Stable, 1 members, assignor uniform, epoch 2, lag 3\n")
     head, row = text.splitlines()[-2:]
     assert " ".join(head.split()) == "MEMBER INSTANCE CLIENT HOST PARTITIONS EPOCH GETS GIVES UP"
     assert row.split()[1:] == ["-", "someone", "127.0.0.1", "1", "2", "-", "-"]
@@ -196,12 +196,11 @@ def test_a_partition_without_a_commit_is_shown_with_its_holder(bootstrap: str) -
         )
         shown = run(bootstrap, "reset", "silent", "--to", "end", "-t", "t")
         assert shown.exit_code == 0
-        assert "group silent is Stable: --execute would be refused" in shown.stderr
+        assert "group silent is Stable: --execute would fail" in shown.stderr
         refused = run(bootstrap, "reset", "silent", "--to", "end", "-t", "t", "--execute")
         assert refused.exit_code == 1
         assert refused.stderr == (
-            "penstock: group silent: NON_EMPTY_GROUP "
-            "(it is Stable: stop its consumers, then reset it)\n"
+            "penstock: group silent: NON_EMPTY_GROUP (it is Stable: stop its consumers first)\n"
         )
     finally:
         consumer.close()
@@ -215,6 +214,5 @@ def test_an_offset_that_the_partition_does_not_have_is_warned_of(
     assert result.exit_code == 0, result.output
     wanted = int(to) if int(to) > 0 else 10 + int(to)
     assert result.stderr.splitlines()[0] == (
-        f"penstock: warning: t-0 has no offset {wanted}; its {side} is {taken}, "
-        "which is taken instead"
+        f"penstock: warning: t-0 has no offset {wanted}; using its {side}, {taken}"
     )

@@ -481,7 +481,7 @@ def test_adopt_refuses_settings_that_no_topic_has(data: Path) -> None:
 
 def test_adopt_says_when_the_broker_did_not_stop_in_order(data: Path) -> None:
     (data / ".kafka_cleanshutdown").unlink()
-    assert "did not stop in order" in adopt(data).stdout
+    assert "did not shut down cleanly" in adopt(data).stdout
 
 
 def test_adopt_refuses_a_directory_that_contradicts_itself(data: Path) -> None:
@@ -521,5 +521,5 @@ def test_what_becomes_of_a_forgotten_directory_is_told(tmp_path: Path, is_there:
     still_there = f"{two} is still there: a start with it in log.dirs serves its partitions\n"
     assert done.stdout == (still_there if is_there else "") + (
         f"the broker in {home} starts without {two}; partitions that are in none of its log.dirs "
-        "then begin empty\n"
+        "are then empty\n"
     )

@@ -29,7 +29,7 @@ def test_init_makes_a_project_and_status_says_that_it_never_ran(tmp_path: Path) 
     assert code == 0
     assert str(tmp_path / "shop" / "spark-pipeline.yml") in out.splitlines()
     code, _, said = penstock("pipeline", "status", str(tmp_path / "shop"))
-    assert (code, said) == (2, f"penstock: {tmp_path / 'shop'}: was never run\n")
+    assert (code, said) == (2, f"penstock: {tmp_path / 'shop'}: has never been run\n")
 
 
 def test_a_run_that_was_killed_does_not_run(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_project_runs_once_at_a_time(tmp_path: Path) -> None:
     write_run(tmp_path / "p", RunState(StartedProcess(os.getpid(), began), "local[1]", 0))
     code, _, said = penstock("pipeline", "run", str(tmp_path / "p"))
     assert code == 2
-    assert f"process {os.getpid()} runs this project already" in said
+    assert f"process {os.getpid()} already runs this project" in said
 
 
 @pytest.mark.parametrize("command", [["pipeline", "run"], ["pipeline", "validate"]])

@@ -1,5 +1,4 @@
-"""`penstock group describe --rebalances`: read from the HTTP port of the group's coordinator.
-
+"""`penstock group describe --rebalances`, read from the HTTP server of the group's coordinator:
 Kafka's protocol has no request for it.
 """
 
@@ -15,20 +14,20 @@ from penstock.coordinator.group.rebalance_log import Rebalances
 
 
 def read_rebalances(remote: Remote, group: str) -> Rebalances:
-    where = remote.run(lambda client: coordinator_address(client, group))
+    address = remote.run(lambda client: coordinator_address(client, group))
     return read_page(
-        where, "/groups/rebalances", {"group": group}, Rebalances, timeout_ms=remote.timeout_ms
+        address, "/groups/rebalances", {"group": group}, Rebalances, timeout_ms=remote.timeout_ms
     )
 
 
 async def coordinator_address(client: Client, group: str) -> Address:
-    await describe_group(client, group)  # refused here if there is no such group
+    await describe_group(client, group)  # fails if there is no such group
     return await http_address(client, await find_coordinator(client, group))
 
 
-def print_rebalances(told: Rebalances) -> None:
-    if not told.rebalances and told.under_way is None:
-        click.echo(f"{told.group}: no rebalance since its coordinator has it")
+def print_rebalances(history: Rebalances) -> None:
+    if not history.rebalances and history.under_way is None:
+        click.echo(f"{history.group}: no rebalance since its coordinator loaded it")
         return
     rows: list[tuple[object, ...]] = [
         (
@@ -38,9 +37,9 @@ def print_rebalances(told: Rebalances) -> None:
             f"{each.duration_ms / 1000:.3f}",
             each.reason,
         )
-        for each in told.rebalances
+        for each in history.rebalances
     ]
-    if told.under_way is not None:
-        seconds = f"{told.under_way.for_ms / 1000:.3f}"
-        rows.append(("under way", "-", "-", seconds, told.under_way.reason))
+    if history.under_way is not None:
+        seconds = f"{history.under_way.for_ms / 1000:.3f}"
+        rows.append(("in progress", "-", "-", seconds, history.under_way.reason))
     print_table(("ENDED", "GENERATION", "MEMBERS", "SECONDS", "REASON"), rows)
