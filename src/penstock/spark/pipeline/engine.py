@@ -16,6 +16,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
+from penstock.spark.pipeline.driver_process import DriverProcess
 from penstock.spark.pipeline.interrupt import restored_sigint
 from penstock.spark.pipeline.quiet import quiet_end, quiet_start
 from penstock.spark.pipeline.settings import elsewhere_environment, worker_environment
@@ -55,15 +56,19 @@ def local_engine(
         conf = SparkConf().setAll([*{**CONNECT, **settings}.items()])
         with restored_sigint(), quiet_start(settings):
             context = SparkContext.getOrCreate(conf)
-        left.callback(context.stop)
+        gateway: Any = context._gateway  # noqa: SLF001 - its process is told nowhere else
+        jvm = DriverProcess(gateway.proc)
+        left.enter_context(jvm.told_if_lost())
+        left.callback(jvm.while_alive, context.stop)
         left.callback(quiet_end, context)
         context.setLogLevel(settings.get("spark.log.level", "OFF"))
         left.enter_context(_listening(context, listener))
         # From here on Spark's functions treat this process as a client of its own driver.
         os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
         spark = _connected(f"sc://localhost:{_port(context)}")
+        jvm.retry_while_alive(spark)
         # Before the server stops: a client that cannot release its session tries for ten minutes.
-        left.callback(spark.stop)
+        left.callback(jvm.while_alive, spark.stop)
         yield Engine(spark, is_driver=True)
 
 

@@ -1,0 +1,53 @@
+"""The process of the driver's JVM. Whatever ends it, such as a lack of memory, ends the run.
+
+Spark's client would try for ten minutes to reach it: its server may be on another machine.
+"""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from subprocess import Popen
+from typing import Any
+
+from penstock.spark.pipeline.failure import PipelineFailed
+
+
+class DriverProcess:
+    """A JVM that this process has started."""
+
+    def __init__(self, process: Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def while_alive(self, call: Callable[[], object]) -> None:
+        """Call it, unless there is nobody left to hear it."""
+        if self.is_alive:
+            call()
+
+    def retry_while_alive(self, session: Any) -> None:
+        """Let the session's client try again only as long as there is somebody to reach."""
+        for policy in session.client.get_retry_policies():
+            policy.can_retry = self._while_alive(policy.can_retry)
+
+    def _while_alive(
+        self, can_retry: Callable[[BaseException], bool]
+    ) -> Callable[[BaseException], bool]:
+        return lambda error: self.is_alive and can_retry(error)
+
+    @contextmanager
+    def told_if_lost(self) -> Iterator[None]:
+        """If the JVM has ended, that is why the block fails, whatever the error says."""
+        try:
+            yield
+        except Exception as error:
+            code = self._process.poll()
+            if code is None:
+                raise
+            how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+            raise PipelineFailed(
+                f"Spark's JVM was ended {how}; the next run goes on where this one was (if memory "
+                "was short, see --conf spark.driver.memory)"
+            ) from error
