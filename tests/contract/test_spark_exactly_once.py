@@ -101,6 +101,7 @@ def test_against_kafka(tmp_path: Path) -> None:
         Fault("task.sent", 5, "fail"),
         Fault("commit.marked", 1, "kill"),
         Fault("commit.ended", 1, "kill"),
+        Fault("commit.marked", 3, "jvm"),
     ]
     expected = write_input(tmp_path, epochs=3, rows=400, partitions=PARTITIONS)
     with KafkaCluster(folder=tmp_path / "kafka") as kafka:
