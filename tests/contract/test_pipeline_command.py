@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from clients.librdkafka import LibrdkafkaClient
-from clients.protocol import LATEST, Record
+from clients.protocol import LATEST
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
-from support.commands.penstock_command import QUICK, penstock, started
+from support.commands.penstock_command import QUICK, foreign_lines, penstock, started
+from support.spark.lake_files import parquet_files, rows
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -21,42 +22,40 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.fixture(scope="module")
 def broker() -> Iterator[PenstockBroker]:
     with PenstockBroker() as found:
-        client = LibrdkafkaClient(found.bootstrap)
-        for topic in ("events", "events-once", "events-dead"):
-            client.create_topic(topic, 1)
-        produce(client, [("a", 1), ("b", 2), ("a", 3)])
-        client.close()
         yield found
 
 
-def produce(client: LibrdkafkaClient, events: list[tuple[str, int]]) -> None:
-    rows = [{"id": i, "at": "2026-01-01T12:00:00Z", "amount": n} for i, n in events]
-    client.produce("events", [Record(json.dumps(each).encode()) for each in rows])
-
-
-def test_a_project_is_run_looked_at_and_stopped(broker: PenstockBroker, tmp_path: Path) -> None:
-    project = shutil.copytree(EXAMPLES / "dedup", tmp_path / "dedup")
+def test_what_init_makes_is_run_looked_at_stopped_and_run_again(
+    broker: PenstockBroker, tmp_path: Path
+) -> None:
+    project = tmp_path / "my shop"
+    assert penstock("pipeline", "init", str(project)).returncode == 0
+    options = ["--bootstrap", broker.bootstrap, *QUICK]
+    running = started(
+        tmp_path, "pipeline", "run", str(project), "--follow", "--interval", "0.5", *options
+    )
     client = LibrdkafkaClient(broker.bootstrap)
-    options = ["--follow", "--interval", "0.5", "--bootstrap", broker.bootstrap, *QUICK]
-    running = started(tmp_path, "pipeline", "run", str(project), *options)
 
-    def written(count: int) -> None:
+    def written(count: int, dead: int) -> None:
         def enough() -> bool:
             assert running.poll() is None, (tmp_path / "err").read_text()[-2000:]
-            return client.offset("events-once", 0, LATEST) >= count
+            if not {"events", "events-dead"} <= {*client.topics()}:
+                return False
+            events = sum(client.offset("events", each, LATEST) for each in range(2))
+            return (events, client.offset("events-dead", 0, LATEST)) == (count, dead)
 
         wait_until(enough, 150, f"{count} events")
 
     try:
-        written(2)
-        produce(client, [("b", 4), ("c", 5)])  # found by the next update
-        written(3)
+        written(4, dead=2)  # the event of nobody, from the flow and from the definition
+        with (project / "data" / "events.jsonl").open("a") as file:
+            file.write('{"user": "bob", "action": "buy", "at": "2026-01-03T08:00:00Z"}\n')
+        written(5, dead=2)
         second = penstock("pipeline", "run", str(project))
         assert second.returncode == 2
         assert "already runs this project" in second.stderr
-        state = status(project)
-        assert state["running"]
-        assert state["progress"]["events_once"]["lag"] == 0
+        assert status(project)["running"]
+        wait_until(lambda: lag(project, "events-to-lake") == 0, 60, "the flow to be done")
         stopped = penstock("pipeline", "stop", str(project))
         assert (stopped.returncode, stopped.stderr) == (0, "")
         assert running.wait(10) == 0
@@ -64,15 +63,40 @@ def test_a_project_is_run_looked_at_and_stopped(broker: PenstockBroker, tmp_path
         if running.poll() is None:
             running.terminate()
             running.wait(30)
-        client.close()
-    assert not status(project)["running"]
     assert (tmp_path / "err").read_text().endswith("stopped\n")
+    assert foreign_lines(tmp_path / "err") == []
     steps = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
-    assert sum(each["rows"] for each in steps if each["query"] == "events_once") == 5
+    assert sum(each["rows"] for each in steps if each["query"] == "events-in") == 5
+
+    again = penstock("pipeline", "run", str(project), *options)
+    assert again.returncode == 0, again.stderr[-3000:]
+    assert not status(project)["running"]
+    written_once(project)
+    assert client.offset("events-dead", 0, LATEST) == 2
+    client.close()
+
+
+def written_once(project: Path) -> None:
+    storage = project / "pipeline-storage"
+    kept = {each.name for each in storage.iterdir()}
+    assert kept >= {"catalog", "derby.log", "flows", "warehouse"}
+    expected = [("ann", "buy"), ("ann", "view"), ("bob", "buy"), ("bob", "view")]
+    for folder in (project / "lake" / "events", storage / "warehouse" / "events"):
+        found = [row for each in parquet_files(folder) for row in rows(each)]
+        assert sorted((row["user"], row["action"]) for row in found) == expected
+    counted = {
+        row["user"]: row["actions"] for row in rows(storage / "warehouse" / "actions_per_user")
+    }
+    assert counted == {"ann": 2, "bob": 2}
 
 
 def status(project: Path) -> Any:
     return json.loads(penstock("pipeline", "status", str(project), "--format", "json").stdout)
+
+
+def lag(project: Path, query: str) -> int | None:
+    found: int | None = status(project)["progress"].get(query, {}).get("lag")
+    return found
 
 
 def test_a_mistake_in_a_definition_is_told_without_a_traceback(tmp_path: Path) -> None:

@@ -5,13 +5,15 @@ import os
 import random
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from clients.brokers import Target
 from clients.librdkafka import LibrdkafkaClient
 from clients.protocol import LATEST, Record
+from peers.kafka import KafkaCluster
 from peers.penstock import PenstockBroker
 from peers.process import wait_until
 from peers.spark_jars import DELTA, spark_jars
@@ -45,40 +47,14 @@ def broker() -> Iterator[PenstockBroker]:
         yield found
 
 
-def run(project: Path, broker: PenstockBroker, *options: str) -> None:
+def run(project: Path, broker: Target, *options: str) -> None:
     ended = penstock(
         "pipeline", "run", str(project), "--bootstrap", broker.bootstrap, *QUICK, *options
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
 
 
-def test_what_init_makes_runs_as_it_is_and_again(broker: PenstockBroker, tmp_path: Path) -> None:
-    project = tmp_path / "my shop"
-    assert penstock("pipeline", "init", str(project)).returncode == 0
-    run(project, broker)
-    kept = {each.name for each in (project / "pipeline-storage").iterdir()}
-    assert kept >= {"catalog", "derby.log", "flows", "warehouse"}
-    with (project / "data" / "events.jsonl").open("a") as file:
-        file.write('{"user": "bob", "action": "buy", "at": "2026-01-03T08:00:00Z"}\n')
-    run(project, broker)
-    client = LibrdkafkaClient(broker.bootstrap)
-    try:
-        assert sum(client.offset("events", each, LATEST) for each in range(2)) == 5
-        # The event of nobody, from the flow and from the definition.
-        assert client.offset("events-dead", 0, LATEST) == 2
-    finally:
-        client.close()
-    lake = [row for each in parquet_files(project / "lake" / "events") for row in rows(each)]
-    expected = [("ann", "buy"), ("ann", "view"), ("bob", "buy"), ("bob", "view")]
-    assert sorted((row["user"], row["action"]) for row in lake) == expected
-    warehouse = project / "pipeline-storage" / "warehouse"
-    table = [row for each in parquet_files(warehouse / "events") for row in rows(each)]
-    assert sorted((row["user"], row["action"]) for row in table) == expected
-    counted = {row["user"]: row["actions"] for row in rows(warehouse / "actions_per_user")}
-    assert counted == {"ann": 2, "bob": 2}
-
-
-def copies(broker: PenstockBroker, folder: Path, name: str, lake: str, count: int) -> Path:
+def copies(broker: Target, folder: Path, name: str, lake: str, count: int) -> Path:
     """A project that copies a topic of so many records, in five micro-batches or so."""
     client = LibrdkafkaClient(broker.bootstrap)
     client.create_topic(name, 2)
@@ -93,8 +69,14 @@ def copies(broker: PenstockBroker, folder: Path, name: str, lake: str, count: in
     return project
 
 
-def kill_once_begun(project: Path, broker: PenstockBroker, done: int, *options: str) -> None:
-    """SIGKILL to the process that runs the project, in the middle of its work."""
+def kill_once_begun(
+    project: Path,
+    broker: Target,
+    done: int,
+    *options: str,
+    victim: Callable[[int], int] = lambda pid: pid,
+) -> None:
+    """SIGKILL to the process that runs the project, or to one of its own, amid its work."""
     running = started(
         project, "pipeline", "run", str(project), "--bootstrap", broker.bootstrap, *options
     )
@@ -109,14 +91,24 @@ def kill_once_begun(project: Path, broker: PenstockBroker, done: int, *options: 
 
     try:
         wait_until(begun, 150, f"more than {done} rows")
-        os.kill(running.pid, signal.SIGKILL)
+        os.kill(victim(running.pid), signal.SIGKILL)
+        assert running.wait(60) != 0
     finally:
         running.kill()
         running.wait()
         client.close()
 
 
-def follow_to_the_end(project: Path, broker: PenstockBroker, lake: str, count: int) -> None:
+def driver(pid: int) -> int:
+    """The JVM that this process has started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    (found,) = [
+        int(each) for each in children if Path(f"/proc/{each}/comm").read_text() == "java\n"
+    ]
+    return found
+
+
+def follow_to_the_end(project: Path, broker: Target, lake: str, count: int) -> None:
     """Until all is copied, then Ctrl-C: that ends it in order."""
     following = started(
         project,
@@ -145,7 +137,7 @@ def lake_ids(project: Path, lake: str) -> list[object]:
     return [row["id"] for each in files for row in rows(each)]
 
 
-def check_copied(project: Path, broker: PenstockBroker, lake: str, count: int) -> None:
+def check_copied(project: Path, broker: Target, lake: str, count: int) -> None:
     expected = Counter(range(count))
     topic = f"{project.name}-out"
     found = [
@@ -162,6 +154,18 @@ def test_a_killed_run_goes_on_and_each_row_comes_once(
     kill_once_begun(project, broker, 200, *QUICK)
     follow_to_the_end(project, broker, "parquet", 1000)
     check_copied(project, broker, "parquet", 1000)
+
+
+@pytest.mark.soak
+def test_a_run_against_kafka_goes_on_when_its_driver_is_killed(tmp_path: Path) -> None:
+    with KafkaCluster(folder=tmp_path / "kafka") as kafka:
+        project = copies(kafka, tmp_path, "once", "parquet", 1000)
+        kill_once_begun(project, kafka, 200, *QUICK, victim=driver)
+        (said,) = foreign_lines(project / "err")
+        assert said.startswith("penstock: Spark's JVM was ended by SIGKILL; the next run goes on")
+        (project / "err").unlink()
+        follow_to_the_end(project, kafka, "parquet", 1000)
+        check_copied(project, kafka, "parquet", 1000)
 
 
 @pytest.mark.soak
