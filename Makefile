@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 EXTRAS := cluster database dev spark
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup run test quick soak check format bench lock codegen docs rows
+.PHONY: help setup run test quick soak check format bench lock codegen docs rows paths
 
 help:  ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -61,6 +61,9 @@ docs: setup  ## Rewrite the generated pages under docs/
 
 rows: setup  ## Print the rows of docs/rows.md that no test shows (ARGS=--tests: every row with its tests)
 	@$(BIN)/python scripts/rows.py $(ARGS)
+
+paths: setup  ## Count the files that a request passes through (ARGS=--files: list them)
+	@$(BIN)/python scripts/paths.py $(ARGS)
 
 lock: setup  ## Resolve constraints.txt anew
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal $(EXTRAS:%=--extra %) --generate-hashes \

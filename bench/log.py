@@ -13,7 +13,7 @@ from statistics import median
 from typing import TypeVar
 
 from penstock.config.topic import TopicConfig
-from penstock.log.files import DiskFiles
+from penstock.log.disk import DiskFiles
 from penstock.log.loading import load_logs
 from penstock.log.log_dir import LogDir
 from penstock.log.open_segments import OpenSegments

@@ -22,7 +22,7 @@ from penstock.log.compaction.cleaner import clean
 from penstock.log.compaction.compactor import Compactor
 from penstock.log.compaction.job import CleanedGroup, Finished
 from penstock.log.compaction.swap import swap_in
-from penstock.log.files import DiskFiles
+from penstock.log.disk import DiskFiles
 from penstock.log.inspection.verify import verify
 from penstock.log.log_dir import CLEANER_OFFSETS
 from penstock.log.partition_log import PartitionLog

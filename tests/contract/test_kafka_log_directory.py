@@ -24,7 +24,7 @@ from peers.kafka import KafkaCluster
 from peers.penstock import PenstockBroker
 from peers.tools import tool
 from penstock.cli.main import main
-from penstock.log.files import DiskFiles
+from penstock.log.disk import DiskFiles
 from penstock.log.inspection.adopt import adopted_topics
 from penstock.log.inspection.kraft import FOLDER, topic_configs
 from penstock.log.inspection.verify import verify

@@ -23,7 +23,7 @@ from peers.process import wait_until
 from peers.tools import tool
 from peers.zookeeper import ZooKeeper
 from penstock.config.topic import TopicConfig
-from penstock.log.files import DiskFiles
+from penstock.log.disk import DiskFiles
 from penstock.log.loading import load_logs
 from penstock.log.log_dir import CLEAN_SHUTDOWN, CLEANER_OFFSETS
 from penstock.log.partition_log import PartitionLog

@@ -134,13 +134,10 @@ class Context(msgspec.Struct, frozen=True, gc=False):
     """One request: its header, its sender, and the time at which it is handled."""
 
     header: RequestHeader
+    version: int
     peer: Peer
     now_ms: int
     services: Services
-
-    @property
-    def version(self) -> int:
-        return self.header.version
 
 
 RequestT = TypeVar("RequestT", bound=Message)

@@ -23,7 +23,8 @@ from penstock.config.network import NetworkConfig
 from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import ConfigError
 from penstock.log.boot_id import kernel_boot_id
-from penstock.log.files import DiskFiles, Files
+from penstock.log.disk import DiskFiles
+from penstock.log.files import Files
 from penstock.log.flush import Flusher
 from penstock.metadata.store import MetadataStore
 

@@ -14,7 +14,7 @@ from penstock.cli.failure import SomeFailed
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.topic_configs import CONFIGS, pairs
 from penstock.errors import KafkaError
-from penstock.log.files import DiskFiles
+from penstock.log.disk import DiskFiles
 from penstock.log.inspection.adopt import AdoptedTopics, adopted_topics
 from penstock.log.inspection.dump import DumpOptions, dump
 from penstock.log.inspection.report import Report

@@ -9,7 +9,8 @@ from penstock.client.address import Address
 from penstock.clock import SystemClock
 from penstock.config.replication import ReplicationConfig
 from penstock.config.topic import TopicConfig
-from penstock.log.files import DiskFiles, Files
+from penstock.log.disk import DiskFiles
+from penstock.log.files import Files
 from penstock.log.loading import load_logs
 from penstock.log.store import LogStore
 from penstock.replication.fetcher import FetcherContext

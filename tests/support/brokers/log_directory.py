@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from penstock.config.topic import TopicConfig
-from penstock.log.files import DiskFiles
+from penstock.log.disk import DiskFiles
 from penstock.log.log_dir import LogDir
 from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog

@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 import pytest
 
-from penstock.broker.handlers.produce import AT_ONCE_BYTES
+from penstock.broker.produce.appending import TURN_BYTES
 from penstock.broker.transaction.marker_outbox import RemoteMarker
 from penstock.broker.transaction.markers import RETRY_MS, ClusterMarkers
 from penstock.broker.transaction.verifier import as_producers_know_it, retriable_by_producers
@@ -162,7 +162,7 @@ def test_a_transaction_that_ends_while_a_large_batch_is_checked_keeps_it_out(
         worker = cast("ThreadPoolExecutor", leader.services.resources.worker)
         waiting = worker.submit(may_go_on.wait, 30)
         await until(waiting.running)
-        sent = produce(leader, connection, producer, bytes(AT_ONCE_BYTES), codec=Codec.ZSTD)
+        sent = produce(leader, connection, producer, bytes(TURN_BYTES), codec=Codec.ZSTD)
         await until(lambda: worker._work_queue.qsize() > 0)
         end = EndTxnRequest(
             transactional_id=NAME,

@@ -18,7 +18,7 @@ from penstock.client.cluster import Client
 from penstock.clock import SystemClock
 from penstock.config.sources import resolve
 from penstock.errors import ConfigError
-from penstock.log.files import DiskFiles
+from penstock.log.disk import DiskFiles
 from penstock.log.inspection.adopt import adopted_topics
 from penstock.metadata.backup import export_lines, import_lines
 from penstock.metadata.tree import FILE_NAME

@@ -14,8 +14,8 @@ import pytest
 
 from penstock.broker.context import Services
 from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
-from penstock.broker.handlers import produce as produce_handler
-from penstock.broker.handlers.produce import AT_ONCE_BYTES
+from penstock.broker.produce import appending as produce_appending
+from penstock.broker.produce.appending import TURN_BYTES
 from penstock.broker.transaction.markers import ClusterMarkers, Round
 from penstock.client.address import parse_addresses
 from penstock.client.admin import delete_topic
@@ -541,7 +541,7 @@ def test_a_batch_that_holds_very_much_is_checked_off_the_loop(tmp_path: Path, co
             request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[topic])
             return connection.send(request, ProduceResponse)
 
-        sent = produced(b"a", bytes(AT_ONCE_BYTES), b"b")
+        sent = produced(b"a", bytes(TURN_BYTES), b"b")
         await appended(leader, 1)
         leader.append(b"from another client")
         may_go_on.set()
@@ -551,7 +551,7 @@ def test_a_batch_that_holds_very_much_is_checked_off_the_loop(tmp_path: Path, co
         leader.partition().rules = msgspec.structs.replace(
             leader.partition().rules, keys_required=True
         )
-        answers = (await produced(bytes(AT_ONCE_BYTES))).responses[0].partition_responses
+        answers = (await produced(bytes(TURN_BYTES))).responses[0].partition_responses
         assert answers[0].error_code == ErrorCode.INVALID_RECORD
 
     run(tmp_path, test)
@@ -622,7 +622,7 @@ def test_a_search_by_time_lets_others_be_served(tmp_path: Path, asked: int, offs
 
 def test_others_get_their_turn_between_batches_that_hold_much(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
-        batch = build_batch([Record(0, 0, None, bytes(AT_ONCE_BYTES // 2), [])], codec=Codec.ZSTD)
+        batch = build_batch([Record(0, 0, None, bytes(TURN_BYTES // 2), [])], codec=Codec.ZSTD)
         parts = [PartitionProduceData(index=0, records=memoryview(batch)) for _ in range(6)]
         topic = TopicProduceData(
             name=TOPIC, topic_id=leader.partition().topic_id, partition_data=parts
@@ -669,7 +669,7 @@ def test_a_batch_checked_off_the_loop_lets_the_next_request_pass_while_it_waits_
 ) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         leader.lead(0, 3)
-        large = build_batch([Record(0, 0, None, bytes(AT_ONCE_BYTES), [])], codec=Codec.ZSTD)
+        large = build_batch([Record(0, 0, None, bytes(TURN_BYTES), [])], codec=Codec.ZSTD)
         topic_id = leader.partition().topic_id
         part = PartitionProduceData(index=0, records=memoryview(large))
         topic = TopicProduceData(name=TOPIC, topic_id=topic_id, partition_data=[part])
@@ -694,10 +694,10 @@ def test_a_large_compressed_batch_is_copied_once_and_the_loop_decompresses_none_
         checked.append((threading.current_thread() is threading.main_thread(), type(batch)))
         return stored(batch, *args, **more)
 
-    monkeypatch.setattr(produce_handler, "stored", watched)
+    monkeypatch.setattr(produce_appending, "stored", watched)
 
     async def test(leader: Leading, connection: Connection) -> None:
-        value = random.Random(0).randbytes(AT_ONCE_BYTES + 1)
+        value = random.Random(0).randbytes(TURN_BYTES + 1)
         large = build_batch([Record(0, 0, None, value, [])], codec=Codec.ZSTD)
         part = PartitionProduceData(index=0, records=memoryview(large))
         topic = TopicProduceData(
@@ -707,14 +707,14 @@ def test_a_large_compressed_batch_is_copied_once_and_the_loop_decompresses_none_
         assert await code_of(connection.send(request, ProduceResponse)) == 0
         assert checked == [(False, memoryview)]  # a bytearray would be another copy
 
-    run(tmp_path, test, {"message.max.bytes": f"{2 * AT_ONCE_BYTES}"})
+    run(tmp_path, test, {"message.max.bytes": f"{2 * TURN_BYTES}"})
 
 
 def test_a_batch_checked_off_the_loop_bears_the_time_of_its_append(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         may_go_on = threading.Event()
         leader.services.resources.worker.submit(may_go_on.wait, 30)
-        large = build_batch([Record(0, 0, None, bytes(AT_ONCE_BYTES), [])], codec=Codec.ZSTD)
+        large = build_batch([Record(0, 0, None, bytes(TURN_BYTES), [])], codec=Codec.ZSTD)
         part = PartitionProduceData(index=0, records=memoryview(large))
         topic = TopicProduceData(
             name=TOPIC, topic_id=leader.partition().topic_id, partition_data=[part]

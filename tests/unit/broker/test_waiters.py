@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from penstock.broker.context import Context
-from penstock.broker.handlers.produce import parked as produce_parked
+from penstock.broker.produce.pending import parked as produce_parked
 from penstock.broker.waiters import (
     AT_A_TIME,
     MAX_CLIENT_WAIT_MS,

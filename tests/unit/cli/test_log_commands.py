@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from penstock.cli.main import main
 from penstock.clock import SystemClock
 from penstock.config.topic import TopicConfig
-from penstock.log.files import DiskFiles
+from penstock.log.disk import DiskFiles
 from penstock.log.log_dir import LogDir
 from penstock.log.meta_properties import MetaProperties, encode_meta_properties
 from penstock.log.open_segments import OpenSegments

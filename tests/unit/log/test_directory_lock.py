@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.log.files import DirectoryLocked, DiskFiles
+from penstock.log.disk import DiskFiles
+from penstock.log.files import DirectoryLocked
 
 POSIX_LOCK = """
 import fcntl, sys

@@ -10,7 +10,8 @@ from queue import SimpleQueue
 import pytest
 
 from penstock.config.topic import TopicConfig
-from penstock.log.files import DiskFiles, OutOfFiles
+from penstock.log.disk import DiskFiles
+from penstock.log.files import OutOfFiles
 from penstock.log.flush import MAX_RUNNING, Flusher
 from penstock.log.loading import load_logs
 from penstock.log.log_dir import CLEAN_SHUTDOWN

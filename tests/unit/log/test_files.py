@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import StorageError
-from penstock.log.files import DiskFiles, Files, replace
+from penstock.log.disk import DiskFiles
+from penstock.log.files import Files, replace
 from penstock.testing.check_files import check_files
 from penstock.testing.files import FakeFiles
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError, ErrorCode, StorageError
-from penstock.log.files import DirectoryLocked, DiskFiles, storage_error
+from penstock.log.disk import DiskFiles
+from penstock.log.files import DirectoryLocked, storage_error
 from penstock.log.follower_append import append_as_follower
 from penstock.log.loading import load_logs
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, LogDirOffline

@@ -15,7 +15,7 @@ from penstock.broker.startup.metadata_store import metadata_store
 from penstock.clock import SystemClock
 from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import StorageError
-from penstock.log.files import DiskFiles
+from penstock.log.disk import DiskFiles
 from penstock.metadata.embedded import EmbeddedStore, open_embedded
 from penstock.metadata.errors import BadVersion, NoNode
 from penstock.metadata.schema import MIGRATIONS, SCHEMA_VERSION, NewerSchema, migrate

@@ -104,7 +104,8 @@ class Dispatch:
         if route is None:
             return api_versions_refusal(request.header.correlation_id)
         route.requests += 1
-        context = Context(request.header, self.peer, self._clock.now_ms(), self._services)
+        now_ms = self._clock.now_ms()
+        context = Context(request.header, route.version, self.peer, now_ms, self._services)
         try:
             return route.handle(request.message, context)
         except KafkaError as error:

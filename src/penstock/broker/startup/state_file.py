@@ -10,7 +10,8 @@ import msgspec
 
 from penstock.broker.startup.process_start import process_start
 from penstock.errors import ConfigError
-from penstock.log.files import DirectoryLocked, DiskFiles
+from penstock.log.disk import DiskFiles
+from penstock.log.files import DirectoryLocked
 
 FILE_NAME = "broker.json"
 LOCK_NAME = "broker.lock"

@@ -11,8 +11,8 @@ from msgspec import Struct
 from penstock.config.topic import TopicConfig
 from penstock.errors import KafkaError
 from penstock.local.lab.narration import ReplicaSnapshot
+from penstock.log.disk import DiskFiles
 from penstock.log.epochs import LeaderEpochs
-from penstock.log.files import DiskFiles
 from penstock.log.loading import load_logs
 from penstock.log.store import LogStore
 from penstock.record.batch import batches, read_header

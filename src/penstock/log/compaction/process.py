@@ -16,7 +16,8 @@ from penstock.errors import KafkaError, StorageError
 from penstock.log.compaction.cleaner import clean
 from penstock.log.compaction.job import Answer, CleaningJob, Failed
 from penstock.log.corrupt import CorruptFile
-from penstock.log.files import DiskFiles, Files
+from penstock.log.disk import DiskFiles
+from penstock.log.files import Files
 
 
 def answers(files: Files, job: CleaningJob) -> Iterator[Answer]:

@@ -18,7 +18,7 @@ from penstock.log.compaction.compactor import RETRY_MS, Compactor
 from penstock.log.compaction.job import Answer, CleaningJob, Died, Failed, Finished, SegmentSize
 from penstock.log.compaction.pace import Pace
 from penstock.log.compaction.process import answers as process_answers
-from penstock.log.files import DiskFiles
+from penstock.log.disk import DiskFiles
 from penstock.log.log_dir import CLEANER_OFFSETS, LogDir
 from penstock.log.open_segments import OpenSegments
 from penstock.log.partition_log import PartitionLog

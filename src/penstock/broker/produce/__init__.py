@@ -1,0 +1,1 @@
+"""What a produce request appends, and what its response waits for."""

@@ -1,0 +1,249 @@
+"""Checks and appends the batches of one produce request, in turns."""
+
+import asyncio
+from collections import deque
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TypeAlias
+
+from penstock.broker.context import Context
+from penstock.broker.error_code import PARTITION_ERRORS, code_of
+from penstock.broker.produce.pending import PendingAppend
+from penstock.broker.transaction.produce_verification import ProduceVerification
+from penstock.errors import ErrorCode, KafkaError, StorageError
+from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
+from penstock.metadata.topic_names import INTERNAL_TOPICS, InternalTopic, topic_name
+from penstock.record.batch import BatchHeader, CorruptBatch
+from penstock.record.compression import Codec, DecompressionLimit
+from penstock.record.rejected import RejectedRecords
+from penstock.record.stored import stored
+from penstock.record.validate import BatchTooLarge, NotOneBatch, check_produced
+from penstock.replication import fencing
+from penstock.replication.fencing import NotLeader
+from penstock.replication.partition import Partition
+from penstock.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+TURN_BYTES = 1 << 22
+"""Decompressed bytes that one request may check before other requests get their turn. A larger
+batch is checked on another thread: a few kilobytes may hold hundreds of megabytes.
+"""
+
+
+class TransactionalIdMissing(KafkaError):
+    """A transactional batch in a request that does not name its transaction."""
+
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+class InvalidRequiredAcks(KafkaError):
+    """Neither 0, 1 nor -1."""
+
+    code = ErrorCode.INVALID_REQUIRED_ACKS
+
+
+class UnsupportedCodec(KafkaError):
+    """zstd needs Produce v7, so that only consumers that know it meet it (KIP-110)."""
+
+    code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+class CorruptRecords(KafkaError):
+    """The request has no records for a partition."""
+
+    code = ErrorCode.CORRUPT_MESSAGE
+
+
+UNREADABLE = (
+    CorruptBatch,
+    CorruptRecords,
+    NotOneBatch,
+    BatchTooLarge,
+    UnsupportedCodec,
+    TransactionalIdMissing,
+    StorageError,
+)
+"""Errors before the batch was read: the response then does not say where the log starts."""
+
+
+Batch: TypeAlias = bytearray | memoryview
+
+
+class TurnOverError(Exception):
+    """The rest of the request has to wait for the next turn."""
+
+
+class Appending:
+    """Appends the batches of one request, in one or more turns of the event loop."""
+
+    def __init__(
+        self,
+        request: ProduceRequest,
+        ctx: Context,
+        verification: ProduceVerification | None,
+        *,
+        is_copied: bool,
+    ) -> None:
+        self._acks, self._ctx, self.verification = request.acks, ctx, verification
+        self.is_copied = is_copied
+        """Whether the records are in memory of their own, where another thread may check them."""
+        self._now_ms = ctx.now_ms
+        self._answers: list[PartitionProduceResponse] = []
+        self._former: deque[PartitionProduceResponse] | None = None
+        """Of `_answers`, those of earlier turns that this turn has not reached yet."""
+        self._turn_bytes = 0
+        self._is_large = False
+        """Whether the next batch is known to be too large to be checked on the loop."""
+        self._off_loop: Future[tuple[Batch, BatchHeader, int]] | None = None
+        """The check of the next batch on another thread, if it is a large one."""
+        self.pending: list[PendingAppend] = []
+        self.refused: Exception | None = None
+        self.is_led_elsewhere = False
+
+    def response(self, request: ProduceRequest) -> ProduceResponse:
+        """Append the rest of the request; raises `TurnOverError` if that takes another turn."""
+        return ProduceResponse(
+            responses=[
+                TopicProduceResponse(
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    partition_responses=[
+                        self._append(topic, part) for part in topic.partition_data
+                    ],
+                )
+                for topic in request.topic_data
+                if topic.partition_data
+            ]
+        )
+
+    async def pause(self) -> None:
+        """Wait for the next turn, or for the check on another thread."""
+        self._turn_bytes, self._former = 0, deque(self._answers)
+        if self._off_loop is None:
+            await asyncio.sleep(0)
+        else:
+            with suppress(KafkaError):  # the response has it for its partition
+                await asyncio.wrap_future(self._off_loop)
+        # Other requests may have appended meanwhile: this append is later.
+        self._now_ms = self._ctx.services.resources.clock.now_ms()
+
+    def _append(
+        self, topic: TopicProduceData, part: PartitionProduceData
+    ) -> PartitionProduceResponse:
+        if self._former:
+            return self._former.popleft()
+        if self._turn_bytes >= TURN_BYTES:
+            raise TurnOverError
+        services = self._ctx.services
+        log_start_offset = -1
+        try:
+            if self._acks not in {-1, 0, 1}:
+                raise InvalidRequiredAcks(f"acks={self._acks}")
+            image = services.cluster.image
+            name = topic_name(topic.name, topic.topic_id, image, by_id=self._ctx.version >= 13)
+            if name in INTERNAL_TOPICS:
+                raise InternalTopic(f"Cannot append to internal topic {name}")
+            replicas = services.replicas
+            partition = fencing.partition_here(replicas.partitions, image, name, part.index)
+            fencing.check_leader(partition)
+            log_start_offset = partition.log.log_start_offset
+            batch, header = self._checked(part.records, partition)
+            appended = replicas.leader_append(partition, batch, header, self._acks, self._now_ms)
+        except PARTITION_ERRORS as error:
+            self.refused = error
+            self.is_led_elsewhere |= isinstance(error, NotLeader)
+            self._off_loop, self._is_large = None, False
+            answer = refused(part.index, error, log_start_offset)
+            self._answers.append(answer)
+            return answer
+        answer = PartitionProduceResponse(
+            index=part.index,
+            base_offset=appended.first_offset,
+            log_append_time_ms=appended.log_append_time,
+            log_start_offset=appended.log_start_offset,
+        )
+        self.pending.append(
+            PendingAppend(
+                partition, answer, appended.last_offset, appended.flush_due, partition.tenure
+            )
+        )
+        self._answers.append(answer)
+        return answer
+
+    def _checked(self, data: object, partition: Partition) -> tuple[Batch, BatchHeader]:
+        """The batch as it will be stored, and its header."""
+        if not isinstance(data, memoryview):
+            raise CorruptRecords("a partition without records")
+        header = check_produced(data, partition.rules)
+        data = data[: header.size_bytes]
+        if header.is_transactional:
+            if self.verification is None:
+                raise TransactionalIdMissing("a transactional batch in a request without its id")
+            self.verification.check(header, partition)
+        if self._ctx.version < 7 and header.codec is Codec.ZSTD:
+            raise UnsupportedCodec("zstd needs Produce v7")
+        if self._off_loop is not None:
+            batch, header, _ = self._off_loop.result()
+            self._off_loop, self._is_large = None, False
+            return batch, header
+        # What is larger than that compressed is larger still decompressed.
+        self._is_large |= header.codec is not Codec.NONE and len(data) > TURN_BYTES
+        if self._is_large:
+            self._check_off_loop(data, header, partition)
+            raise TurnOverError
+        self._turn_bytes += TURN_BYTES  # a batch refused half way may have cost as much
+        try:
+            batch, header, walked_bytes = stored(
+                data,
+                header,
+                partition.rules,
+                partition.topic_partition,
+                now_ms=self._now_ms,
+                limit_bytes=TURN_BYTES,
+                scratch=self._ctx.services.resources.scratch,
+            )
+        except DecompressionLimit:
+            self._is_large = True
+            self._check_off_loop(data, header, partition)
+            raise TurnOverError from None
+        self._turn_bytes += walked_bytes - TURN_BYTES
+        return batch, header
+
+    def _check_off_loop(self, data: memoryview, header: BatchHeader, partition: Partition) -> None:
+        """Start the check; if the records are not copied yet, the next turn does."""
+        if self.is_copied:
+            self._off_loop = self._ctx.services.resources.worker.submit(
+                stored,
+                data,
+                header,
+                partition.rules,
+                partition.topic_partition,
+                now_ms=self._now_ms,
+                limit_bytes=DECOMPRESSED_LIMIT_BYTES,
+            )
+
+
+def refused(index: int, error: Exception, log_start_offset: int) -> PartitionProduceResponse:
+    """The response for a batch that was not appended."""
+    unread = isinstance(error, UNREADABLE)
+    at_fault = error.errors if isinstance(error, RejectedRecords) else ()
+    return PartitionProduceResponse(
+        index=index,
+        error_code=code_of(error),
+        base_offset=-1,
+        log_start_offset=-1 if unread else log_start_offset,
+        error_message=str(error),
+        record_errors=[
+            BatchIndexAndErrorMessage(
+                batch_index=each.batch_index, batch_index_error_message=each.message
+            )
+            for each in at_fault
+        ],
+    )

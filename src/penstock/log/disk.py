@@ -1,0 +1,208 @@
+"""Files on the operating system's disk: what brokers use."""
+
+import errno
+import fcntl
+import mmap
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from penstock.log.files import DirectoryLocked, OutOfFiles, storage_error
+from penstock.types import Buffer
+
+
+class DiskFile:
+    """A file of the operating system, written by position: no seek, no O_APPEND."""
+
+    __slots__ = ("_fd", "_open", "path", "size")
+
+    def __init__(self, path: Path, fd: int, open_files: set[int]) -> None:
+        self.path = path
+        self._fd, self._open = fd, open_files
+        open_files.add(fd)
+        self.size = os.fstat(fd).st_size
+
+    def append(self, data: Buffer) -> None:
+        at = self.size
+        try:
+            written = os.pwrite(self._fd, data, at)
+            if written != len(data):
+                self._write_rest(at + written, memoryview(data)[written:])
+        except OSError as error:
+            with suppress(OSError):  # the first error is the one to report
+                os.ftruncate(self._fd, at)
+            raise storage_error(self.path, error) from error
+        self.size = at + len(data)
+
+    def write(self, position: int, data: Buffer) -> None:
+        try:
+            self._write_rest(position, memoryview(data))
+        except OSError as error:
+            raise storage_error(self.path, error) from error
+        self.size = max(self.size, position + len(data))
+
+    def _write_rest(self, position: int, data: memoryview) -> None:
+        while data:
+            written = os.pwrite(self._fd, data, position)
+            position += written
+            data = data[written:]
+
+    def read(self, position: int, size: int) -> bytes:
+        try:
+            data = os.pread(self._fd, size, position)
+            if len(data) < size and position + len(data) < self.size:
+                return data + self._read_rest(position + len(data), size - len(data))
+        except OSError as error:
+            raise storage_error(self.path, error) from error
+        return data
+
+    def _read_rest(self, position: int, size: int) -> bytes:
+        # One call returns at most 2 GiB, and a signal may cut it short.
+        parts = []
+        while size and (part := os.pread(self._fd, size, position)):
+            parts.append(part)
+            position += len(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def truncate(self, size: int) -> None:
+        try:
+            os.ftruncate(self._fd, size)
+        except OSError as error:
+            raise storage_error(self.path, error) from error
+        self.size = size
+
+    def sync(self) -> None:
+        try:
+            os.fsync(self._fd)
+        except OSError as error:
+            raise storage_error(self.path, error) from error
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            self._open.discard(fd)
+            os.close(fd)
+
+    def __del__(self) -> None:
+        # A slice on its way to a socket may be the last to hold a file that was let go of.
+        self.close()
+
+
+class DiskFiles:
+    """The operating system's file system; `max_held` files may be held open."""
+
+    def __init__(self, max_held: int = 1 << 20) -> None:
+        self._max_held = max_held
+        self._open: set[int] = set()
+        """Descriptors; one call each to add and discard, so that any thread may."""
+
+    def has_room(self) -> bool:
+        return len(self._open) < self._max_held
+
+    def open(self, path: Path, *, create: bool = False) -> DiskFile:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        try:
+            return DiskFile(path, os.open(path, flags, 0o644), self._open)
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def read(self, path: Path) -> bytes:
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def mapped(self, path: Path) -> Buffer | mmap.mmap:
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size == 0:
+                    return b""  # an empty map is refused
+                return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        except OSError as error:
+            if error.errno == errno.ENOMEM:  # too many maps: `vm.max_map_count`
+                raise OutOfFiles(f"{path}: {error.strerror} (ENOMEM)") from error
+            raise storage_error(path, error) from error
+
+    def names(self, path: Path) -> list[str]:
+        try:
+            return sorted(entry.name for entry in os.scandir(path))
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def exists(self, path: Path) -> bool:
+        try:
+            return path.exists()
+        except OSError as error:  # a disk that fails says neither yes nor no
+            raise storage_error(path, error) from error
+
+    def is_dir(self, path: Path) -> bool:
+        try:
+            return path.is_dir()
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def size(self, path: Path) -> int:
+        try:
+            return path.stat().st_size
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def modified_ms(self, path: Path) -> int:
+        try:
+            return path.stat().st_mtime_ns // 1_000_000
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def make_dir(self, path: Path) -> None:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def rename(self, old: Path, new: Path) -> None:
+        try:
+            old.replace(new)
+        except OSError as error:
+            raise storage_error(old, error) from error
+
+    def remove(self, path: Path) -> None:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def remove_dir(self, path: Path) -> None:
+        try:
+            path.rmdir()
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def sync_dir(self, path: Path) -> None:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+    def lock(self, path: Path) -> Callable[[], None]:
+        file = self.open(path, create=True)
+        try:
+            # The first keeps out other owners in this process too; the second is what Java's
+            # FileLock takes, and neither knows of the other.
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            file.close()
+            raise DirectoryLocked(path) from None
+        except OSError as error:
+            file.close()
+            raise storage_error(path, error) from error
+        return file.close
