@@ -26,7 +26,7 @@ import penstock
 from penstock.client.address import parse_addresses
 from penstock.client.connection import Connection, connect
 from penstock.clock import SystemClock
-from penstock.controller.topics import NewTopic
+from penstock.controller.topics import TopicSpec
 from penstock.metadata import paths
 from penstock.metadata.tree import Tree
 from penstock.testing.broker import EmbeddedBroker
@@ -215,7 +215,7 @@ async def election(tracer: Tracer) -> Count:
     tree = Tree.in_memory(SystemClock())
     try:
         async with running_controller(tree, brokers=(0, 1, 2)) as running:
-            new = NewTopic(TOPIC, assignments=((0, (1, 2, 0)),))
+            new = TopicSpec(TOPIC, assignments=((0, (1, 2, 0)),))
             await running.controller.create_topics([new])
             changes = len(running.brokers.changes)
             with tracer.counting():

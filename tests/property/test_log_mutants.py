@@ -29,9 +29,9 @@ def take_gaps_for_damage(patch: Patch) -> None:
     check, load = order._check, Loading._load_dir
     compacted = [True]
 
-    def contiguous(place: Any, header: Any) -> None:
-        check(place, header)
-        if header.base_offset > place.next_offset and not compacted[0]:
+    def contiguous(expected: Any, header: Any) -> None:
+        check(expected, header)
+        if header.base_offset > expected.next_offset and not compacted[0]:
             raise CorruptBatch("a gap")
 
     def load_dir(self: Loading, *args: Any) -> None:

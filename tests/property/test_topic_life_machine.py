@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from penstock.clock import SystemClock
 from penstock.controller.configs import AlterOperation, ConfigAlteration, TopicResource
-from penstock.controller.topics import MorePartitions, NewTopic, PlannedTopic
+from penstock.controller.topics import MorePartitions, PlannedTopic, TopicSpec
 from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import ClusterImage
@@ -58,7 +58,7 @@ class TopicLife(RuleBasedStateMachine):
     @rule(name=names, partitions=st.integers(1, 4), writes=crashes)
     def create(self, name: str, partitions: int, writes: int) -> None:
         async def work(running: RunningController) -> None:
-            (outcome,) = await running.controller.create_topics([NewTopic(name, partitions, 1)])
+            (outcome,) = await running.controller.create_topics([TopicSpec(name, partitions, 1)])
             if name not in self.uncertain:
                 assert isinstance(outcome, PlannedTopic) == (name not in self.known)
             if isinstance(outcome, PlannedTopic):

@@ -42,8 +42,8 @@ from penstock.controller.state_change import Brokers
 from penstock.controller.topic_rules import TopicDeletionDisabled
 from penstock.controller.topics import (
     MorePartitions,
-    NewTopic,
     PlannedTopic,
+    TopicSpec,
     check_total,
     planned,
 )
@@ -181,7 +181,7 @@ class Controller:
         return self._active
 
     async def create_topics(
-        self, news: Sequence[NewTopic], *, validate_only: bool = False
+        self, news: Sequence[TopicSpec], *, validate_only: bool = False
     ) -> list[PlannedTopic | KafkaError]:
         """Each topic as created, or why it was refused; in the order of `news`."""
         check_total(news, self._config)
@@ -196,7 +196,7 @@ class Controller:
 
         return await self._operations.submit(operation)
 
-    def _planned(self, news: Iterable[NewTopic]) -> Iterator[PlannedTopic | KafkaError]:
+    def _planned(self, news: Iterable[TopicSpec]) -> Iterator[PlannedTopic | KafkaError]:
         for new in news:
             try:
                 yield planned(new, self.image, self._config, self.layers(), self._chance)

@@ -39,7 +39,7 @@ class InvalidConfig(KafkaError):
     code = ErrorCode.INVALID_CONFIG
 
 
-class NewTopic(Struct, frozen=True):
+class TopicSpec(Struct, frozen=True):
     """A requested topic; -1 requests the broker's default (KIP-464)."""
 
     name: str
@@ -66,7 +66,7 @@ class MorePartitions(Struct, frozen=True):
 
 
 def planned(
-    new: NewTopic,
+    new: TopicSpec,
     image: ClusterImage,
     config: ControllerConfig,
     layers: BrokerLayers,
@@ -80,7 +80,7 @@ def planned(
     return PlannedTopic(Topic(new.name, new_topic_id(chance), partitions), configs)
 
 
-def check_total(news: Iterable[NewTopic], config: ControllerConfig) -> None:
+def check_total(news: Iterable[TopicSpec], config: ControllerConfig) -> None:
     """Refuse a request for more than the controller can write in reasonable time."""
     total = sum(
         len(new.assignments)
@@ -110,7 +110,7 @@ def checked_configs(configs: Mapping[str, str | None], layers: BrokerLayers) -> 
 
 
 def _assigned(
-    new: NewTopic, image: ClusterImage, config: ControllerConfig, chance: Random
+    new: TopicSpec, image: ClusterImage, config: ControllerConfig, chance: Random
 ) -> Assignment:
     if new.assignments:
         manual = "A manual partition assignment was specified, but"

@@ -15,7 +15,7 @@ UNKNOWN_EPOCH = -1
 """Of batches that come from before there were epochs."""
 
 
-class Place(NamedTuple):
+class Expected(NamedTuple):
     """What a log expects behind its last batch."""
 
     next_offset: int
@@ -29,16 +29,18 @@ def in_order(
 
     `CorruptBatch` at the first that cannot be true; those that `found` raises come through.
     """
-    place = Place(base_offset, UNKNOWN_EPOCH)
+    expected = Expected(base_offset, UNKNOWN_EPOCH)
     held: tuple[int, BatchHeader] | None = None
     try:
         for position, header in found:
             if held is not None:
                 believed, held = held, None
-                _check_leap(place, believed[1], header)
+                _check_leap(expected, believed[1], header)
                 yield believed
-                place = Place(believed[1].next_offset, max(place.epoch, believed[1].leader_epoch))
-            _check(place, header)
+                expected = Expected(
+                    believed[1].next_offset, max(expected.epoch, believed[1].leader_epoch)
+                )
+            _check(expected, header)
             held = position, header
     except CorruptBatch:
         if held is not None:
@@ -48,16 +50,16 @@ def in_order(
         yield held
 
 
-def _check(place: Place, header: BatchHeader) -> None:
-    if header.base_offset < place.next_offset or header.last_offset_delta < 0:
-        raise CorruptBatch(f"offset {header.base_offset} comes after {place.next_offset - 1}")
-    if header.leader_epoch < place.epoch and header.leader_epoch != UNKNOWN_EPOCH:
-        raise CorruptBatch(f"epoch {header.leader_epoch} comes after {place.epoch}")
+def _check(expected: Expected, header: BatchHeader) -> None:
+    if header.base_offset < expected.next_offset or header.last_offset_delta < 0:
+        raise CorruptBatch(f"offset {header.base_offset} comes after {expected.next_offset - 1}")
+    if header.leader_epoch < expected.epoch and header.leader_epoch != UNKNOWN_EPOCH:
+        raise CorruptBatch(f"epoch {header.leader_epoch} comes after {expected.epoch}")
 
 
-def _check_leap(place: Place, header: BatchHeader, following: BatchHeader) -> None:
-    if place.next_offset < header.base_offset and following.base_offset < header.next_offset:
+def _check_leap(expected: Expected, header: BatchHeader, following: BatchHeader) -> None:
+    if expected.next_offset < header.base_offset and following.base_offset < header.next_offset:
         raise CorruptBatch(f"offset {header.base_offset} comes before {following.base_offset}")
-    lower = max(place.epoch, following.leader_epoch) < header.leader_epoch
+    lower = max(expected.epoch, following.leader_epoch) < header.leader_epoch
     if lower and following.leader_epoch != UNKNOWN_EPOCH:
         raise CorruptBatch(f"epoch {header.leader_epoch} comes before {following.leader_epoch}")

@@ -27,7 +27,7 @@ class OutOfOrderSequence(KafkaError):
     code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-class InvalidTxnState(KafkaError):
+class WriteOutsideTransaction(KafkaError):
     """A producer with an open transaction wrote outside of it."""
 
     code = ErrorCode.INVALID_TXN_STATE
@@ -96,7 +96,7 @@ class ProducerState:
                 f"with sequence {header.base_sequence}"
             )
         if entry.current_txn_first_offset is not None and not header.is_transactional:
-            raise InvalidTxnState(
+            raise WriteOutsideTransaction(
                 f"producer {header.producer_id} has a transaction open since offset "
                 f"{entry.current_txn_first_offset} and wrote outside of it"
             )

@@ -16,7 +16,7 @@ from penstock.broker.context import Services
 from penstock.broker.coordination.coordinator_log import PartitionCoordinatorLog
 from penstock.broker.produce import appending as produce_appending
 from penstock.broker.produce.appending import TURN_BYTES
-from penstock.broker.transaction.markers import ClusterMarkers, Round
+from penstock.broker.transaction.markers import ClusterMarkers, MarkerRound
 from penstock.client.address import parse_addresses
 from penstock.client.admin import delete_topic
 from penstock.client.connection import Connection, connect
@@ -348,7 +348,7 @@ def test_a_marker_that_its_leader_may_have_lost_is_written_again(tmp_path: Path)
         services = leader.services
         state = services.replicas.partitions.create("state", 0, partition.topic_id, 0, is_new=True)
         state.lead(0, (0,))
-        round_ = Round(markers_of(services), marker, [partition.topic_partition], state)
+        round_ = MarkerRound(markers_of(services), marker, [partition.topic_partition], state)
         assert not round_.attempt()
         partition.follow(1, 4, (0, 1), 20)
         assert not round_.attempt(), "nobody leads here"

@@ -13,7 +13,7 @@ from penstock.controller.controller_election import ControllerElection
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.controller.leader_election import PreferredLeaderNotAvailable
 from penstock.controller.requested_elections import ElectionType
-from penstock.controller.topics import NewTopic
+from penstock.controller.topics import TopicSpec
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import PartitionRegistration
@@ -45,7 +45,7 @@ def with_topic(
     async def run() -> None:
         async with running_controller(tree, brokers=brokers) as running:
             assignments = tuple(enumerate(replicas))
-            new = NewTopic("t", assignments=assignments, configs=configs or {})
+            new = TopicSpec("t", assignments=assignments, configs=configs or {})
             await running.controller.create_topics([new])
             await work(running)
 
@@ -214,7 +214,7 @@ def test_a_preferred_election_does_not_trust_a_broker_that_crashed(tree: Tree) -
 def test_a_controlled_shutdown_moves_leadership_where_it_can(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         alone = TopicPartition("u", 0)
-        await running.controller.create_topics([NewTopic("u", assignments=((0, (1,)),))])
+        await running.controller.create_topics([TopicSpec("u", assignments=((0, (1,)),))])
         left = await running.controller.shut_down(BrokerId(1), -1)
         assert left == [alone]
         assert (state(running).leader, state(running).isr) == (2, (2,))
@@ -247,7 +247,7 @@ def test_a_controlled_shutdown_elects_no_replica_that_lacks_records(tree: Tree) 
 def test_a_broker_that_is_shutting_down_leads_nothing_new(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         await running.controller.shut_down(BrokerId(1), -1)
-        new = NewTopic("u", assignments=((0, (1, 2)),))
+        new = TopicSpec("u", assignments=((0, (1, 2)),))
         await running.controller.create_topics([new])
         made = state(running, TopicPartition("u", 0))
         assert (made.leader, made.isr) == (2, (2,))

@@ -14,7 +14,7 @@ from penstock.controller.configs import (
     TopicResource,
     altered,
 )
-from penstock.controller.topics import NewTopic
+from penstock.controller.topics import TopicSpec
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import RunningController, running_controller
@@ -48,7 +48,7 @@ def tree() -> Iterator[Tree]:
 def with_topic(tree: Tree, work: Callable[[RunningController], Awaitable[None]]) -> None:
     async def run() -> None:
         async with running_controller(tree) as running:
-            await running.controller.create_topics([NewTopic("t", configs={"flush.ms": "7"})])
+            await running.controller.create_topics([TopicSpec("t", configs={"flush.ms": "7"})])
             await work(running)
 
     asyncio.run(run())
@@ -183,7 +183,7 @@ def test_notifications_are_deleted_after_fifteen_minutes() -> None:
 
     async def run() -> list[str]:
         async with running_controller(tree, clock=clock) as running:
-            await running.controller.create_topics([NewTopic("t")])
+            await running.controller.create_topics([TopicSpec("t")])
             for minutes in (0, 10, 6):
                 clock.ms += minutes * 60_000
                 await running.controller.alter_config(

@@ -11,7 +11,7 @@ from penstock.controller.broker_registration import InconsistentClusterId, clust
 from penstock.controller.epoch import ControllerEpoch, NotController
 from penstock.controller.found_topics import FoundTopic
 from penstock.controller.topic_rules import PolicyViolation, TopicDeletionDisabled
-from penstock.controller.topics import MorePartitions, NewTopic, PlannedTopic
+from penstock.controller.topics import MorePartitions, PlannedTopic, TopicSpec
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata import paths
 from penstock.metadata.errors import NoNode
@@ -44,7 +44,7 @@ def with_controller(
     return asyncio.run(run())
 
 
-async def created(running: RunningController, *news: NewTopic) -> list[PlannedTopic]:
+async def created(running: RunningController, *news: TopicSpec) -> list[PlannedTopic]:
     made = []
     for outcome in await running.controller.create_topics(news):
         assert isinstance(outcome, PlannedTopic), outcome
@@ -55,7 +55,7 @@ async def created(running: RunningController, *news: NewTopic) -> list[PlannedTo
 @pytest.mark.row("A087")
 def test_a_topic_is_in_the_store_as_kafka_would_have_written_it(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
-        new = NewTopic("t", 2, 2, configs={"retention.ms": "1000"})
+        new = TopicSpec("t", 2, 2, configs={"retention.ms": "1000"})
         (made,) = await created(running, new)
         assignment = decode(TopicAssignment, await running.store.get("/brokers/topics/t"))
         assert assignment.id() == made.topic.id
@@ -73,7 +73,7 @@ def test_a_topic_is_in_the_store_as_kafka_would_have_written_it(tree: Tree) -> N
 
 def test_brokers_receive_a_new_topic_with_its_leaders(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
-        (made,) = await created(running, NewTopic("t", 2, 1))
+        (made,) = await created(running, TopicSpec("t", 2, 1))
         change = running.last_change
         assert [each.topic_partition for each in change.partitions] == [("t", 0), ("t", 1)]
         assert all(each.is_new and each.state.leader == 0 for each in change.partitions)
@@ -88,16 +88,16 @@ def test_each_topic_of_a_request_succeeds_or_fails_on_its_own(tree: Tree) -> Non
     async def work(running: RunningController) -> None:
         outcomes = await running.controller.create_topics(
             [
-                NewTopic("good"),
-                NewTopic("bad name"),
-                NewTopic("good"),
-                NewTopic("none", 0),
-                NewTopic("three", 1, 3),
-                NewTopic("odd", configs={"retention.ms": "soon"}),
-                NewTopic("unknown", configs={"colour": "blue"}),
-                NewTopic("empty", configs={"retention.ms": None}),
-                NewTopic("both", 1, -1, assignments=((0, (0,)),)),
-                NewTopic("chosen", assignments=((0, (0,)), (1, (0,)))),
+                TopicSpec("good"),
+                TopicSpec("bad name"),
+                TopicSpec("good"),
+                TopicSpec("none", 0),
+                TopicSpec("three", 1, 3),
+                TopicSpec("odd", configs={"retention.ms": "soon"}),
+                TopicSpec("unknown", configs={"colour": "blue"}),
+                TopicSpec("empty", configs={"retention.ms": None}),
+                TopicSpec("both", 1, -1, assignments=((0, (0,)),)),
+                TopicSpec("chosen", assignments=((0, (0,)), (1, (0,)))),
             ]
         )
         codes = [each.code if isinstance(each, KafkaError) else 0 for each in outcomes]
@@ -121,7 +121,7 @@ def test_each_topic_of_a_request_succeeds_or_fails_on_its_own(tree: Tree) -> Non
 def test_validation_alone_leaves_no_trace(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         before = len(running.brokers.changes)
-        (plan,) = await running.controller.create_topics([NewTopic("t", 3)], validate_only=True)
+        (plan,) = await running.controller.create_topics([TopicSpec("t", 3)], validate_only=True)
         assert isinstance(plan, PlannedTopic)
         assert len(plan.topic.partitions) == 3
         assert not await running.store.exists("/brokers/topics/t")
@@ -132,7 +132,7 @@ def test_validation_alone_leaves_no_trace(tree: Tree) -> None:
 
 def test_a_topic_gets_the_brokers_defaults(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
-        (made,) = await created(running, NewTopic("t"))
+        (made,) = await created(running, TopicSpec("t"))
         assert len(made.topic.partitions) == 4
         assert all(len(each.replicas) == 2 for each in made.topic.partitions.values())
 
@@ -143,14 +143,14 @@ def test_a_topic_gets_the_brokers_defaults(tree: Tree) -> None:
 def test_a_request_for_too_many_partitions_is_refused(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         with pytest.raises(PolicyViolation):
-            await running.controller.create_topics([NewTopic("a", 6000), NewTopic("b", 4001)])
+            await running.controller.create_topics([TopicSpec("a", 6000), TopicSpec("b", 4001)])
 
     with_controller(tree, work)
 
 
 def test_a_topic_survives_the_controller(tree: Tree) -> None:
     async def first(running: RunningController) -> Uuid:
-        (made,) = await created(running, NewTopic("t", 2, configs={"segment.ms": "5000"}))
+        (made,) = await created(running, TopicSpec("t", 2, configs={"segment.ms": "5000"}))
         return made.topic.id
 
     async def second(running: RunningController) -> None:
@@ -170,7 +170,7 @@ def test_a_topic_survives_the_controller(tree: Tree) -> None:
 
 def test_a_deleted_topic_leaves_nothing_behind(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
-        (made,) = await created(running, NewTopic("t", 2))
+        (made,) = await created(running, TopicSpec("t", 2))
         outcomes = await running.controller.delete_topics(["t", "unknown"])
         assert outcomes["t"] == running.brokers.changes[1].image.topics["t"]
         assert isinstance(outcomes["unknown"], KafkaError)
@@ -182,7 +182,7 @@ def test_a_deleted_topic_leaves_nothing_behind(tree: Tree) -> None:
         assert "t" not in stop.image.topics
         for path in ("/brokers/topics/t", "/config/topics/t", "/admin/delete_topics/t"):
             assert not await running.store.exists(path)
-        (again,) = await created(running, NewTopic("t"))
+        (again,) = await created(running, TopicSpec("t"))
         assert again.topic.id != made.topic.id
 
     with_controller(tree, work)
@@ -190,7 +190,7 @@ def test_a_deleted_topic_leaves_nothing_behind(tree: Tree) -> None:
 
 def test_topics_stay_where_deletion_is_disabled(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
-        await created(running, NewTopic("t"))
+        await created(running, TopicSpec("t"))
         with pytest.raises(TopicDeletionDisabled):
             await running.controller.delete_topics(["t"])
         await running.store.create("/admin/delete_topics/t")  # as Kafka's old tools do
@@ -209,13 +209,13 @@ def test_topics_stay_where_deletion_is_disabled(tree: Tree) -> None:
 
 def test_a_deletion_waits_for_replicas_on_dead_brokers(tree: Tree) -> None:
     async def first(running: RunningController) -> None:
-        await created(running, NewTopic("t", 1, 2))
+        await created(running, TopicSpec("t", 1, 2))
 
     async def while_one_is_down(running: RunningController) -> None:
         await running.controller.delete_topics(["t"])
         assert await running.store.exists("/brokers/topics/t")
         assert running.controller.image.deleting == {"t"}
-        (refused,) = await running.controller.create_topics([NewTopic("t")])
+        (refused,) = await running.controller.create_topics([TopicSpec("t")])
         assert isinstance(refused, KafkaError)
         assert refused.code == ErrorCode.TOPIC_ALREADY_EXISTS
 
@@ -232,12 +232,12 @@ def test_a_deletion_waits_for_replicas_on_dead_brokers(tree: Tree) -> None:
 
 def test_a_deletion_waits_for_the_controllers_own_failed_directory(tree: Tree) -> None:
     async def while_it_has_failed(running: RunningController) -> None:
-        await created(running, NewTopic("t", 2))
+        await created(running, TopicSpec("t", 2))
         running.brokers.failed = {TopicPartition("t", 1)}
         await running.controller.delete_topics(["t"])
         await running.settled()
         assert await running.store.exists("/admin/delete_topics/t")
-        (refused,) = await running.controller.create_topics([NewTopic("t")])
+        (refused,) = await running.controller.create_topics([TopicSpec("t")])
         assert isinstance(refused, KafkaError)
 
     async def when_it_is_mended(running: RunningController) -> None:
@@ -264,7 +264,7 @@ def test_a_new_controller_brings_a_half_created_topic_online(tree: Tree) -> None
 
 def test_a_new_controller_replaces_leaders_that_died_meanwhile(tree: Tree) -> None:
     async def first(running: RunningController) -> None:
-        await created(running, NewTopic("t", assignments=((0, (1, 0)), (1, (0, 1)), (2, (1, 2)))))
+        await created(running, TopicSpec("t", assignments=((0, (1, 0)), (1, (0, 1)), (2, (1, 2)))))
 
     async def second(running: RunningController) -> None:
         zero, one, two = (
@@ -281,7 +281,7 @@ def test_a_new_controller_replaces_leaders_that_died_meanwhile(tree: Tree) -> No
 
 def test_new_partitions_continue_the_topics_placement(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
-        await created(running, NewTopic("t", 2, 2))
+        await created(running, TopicSpec("t", 2, 2))
         await running.controller.create_partitions(MorePartitions("t", 5))
         topic = running.controller.image.topics["t"]
         leaders = [topic.partitions[index].replicas[0] for index in range(5)]
@@ -316,7 +316,7 @@ def test_a_topic_that_was_written_by_hand_may_lack_its_first_partition(
                 await running.controller.create_partitions(MorePartitions("t", 3))
             assert refusal.value.code == ErrorCode.INVALID_PARTITIONS
         await running.controller.delete_topics(["t"])
-        await created(running, NewTopic("t", 2))
+        await created(running, TopicSpec("t", 2))
 
     with_controller(tree, work)
 
@@ -333,7 +333,7 @@ def test_a_topic_that_was_written_by_hand_may_lack_its_first_partition(
 )
 def test_invalid_growth_is_refused(tree: Tree, more: MorePartitions, code: int) -> None:
     async def work(running: RunningController) -> None:
-        await created(running, NewTopic("t", 2))
+        await created(running, TopicSpec("t", 2))
         with pytest.raises(KafkaError) as refusal:
             await running.controller.create_partitions(more)
         assert refusal.value.code == code
@@ -347,7 +347,7 @@ def test_a_controller_that_was_succeeded_writes_nothing(tree: Tree) -> None:
         await running.store.delete(paths.CONTROLLER)
         await ControllerEpoch.win(running.store, BrokerId(1), now_ms=0)
         with pytest.raises(NotController):
-            await running.controller.create_topics([NewTopic("t")])
+            await running.controller.create_topics([TopicSpec("t")])
         with pytest.raises(NoNode):
             await running.store.get("/config/topics/t")
 
@@ -409,7 +409,7 @@ def test_concurrent_operations_are_carried_out_one_by_one(tree: Tree) -> None:
     async def work(running: RunningController) -> None:
         async with asyncio.TaskGroup() as tasks:
             same = [
-                tasks.create_task(running.controller.create_topics([NewTopic("t", 3)]))
+                tasks.create_task(running.controller.create_topics([TopicSpec("t", 3)]))
                 for _ in range(4)
             ]
         outcomes = [task.result()[0] for task in same]

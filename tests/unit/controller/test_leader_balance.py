@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from penstock.clock import SystemClock
-from penstock.controller.topics import NewTopic
+from penstock.controller.topics import TopicSpec
 from penstock.metadata.tree import Tree
 from penstock.testing.controllers import running_controller
 from penstock.types import TopicPartition
@@ -21,7 +21,7 @@ def test_a_share_of_partitions_led_elsewhere_is_tolerated(percentage: str, leade
         with closing(Tree.in_memory(SystemClock())) as tree:
             settings = {"leader.imbalance.per.broker.percentage": percentage}
             async with running_controller(tree, brokers=(0, 1), settings=settings) as running:
-                new = NewTopic("t", assignments=((0, (0, 1)), (1, (1, 0))))
+                new = TopicSpec("t", assignments=((0, (0, 1)), (1, (1, 0))))
                 await running.controller.create_topics([new])
                 # From now on broker 1 is preferred for both, and leads one of them.
                 await running.controller.reassign(FIRST, [1, 0])

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from penstock.clock import SystemClock
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.controller.requested_elections import ElectionType
-from penstock.controller.topics import NewTopic
+from penstock.controller.topics import TopicSpec
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.records import TopicAssignment, decode, encode
 from penstock.metadata.tree import Tree
@@ -35,7 +35,7 @@ def with_topic(
     async def run() -> None:
         async with running_controller(tree, brokers=brokers) as running:
             if "t" not in running.controller.image.topics:
-                new = NewTopic("t", assignments=((0, replicas), (1, replicas)))
+                new = TopicSpec("t", assignments=((0, replicas), (1, replicas)))
                 await running.controller.create_topics([new])
             await work(running)
 

@@ -13,7 +13,7 @@ from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import NotController
 from penstock.controller.isr_changes import IsrMember, RequestedIsr
 from penstock.controller.requested_elections import ElectionType
-from penstock.controller.topics import NewTopic, PlannedTopic
+from penstock.controller.topics import PlannedTopic, TopicSpec
 from penstock.errors import KafkaError
 from penstock.metadata import paths
 from penstock.metadata.image import ImageDelta, PartitionRegistration
@@ -67,7 +67,7 @@ def with_topic(
 ) -> None:
     async def run() -> None:
         async with running_controller(tree, brokers=(0, 1, 2)) as running, candidate(running):
-            new = NewTopic("t", assignments=((0, tuple(replicas)),))
+            new = TopicSpec("t", assignments=((0, tuple(replicas)),))
             await running.controller.create_topics([new])
             await work(running)
 
@@ -148,8 +148,8 @@ def test_a_half_completed_reassignment_does_not_stop_a_controller(tree: Tree) ->
     async def begin() -> None:
         async with running_controller(tree, brokers=(0, 1, 2)) as running:
             news = [
-                NewTopic("t", assignments=((0, (2,)),)),
-                NewTopic("u", assignments=((0, (1,)),)),
+                TopicSpec("t", assignments=((0, (2,)),)),
+                TopicSpec("u", assignments=((0, (1,)),)),
             ]
             await running.controller.create_topics(news)
             made = running.controller.image.topics["t"]
@@ -164,7 +164,7 @@ def test_a_half_completed_reassignment_does_not_stop_a_controller(tree: Tree) ->
     async def take_over() -> None:
         async with running_controller(tree, brokers=(0, 1)) as running:
             assert state(running).leader == -1
-            assert await running.controller.create_topics([NewTopic("later")])
+            assert await running.controller.create_topics([TopicSpec("later")])
             await register_again(running, 2)
             await running.settled()
             known = state(running)
@@ -204,7 +204,7 @@ def test_a_name_is_free_again_after_settings_were_read_during_its_deletion(tree:
         await register_again(running, 2)
         await running.settled()
         await running.settled()
-        (made,) = await running.controller.create_topics([NewTopic("t")])
+        (made,) = await running.controller.create_topics([TopicSpec("t")])
         assert isinstance(made, PlannedTopic), made
         assert running.controller.image.topic_configs["t"] == {}
 
@@ -216,7 +216,7 @@ def test_nodes_that_cannot_be_removed_do_not_block_other_topics(
     tree: Tree, has_foreign_node: bool
 ) -> None:
     async def work(running: RunningController) -> None:
-        await running.controller.create_topics([NewTopic("u")])
+        await running.controller.create_topics([TopicSpec("u")])
         assert isinstance(running.store, LossyStore)
         running.store.denied = paths.partition(FIRST)
         if has_foreign_node:
@@ -250,7 +250,7 @@ def test_a_foreign_node_under_a_deleted_topic_does_not_block_its_name(
         await running.controller.delete_topics(["t"])
         await running.settled()
         assert not await running.store.exists(paths.topic("t"))
-        (made,) = await running.controller.create_topics([NewTopic("t")])
+        (made,) = await running.controller.create_topics([TopicSpec("t")])
         assert isinstance(made, PlannedTopic), made
         assert state(running).leader >= 0
 
@@ -293,7 +293,7 @@ MALFORMED = (
 def test_one_malformed_node_stops_nothing(tree: Tree, path: str, data: bytes | None) -> None:
     async def make() -> None:
         async with running_controller(tree, brokers=(0, 1)) as running:
-            await running.controller.create_topics([NewTopic("t", assignments=((0, (1, 0)),))])
+            await running.controller.create_topics([TopicSpec("t", assignments=((0, (1, 0)),))])
             await running.store.create(path, data)
             await running.settled()
             assert running.controller.is_active
@@ -304,7 +304,7 @@ def test_one_malformed_node_stops_nothing(tree: Tree, path: str, data: bytes | N
     async def take_over() -> None:
         async with running_controller(tree, brokers=(0, 1)) as running:
             assert isinstance(
-                (await running.controller.create_topics([NewTopic("u")]))[0], PlannedTopic
+                (await running.controller.create_topics([TopicSpec("u")]))[0], PlannedTopic
             )
 
     asyncio.run(make())
@@ -371,7 +371,7 @@ def test_an_unusable_setting_in_the_store_stops_nothing(tree: Tree, path: str, n
 
     async def make() -> None:
         async with running_controller(tree, brokers=(0, 1)) as running:
-            await running.controller.create_topics([NewTopic("t", assignments=((0, (1,)),))])
+            await running.controller.create_topics([TopicSpec("t", assignments=((0, (1,)),))])
             if await running.store.exists(path):
                 await running.store.set(path, overrides)
             else:
@@ -384,7 +384,7 @@ def test_an_unusable_setting_in_the_store_stops_nothing(tree: Tree, path: str, n
 
     async def take_over() -> None:
         async with running_controller(tree, brokers=(0, 2)) as running:
-            created = await running.controller.create_topics([NewTopic("u")])
+            created = await running.controller.create_topics([TopicSpec("u")])
             assert isinstance(created[0], PlannedTopic)
 
     asyncio.run(make())
@@ -415,17 +415,17 @@ def test_a_half_written_operation_is_finished_once_the_disk_has_room(
             store = running.store
             assert isinstance(store, LossyStore)
             async with candidate(running):
-                await running.controller.create_topics([NewTopic("t"), NewTopic("u")])
+                await running.controller.create_topics([TopicSpec("t"), TopicSpec("u")])
                 store.room = writes
                 with suppress(KafkaError):
                     await running.controller.delete_topics(["t"])
                 with suppress(KafkaError):
-                    await running.controller.create_topics([NewTopic("v")])
+                    await running.controller.create_topics([TopicSpec("v")])
                 await asyncio.sleep(0.3)
                 store.room = None
                 await until(lambda: running.controller.is_active)
                 await running.controller.delete_topics(["t"])
-                await running.controller.create_topics([NewTopic("t"), NewTopic("v")])
+                await running.controller.create_topics([TopicSpec("t"), TopicSpec("v")])
                 await running.settled()
                 topics = running.controller.image.topics
                 assert [topics[name].partitions[0].leader for name in "tuv"] == [0, 0, 0]

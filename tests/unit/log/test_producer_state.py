@@ -10,9 +10,9 @@ from penstock.log.producer_state import (
     CompletedTxn,
     CoordinatorFenced,
     InvalidProducerEpoch,
-    InvalidTxnState,
     OutOfOrderSequence,
     ProducerState,
+    WriteOutsideTransaction,
 )
 from penstock.record.batch import BatchHeader
 from penstock.types import LeaderEpoch, Offset, ProducerEpoch, ProducerId
@@ -240,7 +240,7 @@ def test_markers_of_fenced_producers_and_coordinators_are_refused(state: Produce
 
 def test_writing_outside_of_an_open_transaction_is_refused(state: ProducerState) -> None:
     write(state, batch(0, at=0, transactional=True))
-    with pytest.raises(InvalidTxnState):
+    with pytest.raises(WriteOutsideTransaction):
         state.check(batch(1), from_client=True)
 
 

@@ -39,7 +39,7 @@ class OperationNotAttempted(KafkaError):
     code = ErrorCode.OPERATION_NOT_ATTEMPTED
 
 
-class Asked(msgspec.Struct, frozen=True):
+class VerifiedTransaction(msgspec.Struct, frozen=True):
     """One transaction of a request, with the answer to come or the refusals that are clear."""
 
     transaction: AddPartitionsToTxnTransaction
@@ -78,7 +78,7 @@ def as_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
     )
 
 
-def checked(transaction: AddPartitionsToTxnTransaction, ctx: Context) -> Asked:
+def checked(transaction: AddPartitionsToTxnTransaction, ctx: Context) -> VerifiedTransaction:
     image = ctx.services.cluster.image
     partitions = tuple(
         TopicPartition(topic.name, index)
@@ -86,10 +86,10 @@ def checked(transaction: AddPartitionsToTxnTransaction, ctx: Context) -> Asked:
         for index in topic.partitions
     )
     unknown = frozenset(each for each in partitions if image.partition(each) is None)
-    return Asked(transaction, partitions, unknown)
+    return VerifiedTransaction(transaction, partitions, unknown)
 
 
-def pending(asked: Asked, ctx: Context) -> PendingReply[Any]:
+def pending(asked: VerifiedTransaction, ctx: Context) -> PendingReply[Any]:
     one, transactions = asked.transaction, ctx.services.coordination.transactions
     producer = ProducerIdAndEpoch(one.producer_id, one.producer_epoch)
     if one.verify_only:
@@ -100,7 +100,7 @@ def pending(asked: Asked, ctx: Context) -> PendingReply[Any]:
     return transactions.add(one.transactional_id, producer, added, client_version)
 
 
-def result(asked: Asked, reply: object, ctx: Context) -> AddPartitionsToTxnResult:
+def result(asked: VerifiedTransaction, reply: object, ctx: Context) -> AddPartitionsToTxnResult:
     refused: dict[TopicPartition, KafkaError | None] = {}
     if asked.unknown:
         for each in asked.partitions:

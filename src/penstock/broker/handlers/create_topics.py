@@ -10,7 +10,7 @@ from penstock.broker.context import Context
 from penstock.broker.translate.capacity import check_room
 from penstock.config.broker import BrokerConfig
 from penstock.config.effective import topic_entries
-from penstock.controller.topics import NewTopic, PlannedTopic
+from penstock.controller.topics import PlannedTopic, TopicSpec
 from penstock.errors import ErrorCode, KafkaError
 from penstock.wire.messages.create_topics import (
     CreatableTopic,
@@ -47,7 +47,7 @@ async def create_topics(request: CreateTopicsRequest, ctx: Context) -> CreateTop
     return CreateTopicsResponse(topics=results)
 
 
-def replicas(new: NewTopic, config: BrokerConfig) -> int:
+def replicas(new: TopicSpec, config: BrokerConfig) -> int:
     """How many it will have in all."""
     if new.assignments:
         return sum(len(chosen) for _, chosen in new.assignments)
@@ -57,8 +57,8 @@ def replicas(new: NewTopic, config: BrokerConfig) -> int:
     return partitions * (factor if factor > 0 else defaults.default_replication_factor)
 
 
-def wanted(topic: CreatableTopic) -> NewTopic:
-    return NewTopic(
+def wanted(topic: CreatableTopic) -> TopicSpec:
+    return TopicSpec(
         topic.name,
         topic.num_partitions,
         topic.replication_factor,

@@ -19,7 +19,7 @@ from penstock.wire.messages.delete_topics import (
 )
 
 
-class Asked(NamedTuple):
+class NamedTopic(NamedTuple):
     """A topic as a request names it."""
 
     name: str | None
@@ -28,11 +28,13 @@ class Asked(NamedTuple):
 
 async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTopicsResponse:
     image = ctx.services.cluster.image
-    by_name = map(Asked, request.topic_names)
-    asked = Counter((*by_name, *(Asked(each.name, each.topic_id) for each in request.topics)))
+    by_name = map(NamedTopic, request.topic_names)
+    asked = Counter((*by_name, *(NamedTopic(each.name, each.topic_id) for each in request.topics)))
     ids = {topic_id for name, topic_id in asked if name is None}
     # Named by both, a topic is refused once: under its name, with its id.
-    both = {name for topic_id in ids if Asked(name := image.topic_names.get(topic_id)) in asked}
+    both = {
+        name for topic_id in ids if NamedTopic(name := image.topic_names.get(topic_id)) in asked
+    }
     results, names = [], []
     for each, count in asked.items():
         try:
@@ -46,7 +48,7 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
             twice = InvalidRequest(
                 "The provided topic name maps to an ID that was already supplied."
             )
-            results.append(refused(Asked(name, image.topics[name].id), twice, ctx))
+            results.append(refused(NamedTopic(name, image.topics[name].id), twice, ctx))
     try:
         outcomes = await ctx.services.control.controller.delete_topics(names)
     except TopicDeletionDisabled as error:
@@ -55,11 +57,11 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
         if isinstance(outcome, Topic):
             results.append(DeletableTopicResult(name=name, topic_id=outcome.id))
         else:
-            results.append(refused(Asked(name), outcome, ctx))
+            results.append(refused(NamedTopic(name), outcome, ctx))
     return DeleteTopicsResponse(responses=results)
 
 
-def known_name(asked: Asked, count: int, image: ClusterImage) -> str:
+def known_name(asked: NamedTopic, count: int, image: ClusterImage) -> str:
     """What the topic is called; whether there is one of this name is for the controller to say."""
     name, topic_id = asked
     if name is None and topic_id == NO_UUID:
@@ -76,7 +78,7 @@ def known_name(asked: Asked, count: int, image: ClusterImage) -> str:
     return topic.name
 
 
-def refused(asked: Asked, error: KafkaError, ctx: Context) -> DeletableTopicResult:
+def refused(asked: NamedTopic, error: KafkaError, ctx: Context) -> DeletableTopicResult:
     # Before v3 clients do not know the code that says so.
     unsaid = isinstance(error, TopicDeletionDisabled) and ctx.version < 3
     return DeletableTopicResult(

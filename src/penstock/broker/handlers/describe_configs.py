@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from penstock.broker.context import Context
 from penstock.broker.error_code import MALFORMED
 from penstock.broker.translate import log_levels
-from penstock.broker.translate.config_resources import ResourceType, own_id
+from penstock.broker.translate.config_resources import ConfigResourceType, own_id
 from penstock.config.effective import (
     EffectiveConfig,
     EffectiveSource,
@@ -55,7 +55,7 @@ def describe_configs(request: DescribeConfigsRequest, ctx: Context) -> DescribeC
 def described(
     asked: DescribeConfigsResource, request: DescribeConfigsRequest, ctx: Context
 ) -> Iterator[DescribeConfigsResourceResult]:
-    if asked.resource_type == ResourceType.BROKER_LOGGER:
+    if asked.resource_type == ConfigResourceType.BROKER_LOGGER:
         if not asked.resource_name:
             raise InvalidRequest("loggers are those of one broker")
         own_id(asked.resource_name, ctx.services)
@@ -63,7 +63,7 @@ def described(
             source = EffectiveSource.DYNAMIC_BROKER_LOGGER
             yield DescribeConfigsResourceResult(name=name, value=level, config_source=source)
         return
-    fixed = asked.resource_type == ResourceType.BROKER
+    fixed = asked.resource_type == ConfigResourceType.BROKER
     for entry in entries(asked, ctx):
         yield told(entry, request, fixed=fixed)
 
@@ -71,23 +71,23 @@ def described(
 def entries(asked: DescribeConfigsResource, ctx: Context) -> Iterable[EffectiveConfig]:
     services, name = ctx.services, asked.resource_name
     match asked.resource_type:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             check_name(name)
             if name not in services.cluster.image.topics:
                 raise UnknownTopic(f"topic {name} is not known")
             overrides = services.cluster.image.topic_configs.get(name, {})
             return topic_entries(overrides, services.cluster.layers)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             if not name:
                 return broker_default_entries(services.cluster.layers)
             own_id(name, services)
             return broker_entries(services.cluster.layers)
-        case ResourceType.GROUP:
+        case ConfigResourceType.GROUP:
             if not name:
                 raise InvalidRequest("Group name must not be empty")
             overrides = services.cluster.image.group_configs.get(name, {})
             return group_entries(overrides, services.cluster.layers)
-        case ResourceType.CLIENT_METRICS:
+        case ConfigResourceType.CLIENT_METRICS:
             raise InvalidRequest("Client metrics subscription name must not be empty")
         case _:
             raise InvalidRequest(MALFORMED)

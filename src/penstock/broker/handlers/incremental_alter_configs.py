@@ -10,7 +10,7 @@ from penstock.broker.context import Context
 from penstock.broker.forwarding import at_controller
 from penstock.broker.translate import log_levels
 from penstock.broker.translate.config_resources import (
-    ResourceType,
+    ConfigResourceType,
     named_twice,
     own_id,
     resource,
@@ -46,7 +46,7 @@ async def incremental_alter_configs(
 
 
 def is_logger(asked: AlterConfigsResource) -> bool:
-    return asked.resource_type == ResourceType.BROKER_LOGGER
+    return asked.resource_type == ConfigResourceType.BROKER_LOGGER
 
 
 async def altered(
@@ -75,7 +75,7 @@ async def altered(
 
 async def alter(asked: AlterConfigsResource, ctx: Context, *, validate_only: bool) -> None:
     alterations = [alteration(each) for each in asked.configs]
-    if asked.resource_type != ResourceType.BROKER_LOGGER:
+    if asked.resource_type != ConfigResourceType.BROKER_LOGGER:
         await ctx.services.control.controller.alter_config(
             resource(asked.resource_type, asked.resource_name, ctx.services),
             alterations,

@@ -4,7 +4,7 @@ v0 asked for client metrics alone, of which there are none. Groups are listed th
 """
 
 from penstock.broker.context import Context
-from penstock.broker.translate.config_resources import ResourceType
+from penstock.broker.translate.config_resources import ConfigResourceType
 from penstock.errors import ErrorCode
 from penstock.wire.messages.list_config_resources import (
     ConfigResource,
@@ -18,16 +18,16 @@ def list_config_resources(
 ) -> ListConfigResourcesResponse:
     if ctx.version == 0:
         return ListConfigResourcesResponse()
-    asked = set(request.resource_types) or set(ResourceType)
-    if not asked <= set(ResourceType):
+    asked = set(request.resource_types) or set(ConfigResourceType)
+    if not asked <= set(ConfigResourceType):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     image = ctx.services.cluster.image
     brokers = [str(broker) for broker in image.brokers]
     names = {
-        ResourceType.GROUP: list(image.group_configs),
-        ResourceType.BROKER_LOGGER: brokers,
-        ResourceType.BROKER: brokers,
-        ResourceType.TOPIC: list(image.topics),
+        ConfigResourceType.GROUP: list(image.group_configs),
+        ConfigResourceType.BROKER_LOGGER: brokers,
+        ConfigResourceType.BROKER: brokers,
+        ConfigResourceType.TOPIC: list(image.topics),
     }
     return ListConfigResourcesResponse(
         config_resources=[

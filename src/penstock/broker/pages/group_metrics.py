@@ -2,7 +2,7 @@
 
 Ends of partitions that other brokers lead are some seconds old. Age is that of the batch which a
 group reads next, and only that batch's header is read for it: it is told of partitions led here,
-and where nothing is left to read.
+and topic_partition nothing is left to read.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,19 +18,20 @@ from penstock.replication.partition import Partition
 from penstock.types import BrokerId, TopicPartition
 
 
-class Place(NamedTuple):
-    """Where a group is in a partition; without the partition it is led elsewhere."""
+class GroupOffset(NamedTuple):
+    """A group's committed offset in a partition."""
 
     group: str
-    where: TopicPartition
+    topic_partition: TopicPartition
     offset: int
     partition: Partition | None
+    """None if another broker leads it."""
     end: int | None
-    """Where the partition ends, as far as it is known."""
+    """The partition's high watermark; None while another broker has not reported it."""
 
     @property
     def labels(self) -> dict[str, str]:
-        topic, index = self.where
+        topic, index = self.topic_partition
         return {"consumergroup": self.group, "topic": topic, "partition": str(index)}
 
 
@@ -39,33 +40,33 @@ def group_metrics(
 ) -> dict[str, Metric]:
     shards = services.coordination.groups.runtime.loaded_shards
 
-    def places() -> Iterator[Place]:
+    def group_offsets() -> Iterator[GroupOffset]:
         for shard in shards():
             for group, offsets in list(shard.offsets.items()):
-                for where, committed in list(offsets.items()):
-                    found = services.replicas.partitions.find(*where)
+                for topic_partition, committed in list(offsets.items()):
+                    found = services.replicas.partitions.find(*topic_partition)
                     led = found if found is not None and found.leads else None
-                    end = end_elsewhere(where) if led is None else led.log.high_watermark
-                    yield Place(group, where, committed.offset, led, end)
+                    end = end_elsewhere(topic_partition) if led is None else led.log.high_watermark
+                    yield GroupOffset(group, topic_partition, committed.offset, led, end)
 
-    def each(read: Callable[[Place], float | None]) -> Callable[[], Iterator[Sample]]:
+    def each(read: Callable[[GroupOffset], float | None]) -> Callable[[], Iterator[Sample]]:
         def samples() -> Iterator[Sample]:
-            for place in places():
-                value = read(place)
+            for at in group_offsets():
+                value = read(at)
                 if value is not None:
-                    yield Sample(value, place.labels)
+                    yield Sample(value, at.labels)
 
         return samples
 
-    def sums(read: Callable[[Place], float | None]) -> Callable[[], Iterator[Sample]]:
+    def sums(read: Callable[[GroupOffset], float | None]) -> Callable[[], Iterator[Sample]]:
         """Per group and topic, as dashboards want it."""
 
         def samples() -> Iterator[Sample]:
             found: dict[tuple[str, str], float] = {}
-            for place in places():
-                value = read(place)
+            for at in group_offsets():
+                value = read(at)
                 if value is not None:
-                    key = (place.group, place.where.topic)
+                    key = (at.group, at.topic_partition.topic)
                     found[key] = found.get(key, 0) + value
             for (group, topic), total in found.items():
                 yield Sample(total, {"consumergroup": group, "topic": topic})
@@ -83,12 +84,12 @@ def group_metrics(
     return {
         f"{prefix}_members": Metric(MetricKind.GAUGE, "Members of a group.", members),
         f"{prefix}_current_offset": Metric(
-            MetricKind.GAUGE, "The committed offset.", each(lambda place: place.offset)
+            MetricKind.GAUGE, "The committed offset.", each(lambda at: at.offset)
         ),
         f"{prefix}_current_offset_sum": Metric(
             MetricKind.GAUGE,
             "The committed offsets of a topic, added up.",
-            sums(lambda place: place.offset),
+            sums(lambda at: at.offset),
         ),
         f"{prefix}_lag": Metric(MetricKind.GAUGE, "Records not read yet.", each(lag)),
         f"{prefix}_lag_sum": Metric(
@@ -97,24 +98,24 @@ def group_metrics(
         f"{prefix}_lag_seconds": Metric(
             MetricKind.GAUGE,
             "Age of the oldest record not read yet.",
-            each(lambda place: lag_seconds(place, clock.now_ms())),
+            each(lambda at: lag_seconds(at, clock.now_ms())),
         ),
     }
 
 
-def lag(place: Place) -> int | None:
-    return None if place.end is None else max(place.end - place.offset, 0)
+def lag(at: GroupOffset) -> int | None:
+    return None if at.end is None else max(at.end - at.offset, 0)
 
 
-def lag_seconds(place: Place, now_ms: int) -> float | None:
-    behind = lag(place)
+def lag_seconds(at: GroupOffset, now_ms: int) -> float | None:
+    behind = lag(at)
     if not behind:
         return behind
-    if place.partition is None:
+    if at.partition is None:
         return None
-    log = place.partition.log
+    log = at.partition.log
     try:
-        found = log.read(max(place.offset, log.log_start_offset), 1, up_to=log.high_watermark)
+        found = log.read(max(at.offset, log.log_start_offset), 1, up_to=log.high_watermark)
     except OffsetOutOfRange:
         return None
     if found is None:
@@ -123,13 +124,13 @@ def lag_seconds(place: Place, now_ms: int) -> float | None:
     return max(now_ms - header.base_timestamp, 0) / 1000
 
 
-def places_elsewhere(services: Services) -> dict[BrokerId, set[TopicPartition]]:
+def partitions_elsewhere(services: Services) -> dict[BrokerId, set[TopicPartition]]:
     """The partitions that groups of this broker read and other brokers lead, by their leaders."""
     found: dict[BrokerId, set[TopicPartition]] = {}
     for shard in services.coordination.groups.runtime.loaded_shards():
         for offsets in list(shard.offsets.values()):
-            for where in list(offsets):
-                known = services.cluster.image.partition(where)
+            for topic_partition in list(offsets):
+                known = services.cluster.image.partition(topic_partition)
                 if known is not None and known.leader not in {NO_LEADER, services.broker_id}:
-                    found.setdefault(known.leader, set()).add(where)
+                    found.setdefault(known.leader, set()).add(topic_partition)
     return found

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from penstock.broker.context import Services
 from penstock.broker.net.dispatch import Routes
 from penstock.broker.net.server import Server
-from penstock.broker.pages.group_metrics import group_metrics, places_elsewhere
+from penstock.broker.pages.group_metrics import group_metrics, partitions_elsewhere
 from penstock.broker.pages.loop_lag import LoopLag
 from penstock.broker.pages.metrics import table as metrics_table
 from penstock.broker.pages.rebalances import rebalances
@@ -32,7 +32,7 @@ class Pages:
         clock: Clock,
     ) -> None:
         logs, partitions = services.replicas.partitions.store, services.replicas.partitions
-        ends = LogEnds(tasks, peers.to, lambda: places_elsewhere(services))
+        ends = LogEnds(tasks, peers.to, lambda: partitions_elsewhere(services))
         lag = LoopLag(clock)
         self.loops: dict[str, Callable[[], Awaitable[None]]] = {"loop lag": lag.run}
         if services.listeners.clustered:

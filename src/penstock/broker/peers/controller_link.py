@@ -10,7 +10,7 @@ from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed, RequestTimedOut, check
 from penstock.controller.controller import Controller
 from penstock.controller.producer_ids import ProducerIds
-from penstock.controller.topics import NewTopic
+from penstock.controller.topics import TopicSpec
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage
 from penstock.types import BrokerId, ProducerId
@@ -92,7 +92,7 @@ class ControllerLink:
             return None
         return None if says_not_controller(response) else response
 
-    async def create_topics(self, news: Sequence[NewTopic]) -> list[KafkaError | None]:
+    async def create_topics(self, news: Sequence[TopicSpec]) -> list[KafkaError | None]:
         """None for each topic that was created, else why it was not."""
         if self._controller.is_active:
             made = await self._controller.create_topics(news)
@@ -127,7 +127,7 @@ def says_not_controller(response: Message) -> bool:
     )
 
 
-def _creatable(new: NewTopic) -> CreatableTopic:
+def _creatable(new: TopicSpec) -> CreatableTopic:
     return CreatableTopic(
         name=new.name,
         num_partitions=new.num_partitions,

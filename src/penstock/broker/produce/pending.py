@@ -38,9 +38,8 @@ class PendingAppend(msgspec.Struct, frozen=True):
         if partition.log.log_dir.failure is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
         if acks == -1 and not partition.is_in_tenure(self.tenure):
-            return (
-                ErrorCode.NOT_LEADER_OR_FOLLOWER
-            )  # the new leader may truncate the append, or keep it
+            # The new leader may truncate the append, or keep it.
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if not self.is_done(acks):
             return None
         if acks == -1 and not partition.has_enough_replicas():

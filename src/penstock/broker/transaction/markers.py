@@ -144,13 +144,13 @@ class ClusterMarkers:
         state = self._partitions.find(TRANSACTION_STATE, coordinator)
         if state is None or not state.leads:
             return  # the current leader writes them
-        round_ = Round(self, marker, participants, state)
+        round_ = MarkerRound(self, marker, participants, state)
         if round_.attempt():
             done()
         else:
             self._wait(round_, done)
 
-    def _wait(self, round_: "Round", done: Callable[[], object]) -> None:
+    def _wait(self, round_: "MarkerRound", done: Callable[[], object]) -> None:
         def ended(finished: bool) -> None:  # noqa: FBT001  what a waiter ends with
             if finished:
                 done()
@@ -176,7 +176,7 @@ class ClusterMarkers:
         return None if known.leader in {NO_LEADER, self._broker_id} else known.leader
 
 
-class Round:
+class MarkerRound:
     """The markers of one transaction, until all participants have them."""
 
     def __init__(

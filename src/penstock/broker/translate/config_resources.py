@@ -10,7 +10,7 @@ from penstock.errors import InvalidRequest
 from penstock.types import BrokerId
 
 
-class ResourceType(IntEnum):
+class ConfigResourceType(IntEnum):
     """The kind of resource, numbered as on the wire."""
 
     TOPIC = 2
@@ -23,11 +23,11 @@ class ResourceType(IntEnum):
 def resource(kind: int, name: str, services: Services) -> ConfigResource:
     """A topic, a group, a broker, or the default of all brokers (empty name)."""
     match kind:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             return TopicResource(name)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             return BrokerResource(known_id(name, services) if name else None)
-        case ResourceType.GROUP:
+        case ConfigResourceType.GROUP:
             return GroupResource(name)
         case _:
             raise InvalidRequest(f"Unknown resource type {kind}")

@@ -1,24 +1,24 @@
 """Internal topics, created when they are first needed."""
 
 from penstock.broker.context import Services
-from penstock.controller.topics import NewTopic
+from penstock.controller.topics import TopicSpec
 from penstock.coordinator.errors import CoordinatorNotAvailable
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
 from penstock.coordinator.transaction.coordinator import TOPIC as TRANSACTION_STATE
 from penstock.errors import ErrorCode
 
 
-def new_topic(name: str, services: Services) -> NewTopic:
+def new_topic(name: str, services: Services) -> TopicSpec:
     """The settings of a topic that is created automatically."""
     if name == TRANSACTION_STATE:
         return _transaction_state(services)
     if name != CONSUMER_OFFSETS:
-        return NewTopic(name)
+        return TopicSpec(name)
     config = services.config.group
     factor = config.offsets_topic_replication_factor
     if "offsets.topic.replication.factor" not in services.cluster.static:
         factor = min(factor, len(services.cluster.image.brokers))
-    return NewTopic(
+    return TopicSpec(
         name,
         config.offsets_topic_num_partitions,
         factor,
@@ -31,7 +31,7 @@ def new_topic(name: str, services: Services) -> NewTopic:
     )
 
 
-def _transaction_state(services: Services) -> NewTopic:
+def _transaction_state(services: Services) -> TopicSpec:
     config = services.config.transaction
     factor = config.transaction_state_log_replication_factor
     if "transaction.state.log.replication.factor" not in services.cluster.static:
@@ -39,7 +39,7 @@ def _transaction_state(services: Services) -> NewTopic:
     in_sync = config.transaction_state_log_min_isr
     if "transaction.state.log.min.isr" not in services.cluster.static:
         in_sync = min(in_sync, factor)
-    return NewTopic(
+    return TopicSpec(
         TRANSACTION_STATE,
         config.transaction_state_log_num_partitions,
         factor,

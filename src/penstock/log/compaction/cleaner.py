@@ -16,7 +16,7 @@ from penstock.log.compaction.job import CleanedGroup, CleaningJob, Finished, Seg
 from penstock.log.compaction.offset_map import OffsetMap
 from penstock.log.compaction.pace import Pace
 from penstock.log.compaction.reading import whole_batches
-from penstock.log.compaction.rewrite import Fate, Round, rewritten
+from penstock.log.compaction.rewrite import CleaningRound, Fate, rewritten
 from penstock.log.compaction.spans import spans
 from penstock.log.compaction.transactions import CleanedTransactions
 from penstock.log.files import Files
@@ -48,7 +48,7 @@ class _Cleaning:
         job = self._job
         offsets = self._offset_map()
         cleaned_to = offsets.latest_offset + 1
-        this = Round(offsets, job.now_ms, job.delete_retention_ms, job.max_records_bytes)
+        this = CleaningRound(offsets, job.now_ms, job.delete_retention_ms, job.max_records_bytes)
         touched = [each for each in self._segment_files() if each.segment.base_offset < cleaned_to]
         transactions = CleanedTransactions(self._aborted, job.segments[0].base_offset)
         written_bytes = 0
@@ -96,7 +96,7 @@ class _Cleaning:
     def _clean_group(
         self,
         segments: list[SegmentSize],
-        this: Round,
+        this: CleaningRound,
         transactions: CleanedTransactions,
         cleaned_to: int,
     ) -> CleanedGroup:

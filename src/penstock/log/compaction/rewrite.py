@@ -17,7 +17,7 @@ from penstock.types import Buffer
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class CleaningRound:
     """What one cleaning knows: the newest offsets, the time, and the topic's rules."""
 
     offsets: OffsetMap
@@ -40,7 +40,7 @@ class Fate:
     ends_nothing: bool = False
 
 
-def rewritten(batch: Buffer, header: BatchHeader, fate: Fate, this: Round) -> Buffer | None:
+def rewritten(batch: Buffer, header: BatchHeader, fate: Fate, this: CleaningRound) -> Buffer | None:
     """The batch to write in place of `batch`; itself where nothing changes, None for nothing."""
     if header.record_count == 0:
         return batch if fate.stays_empty else None
@@ -62,7 +62,7 @@ def rewritten(batch: Buffer, header: BatchHeader, fate: Fate, this: Round) -> Bu
     return _of_spans(data, header, kept)
 
 
-def _kept(data: bytes, header: BatchHeader, this: Round) -> list[Span]:
+def _kept(data: bytes, header: BatchHeader, this: CleaningRound) -> list[Span]:
     """The newest of their keys; tombstones until the horizon that their batch was given.
 
     What lies past the map stays: nobody has looked for a newer record of its key yet. A record
@@ -116,7 +116,7 @@ def _of_spans(data: bytes, header: BatchHeader, kept: list[Span]) -> bytearray:
 
 
 def _with_horizon(
-    batch: Buffer, header: BatchHeader, kept: set[int] | None, this: Round
+    batch: Buffer, header: BatchHeader, kept: set[int] | None, this: CleaningRound
 ) -> bytearray:
     """A batch that says when its tombstones or its marker may go; None keeps every record.
 

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.log.compaction.offset_map import BYTES_PER_KEY, DIGEST_BYTES, OffsetMap, digest
-from penstock.log.compaction.rewrite import Fate, Round, rewritten
+from penstock.log.compaction.rewrite import CleaningRound, Fate, rewritten
 from penstock.log.compaction.spans import spans
 from penstock.record.batch import BatchHeader, crc_matches, read_header
 from penstock.record.build import build_batch
@@ -18,12 +18,12 @@ ORDINARY = Fate()
 LIMIT = 1 << 20
 
 
-def cleaning(newest: dict[bytes, int], latest: int = 100, now_ms: int = NOW) -> Round:
+def cleaning(newest: dict[bytes, int], latest: int = 100, now_ms: int = NOW) -> CleaningRound:
     offsets = OffsetMap(1 << 20)
     for key, offset in newest.items():
         offsets.put(key, offset)
     offsets.latest_offset = latest
-    return Round(offsets, now_ms, RETENTION, LIMIT)
+    return CleaningRound(offsets, now_ms, RETENTION, LIMIT)
 
 
 def made(
@@ -40,7 +40,7 @@ def made(
     )
 
 
-def rewrite(batch: Buffer, this: Round, fate: Fate = ORDINARY) -> Buffer | None:
+def rewrite(batch: Buffer, this: CleaningRound, fate: Fate = ORDINARY) -> Buffer | None:
     return rewritten(batch, read_header(batch), fate, this)
 
 
