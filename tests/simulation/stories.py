@@ -222,6 +222,40 @@ async def all_are_killed_and_one_comes_first_with_an_empty_disk(world: World) ->
     await asyncio.sleep(4)
 
 
+async def all_are_killed_and_the_one_that_lost_power_comes_first(world: World) -> None:
+    """It led, and what it had not flushed is gone. The others still have it."""
+    where = world.partitions[0]
+    replicas, _ = world.assignment(where)
+    await asyncio.sleep(3)
+    await until(lambda: len(isr_of(world, where)) == len(replicas), 20)
+    first = world.brokers[leader_of(world, where)]
+    for broker in world.brokers:
+        if broker is not first:
+            broker.kill()
+    first.lose_power(lambda _kind, _count: 0)
+    world.network.machine_is_back(first.host)
+    first.start(world.tasks)
+    await asyncio.sleep(4)
+    for broker in world.brokers:
+        if not broker.is_up:
+            broker.start(world.tasks)
+    await asyncio.sleep(4)
+
+
+async def a_leader_that_only_clients_reach_dies(world: World) -> None:
+    """It wants to go on without its followers, and the controller does not learn of it."""
+    where = led_elsewhere(world)
+    leader = world.brokers[leader_of(world, where)]
+    others = [each.host for each in world.brokers if each is not leader]
+    links = {(leader.host, each) for each in others} | {(each, leader.host) for each in others}
+    world.network.cut |= links
+    await asyncio.sleep(4)  # longer than replica.lag.time.max.ms
+    leader.kill()
+    world.network.cut -= links
+    world.network.mend()
+    await asyncio.sleep(4)
+
+
 async def a_state_is_written_by_hand(world: World) -> None:
     where = led_elsewhere(world)
     node = world.zookeeper.tree.get(paths.partition_state(where))
@@ -360,6 +394,8 @@ STORIES: tuple[Story, ...] = (
     only_one_replica_remembers_that_records_were_deleted,
     the_store_is_lost_as_a_leader_is_written,
     all_are_killed_and_one_comes_first_with_an_empty_disk,
+    all_are_killed_and_the_one_that_lost_power_comes_first,
+    a_leader_that_only_clients_reach_dies,
     a_state_is_written_by_hand,
     a_leader_expires_while_the_controller_has_no_store,
     a_topic_is_made_while_a_broker_has_no_store,
