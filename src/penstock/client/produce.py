@@ -10,7 +10,7 @@ from penstock.client.cluster import Client
 from penstock.client.errors import RETRIABLE, BrokerRefused, check
 from penstock.client.metadata import NO_LEADER, TopicMetadata
 from penstock.client.partitioner import StickyPartitioner, keyed_partition
-from penstock.client.refused_batch import blame, is_records_fault
+from penstock.client.refused_batch import TOO_LARGE, blame, is_records_fault
 from penstock.client.route import ToBroker
 from penstock.clock import Clock, SystemClock
 from penstock.errors import ErrorCode, KafkaError
@@ -79,8 +79,17 @@ class _Batch:
 
 Queues: TypeAlias = dict[TopicPartition, deque[_Batch]]
 """Batches by partition; none of the queues is empty."""
-Results: TypeAlias = dict[int, RecordMetadata | BrokerRefused]
-"""By the record's index in the caller's list."""
+
+
+@dataclass(slots=True)
+class _Results:
+    """By the record's index in the caller's list."""
+
+    written: dict[int, RecordMetadata] = field(default_factory=dict)
+    refused: dict[int, BrokerRefused] = field(default_factory=dict)
+
+    def of(self, position: int) -> RecordMetadata | BrokerRefused | None:
+        return self.written.get(position) or self.refused.get(position)
 
 
 class IdempotentProducer:
@@ -106,6 +115,8 @@ class IdempotentProducer:
         self._sticky: dict[str, StickyPartitioner] = {}
         self._identity: InitProducerIdResponse | None = None
         self._sequences: dict[TopicPartition, int] = {}
+        self._limits: dict[str, int] = {}
+        """By topic, where brokers accept less than `batch_bytes` (`max.message.bytes`)."""
 
     async def send(self, records: Iterable[ProducerRecord]) -> list[RecordMetadata]:
         """Write the records, in order within each partition; returns when all are written."""
@@ -129,18 +140,18 @@ class IdempotentProducer:
         try:
             topics = {name: await self._topic(name) for name in {each.topic for each in sent}}
             queues = self._queues(sent, topics)
-            results: Results = {}
+            results = _Results()
             while queues:
                 await self._client.retrying(
                     lambda: self._round(queues, results), retry_on=RETRIABLE
                 )
-                if not past_refused:
-                    _cut(queues, results)
+                if results.refused and not past_refused:
+                    _cut(queues, min(results.refused))
         except BaseException:
             self._identity = None
             self._sequences.clear()
             raise
-        return [results.get(position) for position in range(len(sent))]
+        return [results.of(position) for position in range(len(sent))]
 
     async def _topic(self, name: str) -> TopicMetadata:
         async def attempt() -> TopicMetadata:
@@ -160,12 +171,8 @@ class IdempotentProducer:
             topic_partition = TopicPartition(
                 record.topic, self._placed(record, topics[record.topic])
             )
-            queue = queues.setdefault(topic_partition, deque([_Batch()]))
-            size_bytes = record.size_bytes
-            if queue[-1].records and queue[-1].size_bytes + size_bytes > self._batch_bytes:
-                queue.append(_Batch())
-            queue[-1].records.append((position, record))
-            queue[-1].size_bytes += size_bytes
+            limit = self._limits.get(record.topic, self._batch_bytes)
+            _add(queues.setdefault(topic_partition, deque()), (position, record), limit)
         for sticky in self._sticky.values():
             sticky.turn()
         return queues
@@ -185,7 +192,7 @@ class IdempotentProducer:
             sticky = self._sticky[topic.name] = StickyPartitioner(self._batch_bytes, first)
         return sticky.next(led or list(topic.partitions), record.size_bytes)
 
-    async def _round(self, queues: Queues, results: Results) -> None:
+    async def _round(self, queues: Queues, results: _Results) -> None:
         """Send the first batch of each partition; written or rejected ones leave their queue."""
         await self._identified()
         errors: list[KafkaError] = []
@@ -204,7 +211,7 @@ class IdempotentProducer:
                 elif is_records_fault(
                     answer.error_code, was_corrupt=queues[topic_partition][0].was_corrupt
                 ):
-                    _refused(topic_partition, queues, results, answer)
+                    self._refused(topic_partition, queues, results, answer)
                 else:
                     if answer.error_code == ErrorCode.CORRUPT_MESSAGE:
                         queues[topic_partition][0].was_corrupt = True
@@ -283,7 +290,7 @@ class IdempotentProducer:
         self,
         topic_partition: TopicPartition,
         queues: Queues,
-        results: Results,
+        results: _Results,
         base_offset: int | None,
     ) -> None:
         batch = _taken(topic_partition, queues, [])
@@ -291,7 +298,44 @@ class IdempotentProducer:
         self._sequences[topic_partition] = (first + len(batch.records)) % SEQUENCES
         for index, (position, _) in enumerate(batch.records):
             offset = -1 if base_offset is None else base_offset + index
-            results[position] = RecordMetadata(topic_partition, Offset(offset))
+            results.written[position] = RecordMetadata(topic_partition, Offset(offset))
+
+    def _refused(
+        self,
+        topic_partition: TopicPartition,
+        queues: Queues,
+        results: _Results,
+        answer: PartitionProduceResponse,
+    ) -> None:
+        """Requeue the valid records of the first batch, none of which was written."""
+        batch = queues[topic_partition][0]
+        records = batch.records
+        if answer.error_code in TOO_LARGE and len(records) > 1:
+            self._shrink(topic_partition.topic, queues, batch)
+            return
+        found = blame(len(records), answer)
+        for index, text in found.refused.items():
+            about = f"record to {topic_partition}"
+            refusal = BrokerRefused(answer.error_code, about, text)
+            results.refused[records[index][0]] = refusal
+        _taken(
+            topic_partition,
+            queues,
+            [_Batch([records[index] for index in part]) for part in found.again],
+        )
+
+    def _shrink(self, topic: str, queues: Queues, refused: _Batch) -> None:
+        """Halve the batches of a topic, those to come as well: otherwise each one would be sent
+        again and again until it is small enough.
+
+        A refused batch is larger than `max.message.bytes`, so batches are at least half of that.
+        """
+        size_bytes = sum(record.size_bytes for _, record in refused.records)
+        refused.built = b""
+        self._limits[topic] = limit = size_bytes // 2
+        for each, queue in queues.items():
+            if each.topic == topic:
+                queues[each] = _recut(queue, limit)
 
     async def _identified(self) -> None:
         if self._identity is None:
@@ -305,23 +349,25 @@ class IdempotentProducer:
             )
 
 
-def _refused(
-    topic_partition: TopicPartition,
-    queues: Queues,
-    results: Results,
-    answer: PartitionProduceResponse,
-) -> None:
-    """Requeue the valid records of the first batch, none of which was written."""
-    records = queues[topic_partition][0].records
-    found = blame(len(records), answer)
-    for index, text in found.refused.items():
-        about = f"record to {topic_partition}"
-        results[records[index][0]] = BrokerRefused(answer.error_code, about, text)
-    _taken(
-        topic_partition,
-        queues,
-        [_Batch([records[index] for index in part]) for part in found.again],
-    )
+def _add(queue: deque[_Batch], record: tuple[int, ProducerRecord], limit: int) -> None:
+    """Append to the last batch, or begin another one where that would pass the limit."""
+    size_bytes = record[1].size_bytes
+    if not queue or queue[-1].built or queue[-1].size_bytes + size_bytes > limit:
+        queue.append(_Batch())
+    queue[-1].records.append(record)
+    queue[-1].size_bytes += size_bytes
+
+
+def _recut(queue: deque[_Batch], limit: int) -> deque[_Batch]:
+    """The same records in smaller batches, except for a batch that a broker may have written."""
+    smaller: deque[_Batch] = deque()
+    for batch in queue:
+        if batch.built:
+            smaller.append(batch)
+            continue
+        for record in batch.records:
+            _add(smaller, record, limit)
+    return smaller
 
 
 def _taken(topic_partition: TopicPartition, queues: Queues, instead: Sequence[_Batch]) -> _Batch:
@@ -333,12 +379,8 @@ def _taken(topic_partition: TopicPartition, queues: Queues, instead: Sequence[_B
     return batch
 
 
-def _cut(queues: Queues, results: Results) -> None:
+def _cut(queues: Queues, first: int) -> None:
     """Drop the records after the first rejected one. No batch is in flight now."""
-    refused = [at for at, result in results.items() if isinstance(result, BrokerRefused)]
-    if not refused:
-        return
-    first = min(refused)
     for topic_partition, queue in list(queues.items()):
         parts = ([each for each in batch.records if each[0] < first] for batch in queue)
         queues[topic_partition] = deque(_Batch(part) for part in parts if part)

@@ -1,7 +1,8 @@
 """Finds the invalid records of a rejected batch, and what to send instead.
 
 A broker rejects a batch as a whole. If it names records (KIP-467), the others are sent again; if
-not, the batch is halved until the invalid record is alone.
+not, the batch is halved until the invalid record is alone. The producer itself makes smaller
+batches of one that is too large.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,14 +11,8 @@ from typing import Final, NamedTuple
 from penstock.errors import ErrorCode
 from penstock.wire.messages.produce import PartitionProduceResponse
 
-RECORD_FAULTS: Final = frozenset(
-    {
-        ErrorCode.INVALID_RECORD,
-        ErrorCode.INVALID_TIMESTAMP,
-        ErrorCode.MESSAGE_TOO_LARGE,
-        ErrorCode.RECORD_LIST_TOO_LARGE,
-    }
-)
+TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+RECORD_FAULTS: Final = TOO_LARGE | {ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP}
 """Codes about records. Others are about the partition, the broker or the client."""
 
 
