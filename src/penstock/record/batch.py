@@ -12,7 +12,7 @@ import msgspec
 from crc32c import crc32c
 
 from penstock.errors import ErrorCode, KafkaError
-from penstock.record.compression import Codec, codec_of
+from penstock.record.compression import CODECS, Codec, UnknownCodec
 from penstock.types import Buffer, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 
 HEADER = Struct(">qiibIhiqqqhii")
@@ -88,7 +88,10 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def codec(self) -> Codec:
-        return codec_of(self.attributes & CODEC_BITS)
+        codec = CODECS.get(self.attributes & CODEC_BITS)
+        if codec is None:
+            raise UnknownCodec(f"unknown compression codec {self.attributes & CODEC_BITS}")
+        return codec
 
     @property
     def is_log_append_time(self) -> bool:

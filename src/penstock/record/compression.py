@@ -42,7 +42,8 @@ class DecompressionLimit(KafkaError):
         super().__init__(f"{codec.name.lower()} data decompresses to over {limit_bytes} bytes")
 
 
-_CODECS = {int(codec): codec for codec in Codec}
+CODECS = {int(codec): codec for codec in Codec}
+"""By number."""
 
 _FIRST_GUESS = 8
 _GROWTH = 4
@@ -53,13 +54,6 @@ _BUFFER_FULL = "failed to write whole buffer"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _UINT32_LE = Struct("<I")
 _DEFLATE_MAX_RATIO = 1032
-
-
-def codec_of(number: int) -> Codec:
-    codec = _CODECS.get(number)
-    if codec is None:
-        raise UnknownCodec(f"unknown compression codec {number}")
-    return codec
 
 
 def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
