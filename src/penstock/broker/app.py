@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,8 @@ from penstock.broker.context import Services
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.machine import Machine
 from penstock.broker.net.dispatch import Routes
+from penstock.broker.net.protection import follow_certificates, protections
+from penstock.broker.net.scram_users import scram_credential
 from penstock.broker.net.server import Server, reason
 from penstock.broker.pages.table import Pages
 from penstock.broker.startup.process_start import process_start
@@ -28,7 +31,7 @@ from penstock.broker.storage import open_storage
 from penstock.broker.supervision import supervised
 from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig, broker_settings
-from penstock.config.listener import Endpoint, refuse_protected
+from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.metrics import MetricsConfig
 from penstock.config.sources import Resolved
 from penstock.config.stored import without_effect
@@ -62,6 +65,9 @@ async def running(
     refuse_unserved(config)
     warn_of_no_effect(resolved)
     machine.make_directory(directory)
+    protected = protections(
+        config.listener.endpoints(), resolved.texts(), machine.clock, machine.chance
+    )
     async with AsyncExitStack() as stack:
         sockets = {each: machine.bind(each, config.network) for each in config.listener.endpoints()}
         for sock in sockets.values():
@@ -87,6 +93,10 @@ async def running(
             server = machine.server(
                 asyncio.get_running_loop(), tasks, routes, services, machine.clock
             )
+            server.protections = protected
+            for each in protected.values():
+                if each.sasl is not None:
+                    each.sasl.find_scram_user = partial(scram_credential, storage.cluster)
             stack.callback(server.close)
             storage.open_segments.shed = server.shed
             upkeep = Upkeep(
@@ -100,6 +110,7 @@ async def running(
                     "moves between directories": services.replicas.log_dir_moves.run,
                     "upkeep": lambda: ticking(upkeep, machine.clock),
                     "idle connections": server.close_idle,
+                    "certificates": lambda: follow_certificates(protected.values(), machine.clock),
                     "compaction": parts.compactor.run,
                 }
             )
@@ -157,7 +168,15 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 def refuse_unserved(config: BrokerConfig) -> None:
     """What cannot be had yet is refused: nobody may think that it is there."""
-    refuse_protected(config.listener.endpoints())
+    named = config.listener.inter_broker()
+    protocol = config.listener.protocols()[named]
+    if config.zookeeper.zookeeper_connect is not None and (
+        protocol is not SecurityProtocol.PLAINTEXT
+    ):
+        raise ConfigError(
+            f"listeners: brokers of a cluster cannot connect to each other over {protocol} yet; "
+            f"let inter.broker.listener.name name a listener that speaks PLAINTEXT, not {named}"
+        )
     if config.zookeeper.zookeeper_set_acl:
         raise ConfigError("zookeeper.set.acl: nodes are not protected yet; set it to false")
 

@@ -26,6 +26,7 @@ from penstock.coordinator.transaction.coordinator import TransactionCoordinator
 from penstock.metadata.image import Topic
 from penstock.replication.log_dir_moves import LogDirMoves
 from penstock.replication.partitions import Partitions
+from penstock.security.principal import ANONYMOUS, Principal
 from penstock.types import BrokerId
 from penstock.wire.apis import APIS
 from penstock.wire.header import RequestHeader
@@ -39,6 +40,8 @@ class Peer(msgspec.Struct):
     listener: str
     host: str
     port: int
+    principal: Principal = ANONYMOUS
+    """Whom the connection has proved to be."""
     software_name: str = ""
     """As its last ApiVersions request said (KIP-511)."""
 

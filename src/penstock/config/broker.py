@@ -8,10 +8,12 @@ from penstock.config.controller import ControllerConfig
 from penstock.config.group import GroupConfig
 from penstock.config.identity import IdentityConfig
 from penstock.config.listener import ListenerConfig
+from penstock.config.listener_security import listener_setting
 from penstock.config.metrics import MetricsConfig
 from penstock.config.network import NetworkConfig
 from penstock.config.quota import QuotaConfig
 from penstock.config.replication import ReplicationConfig
+from penstock.config.security import SecurityConfig
 from penstock.config.setting import Setting, load, settings
 from penstock.config.storage import StorageConfig
 from penstock.config.topic import TopicConfig
@@ -27,6 +29,7 @@ class BrokerConfig:
     identity: IdentityConfig = field(default_factory=IdentityConfig)
     listener: ListenerConfig = field(default_factory=ListenerConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
+    security: SecurityConfig = field(default_factory=SecurityConfig)
     storage: StorageConfig = field(default_factory=StorageConfig)
     topic_defaults: TopicConfig = field(default_factory=TopicConfig)
     replication: ReplicationConfig = field(default_factory=ReplicationConfig)
@@ -42,6 +45,7 @@ SECTIONS: tuple[type, ...] = (
     IdentityConfig,
     ListenerConfig,
     NetworkConfig,
+    SecurityConfig,
     StorageConfig,
     ReplicationConfig,
     ControllerConfig,
@@ -60,6 +64,11 @@ def broker_settings() -> Mapping[str, Setting]:
     return {**own, **synonym_settings()}
 
 
+def declared_setting(name: str) -> Setting | None:
+    """A broker setting by name, also with the prefix of a listener."""
+    return broker_settings().get(name) or listener_setting(name)
+
+
 def broker_config(texts: Mapping[str, str]) -> BrokerConfig:
     """Parse texts by name over the defaults; ignores undeclared names."""
     defaults = topic_defaults(texts)
@@ -68,6 +77,7 @@ def broker_config(texts: Mapping[str, str]) -> BrokerConfig:
         identity=load(IdentityConfig, texts),
         listener=load(ListenerConfig, texts),
         network=load(NetworkConfig, texts),
+        security=load(SecurityConfig, texts),
         storage=load(StorageConfig, texts),
         topic_defaults=defaults,
         replication=load(ReplicationConfig, texts),

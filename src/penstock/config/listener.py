@@ -103,9 +103,10 @@ class ListenerConfig:
             if each.listener not in {other.listener for other in bound}:
                 raise ConfigError(f"advertised.listeners: {each.listener} is not in listeners")
         if self.inter_broker() not in {each.listener for each in advertised}:
-            refuse_protected(bound)  # what is missing is what speaks PLAINTEXT
             raise ConfigError(
-                f"inter.broker.listener.name: {self.inter_broker()} is not in advertised.listeners"
+                f"inter.broker.listener.name: {self.inter_broker()} is not in "
+                "advertised.listeners; name one of them, or set security.inter.broker.protocol to "
+                "the protocol of one"
             )
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -154,16 +155,6 @@ class ListenerConfig:
             if listener not in protocols:
                 raise ConfigError(f"{name}: {listener} is not in listener.security.protocol.map")
             yield Endpoint(listener, protocols[listener], match[2], int(match[3]))
-
-
-def refuse_protected(endpoints: Iterable[Endpoint]) -> None:
-    """Reject TLS and SASL listeners: nobody may believe that an open listener is protected."""
-    for each in endpoints:
-        if each.protocol is not SecurityProtocol.PLAINTEXT:
-            raise ConfigError(
-                f"listeners: {each.listener} speaks {each.protocol}, but TLS and SASL are not "
-                "supported yet; only PLAINTEXT is"
-            )
 
 
 def _refuse_twice(name: str, items: Iterable[str]) -> None:

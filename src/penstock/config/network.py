@@ -56,7 +56,7 @@ class NetworkConfig:
     connection_failed_authentication_delay_ms: int = setting(
         "connection.failed.authentication.delay.ms",
         100,
-        "Accepted, without effect: nobody authenticates yet.",
+        "A connection whose client cannot prove who it is, is closed after this time.",
         low=0,
     )
     max_connections: int = setting(

@@ -1,48 +1,133 @@
-"""Kafka's security settings, which are not effective yet and therefore refuse the start.
+"""TLS and SASL of listeners."""
 
-A broker that passed over one of them would be open to everyone while its operator thinks it closed.
-"""
+from dataclasses import dataclass
 
-import re
+from penstock.config.setting import setting
+from penstock.config.value import ConfigType, Password
 
-_PREFIXES = (
-    "allow.everyone.if.no.acl.found",
-    "authorizer.",
-    "connections.max.reauth.",
-    "delegation.token.",
-    "principal.builder.",
-    "sasl.",
-    "security.providers",
-    "ssl.",
-    "super.users",
-    "zookeeper.ssl.",
-)
-_OF_ONE_LISTENER = re.compile(r"listener\.name\.[^.]+\.([^.]+\.(?=sasl\.))?")
-
-_IN_ENVIRONMENT = re.compile(
-    r"(sasl\.(enabled|jaas|kerberos|login|mechanism|oauthbearer|server|client)\..*)"
-    r"|(ssl\.(allow|cipher|client|enabled|endpoint|engine|key|keymanager|keystore|principal|secure"
-    r"|trustmanager|truststore)\..*)|ssl\.protocol|ssl\.provider"
-    r"|(?!sasl\.|ssl\.).*"
-)
-"""Kafka's own names. Others, such as KAFKA_SASL_PASSWORD, belong to clients."""
-
-_ASKS_FOR_NOTHING = {
-    "ssl.client.auth": "none",
-    "zookeeper.ssl.client.enable": "false",
-    "zookeeper.ssl.crl.enable": "false",
-    "zookeeper.ssl.ocsp.enable": "false",
-    "allow.everyone.if.no.acl.found": "true",
-    "connections.max.reauth.ms": "0",
-}
+STORE_TYPES = ("JKS", "PKCS12", "PEM")
 
 
-def is_refused(name: str, text: str, *, from_environment: bool = False) -> bool:
-    """Whether the setting asks for protection that this broker does not provide."""
-    # A wrong prefix or wrong case does not change what was meant.
-    short = _OF_ONE_LISTENER.sub("", name.lower().removeprefix("penstock."))
-    if not short.startswith(_PREFIXES):
-        return False
-    if from_environment and not _IN_ENVIRONMENT.fullmatch(short):
-        return False
-    return text.strip().lower() not in {"", _ASKS_FOR_NOTHING.get(short)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityConfig:
+    """TLS and SASL of listeners; `listener.name.<name>.` before a name is for one listener."""
+
+    ssl_keystore_type: str = setting(
+        "ssl.keystore.type",
+        "JKS",
+        "Of the broker's key. `PEM` is needed where key and certificates are in settings; a file "
+        "is known by its bytes. JKS files are refused.",
+        choices=STORE_TYPES,
+    )
+    ssl_keystore_location: str | None = setting(
+        "ssl.keystore.location",
+        None,
+        "File with the broker's key and certificates: PEM, or PKCS12 (read by the `openssl` "
+        "command). A changed file is read again.",
+    )
+    ssl_keystore_password: Password | None = setting(
+        "ssl.keystore.password",
+        None,
+        "Password of a PKCS12 file.",
+        kind=ConfigType.PASSWORD,
+    )
+    ssl_key_password: Password | None = setting(
+        "ssl.key.password",
+        None,
+        "Password of an encrypted key in PEM.",
+        kind=ConfigType.PASSWORD,
+    )
+    ssl_keystore_key: Password | None = setting(
+        "ssl.keystore.key",
+        None,
+        "The broker's key as PEM text.",
+        kind=ConfigType.PASSWORD,
+    )
+    ssl_keystore_certificate_chain: Password | None = setting(
+        "ssl.keystore.certificate.chain",
+        None,
+        "The broker's certificates as PEM text, its own first.",
+        kind=ConfigType.PASSWORD,
+    )
+    ssl_truststore_type: str = setting(
+        "ssl.truststore.type",
+        "JKS",
+        "Of the authorities of clients, as `ssl.keystore.type`.",
+        choices=STORE_TYPES,
+    )
+    ssl_truststore_location: str | None = setting(
+        "ssl.truststore.location",
+        None,
+        "File with the authorities that clients' certificates are checked against: PEM or PKCS12.",
+    )
+    ssl_truststore_password: Password | None = setting(
+        "ssl.truststore.password",
+        None,
+        "Password of a PKCS12 file.",
+        kind=ConfigType.PASSWORD,
+    )
+    ssl_truststore_certificates: Password | None = setting(
+        "ssl.truststore.certificates",
+        None,
+        "Authorities as PEM text.",
+        kind=ConfigType.PASSWORD,
+    )
+    ssl_client_auth: str = setting(
+        "ssl.client.auth",
+        "none",
+        "Whether clients show a certificate. On SASL_SSL listeners only with the prefix of the "
+        "listener.",
+        choices=("required", "requested", "none"),
+    )
+    ssl_enabled_protocols: tuple[str, ...] = setting(
+        "ssl.enabled.protocols",
+        ("TLSv1.2", "TLSv1.3"),
+        "Versions of TLS that clients may use.",
+        choices=("TLSv1.2", "TLSv1.3"),
+    )
+    ssl_protocol: str = setting(
+        "ssl.protocol",
+        "TLSv1.3",
+        "Accepted, without effect: `ssl.enabled.protocols` says which versions are used.",
+    )
+    ssl_endpoint_identification_algorithm: str = setting(
+        "ssl.endpoint.identification.algorithm",
+        "https",
+        "Accepted, without effect: brokers do not connect to each other over TLS yet.",
+    )
+    ssl_principal_mapping_rules: str = setting(
+        "ssl.principal.mapping.rules",
+        "DEFAULT",
+        "The user that a certificate's subject stands for: DEFAULT or "
+        "RULE:pattern/replacement/[LU], separated by commas; the first that matches decides.",
+    )
+    sasl_enabled_mechanisms: tuple[str, ...] = setting(
+        "sasl.enabled.mechanisms",
+        ("GSSAPI",),
+        "Mechanisms of a SASL listener: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512. GSSAPI (Kerberos) and "
+        "OAUTHBEARER are refused.",
+    )
+    sasl_jaas_config: Password | None = setting(
+        "sasl.jaas.config",
+        None,
+        "Users of a mechanism, as Java's login modules have them; only as "
+        "`listener.name.<name>.<mechanism>.sasl.jaas.config`.",
+        kind=ConfigType.PASSWORD,
+    )
+    sasl_mechanism_inter_broker_protocol: str = setting(
+        "sasl.mechanism.inter.broker.protocol",
+        "GSSAPI",
+        "Accepted, without effect: brokers do not log in to each other yet.",
+    )
+    sasl_server_max_receive_size: int = setting(
+        "sasl.server.max.receive.size",
+        524_288,
+        "Largest request of a client that has not logged in.",
+    )
+    connections_max_reauth_ms: int = setting(
+        "connections.max.reauth.ms",
+        0,
+        "A client that logged in longer ago must log in again (KIP-368), or its connection is "
+        "closed; 0: never.",
+        kind=ConfigType.LONG,
+    )

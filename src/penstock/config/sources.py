@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.config.broker import BrokerConfig, broker_config, broker_settings
+from penstock.config.broker import (
+    BrokerConfig,
+    broker_config,
+    broker_settings,
+    declared_setting,
+)
 from penstock.config.environment import setting_names
 from penstock.config.profile import profile as profile_texts
 from penstock.config.properties import properties
-from penstock.config.security import is_refused
 from penstock.config.setting import SettingError, parse
 from penstock.config.unknown import unknown
+from penstock.config.unserved_security import is_of_clients, is_refused
 from penstock.config.value import render
 from penstock.errors import ConfigError
 
@@ -91,7 +96,7 @@ def resolve(
     for each in layers:
         # Names from the environment have lost their case.
         each = each._replace(name=spelled.get(each.name.lower(), each.name))
-        if each.name in known:
+        if declared_setting(each.name) is not None:
             _check(each)
             if each.source is SettingSource.FILE and (again := _repeated(each, given)):
                 warnings.append(again)
@@ -100,12 +105,13 @@ def resolve(
         is_variable = each.source is SettingSource.ENVIRONMENT
         if is_refused(each.name, each.text, from_environment=is_variable):
             raise ConfigError(
-                f"{each.origin}: {each.name} has no effect yet: the broker would serve everyone; "
-                "remove it, and let only those you trust reach the listeners"
+                f"{each.origin}: {each.name} has no effect yet, and the broker would be less "
+                "protected than it says: remove it, and let only those you trust reach it"
             )
         problem = unknown(each.name, known)
         # A variable that resembles no setting belongs to another program.
-        if strict and (problem.nearest or not is_variable):
+        is_foreign = is_variable and (not problem.nearest or is_of_clients(each.name))
+        if strict and not is_foreign:
             raise ConfigError(f"{each.origin}: {problem}")
         warnings.append(f"{each.origin}: {problem}")
     config = broker_config({name: each.text for name, each in given.items()})
@@ -113,8 +119,10 @@ def resolve(
 
 
 def _check(given: Given) -> None:
+    declared = declared_setting(given.name)
+    assert declared is not None
     try:
-        parse(broker_settings()[given.name], given.text)
+        parse(declared, given.text)
     except SettingError as problem:
         raise problem.at(given.origin) from None
 

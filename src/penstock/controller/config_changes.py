@@ -9,12 +9,13 @@ from penstock.controller.configs import (
     ConfigResource,
     GroupResource,
     TopicResource,
+    UserResource,
 )
 from penstock.controller.context import ControllerContext
 from penstock.metadata import paths
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.image import ImageDelta
-from penstock.metadata.reader import read_configs, read_group_configs
+from penstock.metadata.reader import read_configs, read_group_configs, read_user_configs
 from penstock.metadata.records import ConfigChange, ConfigOverrides, encode
 from penstock.metadata.store import Create, Delete, MetadataStore, Operation, Set
 
@@ -64,6 +65,8 @@ async def _write(
             await context.announce(delta, broker_configs=True)
         case GroupResource(name):
             await context.announce(ImageDelta(group_configs={name: settings or None}))
+        case UserResource(name):
+            await context.announce(ImageDelta(user_configs={name: settings}))
 
 
 async def _operations(
@@ -88,6 +91,8 @@ def _path(resource: ConfigResource) -> str:
             return paths.broker_config(broker)
         case GroupResource(name):
             return paths.group_config(name)
+        case UserResource(name):
+            return paths.user_config(name)
 
 
 async def _drop_old_notifications(context: ControllerContext, now_ms: int) -> None:
@@ -108,6 +113,7 @@ async def reread(context: ControllerContext) -> None:
         await read_configs(context.store, paths.CONFIG_TOPICS),
         await read_configs(context.store, paths.CONFIG_BROKERS),
         await read_group_configs(context.store),
+        await read_user_configs(context.store),
     )
     if delta is not None:
         await context.announce(

@@ -1,11 +1,11 @@
-"""Alterations of the settings of topics, brokers and groups. Pure."""
+"""Alterations of the settings of topics, brokers, groups and users. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
 from msgspec import Struct
 
-from penstock.config.broker import broker_config, broker_settings
+from penstock.config.broker import broker_config, broker_settings, declared_setting
 from penstock.config.consumer_group import ConsumerGroupConfig, check_group_config
 from penstock.config.effective import BrokerLayers
 from penstock.config.gradual import check_steps
@@ -39,7 +39,13 @@ class GroupResource(Struct, frozen=True):
     name: str
 
 
-ConfigResource = TopicResource | BrokerResource | GroupResource
+class UserResource(Struct, frozen=True):
+    """What is stored of one user: its SCRAM credentials, by mechanism."""
+
+    name: str
+
+
+ConfigResource = TopicResource | BrokerResource | GroupResource | UserResource
 
 
 class AlterOperation(IntEnum):
@@ -78,6 +84,8 @@ def current(resource: ConfigResource, image: ClusterImage) -> Mapping[str, str]:
             raise InvalidRequest("Default group resources are not allowed.")
         case GroupResource(name):
             return image.group_configs.get(name, {})
+        case UserResource(name):
+            return image.user_configs.get(name, {})
 
 
 def altered(
@@ -107,6 +115,8 @@ def _declared(resource: ConfigResource) -> Mapping[str, Setting]:
             return broker_settings()
         case GroupResource():
             return settings(ConsumerGroupConfig)
+        case UserResource():
+            return {}
 
 
 def _list_altered(before: str | None, alteration: ConfigAlteration, setting: Setting | None) -> str:
@@ -145,6 +155,8 @@ def checked(
     given = {name: text for name, text in after.items() if text is not None}
     if isinstance(resource, GroupResource):
         return _checked_group(given, layers)
+    if isinstance(resource, UserResource):
+        return given
     fixed = [name for name in given if _update(name) is Update.READ_ONLY]
     if fixed:
         raise InvalidRequest(
@@ -176,5 +188,5 @@ def _checked_group(given: dict[str, str], layers: BrokerLayers) -> dict[str, str
 
 def _update(name: str) -> Update | None:
     """None for undeclared names, which are accepted: plug-ins and listeners have their own."""
-    setting = broker_settings().get(name)
+    setting = declared_setting(name)
     return None if setting is None else setting.update

@@ -15,6 +15,7 @@ def changed_configs(
     topics: Mapping[str, Configs],
     brokers: Mapping[str, Configs],
     groups: Mapping[str, Configs],
+    users: Mapping[str, Configs],
 ) -> ImageDelta | None:
     """What the image lacks; None for nothing. Settings of an existing topic are never removed."""
     removed: dict[str, Configs | None] = {
@@ -24,16 +25,18 @@ def changed_configs(
     }
     default = brokers.get(paths.DEFAULT_ENTITY, {})
     by_id = {BrokerId(int(name)): given for name, given in brokers.items() if name.isdecimal()}
-    removed_groups: dict[str, Configs | None] = {
-        name: None for name in image.group_configs if name not in groups
-    }
     delta = ImageDelta(
         topic_configs=removed | _changed(topics, image.topic_configs),
         broker_configs=_changed(by_id, image.broker_configs),
-        group_configs=removed_groups | _changed(groups, image.group_configs),
+        group_configs=_removed(groups, image.group_configs) | _changed(groups, image.group_configs),
+        user_configs=_removed(users, image.user_configs) | _changed(users, image.user_configs),
         default_broker_config=default if default != image.default_broker_config else None,
     )
     return None if delta == ImageDelta() else delta
+
+
+def _removed(now: Mapping[str, Configs], known: Mapping[str, Configs]) -> dict[str, Configs | None]:
+    return {name: None for name in known if name not in now}
 
 
 def _changed(now: Mapping[Key, Configs], known: Mapping[Key, Configs]) -> dict[Key, Configs | None]:

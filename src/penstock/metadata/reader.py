@@ -55,6 +55,7 @@ async def read_image(store: MetadataStore) -> ClusterImage:
             BrokerId(int(name)): given for name, given in broker_configs.items() if name.isdecimal()
         },
         group_configs=await read_group_configs(store),
+        user_configs=await read_user_configs(store),
         deleting=frozenset(await _children(store, paths.DELETE_TOPICS)),
         features=features_of(single.get(paths.FEATURE)),
     )
@@ -132,6 +133,13 @@ async def read_group_configs(store: MetadataStore) -> dict[str, Configs]:
     """By group name, which is escaped in the path."""
     found = await read_configs(store, paths.CONFIG_GROUPS)
     return {paths.entity_of(name) or name: given for name, given in found.items()}
+
+
+async def read_user_configs(store: MetadataStore) -> dict[str, Configs]:
+    """By user name, which is escaped in the path; without the default of all users."""
+    found = await read_configs(store, paths.CONFIG_USERS)
+    named = ((paths.entity_of(name), given) for name, given in found.items())
+    return {name: given for name, given in named if name is not None}
 
 
 def broker_of(broker_id: BrokerId, node: Node) -> Broker | None:

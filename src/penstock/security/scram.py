@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Final
 
@@ -115,7 +115,7 @@ _NO_BINDING: Final = "biws"
 
 
 class ScramExchange:
-    """`users` are the credentials of this mechanism, by name, as they are now.
+    """`find` gives the credential of a user for this mechanism.
 
     `nonce` and `secret` are random. An unknown user gets a salt that follows from `secret` and its
     name, and fails only at the end, as a wrong password does: nobody learns which users exist.
@@ -124,11 +124,11 @@ class ScramExchange:
     def __init__(
         self,
         mechanism: ScramMechanism,
-        users: Mapping[str, ScramCredential],
+        find: Callable[[str], ScramCredential | None],
         nonce: str,
         secret: bytes,
     ) -> None:
-        self._mechanism, self._users, self._nonce, self._secret = mechanism, users, nonce, secret
+        self._mechanism, self._find, self._nonce, self._secret = mechanism, find, nonce, secret
         self._known: ScramCredential | None = None
         self._name = self._first = self._gs2 = ""
 
@@ -153,7 +153,7 @@ class ScramExchange:
                 "from username"
             )
         self._name, self._gs2 = name, match["gs2"]
-        self._known = self._users.get(name)
+        self._known = self._find(name)
         salt, iterations = hmac.digest(self._secret, name.encode(), "sha256"), MIN_ITERATIONS
         if self._known is not None:
             salt, iterations = self._known.salt, self._known.iterations

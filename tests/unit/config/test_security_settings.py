@@ -1,26 +1,30 @@
 """A broker does not start with security settings that it cannot honour."""
 
+from pathlib import Path
+
 import pytest
 
+from penstock.broker.startup.banner import starting
+from penstock.config.effective import BrokerLayers
 from penstock.config.sources import resolve
-from penstock.errors import ConfigError
+from penstock.controller.configs import BrokerResource, checked
+from penstock.errors import ConfigError, InvalidRequest
+from penstock.types import BrokerId
 
 REFUSED = {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "super.users": "User:admin",
     "allow.everyone.if.no.acl.found": "false",
-    "ssl.keystore.location": "/etc/kafka/keystore.jks",
-    "ssl.client.auth": "required",
-    "sasl.enabled.mechanisms": "SCRAM-SHA-256",
-    "sasl.jaas.config": "x",
-    "listener.name.internal.ssl.keystore.location": "/k",
-    "listener.name.external.scram-sha-256.sasl.jaas.config": "x",
+    "ssl.cipher.suites": "TLS_AES_128_GCM_SHA256",
+    "ssl.engine.factory.class": "x",
+    "sasl.server.callback.handler.class": "x",
+    "listener.name.internal.ssl.cipher.suites": "x",
+    "listener.name.external.plain.sasl.server.callback.handler.class": "x",
     "delegation.token.secret.key": "x",
     "principal.builder.class": "x",
-    "connections.max.reauth.ms": "3600000",
     "security.providers": "x",
     "zookeeper.ssl.client.enable": "true",
-    "SSL.keystore.location": "/k",
+    "SSL.cipher.suites": "x",
     "penstock.sasl.enabled.mechanisms": "PLAIN",
 }
 
@@ -35,7 +39,6 @@ def test_a_security_setting_stops_the_start(name: str) -> None:
     ("name", "text"),
     [
         ("authorizer.class.name", ""),
-        ("ssl.client.auth", "none"),
         ("allow.everyone.if.no.acl.found", "true"),
         ("zookeeper.ssl.client.enable", "false"),
     ],
@@ -47,7 +50,7 @@ def test_a_security_setting_without_effect_is_a_warning(name: str, text: str) ->
 def test_variables_mean_the_same_as_lines_of_a_file() -> None:
     for variable in (
         "KAFKA_AUTHORIZER_CLASS_NAME",
-        "KAFKA_SSL_KEYSTORE_LOCATION",
+        "KAFKA_SSL_CIPHER_SUITES",
         "PENSTOCK_SSL_KEYSTORE_LOCATION",
     ):
         with pytest.raises(ConfigError, match=f"{variable}: .* has no effect yet"):
@@ -77,3 +80,38 @@ def test_a_variable_like_a_setting_is_a_mistake_and_any_other_is_not() -> None:
     with pytest.raises(ConfigError, match=r"did you mean log\.retention\.hours"):
         resolve(environ={"KAFKA_LOG_RETENTION_HOUR": "1"}, strict=True)
     assert len(resolve(environ={"KAFKA_DASHBOARD_TEAM": "x"}, strict=True).warnings) == 1
+
+
+LOGIN = "listener.name.sasl_ssl.plain.sasl.jaas.config"
+
+
+def test_settings_of_a_listener_are_declared_by_their_end() -> None:
+    given = {
+        "listener.name.out.ssl.client.auth": "required",
+        LOGIN: "canary",
+        "listener.name.sasl_ssl.scram-sha-512.connections.max.reauth.ms": "1000",
+    }
+    resolved = resolve(pairs=[f"{name}={text}" for name, text in given.items()], strict=True)
+    assert resolved.texts() == given
+    with pytest.raises(ConfigError, match=r"ssl\.client\.auth is 'maybe', must be one of"):
+        resolve(pairs=["listener.name.out.ssl.client.auth=maybe"])
+
+
+def test_a_variable_names_a_listeners_login() -> None:
+    resolved = resolve(environ={"KAFKA_LISTENER_NAME_SASL__SSL_PLAIN_SASL_JAAS_CONFIG": "canary"})
+    assert resolved.texts() == {LOGIN: "canary"}
+
+
+def test_no_secret_is_in_what_the_start_logs(tmp_path: Path) -> None:
+    secrets = ("ssl.keystore.password", "ssl.keystore.key", LOGIN)
+    resolved = resolve(pairs=[f"{name}=canary" for name in secrets])
+    told = "\n".join([*starting(resolved, tmp_path), repr(resolved.config)])
+    assert "canary" not in told
+    for name in secrets:
+        assert f"{name}=[hidden] (--set)" in told
+
+
+def test_a_listeners_settings_are_not_altered_while_the_broker_runs() -> None:
+    """Otherwise their secrets would be stored in plain."""
+    with pytest.raises(InvalidRequest, match="Cannot update these configs dynamically"):
+        checked(BrokerResource(BrokerId(1)), {LOGIN: "canary"}, BrokerLayers())

@@ -1,13 +1,14 @@
 """Principals, and the user that a certificate stands for. Cases with DNs are Kafka's own."""
 
 import subprocess
+import time
 from pathlib import Path
 from ssl import PEM_cert_to_DER_cert
 
 import pytest
 
 from penstock.errors import ConfigError, ProtocolError
-from penstock.security.distinguished_name import subject
+from penstock.security.certificate import parse_certificate
 from penstock.security.principal import parse_principal, super_users, user
 from penstock.security.principal_mapping import mapped, parse_rules
 
@@ -59,13 +60,13 @@ def test_a_pattern_that_is_none_names_the_setting() -> None:
         parse_rules("RULE:(/$1/")
 
 
-def der(folder: Path, subj: str) -> bytes:
+def der(folder: Path, subj: str, *more: str) -> bytes:
     """A certificate of this subject, made by OpenSSL."""
     out = folder / "cert.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     files = ["-nodes", "-keyout", str(folder / "key.pem"), "-out", str(out)]
     subprocess.run(
-        [*command, "-utf8", "-multivalue-rdn", "-subj", subj, *files],
+        [*command, "-utf8", "-multivalue-rdn", "-subj", subj, *files, *more],
         check=True,
         capture_output=True,
     )
@@ -89,7 +90,7 @@ def der(folder: Path, subj: str) -> bytes:
 def test_a_subject_is_written_as_java_writes_it(
     tmp_path: Path, subj: str, expected: str | None
 ) -> None:
-    found = subject(der(tmp_path, subj))
+    found = parse_certificate(der(tmp_path, subj)).subject
     if expected is None:
         assert found in {"CN=a+OU=b,O=x", "OU=b+CN=a,O=x"}
     else:
@@ -99,7 +100,17 @@ def test_a_subject_is_written_as_java_writes_it(
 @pytest.mark.parametrize("data", [b"", b"\x30", b"\x30\x84\xff\xff\xff\xff", b"\x30\x02\x30\x00"])
 def test_bytes_that_are_no_certificate_end_the_connection(data: bytes) -> None:
     with pytest.raises(ProtocolError, match="certificate"):
-        subject(data)
+        parse_certificate(data)
+
+
+def test_names_and_the_end_of_a_certificate(tmp_path: Path) -> None:
+    one = parse_certificate(der(tmp_path, "/CN=a"))
+    assert one.alternative_names == frozenset()
+    assert one.expires_s - time.time() == pytest.approx(30 * 86400, abs=60)
+    more = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-days", "20000"]
+    found = parse_certificate(der(tmp_path, "/CN=a", *more))
+    assert found.alternative_names == {b"\x82\x09localhost", b"\x87\x04\x7f\x00\x00\x01"}
+    assert found.expires_s - time.time() == pytest.approx(20000 * 86400, abs=60)
 
 
 def test_principals_in_text() -> None:

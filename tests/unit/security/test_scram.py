@@ -32,7 +32,7 @@ def known(
 def server(
     users: dict[str, ScramCredential], mechanism: ScramMechanism = SHA_256, nonce: str = "server"
 ) -> ScramExchange:
-    return ScramExchange(mechanism, users, nonce, b"secret of this broker")
+    return ScramExchange(mechanism, users.get, nonce, b"secret of this broker")
 
 
 def logged_in(exchanged: ScramExchange, login: Login) -> str | None:

@@ -11,6 +11,7 @@ from penstock.broker.handlers.alter_configs import alter_configs
 from penstock.broker.handlers.alter_partition import alter_partition
 from penstock.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
 from penstock.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
+from penstock.broker.handlers.alter_user_scram_credentials import alter_user_scram_credentials
 from penstock.broker.handlers.api_versions import api_versions
 from penstock.broker.handlers.consumer_group_describe import consumer_group_describe
 from penstock.broker.handlers.consumer_group_heartbeat import consumer_group_heartbeat
@@ -30,6 +31,9 @@ from penstock.broker.handlers.describe_log_dirs import describe_log_dirs
 from penstock.broker.handlers.describe_producers import describe_producers
 from penstock.broker.handlers.describe_topic_partitions import describe_topic_partitions
 from penstock.broker.handlers.describe_transactions import describe_transactions
+from penstock.broker.handlers.describe_user_scram_credentials import (
+    describe_user_scram_credentials,
+)
 from penstock.broker.handlers.elect_leaders import elect_leaders
 from penstock.broker.handlers.end_txn import end_txn
 from penstock.broker.handlers.fetch import fetch
@@ -51,6 +55,8 @@ from penstock.broker.handlers.offset_delete import offset_delete
 from penstock.broker.handlers.offset_fetch import offset_fetch
 from penstock.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from penstock.broker.handlers.produce import produce
+from penstock.broker.handlers.sasl_authenticate import sasl_authenticate
+from penstock.broker.handlers.sasl_handshake import sasl_handshake
 from penstock.broker.handlers.stop_replica import stop_replica
 from penstock.broker.handlers.sync_group import sync_group
 from penstock.broker.handlers.txn_offset_commit import txn_offset_commit
@@ -76,6 +82,7 @@ HANDLERS: Mapping[int, AnyHandler] = {
     14: sync_group,
     15: describe_groups,
     16: list_groups,
+    17: sasl_handshake,
     18: api_versions,
     19: at_controller(create_topics),
     20: at_controller(delete_topics),
@@ -94,6 +101,7 @@ HANDLERS: Mapping[int, AnyHandler] = {
     33: at_controller(alter_configs),
     34: alter_replica_log_dirs,
     35: describe_log_dirs,
+    36: sasl_authenticate,
     37: at_controller(create_partitions),
     42: delete_groups,
     43: at_controller(elect_leaders),
@@ -101,6 +109,8 @@ HANDLERS: Mapping[int, AnyHandler] = {
     45: at_controller(alter_partition_reassignments),
     46: at_controller(list_partition_reassignments),
     47: offset_delete,
+    50: describe_user_scram_credentials,
+    51: at_controller(alter_user_scram_credentials),
     56: alter_partition,
     57: at_controller(update_features),
     60: describe_cluster,

@@ -6,13 +6,17 @@ import logging
 import os
 import socket
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from penstock.broker.context import Peer, Reply, Services
 from penstock.broker.net.connection_rate import ConnectionRate
 from penstock.broker.net.dispatch import Dispatch, Routes
+from penstock.broker.net.login import LoginDispatch
+from penstock.broker.net.protection import Protection
 from penstock.broker.net.session import Session
+from penstock.broker.net.tls_session import TlsSession
 from penstock.broker.waiters import Parked, Waiter
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
@@ -25,6 +29,8 @@ logger = logging.getLogger(__name__)
 ACCEPT_PAUSE_S = 1.0
 ACCEPTS_A_TURN = 64
 IDLE_CHECK_S = 1.0
+LOGIN_TIMEOUT_S = 30.0
+"""For the TLS handshake and the login together."""
 
 
 def bind(endpoint: Endpoint, network: NetworkConfig) -> socket.socket:
@@ -72,6 +78,10 @@ class Server:
         self._loop, self._tasks = loop, tasks
         self._routes, self._services, self._clock = routes, services, clock
         self._listeners: dict[socket.socket, str] = {}
+        self.protections: Mapping[str, Protection] = {}
+        """By listener; those without one are open to everybody."""
+        self._newcomers: dict[Session, float] = {}
+        """Connections that have not proved who they are, and when each is closed for that."""
         self._running: set[asyncio.Task[None]] = set()
         self.sessions: dict[Session, str] = {}
         self.connections_by_ip: Counter[str] = Counter()
@@ -131,12 +141,58 @@ class Server:
         sock.settimeout(0)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        dispatch = Dispatch(self._routes, self._services, self._clock, peer)
-        limit = self._network.socket_request_max_bytes
+        protection = self.protections.get(peer.listener)
+        if protection is None:
+            dispatch = Dispatch(self._routes, self._services, self._clock, peer)
+            limit = self._network.socket_request_max_bytes
+            session = self.session(self._loop, sock, dispatch, self, limit)
+        else:
+            try:
+                session = self._open_protected(sock, peer, protection)
+            except OSError as error:  # the client is gone already
+                logger.debug("connection of %s ends: %s", peer, error)
+                sock.close()
+                return
+            self._newcomers[session] = self._loop.time() + LOGIN_TIMEOUT_S
         self.connections_by_ip[peer.host] += 1
-        self.sessions[self.session(self._loop, sock, dispatch, self, limit)] = peer.host
+        self.sessions[session] = peer.host
+
+    def _open_protected(self, sock: socket.socket, peer: Peer, protection: Protection) -> Session:
+        limit = self._network.socket_request_max_bytes
+        login = None
+        if protection.sasl is None:
+            dispatch = Dispatch(self._routes, self._services, self._clock, peer)
+        else:
+            limit = min(limit, protection.sasl.max_receive_bytes)
+            dispatch = login = LoginDispatch(
+                self._routes, self._services, self._clock, peer, protection.sasl
+            )
+        if protection.tls is None:
+            session = self.session(self._loop, sock, dispatch, self, limit)
+        else:
+            wrapped = protection.tls.context.wrap_socket(
+                sock, server_side=True, do_handshake_on_connect=False
+            )
+            delay_ms = self._network.connection_failed_authentication_delay_ms
+            session = TlsSession(
+                self._loop, wrapped, dispatch, self, limit, protection.tls, delay_ms
+            )
+        if login is not None:
+            login.on_login = partial(self._logged_in, session)
+            login.on_failure = session.close
+        return session
+
+    def secured(self, session: Session) -> None:
+        """The TLS handshake is complete; on a SASL listener the client still has to log in."""
+        if self.protections[session.peer.listener].sasl is None:
+            self._newcomers.pop(session, None)
+
+    def _logged_in(self, session: Session) -> None:
+        self._newcomers.pop(session, None)
+        session.allow_frames(self._network.socket_request_max_bytes)
 
     def closed(self, session: Session) -> None:
+        self._newcomers.pop(session, None)
         host = self.sessions.pop(session, None)
         if host is not None:
             self.connections_by_ip[host] -= 1
@@ -180,9 +236,10 @@ class Server:
         """Close connections that sent no request for `connections.max.idle.ms`, until cancelled."""
         while True:
             await asyncio.sleep(IDLE_CHECK_S)
-            self.close_those_idle_since(
-                self._loop.time() - self._network.connections_max_idle_ms / 1000
-            )
+            now_s = self._loop.time()
+            self.close_those_idle_since(now_s - self._network.connections_max_idle_ms / 1000)
+            for session in [each for each, end_s in self._newcomers.items() if end_s <= now_s]:
+                session.close("did not prove in time who it is")
 
     def close_those_idle_since(self, limit_s: float) -> None:
         """Including connections whose clients stopped reading their response."""

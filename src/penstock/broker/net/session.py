@@ -103,6 +103,10 @@ class Session:
             self._reading = False
             self._loop.remove_reader(self._fd)
 
+    def allow_frames(self, max_bytes: int) -> None:
+        """Read requests of up to this size from now on."""
+        self._buffer.max_frame_bytes = max_bytes
+
     @property
     def is_busy(self) -> bool:
         """A request waits for its response or its turn, or responses wait for the socket."""

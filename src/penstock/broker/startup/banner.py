@@ -7,7 +7,7 @@ from pathlib import Path
 
 from penstock import __version__
 from penstock.broker.startup.state_file import BrokerState
-from penstock.config.broker import broker_settings
+from penstock.config.broker import declared_setting
 from penstock.config.sources import Resolved, SettingSource
 
 
@@ -17,10 +17,10 @@ def starting(resolved: Resolved, directory: Path) -> Iterator[str]:
     yield f"Penstock {__version__} starts (pid {os.getpid()}, {python}, {platform.platform()})"
     logs = ", ".join(str(Path(each).absolute()) for each in resolved.config.identity.directories)
     yield f"data directory {directory.absolute()}, log directories {logs}"
-    known = broker_settings()
     for name, given in sorted(resolved.given.items()):
         if given.source is not SettingSource.DEFAULT:
-            shown = "[hidden]" if known[name].sensitive else given.text
+            declared = declared_setting(name)
+            shown = "[hidden]" if declared is None or declared.sensitive else given.text
             yield f"{name}={shown} ({given.origin})"
 
 

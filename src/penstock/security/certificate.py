@@ -1,11 +1,15 @@
-"""The subject of a certificate in Java's RFC 2253 form: `CN=alice,OU=data,O=Example`.
+"""Certificates: whom they name, as Java writes it, and until when.
 
-Read from the certificate's own bytes: what OpenSSL's wrapper tells has lost the types of the
-values, which decide how Java writes them.
+A subject is in RFC 2253 form: `CN=alice,OU=data,O=Example`. It is read from the certificate's own
+bytes: what OpenSSL's wrapper tells has lost the types of the values, which decide how Java writes
+them.
 """
 
+from calendar import timegm
 from collections.abc import Iterator
 from typing import Final
+
+import msgspec
 
 from penstock.errors import ProtocolError
 
@@ -22,27 +26,64 @@ _KEYWORDS: Final = {
 }
 """The only names in RFC 2253; every other attribute is written by its number, in hex."""
 
-_VERSION, _SEQUENCE, _OID = 0xA0, 0x30, 0x06
+_VERSION, _EXTENSIONS, _OID, _UTC_TIME = 0xA0, 0xA3, 0x06, 0x17
+_SUBJECT_ALTERNATIVE_NAME: Final = "2.5.29.17"
 _STRINGS: Final = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
 """UTF8String, PrintableString, T61String, IA5String, GeneralString, BMPString."""
 _ESCAPED: Final = frozenset(',=+<>#;"\\')
 
 
-def subject(certificate: bytes) -> str:
-    """The subject of a certificate in DER."""
+class Certificate(msgspec.Struct, frozen=True):
+    """What is asked of a certificate."""
+
+    subject: str
+    """In Java's RFC 2253 form."""
+    expires_s: int
+    """The last second of its validity."""
+    alternative_names: frozenset[bytes]
+    """Hosts and addresses, each as its bytes in the certificate."""
+
+
+def parse_certificate(data: bytes) -> Certificate:
+    """Read a certificate in DER."""
     try:
-        return ",".join(_relative_names(certificate))
+        return _certificate(data)
     except (IndexError, ValueError):
-        raise ProtocolError("the client's certificate cannot be read") from None
+        raise ProtocolError("the certificate cannot be read") from None
 
 
-def _relative_names(certificate: bytes) -> list[str]:
-    _, outer, _ = _element(certificate, 0)
+def _certificate(data: bytes) -> Certificate:
+    _, outer, _ = _element(data, 0)
     _, signed, _ = _element(outer, 0)
     fields = [each for each in _elements(signed) if each[0] != _VERSION]
-    # Serial number, signature, issuer, validity, subject.
-    names = ["+".join(map(_attribute, _sets(one))) for _, one, _ in _elements(fields[4][1])]
-    return names[::-1]
+    _, _, _, (_, validity, _), (_, names, _) = fields[:5]
+    relative = ["+".join(map(_attribute, _sets(one))) for _, one, _ in _elements(names)]
+    extensions = [content for tag, content, _ in fields[5:] if tag == _EXTENSIONS]
+    return Certificate(
+        ",".join(relative[::-1]),
+        _time(*list(_elements(validity))[1][:2]),
+        frozenset(_alternative_names(extensions[0])) if extensions else frozenset(),
+    )
+
+
+def _time(tag: int, content: bytes) -> int:
+    text = content.decode("ascii").rstrip("Z")
+    if tag == _UTC_TIME:  # two digits of the year, from 1950 on
+        text = ("19" if text[:2] >= "50" else "20") + text
+    parts = (text[:4], *(text[at : at + 2] for at in range(4, 14, 2)))
+    return timegm(tuple(map(int, parts)))
+
+
+def _alternative_names(extensions: bytes) -> Iterator[bytes]:
+    for _, extension, _ in _elements(_element(extensions, 0)[1]):
+        parts = list(_elements(extension))
+        if _oid(parts[0][1]) == _SUBJECT_ALTERNATIVE_NAME:
+            _, names, _ = _element(parts[-1][1], 0)
+            at = 0
+            while at < len(names):
+                _, _, end = _element(names, at)
+                yield names[at:end]
+                at = end
 
 
 def _sets(relative_name: bytes) -> Iterator[bytes]:

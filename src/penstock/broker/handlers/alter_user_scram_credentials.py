@@ -1,0 +1,111 @@
+"""AlterUserScramCredentials (key 51, v0): create, replace and delete SCRAM users (KIP-554).
+
+The client sends the salted password; what is stored cannot be turned back into it. Each user
+succeeds or fails as a whole, for itself.
+Refused: names or salts that are empty, fewer than 4096 or more than 16384 iterations, a credential
+altered twice, one to delete that is not there.
+"""
+
+from collections import Counter
+from typing import TypeAlias
+
+from penstock.broker.context import Context
+from penstock.controller.configs import AlterOperation, ConfigAlteration, UserResource
+from penstock.errors import ErrorCode, KafkaError
+from penstock.security.scram import (
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    ScramMechanism,
+    credential,
+    stored_text,
+)
+from penstock.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+
+Alteration: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
+
+
+class UnacceptableCredential(KafkaError):
+    """Nobody could log in by it, or too easily."""
+
+    code = ErrorCode.UNACCEPTABLE_CREDENTIAL
+
+
+class UnknownMechanism(KafkaError):
+    """Neither SCRAM-SHA-256 nor SCRAM-SHA-512."""
+
+    code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+
+
+class DuplicateCredential(KafkaError):
+    """It is not clear which of the alterations is meant."""
+
+    code = ErrorCode.DUPLICATE_RESOURCE
+
+
+class NoSuchCredential(KafkaError):
+    """There is nothing to delete."""
+
+    code = ErrorCode.RESOURCE_NOT_FOUND
+
+
+async def alter_user_scram_credentials(
+    request: AlterUserScramCredentialsRequest, ctx: Context
+) -> AlterUserScramCredentialsResponse:
+    by_user: dict[str, list[Alteration]] = {}
+    listed: list[Alteration] = [*request.deletions, *request.upsertions]
+    for each in listed:
+        by_user.setdefault(each.name, []).append(each)
+    results = []
+    for name, asked in by_user.items():
+        code, text = ErrorCode.NONE, None
+        try:
+            await alter(name, asked, ctx)
+        except KafkaError as error:
+            code, text = error.code, str(error)
+        results.append(
+            AlterUserScramCredentialsResult(user=name, error_code=code, error_message=text)
+        )
+    return AlterUserScramCredentialsResponse(results=results)
+
+
+async def alter(name: str, asked: list[Alteration], ctx: Context) -> None:
+    if not name:
+        raise UnacceptableCredential("Username must not be empty")
+    if max(Counter(each.mechanism for each in asked).values()) > 1:
+        raise DuplicateCredential("A user credential cannot be altered twice in the same request")
+    controller = ctx.services.control.controller
+    known = controller.image.user_configs.get(name, {})
+    alterations = []
+    for each in asked:
+        mechanism = known_mechanism(each.mechanism)
+        if isinstance(each, ScramCredentialUpsertion):
+            alterations.append(upsertion(mechanism, each))
+        elif mechanism.mechanism in known:
+            alterations.append(ConfigAlteration(mechanism.mechanism, AlterOperation.DELETE))
+        else:
+            raise NoSuchCredential("Attempt to delete a user credential that does not exist")
+    await controller.alter_config(UserResource(name), alterations)
+
+
+def known_mechanism(number: int) -> ScramMechanism:
+    try:
+        return ScramMechanism(number)
+    except ValueError:
+        raise UnknownMechanism("Unknown SCRAM mechanism") from None
+
+
+def upsertion(mechanism: ScramMechanism, asked: ScramCredentialUpsertion) -> ConfigAlteration:
+    if asked.iterations < MIN_ITERATIONS:
+        raise UnacceptableCredential("Too few iterations")
+    if asked.iterations > MAX_ITERATIONS:
+        raise UnacceptableCredential("Too many iterations")
+    if not asked.salt or not asked.salted_password:
+        raise UnacceptableCredential("The salt and the salted password must not be empty")
+    made = credential(mechanism, asked.salted_password, asked.salt, asked.iterations)
+    return ConfigAlteration(mechanism.mechanism, AlterOperation.SET, stored_text(made))

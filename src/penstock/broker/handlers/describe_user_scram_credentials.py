@@ -1,0 +1,65 @@
+"""DescribeUserScramCredentials (key 50, v0): which users can log in by SCRAM (KIP-554).
+
+Mechanisms and iterations only; nothing that helps to log in. Without names: every user that has a
+credential.
+Refused: users without one, users named twice.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from penstock.broker.context import Context
+from penstock.errors import ErrorCode
+from penstock.security.scram import ScramMechanism, parse_stored
+from penstock.wire.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+
+def describe_user_scram_credentials(
+    request: DescribeUserScramCredentialsRequest, ctx: Context
+) -> DescribeUserScramCredentialsResponse:
+    configs = ctx.services.cluster.image.user_configs
+    known = {name: found for name, given in configs.items() if (found := credentials(given))}
+    named = Counter(each.name for each in request.users or ())
+    return DescribeUserScramCredentialsResponse(
+        error_message=None,
+        results=[
+            described(name, known.get(name, []), twice=named[name] > 1)
+            for name in sorted(named or known)
+        ],
+    )
+
+
+def credentials(given: Mapping[str, str]) -> list[CredentialInfo]:
+    parsed = (
+        (each, parse_stored(each, given[each.mechanism]))
+        for each in ScramMechanism
+        if each.mechanism in given
+    )
+    return [
+        CredentialInfo(mechanism=each, iterations=found.iterations)
+        for each, found in parsed
+        if found is not None
+    ]
+
+
+def described(
+    name: str, infos: list[CredentialInfo], *, twice: bool
+) -> DescribeUserScramCredentialsResult:
+    code, text = ErrorCode.NONE, None
+    if twice:
+        code = ErrorCode.DUPLICATE_RESOURCE
+        text = (
+            f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
+        )
+        infos = []
+    elif not infos:
+        code = ErrorCode.RESOURCE_NOT_FOUND
+        text = f"Attempt to describe a user credential that does not exist: {name}"
+    return DescribeUserScramCredentialsResult(
+        user=name, error_code=code, error_message=text, credential_infos=infos
+    )

@@ -1,0 +1,139 @@
+"""Keys and certificates as PEM text, from files or settings, and into OpenSSL.
+
+Blocks: it reads files, and runs `openssl` for PKCS12.
+"""
+
+import os
+import re
+import shutil
+import ssl
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from penstock.config.value import Password
+from penstock.errors import ConfigError
+
+_JKS: Final = b"\xfe\xed\xfe\xed"
+_DER_SEQUENCE: Final = b"\x30"
+_OPENSSL_TIMEOUT_S: Final = 30
+_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+
+
+def read_store(name: str, path: str, password_name: str, password: Password | None) -> str:
+    """The PEM text in a file. `name` and `password_name` are the settings, for messages."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{name}: cannot read {path}: {error.strerror}") from None
+    if data.startswith(_JKS):
+        raise ConfigError(
+            f"{name}: {path} is a JKS file, which only Java reads; convert it: keytool "
+            f"-importkeystore -srckeystore {path} -destkeystore {path}.p12 -deststoretype PKCS12"
+        )
+    if b"-----BEGIN " in data:
+        return pem(name, data.decode("utf-8", "replace"))
+    if data.startswith(_DER_SEQUENCE):
+        return _from_pkcs12(name, path, password_name, password)
+    raise ConfigError(f"{name}: {path} is neither PEM nor PKCS12")
+
+
+def _from_pkcs12(name: str, path: str, password_name: str, password: Password | None) -> str:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        raise ConfigError(f"{name}: {path} is PKCS12, which needs the openssl command; use PEM")
+    # By standard input: arguments and variables can be seen by others.
+    secret = "" if password is None else password.value
+    done = subprocess.run(
+        [openssl, "pkcs12", "-in", path, "-nodes", "-passin", "stdin"],
+        input=f"{secret}\n".encode(),
+        capture_output=True,
+        timeout=_OPENSSL_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode:
+        if b"mac verify" in done.stderr.lower() or b"invalid password" in done.stderr.lower():
+            raise ConfigError(f"{password_name} is not the password of {path}")
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed"]
+        raise ConfigError(f"{name}: openssl cannot read {path}: {lines[0]}")
+    return pem(name, done.stdout.decode("utf-8", "replace"))
+
+
+def pem(name: str, text: str) -> str:
+    """The blocks of a PEM text, with line breaks even if they stood in one line."""
+    blocks = []
+    for label, body in _BLOCK.findall(text):
+        if ":" not in body:  # no headers, whose lines count
+            packed = "".join(body.split())
+            body = "\n".join(["", *re.findall(".{1,64}", packed), ""])
+        blocks.append(f"-----BEGIN {label}-----{body}-----END {label}-----\n")
+    if not blocks:
+        raise ConfigError(f"{name} holds nothing in PEM (-----BEGIN …)")
+    return "".join(blocks)
+
+
+def certificates(text: str) -> list[bytes]:
+    """The certificates of a PEM text, in DER."""
+    return [
+        ssl.PEM_cert_to_DER_cert(match[0])
+        for match in _BLOCK.finditer(text)
+        if match[1] == "CERTIFICATE"
+    ]
+
+
+def load_own(
+    context: ssl.SSLContext, name: str, text: str, password_name: str, password: Password | None
+) -> None:
+    """Give the context its key and certificates."""
+    secret = "" if password is None else password.value  # never None: OpenSSL would ask a terminal
+    try:
+        with _as_file(text) as path:
+            context.load_cert_chain(path, password=secret)
+    except (ssl.SSLError, ValueError) as error:
+        reason = str(getattr(error, "reason", None) or error)
+        if "ENCRYPTED" in text:
+            raise ConfigError(f"{password_name} does not open the key in {name}") from None
+        raise ConfigError(f"{name} holds no usable key and certificate: {_plain(reason)}") from None
+
+
+def load_trusted(context: ssl.SSLContext, name: str, text: str) -> None:
+    """Have the context check clients' certificates against these."""
+    found = certificates(text)
+    if not found:
+        raise ConfigError(f"{name} holds no certificate")
+    try:
+        for each in found:
+            context.load_verify_locations(cadata=each)
+    except (ssl.SSLError, ValueError) as error:
+        reason = str(getattr(error, "reason", None) or error)
+        raise ConfigError(f"{name} holds no usable certificate: {_plain(reason)}") from None
+
+
+def _plain(reason: str) -> str:
+    return reason.lower().replace("_", " ")
+
+
+@contextmanager
+def _as_file(text: str) -> Iterator[str]:
+    """OpenSSL's wrapper reads keys from files only: one in memory, so that no disk holds the key.
+
+    Where there are none, as on macOS, it is a file that only this user may read, for a moment.
+    """
+    make: Callable[[str], int] | None = getattr(os, "memfd_create", None)
+    if make is not None:
+        handle = make("penstock-key")
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            yield f"/proc/self/fd/{handle}"
+        return
+    handle, name = tempfile.mkstemp(suffix=".pem")
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        yield name
+    finally:
+        Path(name).unlink()

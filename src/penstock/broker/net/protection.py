@@ -1,0 +1,64 @@
+"""What protects each listener: TLS, SASL or both; and certificates that change on disk."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from random import Random
+
+import msgspec
+
+from penstock.broker.net.sasl import SaslListener
+from penstock.broker.net.tls import TlsListener
+from penstock.clock import Clock
+from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.config.listener_security import ListenerSecurity, without_mechanism
+from penstock.errors import ConfigError, ProtocolError
+
+logger = logging.getLogger(__name__)
+
+CHECK_S = 1.0
+
+
+class Protection(msgspec.Struct, frozen=True):
+    """Of one listener; None: not used."""
+
+    tls: TlsListener | None = None
+    sasl: SaslListener | None = None
+
+
+def protections(
+    endpoints: Iterable[Endpoint], texts: Mapping[str, str], clock: Clock, chance: Random
+) -> dict[str, Protection]:
+    """By listener, without those that speak PLAINTEXT. Reads keys and certificates."""
+    for name in filter(None, map(without_mechanism, texts)):
+        raise ConfigError(
+            f"{name}: logins belong to a listener and a mechanism: write "
+            "listener.name.<listener>.<mechanism>.sasl.jaas.config"
+        )
+    found = {}
+    for endpoint in endpoints:
+        if endpoint.protocol is not SecurityProtocol.PLAINTEXT:
+            security = ListenerSecurity(endpoint.listener, endpoint.protocol, texts)
+            found[endpoint.listener] = Protection(
+                TlsListener(security, clock.now_ms()) if security.uses_tls else None,
+                SaslListener(security, chance) if security.uses_sasl else None,
+            )
+    return found
+
+
+async def follow_certificates(listeners: Iterable[Protection], clock: Clock) -> None:
+    """Read changed keys and certificates, until cancelled. What cannot be used is not."""
+    followed = [each.tls for each in listeners if each.tls is not None]
+    while True:
+        await asyncio.sleep(CHECK_S)
+        for tls in followed:
+            stamp = tls.current_stamp()
+            if stamp == tls.stamp:
+                continue
+            tls.stamp = stamp
+            try:
+                tls.replace(await asyncio.to_thread(tls.load, clock.now_ms()))
+            except (ConfigError, ProtocolError) as error:
+                logger.warning("listener %s keeps its certificate: %s", tls.listener, error)
+            else:
+                logger.info("listener %s uses the changed certificate", tls.listener)

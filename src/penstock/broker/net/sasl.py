@@ -1,0 +1,87 @@
+"""The SASL of one listener: its mechanisms and users."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
+from typing import Final
+
+from penstock.config.listener_security import ListenerSecurity
+from penstock.errors import ConfigError
+from penstock.security.jaas import parse_jaas
+from penstock.security.plain import PlainExchange
+from penstock.security.sasl import MECHANISMS, SaslExchange
+from penstock.security.scram import (
+    SCRAM_MECHANISMS,
+    ScramCredential,
+    ScramExchange,
+    ScramMechanism,
+)
+
+FindScramUser = Callable[[ScramMechanism, str], ScramCredential | None]
+NONCE_BITS: Final = 160
+
+_NOT_OFFERED: Final = {
+    "GSSAPI": "Kerberos is not supported",
+    "OAUTHBEARER": "tokens are not supported yet",
+}
+
+
+def nobody(_mechanism: ScramMechanism, _name: str) -> ScramCredential | None:
+    """Until the store has been read, there are no users."""
+    return None
+
+
+class SaslListener:
+    """Begins logins. Users of PLAIN are fixed at the start; those of SCRAM are in the store.
+
+    `chance` must be good enough for secrets.
+    """
+
+    def __init__(self, security: ListenerSecurity, chance: Random) -> None:
+        self._chance, self._secret = chance, chance.randbytes(32)
+        self.find_scram_user: FindScramUser = nobody
+        config = security.config()
+        self.listener = security.listener
+        self.mechanisms: Final = config.sasl_enabled_mechanisms
+        self.max_receive_bytes: Final = config.sasl_server_max_receive_size
+        self.successes = self.failures = self.reauthentications = 0
+        _check_mechanisms(security, self.mechanisms)
+        self._plain_users: Mapping[str, str] = {}
+        self._lifetimes_ms: dict[str, int] = {}
+        for mechanism in self.mechanisms:
+            own = security.config(mechanism)
+            self._lifetimes_ms[mechanism] = own.connections_max_reauth_ms
+            name = security.name("sasl.jaas.config", mechanism)
+            if own.sasl_jaas_config is not None:
+                module = parse_jaas(name, own.sasl_jaas_config.value, mechanism)
+                if mechanism == "PLAIN":
+                    self._plain_users = module.users()
+        if "PLAIN" in self.mechanisms and not self._plain_users:
+            raise ConfigError(
+                f"listener.name.{self.listener.lower()}.plain.sasl.jaas.config names no users "
+                '(user_alice="…"), but sasl.enabled.mechanisms has PLAIN'
+            )
+
+    def lifetime_ms(self, mechanism: str) -> int:
+        """How long a login lasts; 0: as long as the connection."""
+        return self._lifetimes_ms[mechanism]
+
+    def exchange(self, mechanism: str) -> SaslExchange:
+        """Begin a login by one of the mechanisms."""
+        if mechanism == "PLAIN":
+            return PlainExchange(self._plain_users)
+        scram = SCRAM_MECHANISMS[mechanism]
+        find = partial(self.find_scram_user, scram)
+        nonce = f"{self._chance.getrandbits(NONCE_BITS):x}"
+        return ScramExchange(scram, find, nonce, self._secret)
+
+
+def _check_mechanisms(security: ListenerSecurity, mechanisms: tuple[str, ...]) -> None:
+    name = security.name("sasl.enabled.mechanisms")
+    offered = ", ".join(MECHANISMS)
+    if not mechanisms:
+        raise ConfigError(f"{name} is empty, must be a list of {offered}")
+    for each in mechanisms:
+        if each not in MECHANISMS:
+            why = _NOT_OFFERED.get(each, "there is no such mechanism")
+            raise ConfigError(f"{name} has {each}, but {why}; choose from {offered}")

@@ -1,0 +1,177 @@
+"""The TLS of one listener: who the broker is, and which clients it asks who they are."""
+
+import logging
+import ssl
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from penstock.broker.net.key_store import certificates, load_own, load_trusted, pem, read_store
+from penstock.config.listener import SecurityProtocol
+from penstock.config.listener_security import ListenerSecurity
+from penstock.config.security import SecurityConfig
+from penstock.config.value import Password
+from penstock.errors import ConfigError, ProtocolError
+from penstock.security.certificate import Certificate, parse_certificate
+from penstock.security.principal import ANONYMOUS, Principal, user
+from penstock.security.principal_mapping import mapped, parse_rules
+
+logger = logging.getLogger(__name__)
+
+_ASKED: Final = {
+    "none": ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+"""Of each file: when it was changed, its size, its number; None if it is not there."""
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """What files and settings held at one moment."""
+
+    context: ssl.SSLContext
+    own: Certificate
+
+
+class TlsListener:
+    """The current TLS context of a listener. Connections that are open keep theirs."""
+
+    def __init__(self, security: ListenerSecurity, now_ms: int) -> None:
+        self._security = security
+        self._config = security.config()
+        # As in Kafka: clients of a SASL listener show a certificate only where that is said of it.
+        sasl = security.protocol is SecurityProtocol.SASL_SSL
+        asks = not sasl or security.has_own("ssl.client.auth")
+        self._client_auth = self._config.ssl_client_auth if asks else "none"
+        self._rules = parse_rules(self._config.ssl_principal_mapping_rules)
+        self.stamp = self.current_stamp()
+        self._loaded = self.load(now_ms)
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        return self._loaded.context
+
+    def principal(self, certificate: bytes | None) -> Principal:
+        """The user that a client's certificate stands for."""
+        if certificate is None:
+            return ANONYMOUS
+        subject = parse_certificate(certificate).subject
+        name = mapped(self._rules, subject)
+        if name is None:
+            raise ProtocolError(f"no rule of ssl.principal.mapping.rules matches {subject!r}")
+        return user(name)
+
+    def current_stamp(self) -> Stamp:
+        config = self._config
+        return tuple(
+            _stamp(path)
+            for path in (config.ssl_keystore_location, config.ssl_truststore_location)
+            if path is not None
+        )
+
+    def load(self, now_ms: int) -> Loaded:
+        """Read files and settings. Blocks, for PKCS12 some milliseconds."""
+        config, name = self._config, self._security.name
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        versions = sorted(_VERSIONS[each] for each in config.ssl_enabled_protocols)
+        if not versions:
+            raise ConfigError(f"{name('ssl.enabled.protocols')} names no version of TLS")
+        context.minimum_version, context.maximum_version = versions[0], versions[-1]
+        context.options |= ssl.OP_NO_RENEGOTIATION
+        own_name, own = self._own(config)
+        load_own(context, own_name, own, name("ssl.key.password"), config.ssl_key_password)
+        certificate = parse_certificate(certificates(own)[0])
+        if certificate.expires_s * 1000 < now_ms:
+            raise ConfigError(f"{own_name}: the broker's certificate has expired")
+        trusted = self._trusted(config)
+        if trusted is not None:
+            load_trusted(context, *trusted)
+            # As in Java: every certificate in the store is trusted, not only roots.
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        elif self._client_auth != "none":
+            raise ConfigError(
+                f"{name('ssl.client.auth')} is {self._client_auth}, but neither "
+                "ssl.truststore.location nor ssl.truststore.certificates says which clients to "
+                "trust"
+            )
+        context.verify_mode = _ASKED[self._client_auth]
+        return Loaded(context, certificate)
+
+    def replace(self, new: Loaded) -> None:
+        """Use the new one for connections from now on, if it is the same broker's (KIP-226)."""
+        old = self._loaded.own
+        if new.own.subject != old.subject:
+            raise ConfigError(f"the new certificate is of {new.own.subject!r}, not {old.subject!r}")
+        if not old.alternative_names <= new.own.alternative_names:
+            raise ConfigError("the new certificate lacks hosts of the old one")
+        self._loaded = new
+
+    @property
+    def listener(self) -> str:
+        return self._security.listener
+
+    def _own(self, config: SecurityConfig) -> tuple[str, str]:
+        name = self._security.name
+        key, chain = config.ssl_keystore_key, config.ssl_keystore_certificate_chain
+        location = config.ssl_keystore_location
+        if key is not None or chain is not None:
+            if key is None or chain is None:
+                raise ConfigError(
+                    f"listener {self.listener}: ssl.keystore.key and "
+                    "ssl.keystore.certificate.chain go together"
+                )
+            if location is not None:
+                raise ConfigError(
+                    f"{name('ssl.keystore.location')} and {name('ssl.keystore.key')} cannot both "
+                    "be set"
+                )
+            self._check_type("ssl.keystore", config.ssl_keystore_type, "ssl.keystore.key")
+            named = name("ssl.keystore.key")
+            chained = name("ssl.keystore.certificate.chain")
+            return named, pem(named, key.value) + pem(chained, chain.value)
+        if location is None:
+            raise ConfigError(
+                f"listener {self.listener} speaks {self._security.protocol}, but there is no "
+                "ssl.keystore.location with the broker's key and certificate"
+            )
+        named = name("ssl.keystore.location")
+        return named, self._from_file(named, location, "ssl.keystore", config.ssl_keystore_password)
+
+    def _trusted(self, config: SecurityConfig) -> tuple[str, str] | None:
+        name = self._security.name
+        text, location = config.ssl_truststore_certificates, config.ssl_truststore_location
+        if text is not None:
+            if location is not None:
+                raise ConfigError(
+                    f"{name('ssl.truststore.location')} and "
+                    f"{name('ssl.truststore.certificates')} cannot both be set"
+                )
+            self._check_type("ssl.truststore", config.ssl_truststore_type, "…certificates")
+            named = name("ssl.truststore.certificates")
+            return named, pem(named, text.value)
+        if location is None:
+            return None
+        named, password = name("ssl.truststore.location"), config.ssl_truststore_password
+        return named, self._from_file(named, location, "ssl.truststore", password)
+
+    def _from_file(self, name: str, path: str, kind: str, password: Password | None) -> str:
+        return read_store(name, path, self._security.name(f"{kind}.password"), password)
+
+    def _check_type(self, kind: str, given: str, setting: str) -> None:
+        if given != "PEM":
+            raise ConfigError(
+                f"{self._security.name(f'{kind}.type')} is {given}, must be PEM for "
+                f"{setting.replace('…', f'{kind}.')}"
+            )
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,53 @@
+"""Kafka's security settings that are not effective yet and therefore refuse the start.
+
+A broker that passed over one of them would be open to everyone while its operator thinks it closed.
+"""
+
+import re
+
+_PREFIXES = (
+    "allow.everyone.if.no.acl.found",
+    "authorizer.",
+    "connections.max.reauth.",
+    "delegation.token.",
+    "principal.builder.",
+    "sasl.",
+    "security.providers",
+    "ssl.",
+    "super.users",
+    "zookeeper.ssl.",
+)
+_OF_ONE_LISTENER = re.compile(r"listener\.name\.[^.]+\.([^.]+\.(?=sasl\.))?")
+
+_IN_ENVIRONMENT = re.compile(
+    r"(sasl\.(enabled|jaas|kerberos|login|mechanism|oauthbearer|server|client)\..*)"
+    r"|(ssl\.(allow|cipher|client|enabled|endpoint|engine|key|keymanager|keystore|principal|secure"
+    r"|trustmanager|truststore)\..*)|ssl\.protocol|ssl\.provider"
+    r"|(?!sasl\.|ssl\.).*"
+)
+"""Kafka's own names. Others, such as KAFKA_SASL_PASSWORD, belong to clients."""
+
+_ASKS_FOR_NOTHING = {
+    "ssl.client.auth": "none",
+    "zookeeper.ssl.client.enable": "false",
+    "zookeeper.ssl.crl.enable": "false",
+    "zookeeper.ssl.ocsp.enable": "false",
+    "allow.everyone.if.no.acl.found": "true",
+    "connections.max.reauth.ms": "0",
+}
+
+
+def is_of_clients(name: str) -> bool:
+    """Whether a variable of this name belongs to a client on the same machine."""
+    return name.startswith(("sasl.", "ssl.")) and not _IN_ENVIRONMENT.fullmatch(name)
+
+
+def is_refused(name: str, text: str, *, from_environment: bool = False) -> bool:
+    """Whether the setting asks for protection that this broker does not provide."""
+    # A wrong prefix or wrong case does not change what was meant.
+    short = _OF_ONE_LISTENER.sub("", name.lower().removeprefix("penstock."))
+    if not short.startswith(_PREFIXES):
+        return False
+    if from_environment and not _IN_ENVIRONMENT.fullmatch(short):
+        return False
+    return text.strip().lower() not in {"", _ASKS_FOR_NOTHING.get(short)}

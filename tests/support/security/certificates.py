@@ -1,0 +1,51 @@
+"""Keys and certificates for tests, made by OpenSSL."""
+
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+
+class KeyFiles(NamedTuple):
+    """A key, its certificate, and both in one file."""
+
+    key: Path
+    certificate: Path
+    store: Path
+
+    @property
+    def pem(self) -> str:
+        return self.store.read_text()
+
+
+def certified(
+    folder: Path, name: str, subject: str = "/CN=127.0.0.1/O=Example", *, days: int = 2
+) -> KeyFiles:
+    """A self-signed certificate, which is its own authority."""
+    files = KeyFiles(*(folder / f"{name}.{kind}.pem" for kind in ("key", "cert", "store")))
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-days", str(days), "-subj", subject]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "keyUsage=digitalSignature"]
+    _run(*command, "-keyout", str(files.key), "-out", str(files.certificate))
+    files.store.write_text(files.key.read_text() + files.certificate.read_text())
+    return files
+
+
+def pkcs12(files: KeyFiles, password: str) -> Path:
+    """Key and certificate as Java's keytool and OpenSSL write them by default."""
+    path = files.store.with_suffix(".p12")
+    inputs = ["-inkey", str(files.key), "-in", str(files.certificate)]
+    _run("openssl", "pkcs12", "-export", *inputs, "-out", str(path), "-passout", f"pass:{password}")
+    return path
+
+
+def encrypted(files: KeyFiles, password: str) -> Path:
+    """The key encrypted, with the certificate, in one file."""
+    path = files.store.with_suffix(".encrypted.pem")
+    command = ["openssl", "pkcs8", "-topk8", "-in", str(files.key), "-passout", f"pass:{password}"]
+    path.write_text(_run(*command) + files.certificate.read_text())
+    return path
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return done.stdout

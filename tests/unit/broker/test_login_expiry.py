@@ -1,0 +1,199 @@
+"""Logins that expire (KIP-368): a client logs in again in time, as the same user, or is cut off."""
+
+import asyncio
+from collections.abc import Coroutine
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from penstock.broker.context import Peer, Services
+from penstock.broker.net.dispatch import Routes
+from penstock.broker.net.login import REAUTHENTICATION_PAUSE_MS, LoginDispatch
+from penstock.broker.net.sasl import SaslListener
+from penstock.config.listener import SecurityProtocol
+from penstock.config.listener_security import ListenerSecurity
+from penstock.errors import ErrorCode, ProtocolError
+from penstock.security.principal import ANONYMOUS, user
+from penstock.wire.apis import APIS
+from penstock.wire.frame import request_frame
+from penstock.wire.messages.metadata import MetadataRequest
+from penstock.wire.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from penstock.wire.schema import Message
+
+LIFE_MS = 60_000
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+TEXTS = {
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+    "listener.name.s.plain.sasl.jaas.config": (
+        f'{PLAIN} required user_alice="secret" user_bob="other";'
+    ),
+    "listener.name.s.plain.connections.max.reauth.ms": str(LIFE_MS),
+}
+
+
+class Clock:
+    now = 5_000
+
+    def now_ms(self) -> int:
+        return self.now
+
+    def monotonic_ms(self) -> int:
+        return self.now
+
+
+class Network:
+    connection_failed_authentication_delay_ms = 0
+
+
+class Config:
+    network = Network()
+
+
+class FewServices:
+    config = Config()
+
+
+class Client:
+    """A connection's dispatch, with a clock to move."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        security = ListenerSecurity("S", SecurityProtocol.SASL_PLAINTEXT, TEXTS)
+        self.sasl = SaslListener(security, Random(1))
+        self.dispatch = LoginDispatch(
+            Routes({17: refused_handshake, 36: refused_token, 3: refused_token}),
+            cast("Services", FewServices()),
+            self.clock,
+            Peer("S", "host", 1),
+            self.sasl,
+        )
+        self.logged_in, self.closed = 0, list[str]()
+        self.dispatch.on_login = self._on_login
+        self.dispatch.on_failure = self.closed.append
+
+    def _on_login(self) -> None:
+        self.logged_in += 1
+
+    def send(self, request: Message, version: int) -> object:
+        api = next(api for api in APIS.values() if api.request is type(request))
+        frame = memoryview(request_frame(api, version, 1, None, request))[4:]
+        read = self.dispatch.read(frame)
+        if isinstance(request, MetadataRequest):
+            return None  # it is let through; nothing is there to answer it
+        outcome = self.dispatch.handle(read)
+        return run(outcome) if isinstance(outcome, Coroutine) else outcome
+
+    def begin(self, mechanism: str = "PLAIN") -> int:
+        response = self.send(SaslHandshakeRequest(mechanism=mechanism), 1)
+        assert isinstance(response, SaslHandshakeResponse)
+        return response.error_code
+
+    def log_in(self, name: str = "alice", password: str = "secret") -> SaslAuthenticateResponse:
+        assert self.begin() == 0
+        token = f"\0{name}\0{password}".encode()
+        response = self.send(SaslAuthenticateRequest(auth_bytes=token), 2)
+        assert isinstance(response, SaslAuthenticateResponse)
+        return response
+
+    def asks(self) -> None:
+        self.send(MetadataRequest(topics=[]), 9)
+
+
+def run(outcome: Coroutine[Any, Any, object]) -> object:
+    async def answered() -> object:
+        response = await outcome
+        await asyncio.sleep(0)  # the connection ends after its answer
+        return response
+
+    return asyncio.run(answered())
+
+
+def refused_handshake(_request: Message, _ctx: object) -> SaslHandshakeResponse:
+    return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+
+
+def refused_token(_request: Message, _ctx: object) -> SaslAuthenticateResponse:
+    return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+
+
+def test_a_login_tells_how_long_it_lasts_and_gives_the_connection_its_principal() -> None:
+    client = Client()
+    assert client.dispatch.peer.principal == ANONYMOUS
+    assert client.log_in().session_lifetime_ms == LIFE_MS
+    assert client.dispatch.peer.principal == user("alice")
+    assert (client.logged_in, client.sasl.successes, client.sasl.failures) == (1, 1, 0)
+
+
+def test_a_client_that_logs_in_again_is_served_on() -> None:
+    client = Client()
+    client.log_in()
+    for _ in range(3):
+        client.clock.now += LIFE_MS
+        client.asks()
+        client.clock.now += 1  # now it is too late for anything else
+        assert client.log_in().session_lifetime_ms == LIFE_MS
+    client.asks()
+    assert (client.logged_in, client.sasl.reauthentications) == (1, 3)
+
+
+def test_a_client_that_does_not_is_cut_off() -> None:
+    client = Client()
+    client.log_in()
+    client.clock.now += LIFE_MS + 1
+    with pytest.raises(ProtocolError, match="the login has expired"):
+        client.asks()
+
+
+def test_logging_in_again_all_the_time_is_refused() -> None:
+    client = Client()
+    client.log_in()
+    client.clock.now += REAUTHENTICATION_PAUSE_MS - 1
+    assert client.begin() == ErrorCode.ILLEGAL_SASL_STATE
+    client.asks()
+    client.clock.now += 1
+    assert client.begin() == ErrorCode.NONE
+
+
+def test_nothing_else_is_served_between_the_messages_of_a_login() -> None:
+    client = Client()
+    client.log_in()
+    client.clock.now += REAUTHENTICATION_PAUSE_MS
+    client.begin()
+    with pytest.raises(ProtocolError, match="Metadata during the login"):
+        client.asks()
+
+
+def test_a_client_cannot_become_another_user() -> None:
+    client = Client()
+    client.log_in()
+    client.clock.now += REAUTHENTICATION_PAUSE_MS
+    response = client.log_in("bob", "other")
+    assert response.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert response.error_message == (
+        "Cannot change principals during re-authentication from User:alice: User:bob"
+    )
+    assert client.dispatch.peer.principal == user("alice")
+    assert client.closed == ["the login failed"]
+
+
+def test_a_client_cannot_change_its_mechanism() -> None:
+    client = Client()
+    client.log_in()
+    client.clock.now += REAUTHENTICATION_PAUSE_MS
+    with pytest.raises(ProtocolError, match="logged in by PLAIN, and again by SCRAM-SHA-256"):
+        client.begin("SCRAM-SHA-256")
+
+
+def test_a_failed_login_is_over() -> None:
+    client = Client()
+    assert client.log_in(password="wrong").error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert client.closed == ["the login failed"]
+    for request in (SaslHandshakeRequest(mechanism="PLAIN"), MetadataRequest(topics=[])):
+        with pytest.raises(ProtocolError, match="expected nothing"):
+            client.send(request, 1)
+    assert client.dispatch.peer.principal == ANONYMOUS
