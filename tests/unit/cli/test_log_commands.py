@@ -27,7 +27,6 @@ from penstock.record.batch import read_header, seal
 from penstock.record.build import build_batch
 from penstock.record.control import build_marker
 from penstock.record.record import Record
-from penstock.testing.broker import EmbeddedBroker
 from penstock.types import TopicPartition, Uuid, uuid_text
 from penstock.wire.codec import encode
 from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
@@ -507,19 +506,3 @@ def test_adopt_refuses_a_directory_in_use(data: Path) -> None:
 
 def test_adopt_refuses_what_is_no_log_directory(tmp_path: Path) -> None:
     assert run("adopt", tmp_path).exit_code == 2
-
-
-@pytest.mark.parametrize("is_there", [True, False])
-def test_what_becomes_of_a_forgotten_directory_is_told(tmp_path: Path, is_there: bool) -> None:
-    home, one, two = (tmp_path / name for name in ("home", "one", "two"))
-    with EmbeddedBroker(directory=home, settings={"log.dirs": f"{one},{two}"}):
-        pass
-    if not is_there:
-        shutil.rmtree(two)
-    done = CliRunner().invoke(main, ["log", "forget", "--dir", str(home), str(two)])
-    assert done.exit_code == 0, done.output
-    still_there = f"{two} is still there: a start with it in log.dirs serves its partitions\n"
-    assert done.stdout == (still_there if is_there else "") + (
-        f"the broker in {home} starts without {two}; partitions that are in none of its log.dirs "
-        "are then empty\n"
-    )

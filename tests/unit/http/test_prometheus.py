@@ -1,53 +1,10 @@
 """The metrics page, parsed by a strict parser of the text format."""
 
-import asyncio
 import math
-import re
 from collections.abc import Iterator
-from typing import TypeAlias
 
-from penstock.http.prometheus import Metric, MetricKind, Sample, lines, metrics, slices
-from penstock.http.server import serving
-
-NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
-LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"')
-LINE = re.compile(rf"({NAME})(?:\{{(.*)\}})? (\S+)")
-SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("", "_sum", "_count")}
-
-
-Samples: TypeAlias = dict[tuple[str, frozenset[tuple[str, str]]], float]
-
-
-def parsed(text: str) -> dict[str, tuple[str, str, Samples]]:
-    """Type, help and samples of each metric; asserts every rule of the format."""
-    assert text.endswith("\n")
-    found: dict[str, tuple[str, str, Samples]] = {}
-    family = ""
-    rows = iter(text.removesuffix("\n").split("\n"))
-    for row in rows:
-        if row.startswith("# HELP "):
-            _, _, family, words = row.split(" ", 3)
-            assert re.fullmatch(NAME, family)
-            assert family not in found, "a metric stands in one block"
-            _, kind_word, name, kind = next(rows).split(" ")
-            assert (kind_word, name) == ("TYPE", family)
-            found[family] = (kind, unescaped(words), {})
-            continue
-        match = LINE.fullmatch(row)
-        assert match, row
-        name, labels, number = match.groups()
-        kind, _, samples = found[family]
-        assert name in {family + suffix for suffix in SUFFIXES.get(kind, ("",))}
-        pairs = LABEL.findall(labels or "")
-        assert ",".join(f'{key}="{value}"' for key, value in pairs) == (labels or "")
-        key = name, frozenset((key, unescaped(value)) for key, value in pairs)
-        assert key not in samples, "a sample stands once"
-        samples[key] = float(number)
-    return found
-
-
-def unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", lambda match: {"n": "\n"}.get(match[1], match[1]), text)
+from penstock.http.prometheus import Metric, MetricKind, Sample, lines, slices
+from support.metrics_page import parsed
 
 
 def labelled(**labels: str) -> frozenset[tuple[str, str]]:
@@ -154,30 +111,3 @@ def test_a_metric_is_not_read_before_its_line_is_rendered() -> None:
     assert asked == []
     next(rendered)
     assert asked == [0]
-
-
-def test_the_loop_keeps_running_while_ten_thousand_partitions_are_rendered() -> None:
-    def partitions() -> Iterator[Sample]:
-        for number in range(10_000):
-            yield Sample(number, {"topic": f"topic-{number // 10}", "partition": str(number % 10)})
-
-    table = {"kafka_topic_partition_current_offset": Metric(MetricKind.GAUGE, "End.", partitions)}
-
-    async def main() -> tuple[str, int]:
-        turns = 0
-        routes = {("GET", "/metrics"): metrics(table)}
-        async with asyncio.TaskGroup() as group, serving(group, routes) as address:
-            reader, writer = await asyncio.open_connection(*address)
-            writer.write(b"GET /metrics HTTP/1.0\r\n\r\n")
-            page = group.create_task(reader.read())
-            while not page.done():
-                turns += 1
-                await asyncio.sleep(0)
-            writer.close()
-        return page.result().decode(), turns
-
-    answer, turns = asyncio.run(main())
-    head, body = answer.split("\r\n\r\n", 1)
-    assert "Content-Type: text/plain; version=0.0.4; charset=utf-8" in head
-    assert len(parsed(body)["kafka_topic_partition_current_offset"][2]) == 10_000
-    assert turns > 5

@@ -6,7 +6,6 @@ import pickle
 import pytest
 from pyspark.sql.types import StructType
 
-from peers.process import free_ports
 from penstock.errors import ConfigError
 from penstock.spark.sink.epoch import EpochFailed, SparkTransaction, TaskReport
 from penstock.spark.sink.writer import (
@@ -43,23 +42,6 @@ def test_options_without_effect_are_logged(caplog: pytest.LogCaptureFixture) -> 
 def test_a_writer_without_transaction_is_pickled_as_it_is() -> None:
     made = pickle.loads(pickle.dumps(stream_writer(OPTIONS, ROWS)))
     assert isinstance(made, StreamWriter)
-
-
-def test_a_transaction_that_cannot_be_opened_says_so() -> None:
-    (port,) = free_ports(1)
-    options = OPTIONS | {
-        "kafka.bootstrap.servers": f"127.0.0.1:{port}",
-        "kafka.default.api.timeout.ms": "50",
-        "transactional": "true",
-        "transactionalId": "x",
-    }
-    made = stream_writer(options, ROWS)
-    assert pickle.loads(pickle.dumps(made))._transaction is None, "nobody but Spark opens one"
-    copy.deepcopy(made)
-    # As Spark's worker does it: the caller's file is what tells it.
-    pickles = compile("pickle.dumps(made)", "/spark/worker/write_into_data_source.py", "eval")
-    with pytest.raises(EpochFailed, match=r"transaction cannot be opened: cannot connect to 127"):
-        eval(pickles, {"pickle": pickle, "made": made})
 
 
 def exact() -> ExactlyOnceWriter:
