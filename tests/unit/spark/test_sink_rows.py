@@ -13,7 +13,7 @@ from penstock.spark.sink.columns import sink_columns
 from penstock.spark.sink.encode import RecordColumns
 from penstock.spark.sink.epoch import EpochFailed, Fresh, Resumed
 from penstock.spark.sink.partitioning import (
-    StickyPartitioner,
+    RoundRobinPartitioner,
     TaskPartitioner,
     chosen_partitions,
     rows_by_partition,
@@ -36,7 +36,9 @@ def seen_partitions(asked: list[int | None], keys: list[bytes | None], count: in
     columns = sink_columns({"key": "binary", "value": "binary", "partition": "int"}, topic="t")
     seen = sink_rows(batch, columns, NOW_MS)
     return list(
-        chosen_partitions("t", count, seen.rows, seen.partitions, seen.count, StickyPartitioner(0))
+        chosen_partitions(
+            "t", count, seen.rows, seen.partitions, seen.count, RoundRobinPartitioner(0)
+        )
     )
 
 
@@ -57,7 +59,7 @@ def test_a_negative_partition_is_an_error() -> None:
 
 
 def test_rows_without_key_take_turns_by_batch_and_stay_in_a_task() -> None:
-    turns = StickyPartitioner(0)
+    turns = RoundRobinPartitioner(0)
     assert [turns.partition("t", 3) for _ in range(4)] == [1, 2, 0, 1]
     fixed = TaskPartitioner(5)
     assert [fixed.partition("t", 3) for _ in range(2)] == [2, 2]

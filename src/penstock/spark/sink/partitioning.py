@@ -21,7 +21,7 @@ class Partitioner(Protocol):
     def partition(self, topic: str, partitions: int) -> int: ...
 
 
-class StickyPartitioner:
+class RoundRobinPartitioner:
     """One partition for all such rows of a batch, the next partition for the next batch."""
 
     def __init__(self, turn: int) -> None:

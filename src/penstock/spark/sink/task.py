@@ -23,7 +23,7 @@ from penstock.spark.sink.ordering import in_order
 from penstock.spark.sink.partitioning import (
     Int32s,
     Partitioner,
-    StickyPartitioner,
+    RoundRobinPartitioner,
     TaskPartitioner,
     chosen_partitions,
     rows_by_partition,
@@ -49,7 +49,7 @@ def write(batches: Iterable[pa.RecordBatch], settings: SinkSettings) -> int:
         identity = _idempotent(client) if settings.idempotent else ProducerIdentity()
         accumulator = _accumulator(settings, identity, lambda: settings.batch_bytes)
         first = random.randrange(1 << 16)  # noqa: S311  only spreads load
-        rows = _Rows(settings, producer, accumulator, StickyPartitioner(first))
+        rows = _Rows(settings, producer, accumulator, RoundRobinPartitioner(first))
         for batch in _in_order(batches, settings):
             rows.write(batch)
         rows.finish()
