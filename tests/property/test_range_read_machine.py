@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from penstock.spark.source.range_read import (
-    Done,
     Lease,
+    RangeDone,
     RangeRead,
     ReceiveInto,
     SendFetch,
@@ -73,7 +73,7 @@ class RangeReadMachine(RuleBasedStateMachine):
     @invariant()
     def records_are_handed_out_once_and_in_order(self) -> None:
         assert self.handed_out == list(range(len(self.handed_out)))
-        assert isinstance(self.read.step(), Done) == (len(self.handed_out) >= END)
+        assert isinstance(self.read.step(), RangeDone) == (len(self.handed_out) >= END)
 
     @invariant()
     def it_waits_for_a_reader_only_where_all_buffers_are_in_use(self) -> None:

@@ -25,7 +25,7 @@ from penstock.errors import ConfigError, ErrorCode, KafkaError
 from penstock.local.process import StartedProcess, end, start_time
 from penstock.spark.pipeline.failure import PipelineFailed
 from penstock.spark.pipeline.progress import BatchProgress, row
-from penstock.spark.pipeline.project import TopicSpec, load_project
+from penstock.spark.pipeline.project import ProjectTopic, load_project
 from penstock.spark.pipeline.settings import pairs
 from penstock.spark.pipeline.template import write_project
 
@@ -199,7 +199,7 @@ def planned(project: Path, conf: tuple[str, ...], packages: str | None, **given:
     )
 
 
-def missing_topics(topics: Mapping[str, TopicSpec], bootstrap: str) -> list[str]:
+def missing_topics(topics: Mapping[str, ProjectTopic], bootstrap: str) -> list[str]:
     """Create the missing ones; returns their names."""
     made: list[str] = []
 

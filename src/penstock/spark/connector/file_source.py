@@ -26,10 +26,10 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigError
 from penstock.spark.connector.tail import (
+    FilePosition,
     Piece,
     Positions,
-    Read,
-    Seen,
+    SeenFile,
     advanced,
     as_json,
     from_json,
@@ -137,7 +137,7 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield text, file.name, position
                 position += len(line)
 
-    def _check_kept(self, read: Positions, seen: list[Seen]) -> None:
+    def _check_kept(self, read: Positions, seen: list[SeenFile]) -> None:
         """Report a lost file, if the pattern is a file name: files of a folder may be removed."""
         lost = vanished(read, seen, str(Path(self._pattern)))
         if lost is not None:
@@ -157,7 +157,7 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         logger.warning(lost)
 
 
-def files(pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> list[Seen]:
+def files(pattern: str, read: Mapping[str, FilePosition], rotate_wait_s: float) -> list[SeenFile]:
     """The files that fit the pattern, those that did when they were last looked at, and those that
     came and were rotated since.
     """
@@ -177,10 +177,12 @@ def files(pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> list[
 class Look:
     """One look at the files; a live file comes before its rotated ones."""
 
-    def __init__(self, pattern: str, read: Mapping[str, Read], rotate_wait_s: float) -> None:
+    def __init__(
+        self, pattern: str, read: Mapping[str, FilePosition], rotate_wait_s: float
+    ) -> None:
         self._pattern, self._read, self._wait_s = pattern, read, rotate_wait_s
         self._live = {*matching(pattern)}
-        self.found: dict[str, Seen] = {}
+        self.found: dict[str, SeenFile] = {}
 
     def at(self, file: BinaryIO) -> None:
         path, status = Path(file.name), os.fstat(file.fileno())
@@ -200,7 +202,7 @@ class Look:
         idle_s = time.time() - status.st_mtime
         complete = is_complete(matches=fits, idle_s=idle_s, rotate_wait_s=self._wait_s)
         end = size if complete else lines_end(file)
-        self.found[identity] = Seen(
+        self.found[identity] = SeenFile(
             identity, str(path), end, status.st_mtime_ns, continues, fits, copy_of, starts
         )
 
@@ -239,12 +241,12 @@ class Look:
         return ""
 
 
-def repeats(file: BinaryIO, size: int, other: Read) -> bool:
+def repeats(file: BinaryIO, size: int, other: FilePosition) -> bool:
     """Whether the file holds all that was read of another one."""
     return bool(other.position and other.mark) and is_continued(file, size, other)
 
 
-def is_continued(file: BinaryIO, size: int, before: Read) -> bool:
+def is_continued(file: BinaryIO, size: int, before: FilePosition) -> bool:
     if size < before.position:
         return False
     return not before.mark or mark_of(file, before.position) == before.mark

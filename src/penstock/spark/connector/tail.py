@@ -18,7 +18,7 @@ TAIL_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenFile:
     """A file as the disk shows it now."""
 
     identity: str
@@ -38,7 +38,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class FilePosition:
     """How far a file was read, and its path then."""
 
     path: str
@@ -72,7 +72,7 @@ def marked(position: int) -> tuple[range, range]:
     return range(head), range(max(head, position - TAIL_BYTES), position)
 
 
-Positions = dict[str, Read]
+Positions = dict[str, FilePosition]
 
 
 def names_before(rotated: str) -> list[str]:
@@ -85,7 +85,7 @@ def paths_before(rotated: str) -> list[str]:
     return [os.path.join(folder, each) for each in names_before(name)]  # noqa: PTH118 - no disk
 
 
-def rotated_since(read: Mapping[str, Read], live: Collection[str]) -> int | None:
+def rotated_since(read: Mapping[str, FilePosition], live: Collection[str]) -> int | None:
     """A file may come and be rotated between two looks: it was written to at this time or later.
     Nobody has written to those that were rotated before the first look since others were read.
 
@@ -96,7 +96,9 @@ def rotated_since(read: Mapping[str, Read], live: Collection[str]) -> int | None
     return min((each.written_ns for each in same or timed), default=None)
 
 
-def vanished(read: Mapping[str, Read], seen: list[Seen], live: str) -> Read | None:
+def vanished(
+    read: Mapping[str, FilePosition], seen: list[SeenFile], live: str
+) -> FilePosition | None:
     """The file that had this name at the last look, unless it was kept, or was cut in its place.
 
     Where others were rotated meanwhile, one with its inode and its name is not the one.
@@ -108,11 +110,11 @@ def vanished(read: Mapping[str, Read], seen: list[Seen], live: str) -> Read | No
     return next((each for each in gone if each.path == live), None)
 
 
-def is_new_rotated(seen: Seen) -> bool:
+def is_new_rotated(seen: SeenFile) -> bool:
     return not (seen.fits or seen.continues or seen.copy_of or seen.starts)
 
 
-def advanced(read: Mapping[str, Read], seen: list[Seen]) -> Positions:
+def advanced(read: Mapping[str, FilePosition], seen: list[SeenFile]) -> Positions:
     """Where a batch ends; marks are still to be made. Files that are gone are forgotten."""
     found: Positions = {}
     copies = copies_of_cut(read, seen)
@@ -122,21 +124,23 @@ def advanced(read: Mapping[str, Read], seen: list[Seen]) -> Positions:
         written_ns = each.written_ns if each.lines_end or before is not None else 0
         if each.identity in copies:
             copied = min(each.lines_end, read[each.copy_of].position)
-            found[each.identity] = Read(
+            found[each.identity] = FilePosition(
                 each.path, each.lines_end, "", generation, written_ns, copied
             )
         elif each.starts:
-            found[each.identity] = Read(
+            found[each.identity] = FilePosition(
                 each.path, 0, "", generation, written_ns, copy_of=each.starts
             )
         elif before is not None and each.continues and each.lines_end <= before.position:
             found[each.identity] = replace(before, path=each.path, copy_of="")
         else:
-            found[each.identity] = Read(each.path, each.lines_end, "", generation, written_ns)
+            found[each.identity] = FilePosition(
+                each.path, each.lines_end, "", generation, written_ns
+            )
     return found
 
 
-def copies_of_cut(read: Mapping[str, Read], seen: list[Seen]) -> set[str]:
+def copies_of_cut(read: Mapping[str, FilePosition], seen: list[SeenFile]) -> set[str]:
     """Those that were seen while they were made, and one that has all that was read of the file:
     of several that begin alike the oldest. The others hold lines that came after the cut.
     """
@@ -151,7 +155,7 @@ def copies_of_cut(read: Mapping[str, Read], seen: list[Seen]) -> set[str]:
     return found
 
 
-def pieces(start: Mapping[str, Read], end: Mapping[str, Read]) -> list[Piece]:
+def pieces(start: Mapping[str, FilePosition], end: Mapping[str, FilePosition]) -> list[Piece]:
     """What to read between two positions."""
     found = []
     for identity, last in end.items():
@@ -172,9 +176,9 @@ def is_complete(*, matches: bool, idle_s: float, rotate_wait_s: float) -> bool:
     return not matches and idle_s >= rotate_wait_s
 
 
-def as_json(positions: Mapping[str, Read]) -> dict[str, object]:
+def as_json(positions: Mapping[str, FilePosition]) -> dict[str, object]:
     return {
-        key: [getattr(each, field.name) for field in fields(Read)]
+        key: [getattr(each, field.name) for field in fields(FilePosition)]
         for key, each in positions.items()
     }
 
@@ -183,5 +187,5 @@ def from_json(positions: Mapping[str, object]) -> Positions:
     found: Positions = {}
     for key, value in positions.items():
         assert isinstance(value, list)
-        found[key] = Read(*value)
+        found[key] = FilePosition(*value)
     return found

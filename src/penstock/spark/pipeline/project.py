@@ -45,7 +45,7 @@ class SparkSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     libraries: list[Library] = []
 
 
-class TopicSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class ProjectTopic(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A topic that a run creates if it is missing; None: the broker's default."""
 
     partitions: Annotated[int, msgspec.Meta(ge=1)] | None = None
@@ -57,7 +57,7 @@ class OwnSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What Penstock adds."""
 
     bootstrap: str | None = None
-    topics: dict[str, TopicSpec] = {}
+    topics: dict[str, ProjectTopic] = {}
     flows: list[FlowSpec] = []
 
 

@@ -26,7 +26,7 @@ from penstock.wire.messages.produce import (
 )
 
 
-class _InFlight(NamedTuple):
+class _SentBatches(NamedTuple):
     connection: BlockingConnection
     request: SentRequest[ProduceResponse]
     batches: Sequence[SealedBatch]
@@ -52,7 +52,7 @@ class SinkProducer:
         self._client, self._acks = client, acks
         self._transactional_id, self._implicit = transactional_id, implicit
         self._sender = Sender(delivery_timeout_ms)
-        self._in_flight: deque[_InFlight] = deque()
+        self._in_flight: deque[_SentBatches] = deque()
 
     def topic(self, name: str) -> TopicMetadata:
         """The topic's metadata; the broker creates a missing topic if its settings allow."""
@@ -114,7 +114,9 @@ class SinkProducer:
     def _receive_oldest(self) -> None:
         self._sender.received(self._received(self._in_flight.popleft()), _now_ms())
 
-    def _request(self, connection: BlockingConnection, batches: Sequence[SealedBatch]) -> _InFlight:
+    def _request(
+        self, connection: BlockingConnection, batches: Sequence[SealedBatch]
+    ) -> _SentBatches:
         if not self._implicit:
             use_explicit_versions(connection)
         topics: dict[str, TopicProduceData] = {}
@@ -132,9 +134,9 @@ class SinkProducer:
             topic_data=list(topics.values()),
         )
         names = {topic.topic_id: name for name, topic in topics.items()}
-        return _InFlight(connection, connection.send(request, ProduceResponse), batches, names)
+        return _SentBatches(connection, connection.send(request, ProduceResponse), batches, names)
 
-    def _received(self, sent: _InFlight) -> list[BatchResponse]:
+    def _received(self, sent: _SentBatches) -> list[BatchResponse]:
         try:
             response = sent.connection.receive(sent.request)
         except KafkaError as error:

@@ -20,8 +20,8 @@ from penstock.spark.client.connection import BlockingConnection, SentRequest
 from penstock.spark.source.data_loss import report, resumed
 from penstock.spark.source.lookup import list_offsets
 from penstock.spark.source.range_read import (
-    Done,
     Lease,
+    RangeDone,
     RangeRead,
     ReceiveInto,
     SendFetch,
@@ -90,7 +90,7 @@ class RangeFetch:
         self._empty_since: float | None = None
 
     def __iter__(self) -> Iterator[Fetched]:
-        while not isinstance(self._step(), Done):
+        while not isinstance(self._step(), RangeDone):
             fetched = self._client.retrying(self._next, retry_on=_RETRY_ON)
             if fetched is not None:
                 self._send_ahead()

@@ -28,11 +28,11 @@ class WaitForReader:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class RangeDone:
     """All records of the range have been handed out."""
 
 
-Step: TypeAlias = SendFetch | ReceiveInto | WaitForReader | Done
+Step: TypeAlias = SendFetch | ReceiveInto | WaitForReader | RangeDone
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class RangeRead:
     def step(self) -> Step:
         """The next step; the same until a result is reported."""
         if self.position >= self._end:
-            return Done()
+            return RangeDone()
         if not self._is_sent:
             return SendFetch(self.position)
         if self._receiving is None:
