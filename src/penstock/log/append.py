@@ -1,4 +1,4 @@
-"""What an append is given, and what it answers."""
+"""The result of an append, and the checks of batches that a follower appends."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from penstock.record.batch import BatchHeader, CorruptBatch, batches, crc_matche
 
 
 class OffsetOutOfRange(KafkaError):
-    """An offset that the log does not have any more, or not yet."""
+    """The log has no such offset: it was deleted, or is not written yet."""
 
     code = ErrorCode.OFFSET_OUT_OF_RANGE
 
@@ -23,7 +23,7 @@ class OffsetsOutOfOrder(KafkaError):
 
 
 class Appended(msgspec.Struct, frozen=True, gc=False):
-    """What became of a batch; a duplicate has the offsets of the one it repeats."""
+    """Where a batch was appended; a duplicate has the offsets of the original."""
 
     first_offset: int
     last_offset: int
@@ -40,8 +40,8 @@ def checked_batches(
 ) -> Iterator[tuple[int, BatchHeader]]:
     """Position and header of each batch that a leader sent, from `next_offset` on.
 
-    An empty log takes a first batch that only ends behind `next_offset`: DeleteRecords may move
-    the start of the leader's log into a batch, and batches are sent whole.
+    An empty log accepts a first batch that begins before `next_offset` and ends after it:
+    DeleteRecords may move the start of the leader's log into a batch, and batches are sent whole.
     """
     for position, header in batches(view):
         if not crc_matches(view, header, position):

@@ -1,4 +1,4 @@
-"""Which start of the machine this is: a restart of the broker alone loses no page cache."""
+"""Identifies the machine's current boot: the page cache is lost with it, not with the broker."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def kernel_boot_id() -> str:
-    """Empty where the system does not tell."""
+    """The kernel's boot id; empty where the system has none."""
     try:
         if sys.platform == "darwin":
             command = ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"]

@@ -26,7 +26,7 @@ def encode_rows(rows: Iterable[str]) -> bytes:
 def decode_rows(data: bytes, what: str) -> list[str]:
     """The rows of a checkpoint file named `what`; `CorruptFile` unless it is whole.
 
-    Kafka creates these files empty: that says nothing yet.
+    Kafka creates these files empty: such a file has no rows.
     """
     if not data:
         return []

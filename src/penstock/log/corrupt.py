@@ -1,4 +1,4 @@
-"""The error of a file whose bytes cannot be what was written."""
+"""The error of a damaged file beside the records."""
 
 from penstock.errors import StorageError
 
@@ -6,7 +6,7 @@ from penstock.errors import StorageError
 class CorruptFile(StorageError):
     """A file beside the records is damaged: recovery rebuilds it from the log.
 
-    Where nothing can rebuild it, this is what its base says: the directory goes offline.
+    Where nothing can rebuild it, it is a `StorageError`: the directory goes offline.
     """
 
     def __init__(self, what: str, why: str) -> None:

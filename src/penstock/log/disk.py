@@ -89,7 +89,7 @@ class DiskFile:
             os.close(fd)
 
     def __del__(self) -> None:
-        # A slice on its way to a socket may be the last to hold a file that was let go of.
+        # A slice that is being sent may hold the last reference to a released file.
         self.close()
 
 
@@ -137,7 +137,7 @@ class DiskFiles:
     def exists(self, path: Path) -> bool:
         try:
             return path.exists()
-        except OSError as error:  # a disk that fails says neither yes nor no
+        except OSError as error:  # a failed disk answers neither
             raise storage_error(path, error) from error
 
     def is_dir(self, path: Path) -> bool:
@@ -195,8 +195,8 @@ class DiskFiles:
     def lock(self, path: Path) -> Callable[[], None]:
         file = self.open(path, create=True)
         try:
-            # The first keeps out other owners in this process too; the second is what Java's
-            # FileLock takes, and neither knows of the other.
+            # flock keeps out other owners in this process too; lockf is the one that Java's
+            # FileLock takes. The two are independent of each other.
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):

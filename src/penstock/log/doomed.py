@@ -1,4 +1,4 @@
-"""What was renamed to be removed, and for how long it still has to stay."""
+"""Files that were renamed for removal, and how long they still have to stay."""
 
 from collections.abc import Iterator
 from typing import Generic, TypeVar
@@ -7,10 +7,10 @@ T = TypeVar("T")
 
 
 class Doomed(Generic[T]):
-    """Each thing is due its delay after the first look at it.
+    """Each item is due its delay after the first call of `due` that sees it.
 
-    Looks are by the monotonic clock: a wall clock that is set back would keep files for so much
-    longer, and those who rename them need no clock at all.
+    By the monotonic clock: a wall clock that is set back would keep files longer. Callers of `add`
+    need no clock.
     """
 
     __slots__ = ("_unseen", "_waiting")

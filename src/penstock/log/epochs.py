@@ -1,7 +1,7 @@
 """Which leader epoch wrote which offsets of a log (KIP-101, KIP-279, KIP-320).
 
-Two replicas that disagree find the last offset they share by asking where an epoch ended; the
-high watermark cannot tell, since it lags behind what was written.
+Replicas with different logs find the last offset they share by the end offsets of epochs; the high
+watermark is of no use for that, since it lags behind what was written.
 """
 
 from bisect import bisect_right
@@ -38,7 +38,7 @@ class LeaderEpochs:
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Begin `epoch` at `start_offset`; says whether anything changed.
 
-        Entries that contradict the new one go: it comes from the leader, whose word is later.
+        Entries that contradict the new one are dropped: it comes from the leader, and is newer.
         """
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"epoch {epoch} cannot begin at offset {start_offset}")

@@ -19,12 +19,12 @@ TEMPORARY = ".tmp"
 
 
 class OutOfFiles(StorageError):
-    """No descriptor is left for another file. Nothing is wrong with the disk: it passes."""
+    """No file descriptor is left. The disk is not at fault, and the error may pass."""
 
 
 @contextmanager
 def finished_or_failed() -> Iterator[None]:
-    """Around what must not stop half way: there a lack of descriptors counts as a failed disk."""
+    """For work that must not stop half way: a lack of descriptors then counts as a failed disk."""
     try:
         yield
     except OutOfFiles as error:
@@ -68,7 +68,7 @@ class Files(Protocol):
     def open(self, path: Path, *, create: bool = False) -> LogFile: ...
 
     def has_room(self) -> bool:
-        """Whether another file may be held open; what is opened for a moment need not ask."""
+        """Whether another file may be held open; files opened for a moment need not check."""
 
     def read(self, path: Path) -> bytes: ...
 
@@ -92,7 +92,7 @@ class Files(Protocol):
         """Within one directory; replaces `new` atomically."""
 
     def remove(self, path: Path) -> None:
-        """A file that is not there is no error."""
+        """Remove the file if it exists."""
 
     def remove_dir(self, path: Path) -> None: ...
 

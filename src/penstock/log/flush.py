@@ -1,6 +1,6 @@
-"""fsync off the loop, with group commit: all who wait for one log share one sync.
+"""fsync on other threads, with group commit: requests that wait for one log share one sync.
 
-`Flush` is what to sync, as a value; the loop makes it, a thread runs it, the loop hears of it.
+`Flush` is what to sync, as a value: the loop makes it, a thread runs it, the loop gets the result.
 """
 
 from collections.abc import Callable
@@ -21,24 +21,24 @@ Deliver: TypeAlias = Callable[[Callable[[], None]], object]
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """Whatever must be on the disk before the recovery point may be `end_offset`."""
+    """What must be on the disk before the recovery point may be `end_offset`."""
 
     files: Files
     home: Home
     end_offset: int
     generation: int
-    """Of the log: a flush begun before a truncation says nothing about what came after."""
+    """Of the log: a flush from before a truncation does not cover what was written after it."""
     handles: tuple[LogFile, ...]
     closed: tuple[str, ...]
     """Names of further files, opened one after the other: there may be thousands of them."""
     names: bool
-    """Files have come or gone since the last flush."""
+    """Files were created or removed since the last flush."""
     epochs: bytes | None
     """The leader epochs, if they changed."""
 
     def run(self) -> None:
         """The blocking part, on any thread."""
-        # Before the directory is held: the loop may wait to rename it, and syncs take long.
+        # Before the directory is locked: the loop may wait to rename it, and syncs take long.
         for handle in self.handles:
             handle.sync()
         for name in self.closed:
@@ -61,7 +61,7 @@ class Flush:
 
 
 def _opened(files: Files, path: Path) -> LogFile | None:
-    """The file; None if retention has taken it away, which it does at any moment."""
+    """The file; None if retention has removed it, which may happen at any moment."""
     try:
         return files.open(path)
     except OutOfFiles:
@@ -71,7 +71,7 @@ def _opened(files: Files, path: Path) -> LogFile | None:
 
 
 class Flushable(Protocol):
-    """A log, as far as this is concerned."""
+    """What a flush needs of a log."""
 
     def begin_flush(self) -> Flush: ...
 
@@ -107,14 +107,14 @@ class Flusher:
         return future
 
     def _start_waiting(self) -> None:
-        # Until as many run as may: those that cannot begin must not keep others from beginning.
+        # Until the limit is reached: logs that cannot begin must not block the others.
         while room := MAX_RUNNING - len(self._running):
             startable = (log for log in self._waiting if log not in self._running)
             chosen = list(islice(startable, room))
             if not chosen:
                 return
             for log in chosen:
-                if log in self._waiting:  # whom a refusal woke may have asked for others
+                if log in self._waiting:  # a waiter that failed may have requested other logs
                     self._start(log)
 
     def _start(self, log: Flushable) -> None:
@@ -137,7 +137,7 @@ class Flusher:
         self._running.discard(log)
         error = outcome.exception()
         if error is not None:
-            _refuse(waiting + self._waiting.pop(log, []), error)  # nobody waits for ever
+            _refuse(waiting + self._waiting.pop(log, []), error)  # else they wait for ever
             if isinstance(error, StorageError):
                 log.fail(error)
             self._start_waiting()
@@ -167,7 +167,7 @@ class Flusher:
 
 
 def _rise(error: BaseException) -> None:
-    """A bug in work on a thread is told where bugs are: the thread pool would keep it silent."""
+    """Raise a bug of a thread on the loop: the thread pool would hide it."""
     raise error
 
 

@@ -1,4 +1,4 @@
-"""What lies in log directories, before a broker takes possession of them."""
+"""What log directories contain, before a broker locks and changes them."""
 
 import logging
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ class FoundDirectory(Struct, frozen=True):
     identity: MetaProperties | None = None
     logs: tuple[FoundLog, ...] = ()
     others: tuple[str, ...] = ()
-    """Directories in it that are no partition's."""
+    """Subdirectories that do not belong to a partition."""
     is_readable: bool = True
     is_locked: bool = False
     """Another process works in it."""
@@ -69,7 +69,7 @@ def set_aside(files: Files, log: FoundLog, why: str, chance: Random) -> None:
 
 
 def look_into(files: Files, path: Path) -> FoundDirectory:
-    """`CorruptFile` if `meta.properties` is damaged: nobody knows whose directory it is then."""
+    """`CorruptFile` if `meta.properties` is damaged: its owner is then unknown."""
     try:
         if not files.exists(path):
             return FoundDirectory(path)

@@ -1,8 +1,8 @@
 """The entries of an index file, newest ones still in memory.
 
-The file is mapped for searches but written by position, never through the map: on a full disk
-a store into a mapped hole is a signal that ends the process, a failed write is an error that
-takes one log directory offline.
+The file is mapped for searches but written by position, never through the map: on a full disk a
+store into a mapped hole kills the process by a signal, while a failed write only takes one log
+directory offline.
 """
 
 import mmap
@@ -49,14 +49,14 @@ class IndexEntries:
 
     @classmethod
     def new(cls, files: Files, path: Path, entry: Struct) -> "IndexEntries":
-        """Without a file yet: there must be none of that name."""
+        """An index without a file yet; no file of that name may exist."""
         entries = cls(files, path, entry, 0)
         entries._is_made = False
         return entries
 
     @classmethod
     def empty(cls, files: Files, path: Path, entry: Struct) -> "IndexEntries":
-        """A new file, or an old one without what was in it."""
+        """An empty index, in a new file or in an old one that is emptied."""
         files.open(path, create=True).truncate(0)
         return cls(files, path, entry, 0)
 
@@ -107,7 +107,7 @@ class IndexEntries:
         self._tail.clear()
         self._written = self.size_bytes
         self._mapped = None
-        # What is cut must read as never written: old entries would pass for new ones.
+        # The rest must read as never written: old entries would count as new ones.
         file = self._open()
         file.truncate(self._written)
         file.truncate(self._allocated)
@@ -118,7 +118,7 @@ class IndexEntries:
         self._allocated = size_bytes
 
     def write(self) -> None:
-        """Bring the entries in memory into the file."""
+        """Write the entries in memory to the file."""
         if self._tail:
             self._open().write(self._written, self._tail)
             self._written = self.size_bytes
@@ -140,7 +140,7 @@ class IndexEntries:
         return self._open()
 
     def _open(self) -> LogFile:
-        # Not kept open: it is written rarely, and one file a segment is enough to hold.
+        # Not kept open: it is written rarely, and one open file per segment is enough.
         file = self._files.open(self._path, create=True)
         if not self._is_made:
             file.truncate(self._allocated)

@@ -1,7 +1,7 @@
 """Files that a crash left in a partition's directory, resolved as Kafka's loader does.
 
-`.deleted` is garbage. `.cleaned` is a compaction that did not finish. `.swap` is one that did,
-and only has to take the place of what it replaces.
+`.deleted` files are garbage. `.cleaned` files are of a compaction that did not finish. `.swap`
+files are of one that did: they only have to replace the segments they were made from.
 """
 
 import logging
@@ -24,13 +24,13 @@ def offset_of(name: str) -> int | None:
 
 
 def base_offsets(names: Iterable[str]) -> list[int]:
-    """Of the segments among these files, ascending."""
+    """The base offsets of the segments among these files, ascending."""
     found = (offset_of(name) for name in names if name.endswith(LOG))
     return sorted(offset for offset in found if offset is not None)
 
 
 def resolve_leftovers(files: Files, directory: Path) -> None:
-    """Leave segments, their indexes and snapshots only."""
+    """Remove everything but segments, their indexes and snapshots."""
     names = files.names(directory)
     cleaned = [name for name in names if name.endswith(CLEANED)]
     swaps = [name for name in names if name.endswith(SWAP)]

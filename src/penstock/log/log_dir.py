@@ -1,4 +1,4 @@
-"""One log directory: its health, which all its logs share, and the files at its top."""
+"""One log directory: whether it is online, and the files at its top level."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -29,11 +29,11 @@ class LogDirOffline(StorageError):
 
 
 class LogDir:
-    """A directory goes offline at its first failure, with all its logs, and stays so.
+    """A directory goes offline at its first failure, with all its logs, until a restart.
 
-    After a failed fsync the kernel may have dropped the very pages it could not write: whatever
-    comes later must not be acknowledged. `with log_dir:` refuses work when it is offline, and
-    takes it offline when the work fails. A lack of file descriptors is no failure: it passes.
+    After a failed fsync the kernel may have dropped the pages that it could not write, so nothing
+    later may be acknowledged. `with log_dir:` refuses work while the directory is offline, and
+    takes it offline if the work fails. A lack of file descriptors does not count: it passes.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class LogDir:
         return self.lost_page_cache or self.was_truncated
 
     def lock(self) -> None:
-        """Keep other processes out, and change nothing yet."""
+        """Lock out other processes; changes nothing else."""
         if self._release is None:
             if not self._files.exists(self.path):
                 self._files.make_dir(self.path)
@@ -102,9 +102,9 @@ class LogDir:
             self._release = self._files.lock(self.path / LOCK)
 
     def acquire(self, boot_id: str) -> None:
-        """Take possession: lock it, and find out how the last broker left it.
+        """Lock it, and find out how the last broker stopped.
 
-        The marker of a clean stop is gone for good before the first byte is written.
+        The marker of a clean stop is removed before the first byte is written.
         """
         self.lock()
         self.clean = self._files.exists(self.path / CLEAN_SHUTDOWN)
@@ -115,7 +115,7 @@ class LogDir:
         replace(self._files, boot, boot_id.encode())
 
     def release(self, *, broker_epoch: int | None) -> None:
-        """Give it up; with a broker epoch, mark that everything in it is whole (KIP-966)."""
+        """Unlock it; with a broker epoch, mark it as cleanly stopped (KIP-966)."""
         if broker_epoch is not None:
             marker = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
             replace(self._files, self.path / CLEAN_SHUTDOWN, marker.encode())
@@ -124,7 +124,7 @@ class LogDir:
             self._release = None
 
     def read_offsets(self, name: str) -> dict[TopicPartition, int]:
-        """A checkpoint file; one that is missing or damaged says nothing of any partition."""
+        """The offsets in a checkpoint file; none if it is missing or damaged."""
         try:
             return checkpoint.read_offsets(self._files, self.path / name)
         except CorruptFile as error:
@@ -138,7 +138,7 @@ class LogDir:
     def checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> Callable[[], None]:
         """A call that writes a checkpoint file, on any thread.
 
-        It does nothing once a later one has written: a recovery point that was lowered on one
+        It does nothing once a later call has written: a recovery point that was lowered on one
         thread must not be raised again by a call that has waited on another.
         """
         ticket = next(self._tickets)

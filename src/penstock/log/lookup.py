@@ -1,4 +1,4 @@
-"""Finding places in a log: by offset, by timestamp, and the transactions aborted in a range."""
+"""Finds batches in a log by offset or timestamp, and the aborted transactions of a range."""
 
 import msgspec
 
@@ -14,8 +14,8 @@ DECOMPRESSED_LIMIT_BYTES = 1 << 28
 
 
 class LogSlice(msgspec.Struct, frozen=True):
-    """Part of a segment file, for `sendfile`. Its first batch holds the offset asked for; its
-    last one may be cut, as Kafka allows. It keeps its file open as long as it lives.
+    """Part of a segment file, for `sendfile`. Its first batch holds the requested offset; its last
+    one may be incomplete, as Kafka allows. The slice keeps the file open.
     """
 
     file: LogFile
@@ -51,7 +51,7 @@ def slice_from(
             elif max_bytes < batch_bytes:
                 return None  # a reader cannot use part of its first batch
             return LogSlice(segment.file, position, min(end - position, max_bytes))
-        # Compaction, or a cut at a roll, leaves offsets that no batch of a segment has.
+        # Compaction, or a truncation at a roll, leaves offsets that no batch has.
         segment = None if next_base is None else segments.floor(next_base)
     return None
 

@@ -1,4 +1,4 @@
-"""`meta.properties`: whose log directory this is.
+"""`meta.properties`: the broker and cluster that a log directory belongs to.
 
 A broker refuses a directory of another broker or cluster before it touches a record in it.
 Version 0 (ZooKeeper mode) names a `broker.id`, version 1 (KRaft) a `node.id`; we write version 0.
@@ -16,7 +16,7 @@ _NODE_ID_NAMES = {"0": "broker.id", "1": "node.id"}
 
 
 class MetaProperties(msgspec.Struct, frozen=True):
-    """The identity of a log directory; version 0 may lack any of it, being written in steps."""
+    """The identity of a log directory; in version 0 each part may be missing."""
 
     broker_id: int | None
     cluster_id: str | None

@@ -1,4 +1,4 @@
-"""Names of partition directories: `topic-0`, and what Kafka appends while one comes or goes."""
+"""Names of partition directories: `topic-0`, and Kafka's suffixes for copied, deleted, stray."""
 
 import re
 from enum import StrEnum
@@ -22,7 +22,7 @@ class Role(StrEnum):
 
 
 class DirName(msgspec.Struct, frozen=True):
-    """A partition directory's name, taken apart."""
+    """A partition directory's name, parsed."""
 
     topic_partition: TopicPartition
     role: Role
@@ -50,9 +50,9 @@ def may_move(partition: TopicPartition) -> bool:
 
 
 def dir_name(partition: TopicPartition, role: Role, unique: str) -> str:
-    """`unique` keeps apart two of one partition: 32 hexadecimal digits.
+    """`unique`, 32 hexadecimal digits, distinguishes directories of the same partition.
 
-    A long topic name is cut, because a file name may have 255 bytes.
+    A long topic name is shortened, because a file name may have 255 bytes.
     """
     if role is Role.CURRENT:
         return str(partition)

@@ -1,4 +1,4 @@
-"""`.index`: from an offset to a place in the segment file, for some of its batches.
+"""`.index`: from an offset to a position in the segment file, for some of its batches.
 
 Entries are 4 bytes of relative offset and 4 of position: the last offset of a batch, and where
 that batch begins. Sparse: one for each `index.interval.bytes` of log.

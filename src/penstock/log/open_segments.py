@@ -12,7 +12,7 @@ MAX_LIMIT = 16_384
 
 
 class Releasable(Protocol):
-    """A segment, as far as this is concerned."""
+    """What `OpenSegments` needs of a segment."""
 
     def release(self) -> None: ...
 
@@ -20,11 +20,11 @@ class Releasable(Protocol):
 class OpenSegments:
     """The segments with open files, shared by all logs of a store.
 
-    The one opened first is released first. That costs nothing while reading and appending, and
-    one that is in use merely opens again.
+    The segment opened first is released first. That costs nothing while reading and appending; a
+    segment that is still in use opens again.
 
-    `shed` ends what keeps released files open the longest, such as a client that does not read
-    its response; it says whether there was any.
+    `shed` disconnects what keeps released files open the longest, such as a client that does not
+    read its response; it returns whether there was any.
     """
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
@@ -42,8 +42,8 @@ class OpenSegments:
     def make_room(self, files: Files, path: Path) -> None:
         """Release segments until `path` may be opened and held.
 
-        Released files stay open as long as slices of them are on their way to clients, who may
-        be slow. Once they leave too few for everyone else, the slowest client goes.
+        Released files stay open while slices of them are sent to clients, which may be slow. Once
+        too few are left for all others, the slowest client is disconnected.
         """
         while not files.has_room():
             if len(self._segments) <= self._limit // 4 and self.shed():

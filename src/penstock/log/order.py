@@ -12,11 +12,11 @@ from typing import NamedTuple
 from penstock.record.batch import BatchHeader, CorruptBatch
 
 UNKNOWN_EPOCH = -1
-"""Of batches that come from before there were epochs."""
+"""Of batches from before Kafka had leader epochs."""
 
 
 class Expected(NamedTuple):
-    """What a log expects behind its last batch."""
+    """The lowest offset and epoch that the next batch may have."""
 
     next_offset: int
     epoch: int
@@ -27,7 +27,7 @@ def in_order(
 ) -> Iterator[tuple[int, BatchHeader]]:
     """The batches of a segment, each believed once the next one does not contradict it.
 
-    `CorruptBatch` at the first that cannot be true; those that `found` raises come through.
+    Raises `CorruptBatch` at the first batch that cannot be right, and passes on those of `found`.
     """
     expected = Expected(base_offset, UNKNOWN_EPOCH)
     held: tuple[int, BatchHeader] | None = None

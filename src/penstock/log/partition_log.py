@@ -1,7 +1,7 @@
-"""One partition's log: where batches get their offsets, and where they are found again.
+"""One partition's log: assigns offsets to batches, and finds them again.
 
-Every method is a plain call by the one owner, the event loop; only `Flush.run` may be called on
-another thread. A failure of the disk takes the whole log directory offline.
+It belongs to the event loop; only `Flush.run` may be called on another thread. A failure of the
+disk takes the whole log directory offline.
 """
 
 from pathlib import Path
@@ -38,7 +38,7 @@ moved to another directory, thousands may have to be synced.
 
 
 class LoadedState(msgspec.Struct):
-    """What start-up found out about a log."""
+    """A log as start-up found it."""
 
     segments: Segments
     producers: ProducerState
@@ -69,7 +69,7 @@ class PartitionLog:
         self.epochs = state.epochs
         self.log_start_offset = state.log_start_offset
         self.recovery_point = state.recovery_point
-        """What lies before it is on the disk; a crash has to be feared for the rest only."""
+        """Everything before this offset is on the disk; a crash can only affect what follows."""
         self.end_offset = state.end_offset
         self.high_watermark = state.log_start_offset
         self.last_flush_ms = 0
@@ -108,7 +108,7 @@ class PartitionLog:
 
     @property
     def is_gone(self) -> bool:
-        """It was deleted, or another log directory has the partition now: look at nothing more."""
+        """The log was deleted or moved to another log directory: do not use its files."""
         return self.segments.home.is_gone
 
     @property
@@ -117,7 +117,7 @@ class PartitionLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """Before it no transaction is open: what read_committed consumers may see."""
+        """The end for read_committed consumers: no transaction is open before it."""
         unstable = self.producers.first_unstable_offset
         if unstable is None:
             return self.high_watermark
@@ -148,7 +148,7 @@ class PartitionLog:
                         return self._appended(
                             original.base_offset,
                             original.last_offset,
-                            original.timestamp,  # Kafka tells it whatever the timestamp type is
+                            original.timestamp,  # as Kafka, whatever the timestamp type is
                             duplicate=True,
                         )
             first_offset = self.end_offset
@@ -182,7 +182,7 @@ class PartitionLog:
 
     @property
     def flush_due(self) -> bool:
-        """Whether `flush.messages` wants the end of the log on the disk now."""
+        """Whether `flush.messages` requires a flush now."""
         return self.end_offset - self.recovery_point >= self._config.flush_messages
 
     def _checked_marker(self, batch: Buffer, header: BatchHeader) -> EndTransactionMarker | None:
@@ -204,7 +204,7 @@ class PartitionLog:
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Batches from `start_offset` on are of this leader epoch.
 
-        Kept in memory until the next flush: what a crash loses, recovery reads off the batches.
+        In memory until the next flush: what a crash loses, recovery reads from the batches.
         """
         self._unflushed.epochs_changed |= self.epochs.assign(leader_epoch, start_offset)
         self.leader_epoch = leader_epoch
@@ -243,8 +243,8 @@ class PartitionLog:
     def aborted_in(self, start: int, found: LogSlice, up_to: int) -> list[AbortedTxn]:
         """Aborted transactions with records in a slice read from `start` on.
 
-        Not up to the last stable offset: a consumer that catches up would be told all of those to
-        come with every fetch.
+        Not up to the last stable offset: a consumer that catches up would get all later ones with
+        every fetch.
         """
         with self.log_dir:
             end = lookup.end_of_slice(self.segments, start, found, up_to)
@@ -264,7 +264,7 @@ class PartitionLog:
         return self.epochs.end_offset_for(leader_epoch, self.end_offset)
 
     def advance_high_watermark(self, offset: int) -> bool:
-        """Move it forward, never back and never past the end; says whether it moved."""
+        """Move it forward, never back and never past the end; returns whether it moved."""
         if offset > self.end_offset:
             raise ValueError(f"high watermark {offset} is past the end {self.end_offset}")
         if offset <= self.high_watermark:
@@ -274,7 +274,7 @@ class PartitionLog:
         return True
 
     def set_high_watermark(self, offset: int) -> None:
-        """Take a leader's or a checkpoint's word, as far as the log reaches."""
+        """Set it to a leader's or a checkpoint's value, within the log."""
         self.high_watermark = max(self.log_start_offset, min(offset, self.end_offset))
         self.producers.replicated_to(self.high_watermark)
 
@@ -290,14 +290,14 @@ class PartitionLog:
         return True
 
     def truncate_to(self, offset: int) -> bool:
-        """Cut the log at `offset`. Call `LogStore.truncate`: it makes the recovery point last.
+        """Truncate the log at `offset`. Call `LogStore.truncate`, which also checkpoints.
 
-        A batch goes whole, so the log may end before `offset`. (Kafka would end at it, and
+        A batch is removed whole, so the log may end before `offset`. (Kafka would end at it, and
         leave a gap that nothing fills.)
         """
         if offset >= self.end_offset:
-            # An epoch that this broker led without writing is unknown to everyone else: kept, it
-            # would be what this log and its leader's disagree about, for ever.
+            # No other broker knows an epoch in which this broker led without writing. If it stayed,
+            # this log and its leader's would differ in it for ever.
             if self.epochs.truncate_from_end(self.end_offset):
                 self.leader_epoch, self._unflushed.epochs_changed = self.epochs.latest, True
             return False
@@ -320,7 +320,7 @@ class PartitionLog:
         return True
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int) -> None:
-        """Drop every record and begin anew at `offset`, as a follower too far behind does."""
+        """Drop every record and start at `offset`, as a follower does that is too far behind."""
         with self.log_dir, finished_or_failed():
             self._rewind(offset)
             self.segments.restart_at(offset, now_ms)
@@ -340,7 +340,7 @@ class PartitionLog:
         remove_snapshots(self._files, self.path, after=offset)
 
     def delete_old_segments(self, now_ms: int) -> int:
-        """Apply retention; how many segments went."""
+        """Apply retention; returns the number of segments deleted."""
         by_policy = "delete" in self._config.cleanup_policy
         bounds = Retention(
             self._config.retention_ms if by_policy else -1,
@@ -361,7 +361,7 @@ class PartitionLog:
         return count
 
     def swap_in(self, old: list[Segment], base_offset: int, now_ms: int) -> None:
-        """Let a compacted segment, whose files end in `.swap`, take the place of `old`."""
+        """Replace `old` by a compacted segment, whose files end in `.swap`."""
         with self.log_dir, finished_or_failed():
             self.segments.swap_in(
                 old,
@@ -372,7 +372,7 @@ class PartitionLog:
         self._unflushed.names_changed = True
 
     def is_flush_due(self, monotonic_ms: int) -> bool:
-        """A closed segment or what was recovered waits, or records have waited for `flush.ms`."""
+        """Whether closed segments or recovered data wait, or records have waited for `flush.ms`."""
         return self._unflushed.is_urgent or (
             self.recovery_point < self.end_offset
             and monotonic_ms - self.last_flush_ms >= self._config.flush_ms
@@ -403,7 +403,7 @@ class PartitionLog:
         )
 
     def flushed(self, flush: Flush) -> None:
-        """Hear that `flush` has run."""
+        """Note that `flush` has run."""
         if flush.generation == self._generation:
             self.recovery_point = max(self.recovery_point, flush.end_offset)
 
@@ -417,7 +417,7 @@ class PartitionLog:
         self.flushed(flush)
 
     def fail(self, error: StorageError) -> None:
-        """Hear that a flush failed. If it only lacked a descriptor, the next one does it all."""
+        """Note that a flush failed. If it only lacked a descriptor, the next one syncs it all."""
         self.log_dir.fail(error)
         self._unflushed.give_back()
 
@@ -429,7 +429,7 @@ class PartitionLog:
         )
 
     def begin_close(self) -> Flush | None:
-        """Leave everything as a clean start expects it, once the flush has run."""
+        """Prepare for a clean stop, which is complete once the flush has run."""
         if self._is_untouched():
             return None
         with self.log_dir:
@@ -445,6 +445,6 @@ class PartitionLog:
         self.release()
 
     def release(self) -> None:
-        """Let go of open files until they are needed again."""
+        """Close the files until they are needed again."""
         for segment in self.segments:
             segment.release()

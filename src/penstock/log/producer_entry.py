@@ -1,4 +1,4 @@
-"""What a partition remembers of one producer: its epoch, its last batches, its transaction."""
+"""A partition's state of one producer: its epoch, its last batches, its transaction."""
 
 from dataclasses import dataclass, field
 
@@ -7,13 +7,13 @@ import msgspec
 from penstock.record.batch import BatchHeader
 
 REMEMBERED_BATCHES = 5
-"""As many as a client may have in flight: any of them may come again after a lost reply."""
+"""As many as a client may have in flight: each may be sent again after a lost response."""
 
 SEQUENCE_MODULUS = 1 << 31
 
 
 class BatchMetadata(msgspec.Struct, frozen=True, gc=False):
-    """Where a producer's batch landed, so that its retry can be answered instead of appended."""
+    """The offsets of a producer's batch, so that a retry is answered and not appended again."""
 
     last_sequence: int
     last_offset: int
@@ -62,7 +62,7 @@ class ProducerEntry:
         return None
 
     def begin_epoch(self, producer_epoch: int) -> None:
-        """Move to another epoch, whose sequences begin anew."""
+        """Move to another epoch, in which sequences start again."""
         if producer_epoch != self.producer_epoch:
             self.producer_epoch = producer_epoch
             self.batches.clear()

@@ -16,7 +16,7 @@ LAST_EPOCH = 2**15 - 1
 
 
 class InvalidProducerEpoch(KafkaError):
-    """A newer instance of the producer has written: this one is fenced."""
+    """The producer is fenced: a newer instance of it has written."""
 
     code = ErrorCode.INVALID_PRODUCER_EPOCH
 
@@ -34,7 +34,7 @@ class WriteOutsideTransaction(KafkaError):
 
 
 class CoordinatorFenced(KafkaError):
-    """A marker from a transaction coordinator that is no longer in charge."""
+    """A marker of a former transaction coordinator."""
 
     code = ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
@@ -69,7 +69,7 @@ class ProducerState:
         self._unreplicated: dict[int, int] = {}  # first offset -> marker's offset
 
     def check(self, header: BatchHeader, *, from_client: bool) -> BatchMetadata | None:
-        """None: append it. Otherwise the batch that this one repeats. Raises a refusal.
+        """The batch that this one repeats; None for a new one. Raises if it must not be appended.
 
         The transaction coordinator's own appends carry epochs but no sequences of the client:
         they are not `from_client`.
@@ -131,9 +131,9 @@ class ProducerState:
             )
 
     def append(self, header: BatchHeader, appended_ms: int | None = None) -> None:
-        """Take note of a batch of data that is now in the log, its base offset assigned.
+        """Note a batch of data that is now in the log, with its offset.
 
-        `appended_ms` is None for a batch that was there before: nobody knows since when.
+        `appended_ms` is None for a batch found on the disk: the time of its append is unknown.
         """
         self.map_end_offset = header.next_offset
         producer_id = header.producer_id
@@ -160,7 +160,7 @@ class ProducerState:
         timestamp: int,
         appended_ms: int | None = None,
     ) -> CompletedTxn | None:
-        """Take note of a marker that is now in the log; None when it ended nothing."""
+        """Note a marker that is now in the log; None if it ended no transaction."""
         self.map_end_offset = marker_offset + 1
         entry = self.producers.get(producer_id)
         if entry is None:
@@ -196,7 +196,7 @@ class ProducerState:
             self._find_first_unstable()
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that have been silent for so long, unless a transaction is open."""
+        """Forget producers that have not written for so long, unless a transaction is open."""
         expired = [
             producer_id
             for producer_id, entry in self.producers.items()

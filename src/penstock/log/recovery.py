@@ -1,4 +1,4 @@
-"""Start-up of one log: from checkpoints after a clean stop, from the batches after a crash."""
+"""Loads one log: by its checkpoints after a clean stop, by its batches after a crash."""
 
 import logging
 from pathlib import Path
@@ -64,10 +64,10 @@ def load_log(
         size_bytes = segments.size_bytes
         end_offset = _recover(segments, epochs, checked_from)
         if segments.size_bytes < size_bytes:
-            # Mostly a batch in whose middle the broker died, and which nobody was told of. But
-            # nothing tells that from one that a disk has changed since it was acknowledged.
+            # Usually a batch that the broker was writing when it died, and never acknowledged.
+            # But an acknowledged batch that the disk has damaged since looks the same.
             log_dir.was_truncated = True
-        # What was made anew is not synced, though the batches may have been.
+        # Rebuilt files are not synced, although the batches may have been.
         recovery_point = min(recovery_point, checked_from)
     if end_offset < log_start_offset:
         logger.warning(
@@ -151,13 +151,13 @@ def _recover(segments: Segments, epochs: LeaderEpochs, checked_from: int) -> int
     Gaps between batches or segments are no evidence of damage, as in Kafka: compaction leaves
     them, and neither the topic's policy of today nor a checkpoint tells where it once was.
     """
-    # Epochs that began there may be of batches that a crash took: the rest tell again.
+    # Epochs that start there may be of batches that a crash lost; the others are read again.
     epochs.truncate_from_end(checked_from)
     unchecked = segments.since(checked_from)
     end_offset = checked_from
 
     def drop_rest() -> None:
-        """Gone for good before the cut that it lies behind: later nothing would tell of it."""
+        """Remove later segments before the truncation: after it nothing would identify them."""
         if unchecked:
             _drop(segments, unchecked, end_offset)
             unchecked.clear()
@@ -194,7 +194,7 @@ def _producers(
     log_start_offset: int,
     checked_from: int | None,
 ) -> ProducerState:
-    """The producer state at the end; makes the aborted transactions of checked segments anew."""
+    """The producer state at the end; rebuilds the aborted-transaction indexes it checked."""
     directory = segments.directory
     remove_stray_snapshots(
         files,
@@ -211,7 +211,8 @@ def _producers(
     try:
         replay(state, segments, end_offset, completed)
     except CorruptBatch as error:
-        # Below the recovery point nothing is cut at start-up: readers of that batch will hear.
+        # Nothing below the recovery point is truncated at start-up: readers of that batch get an
+        # error.
         logger.error("%s: producer state is incomplete: %s", directory, error)
     state.map_end_offset = end_offset
     return state

@@ -25,7 +25,7 @@ def replay(
     end_offset: int,
     completed: Callable[[Segment, CompletedTxn], None] | None = None,
 ) -> None:
-    """Bring `state` up to `end_offset`; `completed` hears of every transaction that ended."""
+    """Bring `state` up to `end_offset`; `completed` is called with each transaction that ended."""
     start = state.map_end_offset
     if start >= end_offset:
         return
@@ -56,7 +56,7 @@ def note_batch(
     marker: EndTransactionMarker | None,
     appended_ms: int | None = None,
 ) -> CompletedTxn | None:
-    """Let `state` know of a producer's batch that is in the log."""
+    """Note a producer's batch that is in the log."""
     if marker is None:
         state.append(header, appended_ms)
         return None
@@ -80,7 +80,7 @@ def index_aborted(segment: Segment, txn: CompletedTxn) -> None:
 
 
 def heal_aborted(files: Files, segments: Segments, suspects: list[Segment]) -> None:
-    """Make the aborted transactions of those segments anew whose index is damaged."""
+    """Rebuild the damaged aborted-transaction indexes among those of `segments`."""
     for segment in suspects:
         try:
             segment.aborted()

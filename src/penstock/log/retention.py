@@ -1,4 +1,4 @@
-"""Which segments a log may drop: too old, too much, or before the log's start. Pure."""
+"""Which segments a log may delete: by age, by size, or before the log start offset. Pure."""
 
 from collections.abc import Iterable
 
@@ -29,9 +29,9 @@ def deletable(
 ) -> int:
     """How many leading segments may go.
 
-    Stops at the first keeper: deleting out of order would leave a hole in the log. What is not
-    replicated everywhere stays. The active segment goes only with records in it that are too
-    old or too many: the log then rolls first, as Kafka's does.
+    Stops at the first segment to keep: deleting out of order would leave a hole in the log. Records
+    that are not replicated everywhere stay. The active segment is deleted only if it has records
+    past the bounds: the log then rolls first, as in Kafka.
     """
     count = 0
     excess = total_bytes - bounds.retention_bytes

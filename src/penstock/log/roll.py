@@ -1,4 +1,4 @@
-"""When a log goes on in a new segment."""
+"""When a log rolls to a new segment."""
 
 from zlib import crc32
 
@@ -37,12 +37,12 @@ class RollRules(msgspec.Struct, frozen=True):
         )
 
     def _is_old(self, segment: Segment, timestamp: int, now_ms: int) -> bool:
-        # By the records' own time, so that a replica rolls where its leader did.
+        # By the records' timestamps, so that a replica rolls where its leader did.
         first = segment.first_timestamp
         age_ms = timestamp - first if first >= 0 else now_ms - segment.created_ms
         return age_ms > self.segment_ms - (self._jitter(segment) if self.jitter_ms else 0)
 
     def _jitter(self, segment: Segment) -> int:
-        # The same after each restart, and no dice.
+        # Deterministic: the same after each restart.
         most = min(self.jitter_ms, self.segment_ms)
         return crc32(f"{self.name}/{segment.base_offset}".encode()) % most

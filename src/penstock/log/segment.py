@@ -56,8 +56,8 @@ class IndexLimits:
 class Segment:
     """The batches from `base_offset` up to the next segment's.
 
-    Files are opened and indexes loaded at the first use, and let go of by `OpenSegments`. An
-    index that is missing, short or wrong is made anew from the batches.
+    Files are opened and indexes loaded at the first use, and released by `OpenSegments`. An index
+    that is missing, short or wrong is rebuilt from the batches.
     """
 
     __slots__ = (
@@ -209,7 +209,7 @@ class Segment:
         except CorruptBatch as error:
             if self._rebuilt:
                 raise
-            # The index may have misled us: the batches themselves tell.
+            # The index may be wrong: search the batches themselves.
             self._distrust_indexes(str(error))
             return self.find(offset)
         return None
@@ -245,17 +245,17 @@ class Segment:
         self._aborted = None
 
     def begin_indexes(self) -> None:
-        """Those of a new log, which has none on the disk."""
+        """Create the indexes of a new log, which has none on the disk."""
         self._offset_index = OffsetIndex.new(self._files, self.path(INDEX), self.base_offset)
         self._time_index = TimeIndex.new(self._files, self.path(TIME_INDEX), self.base_offset)
         self._newest = TimestampOffset(-1, self.base_offset)
         self._preallocate()
 
     def recover(self, before_cut: Callable[[], None]) -> Iterator[BatchHeader]:
-        """Check every batch, make the indexes anew and yield the headers.
+        """Check every batch, rebuild the indexes and yield the headers.
 
-        Ends at the first bad batch by cutting the file there. The cut is synced at once: what
-        lies behind the bad batch may be whole, and must not follow what is written there next.
+        Truncates the file at the first bad batch, and syncs at once: batches after the bad one may
+        be whole, and must not follow what is written there next.
         """
         self._reset_indexes()
         self.forget_aborted()
@@ -311,9 +311,9 @@ class Segment:
         self.time_index.entries.trim()
 
     def release(self, *, trim: bool = True) -> None:
-        """Let go of open files; those who read a slice keep theirs.
+        """Close the files; slices keep theirs open.
 
-        Without `trim` the indexes are of no use any more: the log is deleted.
+        Without `trim` the indexes are not needed any more: the log is deleted.
         """
         if trim and self._offset_index is not None and self._time_index is not None:
             # Trimmed, because the size of the file tells how many entries it has.
@@ -333,7 +333,7 @@ class Segment:
         return [self.path(suffix).name for suffix in SEGMENT_FILES]
 
     def rename_deleted(self, *, keep_snapshot: bool = False) -> list[Path]:
-        """Give the files names that a restart removes; the paths to remove later."""
+        """Rename the files so that a restart removes them; returns the paths to remove later."""
         self._open.discard(self)
         self._file = None
         doomed = []

@@ -1,4 +1,4 @@
-"""The segments of one log, by base offset: the next one begun, old ones dropped, some replaced."""
+"""The segments of one log by base offset: rolled, deleted, replaced."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -115,7 +115,7 @@ class Segments:
         self.replace(old, [self.segment_at(base_offset, now_ms)])
 
     def replace(self, old: Iterable[Segment], new: Iterable[Segment]) -> None:
-        """Swap some segments for others in one step; the files are the caller's care."""
+        """Swap some segments for others in one step; the caller takes care of the files."""
         gone = set(old)
         kept = [segment for segment in self._segments if segment not in gone]
         self._segments = sorted([*kept, *new], key=lambda segment: segment.base_offset)
@@ -132,8 +132,8 @@ class Segments:
     def swap_in(self, old: list[Segment], base_offset: int, *, now_ms: int, delay_ms: int) -> None:
         """Let the `.swap` files at `base_offset` take the place of `old`.
 
-        The batches' file is renamed first: were it last, a crash just before would make the
-        restart replace the other files that already have their names.
+        The log file is renamed first: if it were last, a crash just before would make the restart
+        replace the other files that already have their names.
         """
         doomed = []
         for segment in old:
@@ -178,7 +178,8 @@ class Segments:
         Synced at once: a crash must not bring back what was cut behind what was written since.
         """
         self.drop([segment for segment in self._segments if segment.base_offset > offset])
-        self.sync_names()  # before the cut: it would show as a hole, were they to come back
+        # Before the truncation: if they came back after a crash, there would be a hole.
+        self.sync_names()
         self.active.truncate_to(offset)
         for handle in self.active.to_sync():
             handle.sync()
@@ -199,7 +200,7 @@ class Segments:
         self.sync_names()
 
     def _remove(self, segments: list[Segment]) -> None:
-        # The last first: whenever a crash stops this, what is left has no hole.
+        # The last first: wherever a crash stops this, the rest has no hole.
         for segment in reversed(segments):
             for path in segment.rename_deleted():
                 self._files.remove(path)

@@ -19,7 +19,7 @@ def snapshot_offsets(files: Files, directory: Path) -> list[int]:
 
 
 def write_snapshot(files: Files, directory: Path, state: ProducerState) -> str:
-    """Write the state down; the file's name. Not synced: its CRC tells whether a crash tore it."""
+    """Write the state; returns the file's name. Not synced: its CRC shows a torn write."""
     path = offset_path(directory, state.map_end_offset, SNAPSHOT)
     write(files, path, state.snapshot())
     return path.name
@@ -41,7 +41,7 @@ def latest_state(
 
 
 def remove_snapshots(files: Files, directory: Path, *, after: int) -> None:
-    """They are of records that are cut."""
+    """Remove the snapshots of truncated records."""
     for offset in snapshot_offsets(files, directory):
         if offset > after:
             files.remove(offset_path(directory, offset, SNAPSHOT))

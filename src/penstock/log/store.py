@@ -69,7 +69,7 @@ class LogStore:
         self._chance = chance or SystemRandom()
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.future_logs: dict[TopicPartition, PartitionLog] = {}
-        """Copies in the making, in another directory than the partition's own."""
+        """Unfinished copies of logs that move to another directory."""
         self.topic_ids: dict[TopicPartition, Uuid] = {}
         self.checkpointed: set[TopicPartition] = set()
         """Partitions in the checkpoint files at the start: after a clean stop, all that had a
@@ -87,7 +87,7 @@ class LogStore:
         self.unread: list[LogDir] = []
         """Directories that failed while their logs were loaded."""
         self._unsynced: dict[LogDir, set[TopicPartition]] = {}
-        """Deleted, and a crash may bring them back."""
+        """Deleted partitions that a crash may bring back."""
 
     @property
     def online(self) -> list[LogDir]:
@@ -95,12 +95,12 @@ class LogStore:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every directory could be read at the start: what is not known is not there."""
+        """Whether every directory was read at the start; then an unknown log does not exist."""
         return not self.unread
 
     @property
     def was_closed(self) -> bool:
-        """Whether the last broker stopped in order, in every directory."""
+        """Whether the last broker stopped cleanly, in every directory."""
         return all(log_dir.clean and log_dir.failure is None for log_dir in self.dirs)
 
     def get(self, partition: TopicPartition) -> PartitionLog | None:
@@ -115,7 +115,7 @@ class LogStore:
         path: Path | None = None,
         future: bool = False,
     ) -> PartitionLog:
-        """A new, empty log: in the directory that has the fewest, unless `path` names one."""
+        """A new, empty log, in the directory `path` or in the one with the fewest logs."""
         log_dir = self._roomiest() if path is None else self._dir(path)
         role = Role.FUTURE if future else Role.CURRENT
         logs = self.future_logs if future else self.logs
@@ -144,7 +144,9 @@ class LogStore:
         return log
 
     def name_topic(self, log: PartitionLog, topic_id: Uuid) -> None:
-        """Write whose log it is. The next flush syncs it: the metadata store knows it as well."""
+        """Write the topic id into the log's directory. The next flush syncs it; the metadata
+        store knows it as well.
+        """
         with log.log_dir:
             data = encode_partition_metadata(topic_id)
             write(self.files, log.path / PARTITION_METADATA, data)
@@ -180,13 +182,13 @@ class LogStore:
             self.rename(log, Role.DELETE, for_good=True, sync=sync)
         if not sync:
             self._unsynced.setdefault(log.log_dir, set()).add(partition)
-        if not future:  # on a failed disk it stays: nobody may take it for deleted
+        if not future:  # on a failed disk the log stays: it must not count as deleted
             del self.logs[partition]
             self.topic_ids.pop(partition, None)
         self._remove_later(log)
 
     def sync_deletions(self) -> set[TopicPartition]:
-        """Make deletions last; returns those that a crash may undo, in directories that failed."""
+        """Sync deletions; returns those that a crash may undo, in directories that failed."""
         for log_dir in list(self._unsynced):
             with suppress(StorageError), log_dir:
                 self.files.sync_dir(log_dir.path)
@@ -200,8 +202,8 @@ class LogStore:
     def set_aside(self, partition: TopicPartition, why: str) -> None:
         """Keep a log that may not be served: its directory is renamed to `-stray`, as Kafka does.
 
-        Closed before, so that it is whole when an operator gives it its old name again. The copy
-        in another directory first: alone it would be taken for the log at the next start.
+        It is closed before, so that it is whole if an operator renames it back. A copy in another
+        directory comes first: without the log, the next start would take the copy for it.
         """
         for logs in (self.future_logs, self.logs):
             log = logs.get(partition)
@@ -237,10 +239,10 @@ class LogStore:
                 self.files.sync_dir(log.log_dir.path)
 
     def promote_future(self, partition: TopicPartition) -> PartitionLog:
-        """Let the copy in another directory take the place of the partition's log.
+        """Replace the partition's log by its copy in another directory.
 
-        A failure takes offline the directory that it is of, and not the other one: the copy is
-        not taken while the log has its name, and the log gets it back if the copy cannot have it.
+        A failure takes only its own directory offline: the copy is renamed after the log, and the
+        log gets its name back if that fails.
         """
         future = self.future_logs[partition]
         current = self.logs[partition]
@@ -262,12 +264,12 @@ class LogStore:
         return future
 
     def truncate(self, targets: Mapping[TopicPartition, int]) -> None:
-        """Cut logs to offsets, as a follower must before it follows.
+        """Truncate logs to offsets, as a follower does before it follows.
 
-        Offsets that go back are on disk before anything is appended: after a crash a recovery
-        point would otherwise vouch for bytes that were never synced, and a start behind the end
-        would drop the whole log. A copy in another directory is cut as well:
-        it would otherwise keep what the log gets anew.
+        Lowered offsets are on disk before anything is appended: after a crash a recovery point
+        would otherwise cover bytes that were never synced, and a log start past the end would drop
+        the whole log. A copy in another directory is truncated too: it would otherwise keep what
+        the log no longer has.
         """
         lowered = set()
         for partition, offset in targets.items():
@@ -279,7 +281,7 @@ class LogStore:
             self.checkpoint(log_dir, RECOVERY_POINTS, LOG_STARTS)
 
     def truncate_fully(self, partition: TopicPartition, offset: int, now_ms: int) -> None:
-        """Drop all records of a partition and begin at `offset`."""
+        """Drop all records of a partition and start at `offset`."""
         for logs in (self.logs, self.future_logs):
             log = logs.get(partition)
             if log is not None:
@@ -295,7 +297,7 @@ class LogStore:
             log_dir.stale_names.clear()
 
     def offsets(self, log_dir: LogDir, name: str) -> dict[TopicPartition, int]:
-        """What a checkpoint file should say now."""
+        """The current contents of a checkpoint file."""
         found = {log.topic_partition: OFFSETS[name](log) for log in self.logs_in(log_dir)}
         return {partition: offset for partition, offset in found.items() if offset is not None}
 
@@ -332,7 +334,7 @@ class LogStore:
 
 
 def _log_start(log: PartitionLog) -> int | None:
-    # Elsewhere the name of the first segment says it.
+    # Otherwise it is the base offset of the first segment.
     start = log.log_start_offset
     return start if start > log.segments.first.base_offset else None
 

@@ -54,7 +54,7 @@ def decode_aborted(data: Buffer, base_offset: int, what: str) -> list[AbortedTxn
 
 
 def kept_bytes(data: Buffer, base_offset: int, end_offset: int, what: str) -> int:
-    """How much of the file stays when the log is truncated to `end_offset`."""
+    """The size of the file when the log is truncated to `end_offset`."""
     txns = decode_aborted(data, base_offset, what)
     return ENTRY_BYTES * sum(txn.last_offset < end_offset for txn in txns)
 

@@ -1,4 +1,4 @@
-"""What the logs need by time: retention, flushes, checkpoints, expiry, removal of what was dropped.
+"""Periodic work on logs: retention, flushes, checkpoints, producer expiry, removal of files.
 
 `tick` is called about once a second by the broker's loop; time is an argument. Intervals count by
 the monotonic clock, ages of records and producers by the wall clock, which may be set back.
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 HIGH_WATERMARK_INTERVAL_MS = 5_000
 
 LOGS_A_TICK = 100
-"""Retention looks at so many logs at a time, so as not to hold up the loop."""
+"""Retention checks at most so many logs per tick, so that the loop is not blocked."""
 
 
 class Upkeep:
@@ -108,10 +108,10 @@ def _warn_of_what_stays(error: StorageError) -> None:
 
 @contextmanager
 def _contained(log: PartitionLog) -> Iterator[None]:
-    """Whatever is wrong with one log, the others are looked after."""
+    """A failure of one log does not stop the work on others."""
     try:
         yield
     except StorageError:
-        pass  # its directory goes offline, and says so
+        pass  # its directory goes offline, and logs why
     except KafkaError as error:
         logger.error("%s: old segments stay: %s", log.topic_partition, error)

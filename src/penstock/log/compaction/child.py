@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def patience_s(job: CleaningJob) -> float:
-    """How long an answer may take: a job reads its segments twice and writes them once."""
+    """Timeout of one answer: a job reads its segments twice and writes them once."""
     slowest = min(SLOWEST_BYTES_PER_SECOND, job.io_bytes_per_second)
     return LEAST_PATIENCE_S + 4 * job.size_bytes / slowest
 
@@ -28,7 +28,7 @@ def patience_s(job: CleaningJob) -> float:
 class CleaningProcess:
     """Started with the first job and kept for the next; one job at a time.
 
-    That it died is an answer as well, and the next job starts another.
+    If it dies, that is the answer; the next job starts another process.
     """
 
     def __init__(self) -> None:
@@ -53,16 +53,16 @@ class CleaningProcess:
             yield Died(await process.wait())
         finally:
             if not isinstance(answer, Finished | Failed):
-                self.kill()  # the caller has lost interest: no answer may reach the next job
+                self.kill()  # the caller has stopped listening: no answer may reach the next job
                 await process.wait()
 
     async def _line(self, lines: StreamReader, patience: float) -> bytes:
-        """The next answer; none from a process that does not get on: it is ended."""
+        """The next answer. A process that does not answer in time is killed."""
         try:
             async with asyncio.timeout(patience):
                 return await lines.readline()
         except TimeoutError:
-            logger.error("the cleaning process said nothing for %d s; it is ended", patience)
+            logger.error("the cleaning process did not answer for %d s; killing it", patience)
             self.kill()
             return b""
 
@@ -71,12 +71,12 @@ class CleaningProcess:
         return None if self._process is None else self._process.pid
 
     def kill(self) -> None:
-        """Whatever it is doing: what it has written so far is dropped."""
+        """Kill it at once; what it has written so far is dropped."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
 
     async def close(self) -> int | None:
-        """Let it end as it does when the broker dies: its input closes. Its exit code."""
+        """Close its input, so that it ends as when the broker dies; returns its exit code."""
         if self._process is None:
             return None
         assert self._process.stdin is not None

@@ -58,12 +58,12 @@ def dirty_part(log: LogState, config: TopicConfig, now_ms: int) -> DirtyPart:
     """
     first_dirty = log.cleaned_to if log.cleaned_to is not None else log.log_start_offset
     if not log.log_start_offset <= first_dirty <= log.log_end_offset:
-        # Deleted up to there, or truncated below it: the checkpoint is of another past.
+        # Records up to there were deleted, or truncated: the checkpoint is out of date.
         first_dirty = log.log_start_offset
     end = _segment_of(log.segments, min(log.last_stable_offset, log.recovery_point))
     lag_ms = config.min_compaction_lag_ms
     for number in range(_segment_of(log.segments, first_dirty), end):
-        # Without a lag, not even timestamps that lie in the future hold compaction up.
+        # Without a lag, timestamps in the future do not delay compaction either.
         if lag_ms > 0 and now_ms - log.segments[number].newest_ms < lag_ms:
             end = number
             break
@@ -92,5 +92,5 @@ def dirtiest(logs: Mapping[Key, tuple[DirtyPart, TopicConfig]]) -> Key | None:
 
 
 def _segment_of(segments: Sequence[SegmentAge], offset: int) -> int:
-    """The number of the segment that has `offset`; the first has all before it as well."""
+    """The index of the segment that has `offset`; the first one for all offsets before it."""
     return max(bisect_right(segments, offset, key=lambda each: each.base_offset) - 1, 0)

@@ -37,7 +37,7 @@ class CleanedSegment:
         self._base_offset = base_offset
         self._limits = limits
         self._io_buffer_bytes = io_buffer_bytes
-        self.discard()  # what a cleaning that was stopped has left
+        self.discard()  # left by a cleaning that was stopped
         self._file = files.open(self._path(LOG), create=True)
         self._offset_index = OffsetIndex.empty(files, self._path(INDEX), base_offset)
         self._time_index = TimeIndex.empty(files, self._path(TIME_INDEX), base_offset)
@@ -64,7 +64,7 @@ class CleanedSegment:
         self._since_entry += len(batch)
 
     def finish(self, aborted: list[AbortedTxn]) -> None:
-        """Complete all files and bring them to the disk."""
+        """Complete all files and sync them."""
         self._write()
         self._time_index.append(self._newest)
         self._offset_index.entries.trim()
@@ -83,7 +83,7 @@ class CleanedSegment:
         self._files.sync_dir(self._directory)
 
     def discard(self) -> None:
-        """Remove the files: on a full disk they would take the room that others need."""
+        """Remove the files, so that they take no space on a full disk."""
         for suffix in SEGMENT_FILES:
             self._files.remove(self._path(suffix))
 

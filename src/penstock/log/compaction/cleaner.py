@@ -1,8 +1,8 @@
 """Cleans one log: reads its segments twice, and writes new ones beside them.
 
 The first pass learns the newest offset of each key in the dirty part, until memory is full; the
-second passes over the log from its start and keeps what is newest. Nothing that is there
-changes: the broker swaps the new files in, or drops them.
+second reads the log from its start and keeps the newest record of each key. Existing files do
+not change: the broker swaps the new ones in, or drops them.
 """
 
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ class _Cleaning:
                 elif not transactions.is_aborted(header) and not self._map(batch, header, offsets):
                     return offsets
                 offsets.latest_offset = header.last_offset
-            # Offsets that earlier cleanings removed lie behind the last batch.
+            # Earlier cleanings may have removed offsets after the last batch.
             offsets.latest_offset = each.next_base_offset - 1
         return offsets
 
@@ -179,7 +179,7 @@ class _Cleaning:
     def _aborted_transactions(self) -> list[AbortedTxn]:
         """Of all segments, since one that began here may have ended in the active one.
 
-        That one is growing; all that concern this job were in its index before it was given.
+        The active one grows, but what concerns this job was in its index before the job began.
         """
         found = []
         for name in self._files.names(self._directory):

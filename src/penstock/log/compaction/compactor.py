@@ -1,4 +1,4 @@
-"""Compaction as the broker runs it: what is dirtiest is cleaned next, for ever."""
+"""Runs compaction in the broker: always cleans the dirtiest log next."""
 
 import asyncio
 import logging
@@ -31,16 +31,16 @@ from penstock.types import TopicPartition
 DEATHS_ALLOWED = 3
 
 RETRY_MS = 60_000
-"""How long a log rests that could not be cleaned for want of room."""
+"""The pause before a log that met a full disk is cleaned again."""
 
 logger = logging.getLogger(__name__)
 
 
 class Compactor:
-    """Owned by the loop, like the logs. `logs` gives those of the broker as they are now.
+    """Belongs to the event loop, like the logs; `logs` returns the broker's current logs.
 
-    A damaged log is left alone until it is cut, made anew, or found at the next start:
-    `uncleanable` says why. One that met a full disk is tried again.
+    A damaged log is skipped until it is truncated, created again, or loaded at the next start:
+    `uncleanable` says why. A log that met a full disk is tried again.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Compactor:
 
     @property
     def threads(self) -> int:
-        """How many logs are cleaned at the same time, each by a process of its own."""
+        """The number of logs cleaned at the same time, each by a separate process."""
         settings = self._settings()
         return settings.log_cleaner_threads if settings.log_cleaner_enable else 0
 
@@ -73,7 +73,7 @@ class Compactor:
                 tasks.create_task(self._work(number))
 
     async def _work(self, number: int) -> None:
-        """One of the threads: idle while `log.cleaner.threads` says that there are fewer."""
+        """One of the cleaner threads; idle while `log.cleaner.threads` is lower than its number."""
         process = CleaningProcess()
         try:
             while True:
@@ -86,7 +86,7 @@ class Compactor:
         await asyncio.sleep(self._settings().log_cleaner_backoff_ms / 1000)
 
     async def clean_dirtiest(self, process: CleaningProcess) -> bool:
-        """Clean one log; False when none is worth it."""
+        """Clean one log; False if none is dirty enough."""
         now_ms = self._clock.now_ms()
         logs = {log.topic_partition: log for log in self._logs() if self._is_compacted(log)}
         parts = {}
@@ -106,19 +106,19 @@ class Compactor:
 
     @contextmanager
     def _contained(self, log: PartitionLog) -> Iterator[None]:
-        """Whatever is wrong with one log, the others are cleaned."""
+        """A failure of one log does not stop the cleaning of others."""
         try:
             yield
         except StorageError:
-            pass  # its directory is offline now, and says so
+            pass  # its directory is offline now, and has logged why
         except KafkaError as error:
             self._leave_alone(log, str(error))
 
     def truncated(self, log: PartitionLog, offset: int) -> None:
-        """The log is about to be cut at `offset`, or replaced (0): what comes after is dirty.
+        """Mark the log as dirty from `offset` on: it is about to be truncated, or replaced (0).
 
-        Written before it happens: a log that grows past the old mark would pass for clean. From
-        its segment on, because a batch that holds the offset goes whole.
+        Written before that happens: a log that grows past the old checkpoint would count as clean.
+        From the start of its segment, because the batch that holds the offset is removed whole.
         """
         self._forget_troubles(log.topic_partition)
         segment = log.segments.floor(offset)
@@ -130,7 +130,7 @@ class Compactor:
                 log.log_dir.checkpoint(CLEANER_OFFSETS, dict(cleaned))()
 
     def forget(self, log_dir: LogDir, partitions: Iterable[TopicPartition]) -> None:
-        """These logs are gone, or about to be made: one of the same name begins dirty."""
+        """These logs are deleted or about to be created: a new log of the name starts dirty."""
         cleaned = self._marks(log_dir)
         marked = []
         for partition in partitions:
@@ -171,7 +171,7 @@ class Compactor:
         )
 
     def job_for(self, log: PartitionLog, now_ms: int) -> CleaningJob:
-        """What is to be done about `log` now, worth it or not."""
+        """The cleaning job for `log` now, whether it is worth it or not."""
         return self._job(log, dirty_part(self._state(log), log.config, now_ms), now_ms)
 
     async def _clean(
@@ -221,7 +221,7 @@ class Compactor:
             segment_bytes=config.segment_bytes,
             segment_index_bytes=config.segment_index_bytes,
             index_interval_bytes=config.index_interval_bytes,
-            # The threads share what the broker gives to all of them, as in Kafka.
+            # The threads share one buffer size and one rate, as in Kafka.
             dedupe_buffer_bytes=int(map_bytes / threads),
             io_buffer_bytes=settings.log_cleaner_io_buffer_size // threads,
             io_bytes_per_second=max(settings.log_cleaner_io_max_bytes_per_second / threads, 1),
@@ -229,7 +229,7 @@ class Compactor:
 
     def _failed(self, log: PartitionLog, job: CleaningJob, failed: Failed) -> None:
         if unchanged(log, CleanedGroup(job.segments, 0)) is None:
-            return  # truncated under the cleaner's hands: another try will tell
+            return  # truncated while it was cleaned: the next attempt reads what is there then
         if failed.is_damage:
             self._leave_alone(log, failed.reason)
         elif not log.segments.home.is_gone:
@@ -237,7 +237,7 @@ class Compactor:
             self._retry_ms[log.topic_partition] = self._clock.monotonic_ms() + RETRY_MS
 
     def _died(self, log: PartitionLog, exit_code: int) -> None:
-        """Killing the process is harmless, but a log that kills it must not stop the others."""
+        """A killed process does no harm; a log that kills each process must not block others."""
         partition = log.topic_partition
         logger.warning("the process that cleaned %s ended with %d", partition, exit_code)
         self._deaths[partition] += 1
@@ -245,7 +245,7 @@ class Compactor:
             self._leave_alone(log, f"its cleaning ended {DEATHS_ALLOWED} processes")
 
     def _leave_alone(self, log: PartitionLog, reason: str) -> None:
-        if not log.segments.home.is_gone:  # else a new log of that name would be meant
+        if not log.segments.home.is_gone:  # otherwise a new log of that name would be skipped
             logger.error("%s cannot be cleaned: %s", log.topic_partition, reason)
             self.uncleanable[log.topic_partition] = reason
 
@@ -260,11 +260,11 @@ class Compactor:
         return self._checkpoints[log_dir.path]
 
     def note_cleaned(self, log: PartitionLog, cleaned_to: int) -> Callable[[], None]:
-        """A call, for any thread, that makes it last, after the new names of the segments.
+        """A call, for any thread, that writes the checkpoint after the segments' new names.
 
-        Were the mark to outlast them, old values would be back where all is taken for clean, and
-        alive again when their tombstone goes. A log that was deleted meanwhile leaves no mark: it
-        would be that of a new log of the same name.
+        If the checkpoint survived a crash and the names did not, old values would be back in a part
+        that counts as clean, and alive again once their tombstone is removed. A log that was
+        deleted meanwhile gets no entry: it would apply to a new log of the same name.
         """
         if log.segments.home.is_gone:
             return lambda: None

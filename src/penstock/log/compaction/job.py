@@ -1,4 +1,4 @@
-"""What broker and cleaning process say to each other: a job, then its results. Plain values."""
+"""The messages between broker and cleaning process: a job, then its results. Plain values."""
 
 import sys
 from typing import TypeAlias
@@ -9,7 +9,7 @@ from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 
 
 class SegmentSize(msgspec.Struct, frozen=True):
-    """Tells a segment from one that took its place after a truncation or another cleaning."""
+    """Identifies a segment: not one that replaced it after a truncation or another cleaning."""
 
     base_offset: int
     size_bytes: int
@@ -43,7 +43,7 @@ class CleaningJob(msgspec.Struct, frozen=True, kw_only=True):
     io_buffer_bytes: int = 512 << 10
     io_bytes_per_second: float = sys.float_info.max
     max_records_bytes: int = DECOMPRESSED_LIMIT_BYTES
-    """What Produce took, compaction can read."""
+    """The limit of Produce: compaction can read whatever was produced."""
 
     @property
     def size_bytes(self) -> int:
@@ -70,9 +70,9 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """The log could not be cleaned; nothing of it has changed but what was answered before.
+    """The log could not be cleaned; only groups that were answered before have changed.
 
-    `is_damage`: another try would fail as well, until the log is another one.
+    `is_damage`: another attempt would fail too, unless the log changes.
     """
 
     reason: str

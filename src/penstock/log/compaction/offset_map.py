@@ -3,7 +3,7 @@
 from hashlib import blake2b
 
 BYTES_PER_KEY = 224
-"""What one entry takes at worst, measured: digest, integer, and a dict that is being doubled."""
+"""Memory of one entry at worst, measured: digest, integer, and a dict while it doubles."""
 
 DIGEST_BYTES = 20
 
@@ -11,14 +11,14 @@ DIGEST_BYTES = 20
 def digest(key: bytes) -> bytes:
     """What stands for `key` in the map: short keys themselves, a hash of longer ones.
 
-    Their lengths differ, so that no short key can pass for a long one's hash; and the hash is
-    one for which nobody can make two keys that collide, which would lose a record.
+    Their lengths differ, so that no short key equals the hash of a long one. The hash is
+    collision-resistant: two keys with one hash would lose a record.
     """
     return key if len(key) < DIGEST_BYTES else blake2b(key, digest_size=DIGEST_BYTES).digest()
 
 
 class OffsetMap:
-    """Digest of key → newest offset, up to `latest_offset`; what is later is not in the map."""
+    """Digest of key → newest offset, up to `latest_offset`; later records are not in the map."""
 
     def __init__(self, memory_bytes: int) -> None:
         self.newest: dict[bytes, int] = {}

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from penstock.clock import Clock, SystemClock
 
 STEP_MS = 20
-"""Shorter rests would be mostly the price of resting."""
+"""Shorter pauses would be mostly overhead."""
 
 
 class Pace:
-    """Rests whenever more was read and written than the rate allows."""
+    """Pauses whenever more was read and written than the rate allows."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class Pace:
         self._bytes_per_ms = bytes_per_second / 1000
         self._clock, self._rest = clock or SystemClock(), rest
         self._free_ms = float(self._clock.monotonic_ms())
-        """When all that has passed so far may have passed; rests bring the clock there."""
+        """The time at which the bytes so far are within the rate; pauses last until then."""
 
     def passed(self, size_bytes: int) -> None:
         now_ms = self._clock.monotonic_ms()

@@ -21,11 +21,11 @@ from penstock.log.files import Files
 
 
 def answers(files: Files, job: CleaningJob) -> Iterator[Answer]:
-    """What `clean` says; a log that cannot be cleaned is an answer as well."""
+    """The answers of `clean`; a log that cannot be cleaned is one of them."""
     try:
         yield from clean(files, job)
     except (StorageError, KafkaError) as error:
-        # A full disk has room again some day; bytes that are no batch stay what they are.
+        # A full disk may have room later; damaged bytes stay damaged.
         yield Failed(str(error), is_damage=isinstance(error, CorruptFile | KafkaError))
 
 
@@ -42,7 +42,7 @@ def main() -> None:
 def _receive(lines: BinaryIO, jobs: "SimpleQueue[bytes]") -> None:
     for line in lines:
         jobs.put(line)
-    # The broker is gone: its successor must not find us writing in its directories.
+    # The broker is gone: this process must not write into the next broker's directories.
     os._exit(0)
 
 

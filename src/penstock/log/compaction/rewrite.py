@@ -1,8 +1,7 @@
 """What a batch keeps when its log is compacted. Pure: batch in, batch or nothing out.
 
-A batch that keeps all its records is handed back as it is, byte for byte. One that loses some
-is made of the bytes of those it keeps. Offsets never change: a batch keeps its base offset and
-its last, so every offset still leads to where it was.
+A batch that keeps all its records is returned unchanged. One that loses some is built from the
+bytes of those it keeps. Offsets never change: a batch keeps its base offset and its last offset.
 """
 
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from penstock.types import Buffer
 
 @dataclass(frozen=True, slots=True)
 class CleaningRound:
-    """What one cleaning knows: the newest offsets, the time, and the topic's rules."""
+    """The inputs of one cleaning: the newest offsets, the time, and the topic's settings."""
 
     offsets: OffsetMap
     now_ms: int
@@ -65,8 +64,8 @@ def rewritten(batch: Buffer, header: BatchHeader, fate: Fate, this: CleaningRoun
 def _kept(data: bytes, header: BatchHeader, this: CleaningRound) -> list[Span]:
     """The newest of their keys; tombstones until the horizon that their batch was given.
 
-    What lies past the map stays: nobody has looked for a newer record of its key yet. A record
-    without a key goes: it could never be replaced.
+    Records after the map's last offset stay: newer records of their keys are not known yet. A
+    record without a key is removed: no later record could replace it.
     """
     horizon = header.delete_horizon_ms
     tombstones_stay = horizon is None or this.now_ms < horizon

@@ -1,9 +1,9 @@
 """The hand-over of cleaned segments, on the broker's loop: `.cleaned` → `.swap` → segment.
 
-The other process worked on a log that went on living. So the segments it replaced must still be
-the ones it read: if retention or a truncation was there first, its work is dropped.
+The log changed while the other process worked. So the segments to replace must still be the ones
+that it read: after retention or a truncation its work is dropped.
 
-The step that decides is the last `.cleaned` name that becomes `.swap`. A crash before it leaves
+The deciding step is the rename of the last `.cleaned` file to `.swap`. A crash before it leaves
 the log as it was, one after it leaves the replacement to the restart.
 """
 
@@ -14,9 +14,9 @@ from penstock.log.segment import CLEANED, SEGMENT_FILES, SWAP, Segment, offset_p
 
 
 def swap_in(files: Files, log: PartitionLog, group: CleanedGroup, now_ms: int) -> bool:
-    """Replace the segments of `group`; False when they have changed and nothing was done.
+    """Replace the segments of `group`; False if they have changed, and nothing was done.
 
-    No sync stands between the renames: file systems keep the order of those in one directory.
+    There is no sync between the renames: file systems keep the order of those in one directory.
     The log syncs its directory with the next flush.
     """
     old = unchanged(log, group)

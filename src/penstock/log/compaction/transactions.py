@@ -1,5 +1,5 @@
-"""Transactions as a cleaner meets them, batch by batch: which records were aborted, which
-markers end nothing any more. Pure.
+"""Follows transactions batch by batch during a cleaning: which records were aborted, and which
+markers no longer end anything. Pure.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ class CleanedTransactions:
 
     def __init__(self, aborted: Iterable[AbortedTxn], start: int) -> None:
         self.retained: list[AbortedTxn] = []
-        # One that ended before has no marker to come that would end it here.
+        # The marker of a transaction that ended before `start` will not come.
         ahead = (txn for txn in aborted if txn.last_offset >= start)
         self._to_come = deque(sorted(ahead, key=lambda txn: txn.first_offset))
         self._aborting: dict[int, AbortedTxn] = {}

@@ -54,7 +54,7 @@ class AdoptedTopics(msgspec.Struct, frozen=True):
 
 
 class NotAdoptable(ConfigError):
-    """A directory that no broker can take over as it is."""
+    """A directory that cannot be adopted as it is."""
 
 
 def adopted_topics(files: Files, *directories: Path) -> AdoptedTopics:
@@ -117,7 +117,7 @@ def _configs(files: Files, directories: Iterable[Path]) -> Mapping[str, Mapping[
 
 
 def _common(what: str, stated: Sequence[T | None]) -> T | None:
-    """What the directories that say anything agree on."""
+    """The one value that the directories agree on, if any has one."""
     values = {value for value in stated if value is not None}
     if len(values) > 1:
         listed = ", ".join(sorted(map(str, values)))

@@ -57,7 +57,7 @@ def topic_configs(files: Files, directory: Path) -> Mapping[str, Mapping[str, st
 
 
 def _records(files: Files, folder: Path) -> Iterator[Record]:
-    """Those of the newest snapshot, then those behind it."""
+    """The records of the newest snapshot, then the later ones."""
     if not files.is_dir(folder):
         return
     written = sorted(files.names(folder))
