@@ -16,14 +16,14 @@ from penstock.replication.partition import Partition
 from penstock.types import Buffer
 
 SLICE_BYTES = 1 << 16
-"""What is loaded between two turns of the loop: some hundred records, a few milliseconds."""
+"""Loaded per loop turn: some hundred records, a few milliseconds."""
 
 
 PATIENCE_MS = 5_000
 
 
 class PartitionCoordinatorLog:
-    """Appends as the leader of the partition, with what acks=all asks for."""
+    """Appends as the partition's leader, with acks=all."""
 
     def __init__(
         self, partition: Partition, append: LeaderAppend, waiters: Waiters, codec: Codec
@@ -31,7 +31,7 @@ class PartitionCoordinatorLog:
         self._partition, self._append, self._waiters = partition, append, waiters
         self._codec, self._tenure = codec, partition.tenure
         self._flush_to = 0
-        """`flush.messages` wants everything before this offset on the disk."""
+        """`flush.messages` requires a flush up to this offset."""
 
     @property
     def start_offset(self) -> int:

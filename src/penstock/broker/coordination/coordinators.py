@@ -26,7 +26,7 @@ from penstock.replication.partition import Partition
 from penstock.types import TopicPartition, Uuid
 
 SETTLED_MS = 10_000
-"""The controller has told of all partitions of a new topic by then."""
+"""By then the controller has sent all partitions of a new topic."""
 
 
 class Coordinator(Protocol):
@@ -38,8 +38,8 @@ class Coordinator(Protocol):
 
 
 class Coordinators:
-    """The coordinators by their topics. Who has led all the time goes on, whatever the epoch: all
-    that it knows is in its log.
+    """The coordinators by their topics. A coordinator that leads through a new epoch goes on: its
+    whole state is in its log.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Coordinators:
         self._tenures: dict[TopicPartition, int] = {}
 
     def image_changed(self) -> None:
-        """Internal topics may be there for the first time: see `partition_count`."""
+        """Internal topics may have appeared: see `partition_count`."""
         for count in self._counts:
             count()
 

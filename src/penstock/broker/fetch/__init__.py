@@ -1,1 +1,1 @@
-"""What a fetch reads and what its response tells: sessions, limits, and the rules of each read."""
+"""What a fetch reads and what its response contains: sessions, limits, the rules of each read."""

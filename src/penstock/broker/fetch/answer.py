@@ -1,4 +1,4 @@
-"""What the response to a fetch tells of each partition, and of which partitions. Pure."""
+"""Which partitions the response to a fetch contains, and how they are grouped. Pure."""
 
 from collections.abc import Iterable
 
@@ -22,7 +22,7 @@ def has_everything(log: PartitionLog, cached: CachedPartition) -> bool:
 
 
 def has_moved(log: PartitionLog, cached: CachedPartition) -> bool:
-    """Whether anything holds now that the last response did not say."""
+    """Whether the offsets differ from those of the last response."""
     return (
         cached.sent_error
         or log.high_watermark != cached.sent_high_watermark

@@ -1,6 +1,6 @@
 """Reads the partitions of one fetch, when it arrives and while it waits.
 
-Which replica may be read up to where, by consumers and by followers; the bytes stay in their files.
+The rules: who may read which replica, and up to which offset. The bytes stay in their files.
 """
 
 from collections.abc import Hashable, Iterable

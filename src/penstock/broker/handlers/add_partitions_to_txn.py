@@ -1,7 +1,7 @@
 """AddPartitionsToTxn (key 24, v0-v5): partitions that a producer is about to write to.
 
-Clients ask for one transaction (up to v3), brokers for many, and may only want to know whether
-the partitions take part. Refused: partitions that do not exist, and then all of the transaction.
+Clients send one transaction (up to v3), brokers send many, and may only verify that the partitions
+are in it. Refused: partitions that do not exist, and with them all others of the transaction.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ from penstock.wire.messages.add_partitions_to_txn import (
 
 
 class UnknownTopicOrPartition(KafkaError):
-    """A partition that a transaction cannot have."""
+    """The partition does not exist."""
 
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -40,7 +40,7 @@ class OperationNotAttempted(KafkaError):
 
 
 class VerifiedTransaction(msgspec.Struct, frozen=True):
-    """One transaction of a request, with the answer to come or the refusals that are clear."""
+    """One transaction of a request, and those of its partitions that do not exist."""
 
     transaction: AddPartitionsToTxnTransaction
     partitions: tuple[TopicPartition, ...]
@@ -69,7 +69,7 @@ def add_partitions_to_txn(
 
 
 def as_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
-    """The one transaction of older versions as the first of many."""
+    """The transactions of the request; older versions have one."""
     return AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
         producer_id=request.v3_and_below_producer_id,
@@ -94,7 +94,7 @@ def pending(asked: VerifiedTransaction, ctx: Context) -> PendingReply[Any]:
     producer = ProducerIdAndEpoch(one.producer_id, one.producer_epoch)
     if one.verify_only:
         return transactions.verify(one.transactional_id, producer, asked.partitions)
-    # Brokers ask for clients that leave it to them, which are those of the newer generation.
+    # Brokers add partitions only for newer clients, which leave it to them (KIP-890).
     client_version = EPOCH_BUMP_VERSION if ctx.version >= 4 else 0
     added = frozenset(asked.partitions)
     return transactions.add(one.transactional_id, producer, added, client_version)

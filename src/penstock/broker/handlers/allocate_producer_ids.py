@@ -1,7 +1,7 @@
 """AllocateProducerIds (key 67, v0): a block of producer ids for a broker to hand out.
 
-Between brokers only, and only the controller answers. Refused: another controller (41), an earlier
-life of the broker (77).
+Between brokers only, and only the controller answers. Refused: if this broker is not the controller
+(41), a stale broker epoch (77).
 """
 
 from penstock.broker.context import Context

@@ -1,8 +1,8 @@
-"""AlterPartition (key 56, v0-v3): a leader says which replicas are in sync with it (KIP-497).
+"""AlterPartition (key 56, v0-v3): a leader proposes another ISR (KIP-497).
 
-Between brokers only, and only the controller answers. Refused: another controller (41), an earlier
-life of the leader (77); per partition a sender that does not lead it, epochs that have passed, and
-members that are dead, leave, or have restarted since (KIP-903).
+Between brokers only, and only the controller answers. Refused: if this broker is not the controller
+(41), a stale broker epoch (77); per partition a sender that does not lead it, stale epochs, and
+replicas that are dead, shutting down, or have restarted since (KIP-903).
 """
 
 from penstock.broker.context import Context

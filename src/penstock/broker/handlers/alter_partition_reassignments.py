@@ -1,7 +1,7 @@
-"""AlterPartitionReassignments (key 45, v0-v1): other replicas for partitions (KIP-455).
+"""AlterPartitionReassignments (key 45, v0-v1): move partitions to other replicas (KIP-455).
 
-Done at once: another order, fewer replicas. New replicas copy the partition first, and then those
-leave that are not wanted any more. Refused: unknown brokers; cancelling a move where there is none.
+Another order or fewer replicas take effect at once. New replicas copy the partition first; then the
+old ones are removed. Refused: unknown brokers; cancelling where nothing is being moved.
 """
 
 from penstock.broker.context import Context
@@ -37,7 +37,7 @@ async def alter_partition_reassignments(
 
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
-        error_message=None if request.topics else "",  # as Kafka says of nothing
+        error_message=None if request.topics else "",  # as in Kafka
         responses=[
             ReassignableTopicResponse(
                 name=topic.name, partitions=[await answer(topic.name, p) for p in topic.partitions]

@@ -1,7 +1,7 @@
 """AlterReplicaLogDirs (key 34, v1-v2): move replicas between this broker's log directories.
 
-Answered when a move has begun; DescribeLogDirs tells how far it is. Refused: directories that are
-not the broker's, partitions that are not on it.
+Answered when a move has begun; DescribeLogDirs shows its progress. Refused: unknown directories,
+partitions that are not on this broker.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ from penstock.wire.messages.alter_replica_log_dirs import (
 def alter_replica_log_dirs(
     request: AlterReplicaLogDirsRequest, ctx: Context
 ) -> AlterReplicaLogDirsResponse:
-    # The last word counts for a partition that is named twice.
+    # For a partition that is named twice, the last directory counts.
     wanted = {
         TopicPartition(topic.name, index): Path(log_dir.path)
         for log_dir in request.dirs

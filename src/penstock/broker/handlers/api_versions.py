@@ -2,9 +2,9 @@
 
 Only APIs with a handler are listed; those between brokers only to brokers. Produce is listed from
 version 0, although 3 is the lowest served: older librdkafka would give up compression otherwise.
-Features are told with the levels that hold: at `transaction.version` 2 clients know that a first
-write adds its partition (KIP-890).
-Refused: names of client software that are no names (v3), another cluster's id (v5, KIP-1242).
+Features are listed with their current levels: at `transaction.version` 2 clients know that a first
+write adds its partition (KIP-890). The name of the client's software is noted for its connection.
+Refused: invalid names of client software (v3), another cluster's id (v5, KIP-1242).
 """
 
 import re
@@ -26,13 +26,13 @@ SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
 class InvalidSoftwareName(KafkaError):
-    """Names and versions of clients appear in metrics: only plain ones are taken."""
+    """Not a name that metrics could show."""
 
     code = ErrorCode.INVALID_REQUEST
 
 
 class RebootstrapRequired(KafkaError):
-    """The client knows another cluster, or another broker, under this address."""
+    """The client expects another cluster or broker at this address."""
 
     code = ErrorCode.REBOOTSTRAP_REQUIRED
 
@@ -43,7 +43,7 @@ def api_versions(request: ApiVersionsRequest, ctx: Context) -> ApiVersionsRespon
     if ctx.version >= 3:
         for text in (request.client_software_name, request.client_software_version):
             if not SOFTWARE_NAME.fullmatch(text):
-                raise InvalidSoftwareName(f"{text!r} is no name or version of software")
+                raise InvalidSoftwareName(f"{text!r} is not a valid name or version of software")
         ctx.peer.software_name = request.client_software_name
     expected_cluster = request.cluster_id in {None, services.cluster.image.cluster_id}
     if not expected_cluster or request.node_id not in {-1, services.broker_id}:

@@ -1,8 +1,8 @@
 """ConsumerGroupDescribe (key 69, v0-v1): a group of the consumer protocol and its members.
 
-Refused: groups that do not exist or speak the classic protocol. Partitions of topics that have
-been deleted are left out, as they have no name any more. Nothing is told where
-`group.coordinator.rebalance.protocols` leaves the consumer protocol out.
+Refused: groups that do not exist or use the classic protocol; every group if
+`group.coordinator.rebalance.protocols` does not list the consumer protocol. Partitions of deleted
+topics are left out, since they have no name any more.
 """
 
 from penstock.broker.context import Context
@@ -28,7 +28,7 @@ from penstock.wire.messages.consumer_group_describe import (
 )
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
-"""Which protocol a member speaks."""
+"""The protocol that a member uses."""
 
 
 def consumer_group_describe(

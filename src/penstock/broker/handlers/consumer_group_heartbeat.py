@@ -1,6 +1,6 @@
-"""ConsumerGroupHeartbeat (key 68, v0-v1): join, live, hear of partitions, leave (KIP-848).
+"""ConsumerGroupHeartbeat (key 68, v0-v1): join, stay, get partitions, leave (KIP-848).
 
-Refused: members of another epoch; static members in use; assignors and expressions that are none.
+Refused: members of another epoch; instance ids in use; unknown assignors, invalid expressions.
 Regular expressions (v1) need the package google-re2. A classic group of consumers becomes one of
 this protocol, if `group.consumer.migration.policy` allows it; else the group is not found.
 """
@@ -59,7 +59,7 @@ def asked(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> ConsumerHeart
 
 
 def new_member_id(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> str:
-    """Members name themselves from v1 on."""
+    """From v1 on members choose their own ids."""
     is_given = ctx.version == 0 and request.member_epoch == JOIN_EPOCH
     return uuid_text(Uuid(random_uuid(ctx.services.resources.chance).bytes)) if is_given else ""
 

@@ -1,7 +1,7 @@
-"""ControlledShutdown (key 7, v0-v3): a broker that is about to stop gives away what it leads.
+"""ControlledShutdown (key 7, v0-v3): a broker that is about to stop gives up its leaderships.
 
-Between brokers only, and only the controller answers. What has no other replica in sync remains.
-Refused: another controller (11), an earlier life of the broker (77).
+Between brokers only, and only the controller answers. Partitions without another in-sync replica
+remain. Refused: if this broker is not the controller (11), a stale broker epoch (77).
 """
 
 from penstock.broker.context import Context

@@ -1,6 +1,6 @@
 """CreatePartitions (key 37, v0-v3): more partitions for topics; never fewer.
 
-Refused: topics that are unknown or twice in the request, assignments that cannot be.
+Refused: topics that are unknown or twice in the request, invalid assignments.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ async def create_partitions(
 
 
 def replicas(topic: CreatePartitionsTopic, ctx: Context) -> int:
-    """How many the new partitions have in all; none if there is no such topic."""
+    """The number of new replicas in all; 0 for an unknown topic."""
     known = ctx.services.cluster.image.topics.get(topic.name)
     if known is None:
         return 0

@@ -1,7 +1,7 @@
-"""CreateTopics (key 19, v2-v7): new topics, each on its own.
+"""CreateTopics (key 19, v2-v7): create topics, each independently.
 
-Refused: names that are illegal, taken, or twice in the request; unknown settings; numbers or
-assignments that cannot be; more than 10,000 partitions in all.
+Refused: names that are illegal, taken, or twice in the request; unknown settings; invalid numbers
+or assignments; more than 10,000 partitions in all.
 """
 
 from collections import Counter
@@ -48,7 +48,7 @@ async def create_topics(request: CreateTopicsRequest, ctx: Context) -> CreateTop
 
 
 def replicas(new: TopicSpec, config: BrokerConfig) -> int:
-    """How many it will have in all."""
+    """The number of replicas that the topic will have."""
     if new.assignments:
         return sum(len(chosen) for _, chosen in new.assignments)
     defaults = config.controller

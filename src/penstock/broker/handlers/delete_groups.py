@@ -1,4 +1,4 @@
-"""DeleteGroups (key 42, v0-v3): groups without members go, and their offsets with them.
+"""DeleteGroups (key 42, v0-v3): delete groups without members, and their offsets.
 
 Refused: groups that have members, or do not exist.
 """

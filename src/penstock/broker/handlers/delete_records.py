@@ -1,7 +1,8 @@
-"""DeleteRecords (key 21, v0-v2): move the start of logs forward, up to the high watermark (-1).
+"""DeleteRecords (key 21, v0-v2): raise the log start offset, up to the high watermark (-1).
 
-Answers when every live replica has done so.
-Refused: offsets past it; internal topics; topics that are only compacted, whose records go by key.
+Answered when every live replica has done so.
+Refused: offsets past the high watermark; internal topics; topics that are only compacted, whose
+records are deleted by key.
 """
 
 from collections.abc import Iterable
@@ -25,7 +26,7 @@ from penstock.wire.messages.delete_records import (
 
 
 class CompactedOnly(KafkaError):
-    """Records of this topic are not deleted by offset."""
+    """The topic does not allow deletion by offset."""
 
     code = ErrorCode.POLICY_VIOLATION
 
@@ -37,7 +38,7 @@ class NegativeOffset(KafkaError):
 
 
 class Deleting(msgspec.Struct, frozen=True):
-    """One partition's start, which its followers take over with their next fetches."""
+    """A raised log start offset, which followers adopt with their next fetches."""
 
     index: int
     partition: Partition | None = None
@@ -45,7 +46,7 @@ class Deleting(msgspec.Struct, frozen=True):
     refused: ErrorCode = ErrorCode.NONE
 
     def outcome(self) -> DeleteRecordsPartitionResult | None:
-        """What to tell of it now; None: nothing yet."""
+        """The result; None while followers lag behind."""
         if self.partition is None:
             return self._result(-1, self.refused)
         if not self.partition.leads:
@@ -93,7 +94,7 @@ def named_once(partitions: Iterable[DeleteRecordsPartition]) -> Iterable[DeleteR
 
 
 def moved(topic: str, part: DeleteRecordsPartition, ctx: Context) -> Deleting:
-    """Move the leader's start."""
+    """Raise the leader's log start offset."""
     index = part.partition_index
     try:
         if topic in INTERNAL_TOPICS:

@@ -1,6 +1,6 @@
-"""DeleteTopics (key 20, v1-v6): topics go by name or, from v6 on, by id.
+"""DeleteTopics (key 20, v1-v6): delete topics by name or, from v6 on, by id.
 
-Refused: a topic that is named twice, by whatever; a name together with an id, or neither.
+Refused: a topic that is named twice, by name or id; a name together with an id, or neither.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
     by_name = map(NamedTopic, request.topic_names)
     asked = Counter((*by_name, *(NamedTopic(each.name, each.topic_id) for each in request.topics)))
     ids = {topic_id for name, topic_id in asked if name is None}
-    # Named by both, a topic is refused once: under its name, with its id.
+    # A topic named by both is refused once: under its name, with its id.
     both = {
         name for topic_id in ids if NamedTopic(name := image.topic_names.get(topic_id)) in asked
     }
@@ -62,7 +62,7 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
 
 
 def known_name(asked: NamedTopic, count: int, image: ClusterImage) -> str:
-    """What the topic is called; whether there is one of this name is for the controller to say."""
+    """The topic's name; the controller checks whether there is such a topic."""
     name, topic_id = asked
     if name is None and topic_id == NO_UUID:
         raise InvalidRequest("Neither topic name nor id were specified.")
@@ -79,7 +79,7 @@ def known_name(asked: NamedTopic, count: int, image: ClusterImage) -> str:
 
 
 def refused(asked: NamedTopic, error: KafkaError, ctx: Context) -> DeletableTopicResult:
-    # Before v3 clients do not know the code that says so.
+    # Clients before v3 do not know that code.
     unsaid = isinstance(error, TopicDeletionDisabled) and ctx.version < 3
     return DeletableTopicResult(
         name=asked.name,

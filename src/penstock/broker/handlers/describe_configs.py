@@ -1,6 +1,6 @@
 """DescribeConfigs (key 32, v1-v4): settings of topics, of groups, of this broker, of all
-brokers, and the levels of its loggers: each with its source, what other layers say, its type and
-its meaning. A group need not exist to have settings.
+brokers, and the levels of its loggers: each with its source, its synonyms, its type and its
+documentation. A group need not exist to have settings.
 
 Refused: unknown topics, other brokers, resources without settings.
 """
@@ -42,7 +42,7 @@ def describe_configs(request: DescribeConfigsRequest, ctx: Context) -> DescribeC
         except KafkaError as error:
             return DescribeConfigsResult(
                 error_code=error.code,
-                # A topic that is not there needs no words, says Kafka.
+                # As in Kafka, without a message.
                 error_message="" if isinstance(error, UnknownTopic) else str(error),
                 resource_type=kind,
                 resource_name=name,
@@ -96,7 +96,7 @@ def entries(asked: DescribeConfigsResource, ctx: Context) -> Iterable[EffectiveC
 def told(
     entry: EffectiveConfig, request: DescribeConfigsRequest, *, fixed: bool
 ) -> DescribeConfigsResourceResult:
-    """`fixed`: a setting that is not said to change while the broker runs does not."""
+    """`fixed`: settings are read-only unless they can change while the broker runs."""
     setting = entry.setting
     synonyms = entry.synonyms if request.include_synonyms else ()
     read_only = fixed and (setting is None or setting.update is Update.READ_ONLY)

@@ -1,6 +1,6 @@
-"""DescribeGroups (key 15, v0-v6): a classic group's state, its members and what they hold.
+"""DescribeGroups (key 15, v0-v6): a classic group's state, its members and their assignments.
 
-A group that does not exist is told as Dead, and from v6 on as an error too.
+A group that does not exist is described as Dead, from v6 on with an error.
 """
 
 from penstock.broker.context import Context
@@ -50,7 +50,7 @@ def refused(name: str, error: KafkaError, ctx: Context) -> DescribedGroup:
 
 
 def described(group: ClassicGroup, operations: int) -> DescribedGroup:
-    """What members told is shown once the generation is stable, what they have always."""
+    """Subscriptions are shown once the generation is stable, assignments always."""
     stable = group.state is ClassicGroupState.STABLE
     return DescribedGroup(
         group_id=group.id,

@@ -1,6 +1,6 @@
 """DescribeLogDirs (key 35, v1-v5): the log directories, their disks, and the logs in them.
 
-Without topics, all logs. A directory that is offline is told as such, without its contents.
+Without topics, all logs. A directory that is offline has an error, and no contents.
 """
 
 import shutil
@@ -65,7 +65,7 @@ def by_topic(logs: Iterable[PartitionLog]) -> dict[str, list[PartitionLog]]:
 
 
 def described_log(log: PartitionLog, ctx: Context) -> DescribeLogDirsPartition:
-    """A log lags behind what is committed; a copy in the making, behind the log that it copies."""
+    """A log lags behind the high watermark; an unfinished copy, behind the log it copies."""
     store, where = ctx.services.replicas.partitions.store, log.topic_partition
     is_future = store.future_logs.get(where) is log
     reached = store.logs[where].end_offset if is_future else log.high_watermark

@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61, v0): the producers that a partition's leader remembers."""
+"""DescribeProducers (key 61, v0): the producers that a partition's leader has state of."""
 
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of

@@ -2,7 +2,7 @@
 
 A page ends after `response_partition_limit` partitions, or after the broker's own limit; its
 cursor says where the next one begins. Without names, all topics in the order of their names.
-Refused: a cursor at none of the topics that are named, or before the first partition.
+Refused: a cursor at a topic that is not among those named, or at a negative partition.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""DescribeTransactions (key 65, v0): the state of transactional ids, and who takes part."""
+"""DescribeTransactions (key 65, v0): the state of transactional ids, and their partitions."""
 
 from penstock.broker.context import Context
 from penstock.broker.translate.pending_replies import answered

@@ -1,7 +1,7 @@
 """ElectLeaders (key 43, v0-v2): preferred leaders, or unclean ones where there is none (KIP-460).
 
-Without partitions, all of them; then only those that have a new leader, or could not get one, are
-told. Refused: unknown kinds of election.
+Without partitions, all of them; the response then lists only those that got a new leader, or could
+not get one. Refused: unknown election types.
 """
 
 from penstock.broker.context import Context

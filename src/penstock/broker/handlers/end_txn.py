@@ -1,6 +1,6 @@
 """EndTxn (key 26, v0-v5): a producer commits or aborts its transaction.
 
-The answer leaves when the decision is committed; markers follow. From v5 on it has the epoch
+Answered when the decision is committed; the markers follow. From v5 on the response has the epoch
 of the next transaction (KIP-890).
 """
 

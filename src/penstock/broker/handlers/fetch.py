@@ -2,9 +2,9 @@
 
 Waits until `min_bytes` are there or `max_wait_ms` is over. The first batch comes whole even if it
 is larger than every limit. Full and incremental sessions (KIP-227), isolation level, topic ids.
-A follower reads up to the log's end, and thereby tells how far it is. From v11 on consumers may
-read followers, and are told which one is in their rack (KIP-392).
-Refused: fetches in the name of a broker, but on the listener that brokers use.
+A follower reads up to the log's end, and reports its own end by its fetch offset. From v11 on
+consumers may read followers, and learn which one is in their rack (KIP-392).
+Refused: fetches as a replica, except on the listener that brokers use.
 """
 
 from penstock.broker.context import Context

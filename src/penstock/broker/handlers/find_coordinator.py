@@ -1,8 +1,8 @@
 """FindCoordinator (key 10, v0-v6): the broker that leads the partition of each group or
 transactional id.
 
-The internal topic is created when the first of its kind is looked for.
-Refused: coordinators of other kinds; empty transactional ids are told as any other.
+The internal topic is created when the first coordinator of its kind is looked for.
+Refused: unknown kinds of coordinators. Empty transactional ids are accepted, as in Kafka.
 """
 
 from collections.abc import Coroutine
@@ -25,7 +25,7 @@ TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
 
 
 class InvalidKeyType(KafkaError):
-    """There is no coordinator for this kind of key."""
+    """No coordinator has keys of this type."""
 
     code = ErrorCode.INVALID_REQUEST
 

@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs (key 44, v0-v1): set, delete, and add to or take from lists (KIP-339):
 settings of topics, of groups, of brokers, and the levels of this broker's loggers.
 
-Refused: settings or resources that are named twice, lists that are none, values that cannot be.
+Refused: settings or resources that are named twice, list operations on other types, invalid values.
 """
 
 import msgspec
@@ -31,7 +31,7 @@ OPERATIONS = frozenset(AlterOperation)
 async def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, ctx: Context
 ) -> IncrementalAlterConfigsResponse:
-    """Loggers are this broker's own; all else is for the controller, wherever it is."""
+    """Alter this broker's loggers here; the controller alters everything else."""
     loggers = [each for each in request.resources if is_logger(each)]
     others = [each for each in request.resources if not is_logger(each)]
     if not loggers or not others or ctx.services.control.controller.is_active:

@@ -1,9 +1,9 @@
 """InitProducerId (key 22, v0-v5): an id and an epoch for an idempotent or transactional producer.
 
-A transactional id keeps its producer id; the new epoch shuts out whoever had it before. A
-transaction that was open is aborted, and the producer has to ask again meanwhile.
+A transactional id keeps its producer id; the new epoch fences the former producer. An open
+transaction is aborted, and the producer retries meanwhile.
 Refused: an id without its epoch; timeouts beyond `transaction.max.timeout.ms`. Left out: two-phase
-commit (v6, KIP-939), which Kafka does not hold for stable either.
+commit (v6, KIP-939), which is not stable in Kafka either.
 """
 
 from penstock.broker.context import Context
@@ -27,7 +27,7 @@ async def init_producer_id(
         return refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
         return await transactional(request.transactional_id, request, ctx)
-    # Whatever id such a producer had: a new one fences nobody and repeats nothing.
+    # Whatever id such a producer had: a new one fences no producer and repeats no sequence.
     return InitProducerIdResponse(producer_id=await ctx.services.coordination.producer_ids.take())
 
 

@@ -1,8 +1,8 @@
-"""JoinGroup (key 11, v0-v9): become a member of the next generation, as soon as there is one.
+"""JoinGroup (key 11, v0-v9): join the next generation of a group; answered when it begins.
 
-Refused: session timeouts outside the broker's limits; strategies that not all members know;
-members beyond `group.max.size`; a newcomer without an id (v4), which is told its id. A group whose
-members speak the consumer protocol takes consumers in at once, and shares out by itself.
+Refused: session timeouts outside the broker's limits; assignors that not all members support;
+members beyond `group.max.size`; a new member without an id (v4), which gets its id. A group of the
+consumer protocol accepts members at once, and assigns partitions itself.
 """
 
 from penstock.broker.context import Context

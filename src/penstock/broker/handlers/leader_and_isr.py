@@ -1,7 +1,7 @@
-"""LeaderAndIsr (key 4, v0-v7): the controller says which replicas this broker leads and follows.
+"""LeaderAndIsr (key 4, v0-v7): the replicas that this broker has to lead or follow.
 
 Between brokers only. Answered per partition: 11 for an epoch that is known already, 56 for a
-replica in a failed directory. Refused: an outrun controller, an earlier life of this broker.
+replica in a failed directory. Refused: a stale controller epoch, a stale broker epoch.
 Left out: versions below 5, whose requests name no topic ids, are refused as a whole.
 """
 

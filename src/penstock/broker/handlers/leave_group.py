@@ -1,4 +1,4 @@
-"""LeaveGroup (key 13, v0-v5): members go, one or many; their partitions are shared out anew.
+"""LeaveGroup (key 13, v0-v5): remove members, one or many; the group rebalances.
 
 An administrator removes a static member by its instance id alone.
 """

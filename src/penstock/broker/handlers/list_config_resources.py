@@ -1,6 +1,7 @@
-"""ListConfigResources (key 74, v0-v1): what has settings (KIP-1142); all kinds if none is named.
+"""ListConfigResources (key 74, v0-v1): resources with settings (KIP-1142), by type.
 
-v0 asked for client metrics alone, of which there are none. Groups are listed that have settings.
+Without types, all of them; groups are listed if they have settings. v0 lists client metrics alone,
+of which there are none.
 """
 
 from penstock.broker.context import Context

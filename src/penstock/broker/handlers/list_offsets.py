@@ -1,8 +1,8 @@
 """ListOffsets (key 2, v1-v11): offsets by timestamp, and the special ones: earliest, latest,
-that of the newest record, and those of tiers (there is only the local one).
+that of the largest timestamp, and those of tiered storage (there is only the local tier).
 
 Right after an election the latest offset may not be known yet: OFFSET_NOT_AVAILABLE (KIP-207).
-Brokers get the log's end, and replica -2 may ask a follower.
+Brokers get the log's end; replica id -2 may read a follower.
 Refused: special timestamps before the version that introduced them, partitions named twice.
 """
 
@@ -87,7 +87,9 @@ async def search(log: PartitionLog, asked: int, worker: Executor) -> Found:
         for each in searches_by_time(log, asked) if by_time else searches_for_newest(log):
             with log.log_dir:
                 found = await asyncio.get_running_loop().run_in_executor(worker, each.run)
-            if log.is_gone:  # its files may be removed by now: looking on would fail the disk
+            if (
+                log.is_gone
+            ):  # its files may be removed by now: reading on would look like a failed disk
                 return NotLeader("the log was deleted or moved while it was searched")
             if found is not None:
                 return found
@@ -154,7 +156,7 @@ def answered(
 
 
 def offset_for(partition: Partition, asked: int, end: int, found: Found) -> tuple[int, int, int]:
-    """Timestamp, offset and leader epoch of what lies before `end`; -1 for each that is not."""
+    """Timestamp, offset and leader epoch of a record before `end`; -1 for each that is unknown."""
     log = partition.log
     if asked == LATEST:
         return -1, end, partition.leader_epoch

@@ -1,6 +1,6 @@
 """ListTransactions (key 66, v0-v2): transactional ids by state, producer, age and name.
 
-Refused: a pattern of names that is no expression of RE2.
+Refused: a pattern that is not a valid RE2 expression.
 """
 
 from penstock.broker.context import Context

@@ -1,7 +1,7 @@
-"""Metadata (key 3, v0-v13): brokers, the controller, and who leads which partition.
+"""Metadata (key 3, v0-v13): brokers, the controller, topics and the leaders of their partitions.
 
-Topics that are asked for by name are created if the request and the broker allow it. A topic's
-part is encoded once for each version and kept until the topic changes.
+Topics that are requested by name are created if the request and the broker allow it. A topic's part
+of the response is encoded once for each version, and cached until the topic changes.
 """
 
 from collections.abc import Coroutine
@@ -40,7 +40,7 @@ def is_by_id(topic: MetadataRequestTopic) -> bool:
 
 
 def by_id_too_early(request: MetadataRequest) -> MetadataResponse:
-    """Versions 10 and 11 have the field for ids, but only 12 takes them."""
+    """Versions 10 and 11 have the field for ids, but only 12 accepts them."""
     return MetadataResponse(
         topics=[
             MetadataResponseTopic(
@@ -64,7 +64,7 @@ def to_create(request: MetadataRequest, ctx: Context) -> list[str]:
 
 
 async def created(names: list[str], request: MetadataRequest, ctx: Context) -> MetadataResponse:
-    """Answer after creating topics; what could not be created says why."""
+    """Respond after creating topics; a topic that could not be created has its error."""
     refused = await ctx.services.control.link.create_topics(
         [new_topic(name, ctx.services) for name in names]
     )
@@ -123,7 +123,7 @@ def asked(
 
 
 def refusal(name: str, errors: dict[str, KafkaError]) -> ErrorCode:
-    """Why there is no topic of this name."""
+    """The error for a topic that does not exist."""
     if name in errors:
         return errors[name].code
     try:
@@ -134,7 +134,7 @@ def refusal(name: str, errors: dict[str, KafkaError]) -> ErrorCode:
 
 
 def known(topic: Topic, operations: int, ctx: Context) -> MetadataResponseTopic:
-    """A topic's part, encoded: the one that was kept, unless the topic has changed since."""
+    """A topic's part, encoded: from the cache, unless the topic has changed since."""
     kept = ctx.services.encoded_topics
     key = (topic.name, ctx.version, operations)
     found = kept.get(key)
@@ -149,7 +149,7 @@ def known(topic: Topic, operations: int, ctx: Context) -> MetadataResponseTopic:
     )
     encoded = encode_struct(message, ctx.version, MetadataResponse)
     if len(kept) > 2 * len(ctx.services.cluster.image.topics) + 1000:
-        kept.clear()  # topics that are gone, versions that nobody asks for any more
+        kept.clear()  # deleted topics, and versions that no client uses any more
     kept[key] = (topic, encoded)
     return encoded
 

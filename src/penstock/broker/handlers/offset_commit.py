@@ -1,4 +1,4 @@
-"""OffsetCommit (key 8, v2-v10): where a group goes on, partition by partition.
+"""OffsetCommit (key 8, v2-v10): commit the offsets of a group.
 
 Refused: members of another generation; partitions that do not exist; metadata that is too long.
 """
@@ -80,7 +80,7 @@ def committed(
 
 
 def respond(named: CommitTargets, replies: tuple[Refused, ...]) -> OffsetCommitResponse:
-    """Each partition with its own answer, in the order of the request."""
+    """Each partition with its result, in the order of the request."""
     code = codes(replies, KNOWN_AS)
     return OffsetCommitResponse(
         topics=[

@@ -1,4 +1,4 @@
-"""OffsetDelete (key 47, v0): forget where a group was, for topics that none of its members read.
+"""OffsetDelete (key 47, v0): delete offsets of a group, for topics that none of its members read.
 
 Refused: groups that do not exist; partitions that do not exist; topics that members read.
 """

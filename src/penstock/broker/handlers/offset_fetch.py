@@ -1,7 +1,7 @@
 """OffsetFetch (key 9, v1-v10): committed offsets of some partitions or of all, for many groups.
 
-A partition without an offset answers -1 and no error. With `require_stable` (v7) one whose offset
-an open transaction may move is refused, to be asked for again.
+A partition without an offset has -1 and no error. With `require_stable` (v7), a partition whose
+offset an open transaction may change has an error on which the client retries.
 """
 
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ def offset_fetch(
 
 
 def as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
-    """The one group of older versions as the first of many."""
+    """The groups of the request; older versions have one."""
     topics = None
     if request.topics is not None:
         topics = [
@@ -106,11 +106,11 @@ def response_group(
 
 
 def every(offsets: Iterable[TopicPartition], ctx: Context) -> list[OffsetFetchRequestTopics]:
-    """All partitions with an offset, as if they had been asked for."""
+    """All partitions with an offset, as if the request named them."""
     by_topic = indexes_by_topic(offsets)
     if ctx.version < 10:
         return [OffsetFetchRequestTopics(name, NO_UUID, each) for name, each in by_topic.items()]
-    known = ctx.services.cluster.image.topics  # what has no id cannot be told in this version
+    known = ctx.services.cluster.image.topics  # this version cannot express a topic without an id
     return [
         OffsetFetchRequestTopics(name, known[name].id, indexes)
         for name, indexes in by_topic.items()
@@ -145,7 +145,7 @@ def response_partition(
         return refused_partition(index, committed.code)
     found = committed or NO_OFFSET
     if NO_UUID not in {topic_id, found.topic_id} and found.topic_id != topic_id:
-        # Of an older topic of this name. A coordinator that failed may not have forgotten it.
+        # Of a deleted topic with this name; a failed coordinator may not have removed it.
         found = NO_OFFSET
     return OffsetFetchResponsePartitions(
         partition_index=index,
@@ -170,7 +170,7 @@ def refused(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResp
 
 
 def single(group: OffsetFetchResponseGroup, ctx: Context) -> OffsetFetchResponse:
-    """The answer for one group, as versions before 8 have it."""
+    """The response for one group, as in versions before 8."""
     return OffsetFetchResponse(
         error_code=group.error_code if ctx.version >= 2 else 0,
         topics=[

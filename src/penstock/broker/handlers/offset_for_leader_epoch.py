@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (key 23, v2-v4): where a leader epoch ended, for truncation (KIP-320)."""
+"""OffsetForLeaderEpoch (key 23, v2-v4): the end of a leader epoch, for truncation (KIP-320)."""
 
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of

@@ -1,9 +1,9 @@
 """Produce (key 0, v3-v13): append each batch to the log of its partition's leader.
 
 Refused: internal topics; acks other than -1, 0, 1; what `record.validate` refuses; batches outside
-of their producer's transaction, of which from v12 on they make the partition a part. With acks=0 an
-error closes the connection, since there is no other way to tell. Refusals name the records at fault
-(v8) and the leader to turn to (v10).
+of their producer's transaction (from v12 on a first write adds its partition to it). With acks=0 an
+error closes the connection, since there is no response. Errors name the invalid records (v8) and
+the current leader (v10).
 """
 
 from collections.abc import Coroutine

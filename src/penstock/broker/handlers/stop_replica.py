@@ -1,7 +1,7 @@
-"""StopReplica (key 5, v0-v4): the controller says which replicas go, with their logs or without.
+"""StopReplica (key 5, v0-v4): stop replicas, and delete their logs if the controller says so.
 
-Between brokers only. Refused: an outrun controller, an earlier life of this broker; per partition
-an epoch that has passed (74) and a failed directory (56).
+Between brokers only. Refused: a stale controller epoch, a stale broker epoch; per partition a stale
+leader epoch (74) and a failed directory (56).
 Left out: versions below 3, whose requests name no leader epochs, are refused as a whole.
 """
 

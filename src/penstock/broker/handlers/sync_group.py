@@ -1,6 +1,6 @@
-"""SyncGroup (key 14, v0-v5): a member's share, once the leader of the group has handed it in.
+"""SyncGroup (key 14, v0-v5): a member's assignment, once the group's leader has sent it.
 
-Refused: members of another generation; strategies other than the one that was chosen, or none (v5).
+Refused: members of another generation; a protocol other than the chosen one, or none (v5).
 """
 
 from penstock.broker.context import Context

@@ -1,4 +1,4 @@
-"""Every API that the broker serves, by key. ApiVersions tells clients just these."""
+"""Every API that the broker serves, by key. ApiVersions lists exactly these."""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,6 @@
 """TxnOffsetCommit (key 28, v0-v6): offsets that count if the producer's transaction commits.
 
-Refused: offsets of groups that are not part of the transaction (from v5 on they become it);
+Refused: offsets of groups that are not in the transaction (from v5 on they are added);
 members of another generation; partitions that do not exist; metadata that is too long.
 """
 
@@ -41,7 +41,7 @@ BETWEEN_BROKERS = {
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 }
-"""What one broker hears of another, and clients do not know."""
+"""Errors between brokers that clients do not know."""
 
 KNOWN_AS: dict[type[KafkaError], ErrorCode] = {
     GroupIdNotFound: ErrorCode.ILLEGAL_GENERATION,
@@ -136,12 +136,12 @@ def commit(
 
 
 def as_committers_know_it(error: KafkaError, version: int) -> KafkaError:
-    """Why these offsets are not part of the transaction, as clients of groups hear it."""
+    """Why these offsets are not in the transaction, as an error that group clients know."""
     if error.code is ErrorCode.CONCURRENT_TRANSACTIONS:
-        # Only clients that add implicitly know that they may try this again.
+        # Only clients that add implicitly retry on this error.
         return error if version >= 5 else CoordinatorNotAvailable(str(error))
     if error.code is ErrorCode.NOT_COORDINATOR or error.code in BETWEEN_BROKERS:
-        # It is not the group that has moved: the client is to try again here.
+        # The group has not moved: the client should retry here.
         return CoordinatorLoading(str(error))
     return as_producers_know_it(error, knows_abortable=version >= 4)
 
@@ -159,7 +159,7 @@ def committed(
 
 
 def respond(named: CommitTargets, replies: tuple[Refused, ...]) -> TxnOffsetCommitResponse:
-    """Each partition with its own answer, in the order of the request."""
+    """Each partition with its result, in the order of the request."""
     code = codes(replies, KNOWN_AS)
     return TxnOffsetCommitResponse(
         topics=[

@@ -1,6 +1,6 @@
-"""UpdateMetadata (key 6, v0-v8): the controller says who lives, and who leads what.
+"""UpdateMetadata (key 6, v0-v8): live brokers and leaders, from the controller.
 
-Between brokers only. Refused: an outrun controller, an earlier life of this broker.
+Between brokers only. Refused: a stale controller epoch, a stale broker epoch.
 Left out: versions below 7, whose requests name no topic ids, are refused as a whole.
 """
 

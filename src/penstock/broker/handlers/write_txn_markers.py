@@ -1,9 +1,9 @@
-"""WriteTxnMarkers (key 27, v1-v2): transactions have ended; their partitions are told so here.
+"""WriteTxnMarkers (key 27, v1-v2): append the markers that end transactions to their partitions.
 
-Coordinators on other brokers ask for it, and administrators who abort a hanging transaction.
-Refused: markers of an older coordinator; those of an older epoch, once what ended their transaction
-is replicated; at `transaction.version` 2 (v2) also those of the epoch of an open transaction, which
-they would come too late to end.
+Sent by coordinators on other brokers, and by administrators who abort a hanging transaction.
+Refused: markers of an older coordinator epoch; markers of an older producer epoch, once what ended
+their transaction is replicated; at `transaction.version` 2 (v2) also markers of the epoch of an
+open transaction: they belong to the one before.
 """
 
 from penstock.broker.context import Context
@@ -65,7 +65,7 @@ def write(writable: WritableTxnMarker, ctx: Context) -> Results:
 
 
 def code(result: Written | ErrorCode) -> ErrorCode | None:
-    """None while replicas are waited for."""
+    """None while replicas lag behind."""
     if isinstance(result, ErrorCode):
         return result
     if result.is_committed():

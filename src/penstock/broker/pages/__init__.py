@@ -1,1 +1,1 @@
-"""What a broker tells over HTTP, and the page of APIs that it serves."""
+"""The pages that a broker serves over HTTP, and the documentation page of its APIs."""

@@ -1,8 +1,8 @@
-"""How far the groups are that this broker coordinates, under the names of kafka_exporter.
+"""Offsets and lag of the groups that this broker coordinates, under the names of kafka_exporter.
 
-Ends of partitions that other brokers lead are some seconds old. Age is that of the batch which a
-group reads next, and only that batch's header is read for it: it is told of partitions led here,
-and topic_partition nothing is left to read.
+High watermarks of partitions that other brokers lead are some seconds old. `lag_seconds` is the age
+of the batch that a group reads next, from its header; only for partitions that this broker leads,
+or that have been read to the end.
 """
 
 from collections.abc import Callable, Iterator
@@ -59,7 +59,7 @@ def group_metrics(
         return samples
 
     def sums(read: Callable[[GroupOffset], float | None]) -> Callable[[], Iterator[Sample]]:
-        """Per group and topic, as dashboards want it."""
+        """Sums per group and topic, for dashboards."""
 
         def samples() -> Iterator[Sample]:
             found: dict[tuple[str, str], float] = {}

@@ -1,4 +1,4 @@
-"""How late the event loop is: what a request waits for because others are handled first."""
+"""The delay of the event loop: how long a request waits while others are handled."""
 
 import asyncio
 from collections import deque

@@ -1,7 +1,7 @@
-"""What `/metrics` tells: one table from name to reader, under the names that dashboards know.
+"""The metrics of `/metrics`: one table from name to reader, under the names that dashboards use.
 
 Those of Kafka's JMX exporter (`kafka_server_…`) and of kafka_exporter (`kafka_topic_…`). Readers
-look at the counters of the parts themselves; nothing is kept for them.
+read the counters of the parts themselves; nothing is stored for metrics.
 """
 
 import gc
@@ -66,7 +66,7 @@ def _topics(services: Services) -> dict[str, Metric]:
         return samples
 
     def led(read: Callable[[Partition], int]) -> Callable[[], Iterator[Sample]]:
-        """Told by the leader alone: a sum over brokers counts each partition once."""
+        """Only leaders report it, so that a sum over brokers counts each partition once."""
 
         def samples() -> Iterator[Sample]:
             for partition in list(services.replicas.partitions):

@@ -1,4 +1,4 @@
-"""What the HTTP server tells of groups, as JSON: why, when and how long they rebalanced."""
+"""The HTTP page of rebalances, as JSON: why, when and how long groups rebalanced."""
 
 from http import HTTPStatus
 from urllib.parse import parse_qs
@@ -15,7 +15,7 @@ JSON = "application/json"
 
 
 def rebalances(groups: GroupCoordinator) -> Handler:
-    """`?group=NAME`, not a part of the path: a name may hold any letters, slashes too."""
+    """`?group=NAME`, not a part of the path: a group's name may contain slashes."""
 
     def handler(request: HttpRequest) -> HttpResponse:
         names = parse_qs(request.query, keep_blank_values=True).get("group", [])

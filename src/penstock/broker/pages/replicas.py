@@ -1,4 +1,4 @@
-"""What the HTTP server tells of the replicas on this broker, as JSON: roles, ends, watermarks."""
+"""The HTTP page of this broker's replicas, as JSON: roles, end offsets, high watermarks."""
 
 from http import HTTPStatus
 from urllib.parse import parse_qs
@@ -16,7 +16,7 @@ JSON = "application/json"
 
 
 class Replica(Struct, frozen=True):
-    """One replica as its own broker sees it; `isr` is what a leader knows, else empty."""
+    """One replica as its own broker sees it; `isr` is empty on a follower."""
 
     broker: int
     topic: str
@@ -29,7 +29,7 @@ class Replica(Struct, frozen=True):
     high_watermark: int
     log_end_offset: int
     follower_ends: dict[int, int] = {}
-    """Where the others' logs end, as a leader knows it by their fetches; -1: not yet."""
+    """Followers' end offsets, which a leader knows by their fetches; -1 before the first."""
 
 
 def replicas(broker_id: BrokerId, partitions: Partitions) -> Handler:

@@ -1,4 +1,4 @@
-"""Writes the markers that end transactions: here, or where their partitions are led."""
+"""Writes the markers that end transactions: here, or on the leaders of their partitions."""
 
 from collections.abc import Callable, Collection
 from functools import lru_cache
@@ -29,7 +29,7 @@ RETRY_MS = 100
 
 @lru_cache(maxsize=1)
 def marker_batch(marker: TransactionMarker, coordinator_epoch: int, now_ms: int) -> bytes:
-    """The same for all participants, which take it one after the other."""
+    """Built once for all participants, which append it one after the other."""
     batch = build_marker(
         producer_id=marker.producer_id,
         producer_epoch=marker.producer_epoch,
@@ -99,7 +99,7 @@ class MarkerLogs:
         is committed: a new leader may not have what ended the transaction.
         """
         partition = self._partitions.get(*tp)
-        fencing.check_leader(partition)  # only a leader's log tells what has come before
+        fencing.check_leader(partition)  # only the leader knows what was appended before
         now_ms = self._clock.now_ms()
         batch = bytearray(marker_batch(marker, coordinator_epoch, now_ms))
         log = partition.log
