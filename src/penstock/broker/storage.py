@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.machine import Machine
+from penstock.broker.replicas.cordoned import check_cordoned, is_cordoned
 from penstock.broker.startup import decision, identity, log_dir_ownership
 from penstock.broker.startup.file_limit import FileShares, shares
 from penstock.config.broker import BrokerConfig
@@ -54,6 +55,7 @@ async def open_storage(
     metadata = await stack.enter_async_context(
         machine.open_store(config.zookeeper, directory, files, clock)
     )
+    check_cordoned(config.identity)
     open_segments = OpenSegments(file_shares.segments)
 
     def topic_config(topic: str) -> TopicConfig:
@@ -66,6 +68,7 @@ async def open_storage(
         boot_id=machine.boot_id(),
         open_segments=open_segments,
         chance=chance,
+        is_cordoned=lambda path: is_cordoned(cluster.config.identity, path),
     )
     stack.callback(log_dir_ownership.release, logs)
     start = await log_dir_ownership.verified(logs, metadata, config, directory, chance)

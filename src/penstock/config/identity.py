@@ -56,7 +56,8 @@ class IdentityConfig:
     cordoned_log_dirs: tuple[str, ...] = setting(
         "cordoned.log.dirs",
         (),
-        "Log directories that get no new partitions; * means all.",
+        "Log directories that get no new partitions; * means all. A broker with all of them "
+        "cordoned still gets partitions that the controller places on it.",
         update=Update.PER_BROKER,
     )
     process_roles: tuple[str, ...] = setting(

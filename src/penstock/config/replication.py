@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from penstock.config.setting import Update, setting
+from penstock.config.setting import Form, Update, setting
 from penstock.config.value import LONG_MAX, ConfigType
 from penstock.errors import ConfigError
 
@@ -74,6 +74,11 @@ class ReplicationConfig:
         None,
         "Which replica a consumer should read: empty for the leader, a class named "
         "RackAwareReplicaSelector for one in its rack.",
+        form=Form(
+            r"|(.*\.)?(RackAwareReplicaSelector|LeaderSelector)",
+            "empty, or a class named RackAwareReplicaSelector or LeaderSelector: other classes "
+            "cannot be loaded",
+        ),
     )
     num_replica_fetchers: int = setting(
         "num.replica.fetchers",

@@ -64,8 +64,10 @@ class LogStore:
         on_offline: Callable[[LogDir, list[TopicPartition]], None] | None = None,
         before_create: Callable[[LogDir, TopicPartition], object] | None = None,
         chance: Random | None = None,
+        is_cordoned: Callable[[Path], bool] = lambda _: False,
     ) -> None:
         self.files = files
+        self.is_cordoned = is_cordoned
         self._chance = chance or SystemRandom()
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.future_logs: dict[TopicPartition, PartitionLog] = {}
@@ -115,7 +117,9 @@ class LogStore:
         path: Path | None = None,
         future: bool = False,
     ) -> PartitionLog:
-        """A new, empty log, in the directory `path` or in the one with the fewest logs."""
+        """A new, empty log, in the directory `path` or in the one with the fewest logs of those
+        that are not cordoned (KIP-1066).
+        """
         log_dir = self._roomiest() if path is None else self._dir(path)
         role = Role.FUTURE if future else Role.CURRENT
         logs = self.future_logs if future else self.logs
@@ -154,9 +158,10 @@ class LogStore:
         self.topic_ids[log.topic_partition] = topic_id
 
     def _roomiest(self) -> LogDir:
-        online = self.online
-        if not online:
+        if not self.online:
             raise PartitionOffline("every log directory is offline")
+        # If all are cordoned, one has to take what the controller has placed here.
+        online = [each for each in self.online if not self.is_cordoned(each.path)] or self.online
         if len(online) == 1:
             return online[0]  # counting is slow where there are thousands
         return min(online, key=lambda log_dir: len(self.logs_in(log_dir)))

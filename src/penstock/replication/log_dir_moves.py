@@ -40,6 +40,12 @@ class TopicNameTooLong(KafkaError):
     code = ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
+class LogDirCordoned(KafkaError):
+    """The directory gets no new partitions (KIP-1066)."""
+
+    code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
 class LogDirMoves:
     """Starts moves and carries them out in `run`. Belongs to the event loop.
 
@@ -70,6 +76,8 @@ class LogDirMoves:
         partition = self._partitions.get(*topic_partition)
         if not may_move(topic_partition):
             raise TopicNameTooLong("The topic name is too long.")
+        if partition.log.log_dir.path != path and self._store.is_cordoned(path):
+            raise LogDirCordoned(f"{path} is in cordoned.log.dirs")
         now_ms = self._clock.now_ms()
         future = self._store.future_logs.get(topic_partition)
         if future is not None:

@@ -190,3 +190,46 @@ def test_replicas_move_between_log_directories(link: WireLink, tmp_path: Path) -
         assert time.monotonic() < deadline
     assert where() == {0: other, 1: before[1]}
     assert move("/elsewhere", 0) == [ErrorCode.LOG_DIR_NOT_FOUND]
+
+
+def cordoned(link: WireLink) -> dict[str, tuple[bool, int]]:
+    """Whether each directory is cordoned, and how many partitions are in it."""
+    response = link.ask(DescribeLogDirsRequest(topics=None))
+    assert isinstance(response, DescribeLogDirsResponse)
+    return {
+        Path(each.log_dir).name: (
+            each.is_cordoned,
+            sum(len(topic.partitions) for topic in each.topics),
+        )
+        for each in response.results
+    }
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        ("", {"a": (False, 2), "b": (False, 2)}),
+        ("{0}/a", {"a": (True, 0), "b": (False, 4)}),
+        ("{0}/b", {"a": (False, 4), "b": (True, 0)}),
+        ("*", {"a": (True, 2), "b": (True, 2)}),
+    ],
+)
+def test_a_cordoned_directory_gets_no_new_partitions(
+    tmp_path: Path, listed: str, expected: dict[str, tuple[bool, int]]
+) -> None:
+    settings = {
+        "log.dirs": f"{tmp_path}/a,{tmp_path}/b",
+        "cordoned.log.dirs": listed.format(tmp_path),
+    }
+    with EmbeddedBroker(settings=settings) as broker, WireLink(broker.bootstrap) as link:
+        new = CreatableTopic(name="t", num_partitions=4, replication_factor=1)
+        link.ask(CreateTopicsRequest(topics=[new]))
+        assert cordoned(link) == expected
+        for name, (is_cordoned, partitions) in expected.items():
+            if is_cordoned and not partitions:
+                topics = [AlterReplicaLogDirTopic(name="t", partitions=[0])]
+                move = AlterReplicaLogDir(path=f"{tmp_path}/{name}", topics=topics)
+                moved = link.ask(AlterReplicaLogDirsRequest(dirs=[move]))
+                assert isinstance(moved, AlterReplicaLogDirsResponse)
+                code = moved.results[0].partitions[0].error_code
+                assert code == ErrorCode.INVALID_REPLICA_ASSIGNMENT

@@ -129,6 +129,11 @@ SERVE = [
     (("--dir", "/proc/penstock", "--daemon"), "/proc/penstock"),
     (("--dir", "a,b"), "a comma separates them"),
     (("--set", "log.dirs=x,y,x"), "log.dirs names x twice"),
+    (
+        ("--set", "log.dirs=x,y", "--set", "cordoned.log.dirs=y,z"),
+        "cordoned.log.dirs: z is not among log.dirs, which are x, y",
+    ),
+    (("--set", "replica.selector.class=a.Mine"), "replica.selector.class is 'a.Mine', must be"),
     (("--nonsense",), "--nonsense"),
     (("one", "two"), "one"),
 ]

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterable
 
 from penstock.broker.context import Context
+from penstock.broker.replicas.cordoned import is_cordoned
 from penstock.errors import ErrorCode
 from penstock.log.log_dir import LogDir
 from penstock.log.partition_log import PartitionLog
@@ -44,7 +45,6 @@ def described(
     store = ctx.services.replicas.partitions.store
     logs = [log for log in store.logs_in(log_dir) if asked is None or log.topic_partition in asked]
     disk = shutil.disk_usage(path)
-    cordoned = ctx.services.config.identity.cordoned_log_dirs
     return DescribeLogDirsResult(
         log_dir=path,
         topics=[
@@ -53,7 +53,7 @@ def described(
         ],
         total_bytes=disk.total,
         usable_bytes=disk.free,
-        is_cordoned=path in cordoned or "*" in cordoned,
+        is_cordoned=is_cordoned(ctx.services.config.identity, log_dir.path),
     )
 
 

@@ -1,0 +1,24 @@
+"""Log directories that get no new partitions (KIP-1066)."""
+
+from pathlib import Path
+
+from penstock.config.identity import IdentityConfig
+from penstock.errors import ConfigError
+
+ALL = "*"
+
+
+def is_cordoned(config: IdentityConfig, path: Path) -> bool:
+    listed = config.cordoned_log_dirs
+    return ALL in listed or any(Path(each).absolute() == path for each in listed)
+
+
+def check_cordoned(config: IdentityConfig) -> None:
+    """Refuse a directory that is not there: a misspelt one would go on getting partitions."""
+    known = {Path(each).absolute() for each in config.directories}
+    for each in config.cordoned_log_dirs:
+        if each != ALL and Path(each).absolute() not in known:
+            listed = ", ".join(config.directories)
+            raise ConfigError(
+                f"cordoned.log.dirs: {each} is not among log.dirs, which are {listed}"
+            )
