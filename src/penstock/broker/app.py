@@ -206,11 +206,11 @@ def advertised(
 def broker_state(
     broker_id: BrokerId, cluster_id: str, addresses: tuple[Endpoint, ...], http: str | None
 ) -> BrokerState:
-    told = {each.listener: f"{each.host}:{each.port}" for each in addresses}
-    first = next(iter(told.values()))
+    advertised = {each.listener: f"{each.host}:{each.port}" for each in addresses}
+    first = next(iter(advertised.values()))
     pid = os.getpid()
     began = process_start(pid) or ""
-    return BrokerState(pid, began, broker_id, cluster_id, first, told, http)
+    return BrokerState(pid, began, broker_id, cluster_id, first, advertised, http)
 
 
 async def ticking(upkeep: Upkeep, clock: Clock) -> None:

@@ -59,15 +59,15 @@ class Coordinators:
             count()
 
     def led(self, partition: Partition) -> None:
-        where = partition.topic_partition
-        coordinator = self._by_topic.get(where.topic)
-        if coordinator is not None and self._tenures.get(where) != partition.tenure:
-            self._tenures[where] = partition.tenure
-            coordinator.lead(where.partition, self._open_log(partition))
+        topic_partition = partition.topic_partition
+        coordinator = self._by_topic.get(topic_partition.topic)
+        if coordinator is not None and self._tenures.get(topic_partition) != partition.tenure:
+            self._tenures[topic_partition] = partition.tenure
+            coordinator.lead(topic_partition.partition, self._open_log(partition))
 
-    def not_led(self, where: TopicPartition) -> None:
-        if self._tenures.pop(where, None) is not None:
-            self._by_topic[where.topic].resign(where.partition)
+    def not_led(self, topic_partition: TopicPartition) -> None:
+        if self._tenures.pop(topic_partition, None) is not None:
+            self._by_topic[topic_partition.topic].resign(topic_partition.partition)
 
 
 def group_coordinator(

@@ -19,13 +19,13 @@ def add_offsets_to_txn(
     request: AddOffsetsToTxnRequest, ctx: Context
 ) -> AddOffsetsToTxnResponse | Parked[AddOffsetsToTxnResponse]:
     services = ctx.services
-    where = TopicPartition(
+    topic_partition = TopicPartition(
         CONSUMER_OFFSETS, services.coordination.groups.partition_of(request.group_id)
     )
     pending = services.coordination.transactions.add(
         request.transactional_id,
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
-        frozenset({where}),
+        frozenset({topic_partition}),
     )
 
     def respond(replies: list[EmptyReply | KafkaError]) -> AddOffsetsToTxnResponse:

@@ -51,12 +51,14 @@ def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, ctx: Context
 ) -> AddPartitionsToTxnResponse | Parked[AddPartitionsToTxnResponse]:
     alone = ctx.version < 4
-    asked = [checked(each, ctx) for each in ([as_one(request)] if alone else request.transactions)]
-    pending_replies = [pending(each, ctx) for each in asked if not each.unknown]
+    requested = [
+        checked(each, ctx) for each in ([as_one(request)] if alone else request.transactions)
+    ]
+    pending_replies = [pending(each, ctx) for each in requested if not each.unknown]
 
     def respond(replies: list[object]) -> AddPartitionsToTxnResponse:
         rest = iter(replies)
-        results = [result(each, None if each.unknown else next(rest), ctx) for each in asked]
+        results = [result(each, None if each.unknown else next(rest), ctx) for each in requested]
         if alone:
             return AddPartitionsToTxnResponse(
                 results_by_topic_v3_and_below=results[0].topic_results
@@ -89,44 +91,44 @@ def checked(transaction: AddPartitionsToTxnTransaction, ctx: Context) -> Verifie
     return VerifiedTransaction(transaction, partitions, unknown)
 
 
-def pending(asked: VerifiedTransaction, ctx: Context) -> PendingReply[Any]:
-    one, transactions = asked.transaction, ctx.services.coordination.transactions
+def pending(requested: VerifiedTransaction, ctx: Context) -> PendingReply[Any]:
+    one, transactions = requested.transaction, ctx.services.coordination.transactions
     producer = ProducerIdAndEpoch(one.producer_id, one.producer_epoch)
     if one.verify_only:
-        return transactions.verify(one.transactional_id, producer, asked.partitions)
+        return transactions.verify(one.transactional_id, producer, requested.partitions)
     # Brokers add partitions only for newer clients, which leave it to them (KIP-890).
     client_version = EPOCH_BUMP_VERSION if ctx.version >= 4 else 0
-    added = frozenset(asked.partitions)
+    added = frozenset(requested.partitions)
     return transactions.add(one.transactional_id, producer, added, client_version)
 
 
-def result(asked: VerifiedTransaction, reply: object, ctx: Context) -> AddPartitionsToTxnResult:
+def result(requested: VerifiedTransaction, reply: object, ctx: Context) -> AddPartitionsToTxnResult:
     refused: dict[TopicPartition, KafkaError | None] = {}
-    if asked.unknown:
-        for each in asked.partitions:
-            is_unknown = each in asked.unknown
+    if requested.unknown:
+        for each in requested.partitions:
+            is_unknown = each in requested.unknown
             refused[each] = (UnknownTopicOrPartition if is_unknown else OperationNotAttempted)(each)
     elif isinstance(reply, tuple):
-        refused = dict(zip(asked.partitions, reply, strict=True))
+        refused = dict(zip(requested.partitions, reply, strict=True))
     elif isinstance(reply, KafkaError):
-        refused = dict.fromkeys(asked.partitions, reply)
+        refused = dict.fromkeys(requested.partitions, reply)
 
-    def told(where: TopicPartition) -> int:
-        return as_known(code_for(refused.get(where)), since=2, version=ctx.version)
+    def known_code(topic_partition: TopicPartition) -> int:
+        return as_known(code_for(refused.get(topic_partition)), since=2, version=ctx.version)
 
     return AddPartitionsToTxnResult(
-        transactional_id=asked.transaction.transactional_id,
+        transactional_id=requested.transaction.transactional_id,
         topic_results=[
             AddPartitionsToTxnTopicResult(
                 name=topic.name,
                 results_by_partition=[
                     AddPartitionsToTxnPartitionResult(
                         partition_index=index,
-                        partition_error_code=told(TopicPartition(topic.name, index)),
+                        partition_error_code=known_code(TopicPartition(topic.name, index)),
                     )
                     for index in topic.partitions
                 ],
             )
-            for topic in asked.transaction.topics
+            for topic in requested.transaction.topics
         ],
     )

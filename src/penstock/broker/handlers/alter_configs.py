@@ -18,14 +18,14 @@ from penstock.wire.messages.alter_configs import (
 async def alter_configs(request: AlterConfigsRequest, ctx: Context) -> AlterConfigsResponse:
     twice = named_twice((each.resource_type, each.resource_name) for each in request.resources)
     responses = []
-    for asked in request.resources:
+    for requested in request.resources:
         code, text = ErrorCode.NONE, None
         try:
-            if (asked.resource_type, asked.resource_name) in twice:
+            if (requested.resource_type, requested.resource_name) in twice:
                 raise InvalidRequest("Each resource must appear at most once.")
             await ctx.services.control.controller.replace_config(
-                resource(asked.resource_type, asked.resource_name, ctx.services),
-                given(asked),
+                resource(requested.resource_type, requested.resource_name, ctx.services),
+                given(requested),
                 validate_only=request.validate_only,
             )
         except KafkaError as error:
@@ -34,16 +34,16 @@ async def alter_configs(request: AlterConfigsRequest, ctx: Context) -> AlterConf
             AlterConfigsResourceResponse(
                 error_code=code,
                 error_message=text,
-                resource_type=asked.resource_type,
-                resource_name=asked.resource_name,
+                resource_type=requested.resource_type,
+                resource_name=requested.resource_name,
             )
         )
     return AlterConfigsResponse(responses=responses)
 
 
-def given(asked: AlterConfigsResource) -> dict[str, str]:
-    check_once(each.name for each in asked.configs)
-    empty = ",".join(each.name for each in asked.configs if each.value is None)
+def given(requested: AlterConfigsResource) -> dict[str, str]:
+    check_once(each.name for each in requested.configs)
+    empty = ",".join(each.name for each in requested.configs if each.value is None)
     if empty:
         raise InvalidRequest(f"Null value not supported for : {empty}")
-    return {each.name: each.value for each in asked.configs if each.value is not None}
+    return {each.name: each.value for each in requested.configs if each.value is not None}

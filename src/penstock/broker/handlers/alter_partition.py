@@ -55,21 +55,21 @@ def name_of(topic: TopicData, image: ClusterImage, ctx: Context) -> str | None:
     return topic.topic_name if ctx.version < 2 else image.topic_names.get(topic.topic_id)
 
 
-def wanted(where: TopicPartition, asked: PartitionData, ctx: Context) -> RequestedIsr:
+def wanted(topic_partition: TopicPartition, requested: PartitionData, ctx: Context) -> RequestedIsr:
     members = (
         tuple(
             IsrMember(BrokerId(each.broker_id), each.broker_epoch)
-            for each in asked.new_isr_with_epochs
+            for each in requested.new_isr_with_epochs
         )
         if ctx.version >= 3
-        else tuple(IsrMember(BrokerId(each)) for each in asked.new_isr)
+        else tuple(IsrMember(BrokerId(each)) for each in requested.new_isr)
     )
     return RequestedIsr(
-        where,
-        asked.leader_epoch,
-        asked.partition_epoch,
+        topic_partition,
+        requested.leader_epoch,
+        requested.partition_epoch,
         members,
-        recovering=asked.leader_recovery_state == 1,
+        recovering=requested.leader_recovery_state == 1,
     )
 
 

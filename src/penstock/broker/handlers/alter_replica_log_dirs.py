@@ -28,14 +28,16 @@ def alter_replica_log_dirs(
         for index in topic.partitions
     }
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
-    for where, path in wanted.items():
+    for topic_partition, path in wanted.items():
         code = 0
         try:
-            ctx.services.replicas.log_dir_moves.start(where, path)
+            ctx.services.replicas.log_dir_moves.start(topic_partition, path)
         except PARTITION_ERRORS as error:
             code = code_of(error)
-        result = AlterReplicaLogDirPartitionResult(partition_index=where.partition, error_code=code)
-        results.setdefault(where.topic, []).append(result)
+        result = AlterReplicaLogDirPartitionResult(
+            partition_index=topic_partition.partition, error_code=code
+        )
+        results.setdefault(topic_partition.topic, []).append(result)
     return AlterReplicaLogDirsResponse(
         results=[
             AlterReplicaLogDirTopicResult(topic_name=topic, partitions=partitions)

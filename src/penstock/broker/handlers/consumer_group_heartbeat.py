@@ -36,12 +36,12 @@ def consumer_group_heartbeat(
     if not request.group_id:
         return respond(InvalidHeartbeat("GroupId can't be empty."))
     pending = ctx.services.coordination.groups.consumer_heartbeat(
-        request.group_id, asked(request, ctx)
+        request.group_id, requested(request, ctx)
     )
     return answered([pending], lambda replies: respond(*replies), ctx)
 
 
-def asked(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> ConsumerHeartbeat:
+def requested(request: ConsumerGroupHeartbeatRequest, ctx: Context) -> ConsumerHeartbeat:
     owned, names = request.topic_partitions, request.subscribed_topic_names
     return ConsumerHeartbeat(
         member_id=request.member_id or new_member_id(request, ctx),

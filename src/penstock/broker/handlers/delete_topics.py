@@ -29,14 +29,16 @@ class NamedTopic(NamedTuple):
 async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTopicsResponse:
     image = ctx.services.cluster.image
     by_name = map(NamedTopic, request.topic_names)
-    asked = Counter((*by_name, *(NamedTopic(each.name, each.topic_id) for each in request.topics)))
-    ids = {topic_id for name, topic_id in asked if name is None}
+    requested = Counter(
+        (*by_name, *(NamedTopic(each.name, each.topic_id) for each in request.topics))
+    )
+    ids = {topic_id for name, topic_id in requested if name is None}
     # A topic named by both is refused once: under its name, with its id.
     both = {
-        name for topic_id in ids if NamedTopic(name := image.topic_names.get(topic_id)) in asked
+        name for topic_id in ids if NamedTopic(name := image.topic_names.get(topic_id)) in requested
     }
     results, names = [], []
-    for each, count in asked.items():
+    for each, count in requested.items():
         try:
             name = known_name(each, count, image)
         except KafkaError as error:
@@ -61,9 +63,9 @@ async def delete_topics(request: DeleteTopicsRequest, ctx: Context) -> DeleteTop
     return DeleteTopicsResponse(responses=results)
 
 
-def known_name(asked: NamedTopic, count: int, image: ClusterImage) -> str:
+def known_name(requested: NamedTopic, count: int, image: ClusterImage) -> str:
     """The topic's name; the controller checks whether there is such a topic."""
-    name, topic_id = asked
+    name, topic_id = requested
     if name is None and topic_id == NO_UUID:
         raise InvalidRequest("Neither topic name nor id were specified.")
     if name is not None and topic_id != NO_UUID:
@@ -78,12 +80,12 @@ def known_name(asked: NamedTopic, count: int, image: ClusterImage) -> str:
     return topic.name
 
 
-def refused(asked: NamedTopic, error: KafkaError, ctx: Context) -> DeletableTopicResult:
+def refused(requested: NamedTopic, error: KafkaError, ctx: Context) -> DeletableTopicResult:
     # Clients before v3 do not know that code.
     unsaid = isinstance(error, TopicDeletionDisabled) and ctx.version < 3
     return DeletableTopicResult(
-        name=asked.name,
-        topic_id=asked.topic_id,
+        name=requested.name,
+        topic_id=requested.topic_id,
         error_code=ErrorCode.INVALID_REQUEST if unsaid else error.code,
         error_message=str(error),
     )

@@ -30,7 +30,7 @@ def describe_cluster(request: DescribeClusterRequest, ctx: Context) -> DescribeC
             f"Unsupported endpoint type {request.endpoint_type}",
         )
     image = ctx.services.cluster.image
-    asked = request.include_cluster_authorized_operations
+    requested = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         cluster_id=image.cluster_id or "",
         controller_id=image.controller,
@@ -38,7 +38,7 @@ def describe_cluster(request: DescribeClusterRequest, ctx: Context) -> DescribeC
             DescribeClusterBroker(broker_id=each.id, host=at.host, port=at.port, rack=each.rack)
             for each, at in reachable(image, ctx.peer.listener)
         ],
-        cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED,
+        cluster_authorized_operations=CLUSTER_OPERATIONS if requested else NOT_ASKED,
     )
 
 

@@ -33,11 +33,15 @@ from penstock.wire.messages.describe_configs import (
 
 
 def describe_configs(request: DescribeConfigsRequest, ctx: Context) -> DescribeConfigsResponse:
-    def answer(asked: DescribeConfigsResource) -> DescribeConfigsResult:
-        kind, name, keys = asked.resource_type, asked.resource_name, asked.configuration_keys
+    def answer(requested: DescribeConfigsResource) -> DescribeConfigsResult:
+        kind, name, keys = (
+            requested.resource_type,
+            requested.resource_name,
+            requested.configuration_keys,
+        )
         try:
             configs = [
-                each for each in described(asked, request, ctx) if not keys or each.name in keys
+                each for each in described(requested, request, ctx) if not keys or each.name in keys
             ]
         except KafkaError as error:
             return DescribeConfigsResult(
@@ -53,24 +57,24 @@ def describe_configs(request: DescribeConfigsRequest, ctx: Context) -> DescribeC
 
 
 def described(
-    asked: DescribeConfigsResource, request: DescribeConfigsRequest, ctx: Context
+    requested: DescribeConfigsResource, request: DescribeConfigsRequest, ctx: Context
 ) -> Iterator[DescribeConfigsResourceResult]:
-    if asked.resource_type == ConfigResourceType.BROKER_LOGGER:
-        if not asked.resource_name:
+    if requested.resource_type == ConfigResourceType.BROKER_LOGGER:
+        if not requested.resource_name:
             raise InvalidRequest("loggers are those of one broker")
-        own_id(asked.resource_name, ctx.services)
+        own_id(requested.resource_name, ctx.services)
         for name, level in log_levels.loggers():
             source = EffectiveSource.DYNAMIC_BROKER_LOGGER
             yield DescribeConfigsResourceResult(name=name, value=level, config_source=source)
         return
-    fixed = asked.resource_type == ConfigResourceType.BROKER
-    for entry in entries(asked, ctx):
-        yield told(entry, request, fixed=fixed)
+    fixed = requested.resource_type == ConfigResourceType.BROKER
+    for entry in entries(requested, ctx):
+        yield result_of(entry, request, fixed=fixed)
 
 
-def entries(asked: DescribeConfigsResource, ctx: Context) -> Iterable[EffectiveConfig]:
-    services, name = ctx.services, asked.resource_name
-    match asked.resource_type:
+def entries(requested: DescribeConfigsResource, ctx: Context) -> Iterable[EffectiveConfig]:
+    services, name = ctx.services, requested.resource_name
+    match requested.resource_type:
         case ConfigResourceType.TOPIC:
             check_name(name)
             if name not in services.cluster.image.topics:
@@ -93,7 +97,7 @@ def entries(asked: DescribeConfigsResource, ctx: Context) -> Iterable[EffectiveC
             raise InvalidRequest(MALFORMED)
 
 
-def told(
+def result_of(
     entry: EffectiveConfig, request: DescribeConfigsRequest, *, fixed: bool
 ) -> DescribeConfigsResourceResult:
     """`fixed`: settings are read-only unless they can change while the broker runs."""

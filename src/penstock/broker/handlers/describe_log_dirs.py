@@ -22,28 +22,32 @@ from penstock.wire.messages.describe_log_dirs import (
 
 
 def describe_log_dirs(request: DescribeLogDirsRequest, ctx: Context) -> DescribeLogDirsResponse:
-    asked = None
+    requested = None
     if request.topics is not None:
-        asked = {
+        requested = {
             TopicPartition(each.topic, index)
             for each in request.topics
             for index in each.partitions
         }
     return DescribeLogDirsResponse(
         results=[
-            described(each, asked, ctx) for each in ctx.services.replicas.partitions.store.dirs
+            described(each, requested, ctx) for each in ctx.services.replicas.partitions.store.dirs
         ]
     )
 
 
 def described(
-    log_dir: LogDir, asked: set[TopicPartition] | None, ctx: Context
+    log_dir: LogDir, requested: set[TopicPartition] | None, ctx: Context
 ) -> DescribeLogDirsResult:
     path = str(log_dir.path)
     if log_dir.failure is not None:
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
     store = ctx.services.replicas.partitions.store
-    logs = [log for log in store.logs_in(log_dir) if asked is None or log.topic_partition in asked]
+    logs = [
+        log
+        for log in store.logs_in(log_dir)
+        if requested is None or log.topic_partition in requested
+    ]
     disk = shutil.disk_usage(path)
     return DescribeLogDirsResult(
         log_dir=path,
@@ -66,11 +70,11 @@ def by_topic(logs: Iterable[PartitionLog]) -> dict[str, list[PartitionLog]]:
 
 def described_log(log: PartitionLog, ctx: Context) -> DescribeLogDirsPartition:
     """A log lags behind the high watermark; an unfinished copy, behind the log it copies."""
-    store, where = ctx.services.replicas.partitions.store, log.topic_partition
-    is_future = store.future_logs.get(where) is log
-    reached = store.logs[where].end_offset if is_future else log.high_watermark
+    store, topic_partition = ctx.services.replicas.partitions.store, log.topic_partition
+    is_future = store.future_logs.get(topic_partition) is log
+    reached = store.logs[topic_partition].end_offset if is_future else log.high_watermark
     return DescribeLogDirsPartition(
-        partition_index=where.partition,
+        partition_index=topic_partition.partition,
         partition_size=log.size_bytes,
         offset_lag=max(reached - log.end_offset, 0),
         is_future_key=is_future,

@@ -20,7 +20,7 @@ KINDS = frozenset(ElectionType)
 
 
 async def elect_leaders(request: ElectLeadersRequest, ctx: Context) -> ElectLeadersResponse:
-    asked = {topic.topic: topic.partitions for topic in request.topic_partitions or ()}
+    requested = {topic.topic: topic.partitions for topic in request.topic_partitions or ()}
     if request.election_type not in KINDS:
         text = f"Unknown election type {request.election_type}"
         code = ErrorCode.INVALID_REQUEST
@@ -31,34 +31,34 @@ async def elect_leaders(request: ElectLeadersRequest, ctx: Context) -> ElectLead
                     topic=topic,
                     partition_result=[result(index, code, text) for index in indexes],
                 )
-                for topic, indexes in asked.items()
+                for topic, indexes in requested.items()
             ],
         )
     everything = request.topic_partitions is None
     if everything:
         image = ctx.services.cluster.image
-        asked = {name: sorted(topic.partitions) for name, topic in image.topics.items()}
+        requested = {name: sorted(topic.partitions) for name, topic in image.topics.items()}
     answers = await ctx.services.control.controller.elect_leaders(
         ElectionType(request.election_type),
-        [TopicPartition(topic, index) for topic, indexes in asked.items() for index in indexes],
+        [TopicPartition(topic, index) for topic, indexes in requested.items() for index in indexes],
     )
     return ElectLeadersResponse(
         replica_election_results=[
             ReplicaElectionResult(
                 topic=topic,
                 partition_result=[
-                    told(index, answers[TopicPartition(topic, index)])
+                    result_of(index, answers[TopicPartition(topic, index)])
                     for index in indexes
                     if not everything
                     or not isinstance(answers[TopicPartition(topic, index)], ElectionNotNeeded)
                 ],
             )
-            for topic, indexes in asked.items()
+            for topic, indexes in requested.items()
         ]
     )
 
 
-def told(index: int, error: KafkaError | None) -> PartitionResult:
+def result_of(index: int, error: KafkaError | None) -> PartitionResult:
     if error is None:
         return result(index, ErrorCode.NONE, None)
     return result(index, error.code, str(error))

@@ -22,22 +22,24 @@ Answer = EndTxnResponse | Parked[EndTxnResponse]
 
 
 def end_txn(request: EndTxnRequest, ctx: Context) -> Answer | Coroutine[None, None, Answer]:
-    asked = TransactionEnd(
+    requested = TransactionEnd(
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         request.committed,
         EPOCH_BUMP_VERSION if ctx.version >= 5 else 0,
     )
-    if ctx.services.coordination.transactions.needs_producer_id(request.transactional_id, asked):
-        return with_new_id(request.transactional_id, asked, ctx)
-    return end(request.transactional_id, asked, NONE, ctx)
+    if ctx.services.coordination.transactions.needs_producer_id(
+        request.transactional_id, requested
+    ):
+        return with_new_id(request.transactional_id, requested, ctx)
+    return end(request.transactional_id, requested, NONE, ctx)
 
 
-async def with_new_id(name: str, asked: TransactionEnd, ctx: Context) -> Answer:
-    return end(name, asked, await ctx.services.coordination.producer_ids.take(), ctx)
+async def with_new_id(name: str, requested: TransactionEnd, ctx: Context) -> Answer:
+    return end(name, requested, await ctx.services.coordination.producer_ids.take(), ctx)
 
 
-def end(name: str, asked: TransactionEnd, new_id: int, ctx: Context) -> Answer:
-    pending = ctx.services.coordination.transactions.end(name, asked, new_id)
+def end(name: str, requested: TransactionEnd, new_id: int, ctx: Context) -> Answer:
+    pending = ctx.services.coordination.transactions.end(name, requested, new_id)
 
     def respond(replies: list[ProducerIdAndEpoch | KafkaError]) -> EndTxnResponse:
         (reply,) = replies

@@ -45,8 +45,8 @@ async def incremental_alter_configs(
     return IncrementalAlterConfigsResponse(responses=[*there.responses, *here.responses])
 
 
-def is_logger(asked: AlterConfigsResource) -> bool:
-    return asked.resource_type == ConfigResourceType.BROKER_LOGGER
+def is_logger(requested: AlterConfigsResource) -> bool:
+    return requested.resource_type == ConfigResourceType.BROKER_LOGGER
 
 
 async def altered(
@@ -54,35 +54,35 @@ async def altered(
 ) -> IncrementalAlterConfigsResponse:
     twice = named_twice((each.resource_type, each.resource_name) for each in request.resources)
     responses = []
-    for asked in request.resources:
+    for requested in request.resources:
         code, text = ErrorCode.NONE, None
         try:
-            if (asked.resource_type, asked.resource_name) in twice:
+            if (requested.resource_type, requested.resource_name) in twice:
                 raise InvalidRequest("Each resource must appear at most once.")
-            await alter(asked, ctx, validate_only=request.validate_only)
+            await alter(requested, ctx, validate_only=request.validate_only)
         except KafkaError as error:
             code, text = error.code, str(error)
         responses.append(
             AlterConfigsResourceResponse(
                 error_code=code,
                 error_message=text,
-                resource_type=asked.resource_type,
-                resource_name=asked.resource_name,
+                resource_type=requested.resource_type,
+                resource_name=requested.resource_name,
             )
         )
     return IncrementalAlterConfigsResponse(responses=responses)
 
 
-async def alter(asked: AlterConfigsResource, ctx: Context, *, validate_only: bool) -> None:
-    alterations = [alteration(each) for each in asked.configs]
-    if asked.resource_type != ConfigResourceType.BROKER_LOGGER:
+async def alter(requested: AlterConfigsResource, ctx: Context, *, validate_only: bool) -> None:
+    alterations = [alteration(each) for each in requested.configs]
+    if requested.resource_type != ConfigResourceType.BROKER_LOGGER:
         await ctx.services.control.controller.alter_config(
-            resource(asked.resource_type, asked.resource_name, ctx.services),
+            resource(requested.resource_type, requested.resource_name, ctx.services),
             alterations,
             validate_only=validate_only,
         )
         return
-    own_id(asked.resource_name, ctx.services)
+    own_id(requested.resource_name, ctx.services)
     check_once(each.name for each in alterations)
     levels = {each.name: new_level(each) for each in alterations}
     for name, level in levels.items():
@@ -92,17 +92,19 @@ async def alter(asked: AlterConfigsResource, ctx: Context, *, validate_only: boo
             log_levels.set_level(name, level)
 
 
-def alteration(asked: AlterableConfig) -> ConfigAlteration:
-    if asked.config_operation not in OPERATIONS:
-        raise InvalidRequest(f"{asked.name}: operation {asked.config_operation} is unknown")
-    return ConfigAlteration(asked.name, AlterOperation(asked.config_operation), asked.value)
+def alteration(requested: AlterableConfig) -> ConfigAlteration:
+    if requested.config_operation not in OPERATIONS:
+        raise InvalidRequest(f"{requested.name}: operation {requested.config_operation} is unknown")
+    return ConfigAlteration(
+        requested.name, AlterOperation(requested.config_operation), requested.value
+    )
 
 
-def new_level(asked: ConfigAlteration) -> str | None:
-    match asked.operation:
-        case AlterOperation.SET if asked.value is not None:
-            return asked.value
+def new_level(requested: ConfigAlteration) -> str | None:
+    match requested.operation:
+        case AlterOperation.SET if requested.value is not None:
+            return requested.value
         case AlterOperation.DELETE:
             return None
         case _:
-            raise InvalidRequest(f"a logger's level is set or deleted: {asked.name}")
+            raise InvalidRequest(f"a logger's level is set or deleted: {requested.name}")

@@ -37,24 +37,24 @@ async def transactional(
     services, known = ctx.services, None
     if request.producer_id != NONE:
         known = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
-    asked, new_id = TransactionInit(request.transaction_timeout_ms, known), NONE
+    requested, new_id = TransactionInit(request.transaction_timeout_ms, known), NONE
     try:
-        if services.coordination.transactions.needs_producer_id(name, asked):
+        if services.coordination.transactions.needs_producer_id(name, requested):
             new_id = await services.coordination.producer_ids.take()
     except KafkaError as error:
         return refused(error.code)
-    pending = services.coordination.transactions.init(name, asked, new_id)
+    pending = services.coordination.transactions.init(name, requested, new_id)
 
     def respond(replies: list[ProducerIdAndEpoch | KafkaError]) -> InitProducerIdResponse:
         (reply,) = replies
         if isinstance(reply, KafkaError):
-            return refused(told(reply, ctx))
+            return refused(known_code(reply, ctx))
         return InitProducerIdResponse(producer_id=reply.id, producer_epoch=reply.epoch)
 
     return answered([pending], respond, ctx, WAIT_MS, services.coordination.transactions.runtime)
 
 
-def told(error: KafkaError, ctx: Context) -> ErrorCode:
+def known_code(error: KafkaError, ctx: Context) -> ErrorCode:
     return as_known(error.code, since=4, version=ctx.version)
 
 

@@ -19,8 +19,8 @@ def list_config_resources(
 ) -> ListConfigResourcesResponse:
     if ctx.version == 0:
         return ListConfigResourcesResponse()
-    asked = set(request.resource_types) or set(ConfigResourceType)
-    if not asked <= set(ConfigResourceType):
+    requested = set(request.resource_types) or set(ConfigResourceType)
+    if not requested <= set(ConfigResourceType):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     image = ctx.services.cluster.image
     brokers = [str(broker) for broker in image.brokers]
@@ -34,7 +34,7 @@ def list_config_resources(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=kind)
             for kind, known in names.items()
-            if kind in asked
+            if kind in requested
             for name in known
         ]
     )

@@ -63,8 +63,8 @@ def list_offsets(
     return answered(request, ctx, {})
 
 
-def is_by_time(asked: int) -> bool:
-    return asked >= 0 or asked == MAX_TIMESTAMP
+def is_by_time(requested: int) -> bool:
+    return requested >= 0 or requested == MAX_TIMESTAMP
 
 
 async def searched(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsResponse:
@@ -72,19 +72,23 @@ async def searched(request: ListOffsetsRequest, ctx: Context) -> ListOffsetsResp
     found: dict[TopicPartition, Found] = {}
     for topic in request.topics:
         for part in topic.partitions:
-            where = TopicPartition(topic.name, part.partition_index)
-            partition = ctx.services.replicas.partitions.find(*where)
-            if partition is not None and where not in found and is_by_time(part.timestamp):
-                found[where] = await search(
+            topic_partition = TopicPartition(topic.name, part.partition_index)
+            partition = ctx.services.replicas.partitions.find(*topic_partition)
+            if (
+                partition is not None
+                and topic_partition not in found
+                and is_by_time(part.timestamp)
+            ):
+                found[topic_partition] = await search(
                     partition.log, part.timestamp, ctx.services.resources.worker
                 )
     return answered(request, ctx, found)
 
 
-async def search(log: PartitionLog, asked: int, worker: Executor) -> Found:
-    by_time = asked != MAX_TIMESTAMP
+async def search(log: PartitionLog, requested: int, worker: Executor) -> Found:
+    by_time = requested != MAX_TIMESTAMP
     try:
-        for each in searches_by_time(log, asked) if by_time else searches_for_newest(log):
+        for each in searches_by_time(log, requested) if by_time else searches_for_newest(log):
             with log.log_dir:
                 found = await asyncio.get_running_loop().run_in_executor(worker, each.run)
             if (
@@ -125,11 +129,11 @@ def answered(
                 end = partition.log.end_offset
             else:
                 end = partition.visible_end(read_committed=committed)
-            asked = part.timestamp
+            requested = part.timestamp
             timestamp, offset, epoch = offset_for(
-                partition, asked, end, found.get(partition.topic_partition)
+                partition, requested, end, found.get(partition.topic_partition)
             )
-            if offset < 0 or asked == LATEST:
+            if offset < 0 or requested == LATEST:
                 fencing.check_latest_known(partition, end)
         except OffsetNotAvailable as error:
             known = ctx.version >= OFFSET_NOT_AVAILABLE_SINCE
@@ -155,12 +159,14 @@ def answered(
     )
 
 
-def offset_for(partition: Partition, asked: int, end: int, found: Found) -> tuple[int, int, int]:
+def offset_for(
+    partition: Partition, requested: int, end: int, found: Found
+) -> tuple[int, int, int]:
     """Timestamp, offset and leader epoch of a record before `end`; -1 for each that is unknown."""
     log = partition.log
-    if asked == LATEST:
+    if requested == LATEST:
         return -1, end, partition.leader_epoch
-    if asked in {EARLIEST, EARLIEST_LOCAL}:
+    if requested in {EARLIEST, EARLIEST_LOCAL}:
         return -1, log.log_start_offset, epoch_at(partition, log.log_start_offset)
     if isinstance(found, Exception):
         raise found

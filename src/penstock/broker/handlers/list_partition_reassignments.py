@@ -17,12 +17,12 @@ async def list_partition_reassignments(
 ) -> ListPartitionReassignmentsResponse:
     topics = ctx.services.cluster.image.topics
     if request.topics is None:
-        asked = {name: list(topic.partitions) for name, topic in topics.items()}
+        requested = {name: list(topic.partitions) for name, topic in topics.items()}
     else:
-        asked = {each.name: each.partition_indexes for each in request.topics}
+        requested = {each.name: each.partition_indexes for each in request.topics}
     moving = {
         name: list(ongoing(topics[name], indexes))
-        for name, indexes in asked.items()
+        for name, indexes in requested.items()
         if name in topics
     }
     return ListPartitionReassignmentsResponse(

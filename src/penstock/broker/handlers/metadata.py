@@ -87,7 +87,7 @@ def response(
             for each in request.topics
             if not by_id or each.topic_id != NO_UUID
         }
-        topics = [asked(each, operations, ctx, errors) for each in named.values()]
+        topics = [requested(each, operations, ctx, errors) for each in named.values()]
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=each.id, host=at.host, port=at.port, rack=each.rack)
@@ -102,7 +102,7 @@ def response(
     )
 
 
-def asked(
+def requested(
     topic: MetadataRequestTopic, operations: int, ctx: Context, errors: dict[str, KafkaError]
 ) -> MetadataResponseTopic:
     image = ctx.services.cluster.image
@@ -135,9 +135,9 @@ def refusal(name: str, errors: dict[str, KafkaError]) -> ErrorCode:
 
 def known(topic: Topic, operations: int, ctx: Context) -> MetadataResponseTopic:
     """A topic's part, encoded: from the cache, unless the topic has changed since."""
-    kept = ctx.services.encoded_topics
+    cache = ctx.services.encoded_topics
     key = (topic.name, ctx.version, operations)
-    found = kept.get(key)
+    found = cache.get(key)
     if found is not None and found[0] is topic:
         return found[1]
     message = MetadataResponseTopic(
@@ -148,9 +148,9 @@ def known(topic: Topic, operations: int, ctx: Context) -> MetadataResponseTopic:
         topic_authorized_operations=operations,
     )
     encoded = encode_struct(message, ctx.version, MetadataResponse)
-    if len(kept) > 2 * len(ctx.services.cluster.image.topics) + 1000:
-        kept.clear()  # deleted topics, and versions that no client uses any more
-    kept[key] = (topic, encoded)
+    if len(cache) > 2 * len(ctx.services.cluster.image.topics) + 1000:
+        cache.clear()  # deleted topics, and versions that no client uses any more
+    cache[key] = (topic, encoded)
     return encoded
 
 

@@ -22,10 +22,10 @@ def offset_delete(
 ) -> OffsetDeleteResponse | Parked[OffsetDeleteResponse]:
     image = ctx.services.cluster.image
     wanted = tuple(
-        where
+        topic_partition
         for topic in request.topics
         for part in topic.partitions
-        if image.partition(where := TopicPartition(topic.name, part.partition_index))
+        if image.partition(topic_partition := TopicPartition(topic.name, part.partition_index))
     )
     pending = ctx.services.coordination.groups.delete_offsets(request.group_id, wanted)
 

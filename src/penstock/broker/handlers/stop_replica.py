@@ -20,8 +20,10 @@ async def stop_replica(request: StopReplicaRequest, ctx: Context) -> StopReplica
     return StopReplicaResponse(
         partition_errors=[
             StopReplicaPartitionError(
-                topic_name=where.topic, partition_index=where.partition, error_code=code
+                topic_name=topic_partition.topic,
+                partition_index=topic_partition.partition,
+                error_code=code,
             )
-            for where, code in answers.items()
+            for topic_partition, code in answers.items()
         ]
     )

@@ -113,8 +113,8 @@ def commit(
 ) -> Answer:
     (refused,) = answers
     if refused is not None:
-        told = as_committers_know_it(refused, ctx.version)
-        return respond(named, (told,) * len(offsets))
+        known = as_committers_know_it(refused, ctx.version)
+        return respond(named, (known,) * len(offsets))
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     pending = ctx.services.coordination.groups.commit(
         request.group_id,

@@ -40,7 +40,7 @@ def write_txn_markers(
     def respond() -> WriteTxnMarkersResponse:
         return WriteTxnMarkersResponse(markers=[result(*each) for each in written])
 
-    keys = {where for _, results in written for where in results}
+    keys = {topic_partition for _, results in written for topic_partition in results}
     return attempt() or Parked(keys, WAIT_MS, attempt, respond)
 
 
@@ -54,13 +54,13 @@ def write(writable: WritableTxnMarker, ctx: Context) -> Results:
     results: Results = {}
     for topic in writable.topics:
         for index in topic.partition_indexes:
-            where = TopicPartition(topic.name, index)
+            topic_partition = TopicPartition(topic.name, index)
             try:
-                results[where] = ctx.services.coordination.markers.append(
-                    where, marker, writable.coordinator_epoch
+                results[topic_partition] = ctx.services.coordination.markers.append(
+                    topic_partition, marker, writable.coordinator_epoch
                 )
             except PARTITION_ERRORS as error:
-                results[where] = code_of(error)
+                results[topic_partition] = code_of(error)
     return results
 
 
@@ -74,8 +74,8 @@ def code(result: Written | ErrorCode) -> ErrorCode | None:
 
 
 def result(marker: WritableTxnMarker, results: Results) -> WritableTxnMarkerResult:
-    def told(where: TopicPartition) -> ErrorCode:
-        found = code(results[where])
+    def result_code(topic_partition: TopicPartition) -> ErrorCode:
+        found = code(results[topic_partition])
         return ErrorCode.REQUEST_TIMED_OUT if found is None else found
 
     return WritableTxnMarkerResult(
@@ -85,7 +85,8 @@ def result(marker: WritableTxnMarker, results: Results) -> WritableTxnMarkerResu
                 name=topic.name,
                 partitions=[
                     WritableTxnMarkerPartitionResult(
-                        partition_index=index, error_code=told(TopicPartition(topic.name, index))
+                        partition_index=index,
+                        error_code=result_code(TopicPartition(topic.name, index)),
                     )
                     for index in topic.partition_indexes
                 ],

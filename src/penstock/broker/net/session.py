@@ -226,10 +226,10 @@ class Session:
             if self._fd < 0:
                 return  # the client disconnected meanwhile
             if outcome.has_acted and request is not None:
-                place, self._request = InLine(request), None
-                self._line.append(place)
-                done = partial(self._reply_in_line, place)
-                place.waiter = self._owner.park(outcome, done, self._end_after)
+                in_line, self._request = InLine(request), None
+                self._line.append(in_line)
+                done = partial(self._reply_in_line, in_line)
+                in_line.waiter = self._owner.park(outcome, done, self._end_after)
             else:
                 self._waiter = self._owner.park(outcome, self.reply, self._fail)
         else:
@@ -260,12 +260,12 @@ class Session:
             self._out_bytes += len(region)
         return interleaved(frame, splices)
 
-    def _reply_in_line(self, place: InLine, response: Message) -> None:
+    def _reply_in_line(self, in_line: InLine, response: Message) -> None:
         """The response of a request that waited; it is sent once all earlier ones are."""
         if self._fd < 0:
             return
         line = self._line
-        place.reply = self._pieces(place.request, response)
+        in_line.reply = self._pieces(in_line.request, response)
         while line and line[0].reply is not None:
             self._out.extend(line.popleft().reply or ())
         self.pump()
@@ -349,9 +349,9 @@ class Session:
         self._request = None
         if self._waiter is not None:
             self._waiter.cancel()
-        for place in self._line:
-            if place.waiter is not None and place.reply is None:
-                place.waiter.cancel()
+        for in_line in self._line:
+            if in_line.waiter is not None and in_line.reply is None:
+                in_line.waiter.cancel()
         self._line.clear()
         self._sock.close()
         self._owner.closed(self)
