@@ -9,10 +9,11 @@ import msgspec
 
 from penstock.client.address import Address, parse_addresses
 from penstock.client.cluster import Client
-from penstock.client.configs import ConfigResourceType, Resource, describe_configs
+from penstock.client.configs import Resource, describe_configs
 from penstock.client.errors import ConnectionFailed, RequestTimedOut
 from penstock.client.metadata import BrokerNode
 from penstock.config.listener import EVERY_INTERFACE
+from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ConfigError, ProtocolError
 
 SETTING = "penstock.http.listen"

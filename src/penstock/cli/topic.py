@@ -25,7 +25,8 @@ from penstock.client.admin import (
     list_topics,
 )
 from penstock.client.cluster import Client
-from penstock.client.configs import ConfigResourceType, Resource, alter_configs
+from penstock.client.configs import Resource, alter_configs
+from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import KafkaError
 from penstock.types import uuid_text
 

@@ -9,7 +9,6 @@ from penstock.client.admin import describe_topics
 from penstock.client.cluster import Client
 from penstock.client.configs import (
     ConfigEntry,
-    ConfigResourceType,
     ConfigSource,
     Resource,
     describe_configs,
@@ -17,6 +16,7 @@ from penstock.client.configs import (
 from penstock.client.listing import EARLIEST, LATEST
 from penstock.client.metadata import NO_LEADER, TopicMetadata
 from penstock.client.offsets import list_offsets
+from penstock.config.resource_type import ConfigResourceType
 from penstock.types import Offset, TopicPartition, uuid_text
 
 

@@ -7,6 +7,7 @@ from enum import IntEnum
 from penstock.client.cluster import Client
 from penstock.client.errors import check
 from penstock.client.route import ANY, Route, ToBroker
+from penstock.config.resource_type import ConfigResourceType
 from penstock.types import BrokerId
 from penstock.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -20,14 +21,6 @@ from penstock.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-
-
-class ConfigResourceType(IntEnum):
-    """Kinds of resources with settings, numbered as in the protocol."""
-
-    TOPIC = 2
-    BROKER = 4
-    GROUP = 32
 
 
 class ConfigSource(IntEnum):

@@ -19,7 +19,6 @@ from penstock.client.admin import (
 )
 from penstock.client.cluster import Client
 from penstock.client.configs import (
-    ConfigResourceType,
     ConfigSource,
     Resource,
     alter_configs,
@@ -38,6 +37,7 @@ from penstock.client.listing import EARLIEST, LATEST, MAX_TIMESTAMP
 from penstock.client.offsets import delete_records, list_offsets
 from penstock.client.produce import IdempotentProducer, ProducerRecord
 from penstock.client.route import ToCoordinator, ToLeader
+from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ErrorCode
 from penstock.types import BrokerId, Offset, TopicPartition
 from penstock.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse

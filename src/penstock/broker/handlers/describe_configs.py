@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from penstock.broker.context import Context
 from penstock.broker.error_code import MALFORMED
 from penstock.broker.translate import log_levels
-from penstock.broker.translate.config_resources import ConfigResourceType, own_id
+from penstock.broker.translate.config_resources import own_id
 from penstock.config.effective import (
     EffectiveConfig,
     EffectiveSource,
@@ -19,6 +19,7 @@ from penstock.config.effective import (
     group_entries,
     topic_entries,
 )
+from penstock.config.resource_type import ConfigResourceType
 from penstock.config.setting import Update
 from penstock.controller.topic_rules import UnknownTopic, check_name
 from penstock.errors import InvalidRequest, KafkaError

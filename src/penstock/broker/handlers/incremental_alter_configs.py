@@ -10,11 +10,11 @@ from penstock.broker.context import Context
 from penstock.broker.forwarding import at_controller
 from penstock.broker.translate import log_levels
 from penstock.broker.translate.config_resources import (
-    ConfigResourceType,
     named_twice,
     own_id,
     resource,
 )
+from penstock.config.resource_type import ConfigResourceType
 from penstock.controller.configs import AlterOperation, ConfigAlteration, check_once
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.wire.messages.incremental_alter_configs import (

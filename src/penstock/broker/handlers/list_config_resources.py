@@ -5,7 +5,7 @@ of which there are none.
 """
 
 from penstock.broker.context import Context
-from penstock.broker.translate.config_resources import ConfigResourceType
+from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ErrorCode
 from penstock.wire.messages.list_config_resources import (
     ConfigResource,

@@ -2,22 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from enum import IntEnum
 
 from penstock.broker.context import Services
+from penstock.config.resource_type import ConfigResourceType
 from penstock.controller.configs import BrokerResource, ConfigResource, GroupResource, TopicResource
 from penstock.errors import InvalidRequest
 from penstock.types import BrokerId
-
-
-class ConfigResourceType(IntEnum):
-    """The kind of resource, numbered as on the wire."""
-
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
 
 
 def resource(kind: int, name: str, services: Services) -> ConfigResource:
