@@ -121,7 +121,7 @@ async def code_of(sent: asyncio.Future[ProduceResponse]) -> int:
     return (await sent).responses[0].partition_responses[0].error_code
 
 
-def test_a_write_waits_until_its_place_in_the_transaction_is_committed(tmp_path: Path) -> None:
+def test_a_write_waits_until_its_partition_in_the_transaction_is_committed(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         producer = await begun(connection)
         state, log = with_follower(leader), leader.partition().log
@@ -326,7 +326,7 @@ def led_by(leader: Leading, broker: BrokerId) -> None:
         (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),
     ],
 )
-def test_what_a_coordinator_says_far_away_is_told_as_here(
+def test_a_remote_coordinators_error_is_returned_like_a_local_one(
     code: ErrorCode, told: ErrorCode | None
 ) -> None:
     """None: the producer is to try again."""

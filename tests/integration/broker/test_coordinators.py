@@ -48,7 +48,7 @@ class Noting:
         self.told.append(f"resign {partition}")
 
 
-def test_whoever_leads_on_in_a_new_epoch_goes_on(tmp_path: Path) -> None:
+def test_a_coordinator_that_leads_through_a_new_epoch_goes_on(tmp_path: Path) -> None:
     async def main() -> None:
         async with leading(tmp_path) as leader:
             noting: Any = Noting()

@@ -26,7 +26,7 @@ def read(broker: EmbeddedBroker) -> dict[str, float]:
 
 
 @pytest.mark.row("A160")
-def test_lag_is_told_in_records_and_in_seconds() -> None:
+def test_lag_is_reported_in_records_and_in_seconds() -> None:
     with EmbeddedBroker(settings=SETTINGS) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
         for number in range(10):
@@ -47,7 +47,7 @@ def test_lag_is_told_in_records_and_in_seconds() -> None:
     assert found['kafka_consumergroup_members{consumergroup="g"}'] == 0
 
 
-def test_members_and_lag_of_a_group_of_the_consumer_protocol_are_told() -> None:
+def test_members_and_lag_of_a_consumer_protocol_group_are_reported() -> None:
     with EmbeddedBroker(settings=SETTINGS) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
         for number in range(10):

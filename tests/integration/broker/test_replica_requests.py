@@ -151,7 +151,7 @@ def test_acks_all_waits_for_the_follower(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("A119")
-def test_nobody_waits_longer_than_asked_for(tmp_path: Path) -> None:
+def test_no_request_waits_longer_than_it_asked_for(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         leader.lead(0, 3)
         sent = produce(leader, connection, timeout_ms=20)
@@ -178,7 +178,9 @@ def test_too_few_replicas_before_and_after_the_append(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("comes_back", [False, True])
-def test_a_leader_that_resigns_leaves_nobody_waiting(tmp_path: Path, comes_back: bool) -> None:
+def test_a_leader_that_resigns_answers_all_waiting_requests(
+    tmp_path: Path, comes_back: bool
+) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         partition = leader.partition()
         leader.lead(0, 3)
@@ -250,7 +252,7 @@ def test_other_epochs_and_strangers_are_refused(
     run(tmp_path, test)
 
 
-def test_nobody_poses_as_a_broker_on_the_clients_listener(tmp_path: Path) -> None:
+def test_a_fetch_as_a_replica_is_refused_on_the_clients_listener(tmp_path: Path) -> None:
     settings = {
         "listeners": "PLAINTEXT://127.0.0.1:0,CLIENT://127.0.0.1:0",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CLIENT:PLAINTEXT",
@@ -275,7 +277,7 @@ def test_nobody_poses_as_a_broker_on_the_clients_listener(tmp_path: Path) -> Non
     ("version", "code"),
     [(4, ErrorCode.LEADER_NOT_AVAILABLE), (5, ErrorCode.OFFSET_NOT_AVAILABLE)],
 )
-def test_latest_is_not_told_until_it_is_known(
+def test_the_latest_offset_is_not_available_until_it_is_known(
     tmp_path: Path, version: int, code: ErrorCode
 ) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
@@ -437,7 +439,7 @@ def test_consumers_may_read_a_follower_if_they_know_how(tmp_path: Path) -> None:
         ("", "b", -1),
     ],
 )
-def test_a_consumer_is_told_of_the_replica_in_its_rack(
+def test_a_consumer_learns_of_the_replica_in_its_rack(
     tmp_path: Path, selector: str, rack: str, preferred: int
 ) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
@@ -457,7 +459,7 @@ def test_a_consumer_is_told_of_the_replica_in_its_rack(
 
 
 @pytest.mark.row("A014")
-def test_a_refusal_tells_who_leads_instead_and_where(tmp_path: Path) -> None:
+def test_not_leader_names_the_current_leader_and_its_address(tmp_path: Path) -> None:
     """KIP-951: the client need not ask for metadata first."""
 
     async def test(leader: Leading, connection: Connection) -> None:

@@ -92,7 +92,7 @@ def test_records_go_from_file_to_socket_by_sendfile(
     run(tmp_path, test)
 
 
-def test_a_session_that_another_connection_goes_on_with_does_not_fail_who_waits(
+def test_a_session_continued_by_another_connection_does_not_fail_a_waiting_fetch(
     tmp_path: Path,
 ) -> None:
     async def test(leader: Leading, connection: Connection) -> None:

@@ -14,5 +14,5 @@ def test_what_passes_the_rate_waits_for_the_next_second() -> None:
     assert waits == [0, 0, 800, 100, 0]
 
 
-def test_a_rate_of_none_accepts_nobody() -> None:
+def test_a_rate_of_zero_accepts_no_connection() -> None:
     assert ConnectionRate().wait_ms(5_000, 0) == 1_000

@@ -4,7 +4,7 @@ from penstock.broker.pages.loop_lag import INTERVAL_MS, KEPT, LoopLag
 from penstock.clock import SystemClock
 
 
-def test_the_greatest_delay_of_the_last_minute_is_told() -> None:
+def test_the_greatest_delay_of_the_last_minute_is_reported() -> None:
     lag = LoopLag(SystemClock())
     assert lag.greatest_ms == 0
     for waited_ms in (INTERVAL_MS - 1, INTERVAL_MS + 40, INTERVAL_MS + 3):

@@ -16,7 +16,7 @@ OLD, NEW = Uuid(b"o" * 16), Uuid(b"n" * 16)
 
 @pytest.mark.parametrize("version", [9, 10])
 @pytest.mark.parametrize(("committed_to", "offset"), [(OLD, -1), (NEW, 5), (NO_UUID, 5)])
-def test_a_topic_made_anew_has_no_offsets_of_the_old_one(
+def test_a_topic_that_is_created_again_has_no_offsets_of_the_old_one(
     version: int, committed_to: Uuid, offset: int
 ) -> None:
     """Offsets that older brokers have written come without a topic id."""

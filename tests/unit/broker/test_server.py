@@ -62,7 +62,7 @@ def test_the_client_that_reads_slowest_gives_its_files_to_others() -> None:
     assert not serving(waits).shed()
 
 
-def test_a_refusal_that_cannot_be_told_closes_the_connection_and_nothing_else() -> None:
+def test_an_error_without_a_field_for_it_closes_only_its_connection() -> None:
     async def refused() -> Message | None:
         raise Refused("not the controller")
 

@@ -172,7 +172,7 @@ async def test_a_request_that_gives_way_is_answered_when_the_next_one_comes() ->
 
 
 @served
-async def test_half_a_request_makes_nobody_give_way_and_a_bad_one_ends_the_connection() -> None:
+async def test_half_a_request_ends_no_wait_and_a_malformed_one_ends_the_connection() -> None:
     def wait(_request: Any, _ctx: Context) -> Parked[MetadataResponse]:
         return Parked(["key"], 60_000, lambda: None, MetadataResponse, gives_way=True)
 
@@ -430,7 +430,7 @@ async def test_a_refusal_is_answered_with_its_code() -> None:
 
 
 @served
-async def test_a_refusal_that_cannot_be_told_ends_the_connection_alone() -> None:
+async def test_an_error_without_a_field_for_it_ends_only_its_connection() -> None:
     class Busy(KafkaError):
         code = ErrorCode.REQUEST_TIMED_OUT
 

@@ -57,7 +57,7 @@ def test_many_changes_of_one_turn_cost_one_attempt() -> None:
     assert len(waiters) == 1
 
 
-def test_a_change_of_something_else_is_not_heard() -> None:
+def test_a_change_of_another_key_wakes_no_waiter() -> None:
     loop = ManualLoop()
     waiters, waiting = parked(loop, "a")
     waiters.changed("b")
@@ -134,7 +134,7 @@ def test_others_get_their_turn_between_very_many_that_wait_for_the_same() -> Non
     assert len(waiters) == 0
 
 
-def test_who_is_taken_away_before_its_turn_does_not_try() -> None:
+def test_a_waiter_that_is_cancelled_before_its_turn_does_not_try() -> None:
     loop = ManualLoop()
     waiters = Waiters(loop)
     crowd = [Waiting("a") for _ in range(2 * AT_A_TIME)]
@@ -145,7 +145,7 @@ def test_who_is_taken_away_before_its_turn_does_not_try() -> None:
     assert [each.attempts for each in crowd] == [1] * (2 * AT_A_TIME - 1) + [0]
 
 
-def test_a_change_between_two_turns_is_heard_by_those_who_have_tried() -> None:
+def test_a_change_between_two_turns_wakes_waiters_that_have_tried() -> None:
     loop = ManualLoop()
     waiters = Waiters(loop)
     crowd = [Waiting("a") for _ in range(2 * AT_A_TIME)]

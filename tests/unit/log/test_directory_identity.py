@@ -81,6 +81,6 @@ def test_version_0_may_lack_everything_else() -> None:
     "data",
     [b"", b"broker.id=1\n", b"version=2\n", b"version=0\nbroker.id=x\n", b"version=1\nnode.id=1\n"],
 )
-def test_meta_properties_that_name_nobody_are_refused(data: bytes) -> None:
+def test_meta_properties_without_an_identity_are_refused(data: bytes) -> None:
     with pytest.raises(CorruptFile, match=r"meta\.properties"):
         decode_meta_properties(data)

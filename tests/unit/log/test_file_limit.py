@@ -81,7 +81,7 @@ def test_a_new_partition_holds_no_file_open(tmp_path: Path) -> None:
     store.close()
 
 
-def test_slices_on_their_way_to_clients_leave_files_for_nobody_else_until_sent(
+def test_slices_that_are_being_sent_keep_their_files_until_they_are_sent(
     tmp_path: Path,
 ) -> None:
     files = DiskFiles(max_held=10)
@@ -102,7 +102,7 @@ def test_slices_on_their_way_to_clients_leave_files_for_nobody_else_until_sent(
     store.close()
 
 
-def test_who_keeps_files_open_the_longest_makes_room_for_others(tmp_path: Path) -> None:
+def test_the_client_that_keeps_files_open_the_longest_is_disconnected(tmp_path: Path) -> None:
     open_segments = OpenSegments(8)
     files = DiskFiles(max_held=10)
     store = LogStore(

@@ -52,7 +52,7 @@ def test_an_unfinished_compaction_is_forgotten_with_the_swap_files_of_its_group(
     assert not any(name.endswith((".cleaned", ".swap")) for name in rig.files.names(LOG_PATH))
 
 
-def test_a_finished_compaction_takes_the_place_of_what_it_replaces() -> None:
+def test_a_finished_compaction_replaces_its_segments() -> None:
     rig = stopped()
     first, second, third = base(rig, 0), base(rig, 1), base(rig, 2)
     # Both first segments were merged: only the records of the second are left.

@@ -49,7 +49,7 @@ def test_requests_during_a_sync_share_the_next_one() -> None:
     flusher.close()
 
 
-def test_after_a_failed_sync_nobody_who_waited_is_told_that_all_is_well() -> None:
+def test_after_a_failed_sync_every_waiter_fails() -> None:
     rig, loop = LogRig(), Loop()
     flusher = Flusher(loop.calls.put)
     rig.append(batch_of(b"a"))
@@ -85,7 +85,7 @@ class OneOfMany:
         raise error
 
 
-def test_logs_that_cannot_be_flushed_do_not_hold_up_those_that_can() -> None:
+def test_logs_that_cannot_be_flushed_do_not_block_others() -> None:
     rig, loop = LogRig(), Loop()
     flusher = Flusher(loop.calls.put)
     for _ in range(MAX_RUNNING):

@@ -315,7 +315,7 @@ def test_a_log_whose_copy_is_in_an_offline_directory_is_not_removed() -> None:
     assert len(rig.store.deleted) == 1
 
 
-def test_of_two_copies_in_the_making_one_goes_on_after_a_restart() -> None:
+def test_after_a_restart_one_of_two_unfinished_copies_continues() -> None:
     rig = LogRig(dirs=("d0", "d1", "d2"))
     rig.append(batch_of(b"x"))
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
@@ -337,7 +337,7 @@ def test_two_copies_without_their_log_refuse_the_start() -> None:
         rig.restart()
 
 
-def test_a_failed_directory_takes_its_partitions_offline_and_the_other_goes_on() -> None:
+def test_a_failed_directory_takes_only_its_own_partitions_offline() -> None:
     rig = LogRig(dirs=TWO)
     other = rig.store.create(part(1), TOPIC_ID, 0)
     third = rig.store.create(part(2), TOPIC_ID, 0)
@@ -436,7 +436,7 @@ def grown(rig: LogRig, *, records: int, start: int) -> None:
     rig.flush()
 
 
-def test_a_topic_made_anew_does_not_inherit_the_offsets_of_the_deleted_one() -> None:
+def test_a_topic_that_is_created_again_does_not_inherit_checkpointed_offsets() -> None:
     rig = LogRig()
     grown(rig, records=20, start=18)
     rig.store.delete(PARTITION)
@@ -449,7 +449,7 @@ def test_a_topic_made_anew_does_not_inherit_the_offsets_of_the_deleted_one() -> 
     assert rig.log.recovery_point == 0, "everything is checked after a crash"
 
 
-def test_offsets_without_a_log_are_gone_before_a_log_of_that_name_is_made() -> None:
+def test_offsets_of_a_deleted_log_are_removed_before_a_log_of_that_name_is_created() -> None:
     """The deletion came last before a crash, or somebody removed the directory."""
     rig = LogRig()
     grown(rig, records=20, start=18)
@@ -473,7 +473,7 @@ def test_a_copy_that_comes_back_to_a_directory_has_its_own_offsets() -> None:
         rig.store.promote_future(PARTITION)
 
 
-def test_a_log_that_begins_anew_before_its_old_start_survives_a_crash() -> None:
+def test_a_log_that_restarts_before_its_old_start_survives_a_crash() -> None:
     rig = LogRig()
     grown(rig, records=20, start=18)
     rig.store.truncate_fully(PARTITION, 5, 0)

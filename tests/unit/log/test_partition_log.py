@@ -356,7 +356,7 @@ def test_aborted_transactions_are_listed_for_the_ranges_they_touch() -> None:
     assert rig.log.aborted_between(22, 23) == []
 
 
-def test_a_damaged_index_of_aborted_transactions_is_made_anew() -> None:
+def test_a_damaged_index_of_aborted_transactions_is_rebuilt() -> None:
     rig = LogRig(SMALL)
     for n in range(8):
         rig.append(batch_of(b"x" * 150, producer_id=n, sequence=0, transactional=True))
@@ -451,7 +451,7 @@ def test_truncation_takes_back_producers_and_transactions() -> None:
     )
 
 
-def test_a_log_can_begin_anew_at_any_offset() -> None:
+def test_a_log_can_start_again_at_any_offset() -> None:
     rig = filled(50)
     rig.store.truncate_fully(PARTITION, 1_000, 0)
     log = rig.log
@@ -541,7 +541,7 @@ def test_a_flush_begun_before_a_truncation_does_not_vouch_for_what_came_after() 
     assert rig.log.recovery_point == 0
 
 
-def test_a_cut_at_the_end_forgets_an_epoch_in_which_nothing_was_written() -> None:
+def test_a_truncation_at_the_end_forgets_an_epoch_without_records() -> None:
     rig = LogRig()
     rig.append(batch_of(b"a"), leader_epoch=1)
     rig.log.assign_epoch(5, 1)

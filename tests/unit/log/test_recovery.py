@@ -173,7 +173,7 @@ def test_damage_before_the_recovery_point_is_reported_to_its_readers() -> None:
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("harm", ["missing", "empty", "short", "ragged", "flipped", "zeros"])
-def test_indexes_that_are_harmed_are_made_anew(suffix: str, harm: str) -> None:
+def test_damaged_indexes_are_rebuilt(suffix: str, harm: str) -> None:
     rig = filled()
     rig.store.close()
     for path in list(rig.fake.walk(LOG_PATH)):
@@ -280,7 +280,7 @@ def test_deleted_segments_do_not_come_back_to_be_read() -> None:
     assert not any(name.endswith(".deleted") for name in rig.files.names(LOG_PATH))
 
 
-def test_a_log_that_ends_before_its_start_begins_anew_there() -> None:
+def test_a_log_that_ends_before_its_start_restarts_at_its_start() -> None:
     rig = filled()
     rig.flush()
     rig.log.advance_high_watermark(RECORDS)
@@ -364,7 +364,7 @@ def test_a_torn_end_of_one_segment_is_not_papered_over_by_the_next() -> None:
     assert rig.read_all() == []
 
 
-def test_indexes_made_anew_are_not_trusted_before_they_are_synced() -> None:
+def test_rebuilt_indexes_are_not_trusted_before_they_are_synced() -> None:
     rig = LogRig(CONFIG)
     for n in range(3):
         rig.append(batch_of(b"x", producer_id=n, sequence=0, transactional=True))

@@ -47,7 +47,7 @@ def test_truncation_keeps_transactions_that_ended_before() -> None:
     assert kept_bytes(DATA, 0, 0, "it") == 0
 
 
-def test_a_fetch_is_told_what_overlaps_it_and_when_to_stop() -> None:
+def test_a_search_returns_what_overlaps_a_fetch_and_when_to_stop() -> None:
     assert overlapping(TXNS, 0, 3) == ([TXNS[0]], True)
     assert overlapping(TXNS, 11, 14) == ([TXNS[1]], True)
     assert overlapping(TXNS, 11, 16) == ([TXNS[1], TXNS[2]], True)

@@ -84,7 +84,7 @@ def test_a_value_is_not_dropped_for_a_newer_one_that_a_crash_may_lose() -> None:
     assert rig.read_all() == [(0, b"flushed" * 20)]
 
 
-def test_what_takes_the_place_of_a_batch_that_was_cut_is_dirty() -> None:
+def test_batches_written_after_a_truncation_are_dirty() -> None:
     rig = started()
     append(rig, (b"k", b"old"))
     rig.log.roll(0)
@@ -99,7 +99,7 @@ def test_what_takes_the_place_of_a_batch_that_was_cut_is_dirty() -> None:
     assert b"old" not in dict(rig.read_all()).values()
 
 
-def test_a_topic_made_anew_is_dirty_from_its_first_record() -> None:
+def test_a_topic_that_is_created_again_is_dirty_from_its_first_record() -> None:
     rig = started()
     append(rig, (b"x", b"1"))
     append(rig, (b"x", b"2"))

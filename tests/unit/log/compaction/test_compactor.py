@@ -162,7 +162,7 @@ def test_a_log_that_met_a_full_disk_is_tried_again(log: PartitionLog) -> None:
     assert compactor._is_compacted(log)
 
 
-def test_what_went_wrong_with_a_deleted_log_is_not_told_of_the_next(log: PartitionLog) -> None:
+def test_a_new_log_does_not_inherit_the_error_of_a_deleted_one(log: PartitionLog) -> None:
     compactor = Compactor(DiskFiles(), lambda: [log], FixedClock(), StorageConfig)
     log.segments.home.is_gone = True
     compactor._failed(log, job(log), Failed("no such file", is_damage=False))
@@ -334,7 +334,7 @@ async def answers(process: CleaningProcess, job: CleaningJob) -> list[Answer]:
     return [answer async for answer in process.clean(job)]
 
 
-def test_a_killed_process_is_told_and_the_next_job_has_another(log: PartitionLog) -> None:
+def test_a_killed_process_is_reported_and_the_next_job_starts_another(log: PartitionLog) -> None:
     async def run() -> None:
         process = CleaningProcess()
         assert isinstance((await answers(process, job(log)))[-1], Finished)

@@ -15,7 +15,7 @@ PATH = Path("/data/00000000000000000000.log")
 @pytest.mark.parametrize("left", [0, 2, 5, 9])
 @pytest.mark.parametrize("torn_bytes", [0, 7])
 @pytest.mark.parametrize("buffer_batches", [1, 2, 20])
-def test_a_segment_that_is_cut_while_it_is_read_is_told(
+def test_a_segment_that_is_truncated_while_it_is_read_is_reported(
     left: int, torn_bytes: int, buffer_batches: int
 ) -> None:
     files, one = FakeFiles(), bytes(batch_of(b"x" * 100))
