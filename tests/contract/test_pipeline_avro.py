@@ -185,7 +185,7 @@ def test_without_a_dead_letter_topic_a_bad_value_ends_the_flow(
         run_flow(lab, flow, tmp_path)
 
 
-def test_a_question_gets_columns_and_the_error_beside_them(lab: Lab, orders: str) -> None:
+def test_a_query_gets_columns_and_errors(lab: Lab, orders: str) -> None:
     known: dict[str, Any] = names(lab.spark, lab.penstock.bootstrap)
     table = known["topic"](orders, "avro", json.dumps(ORDER))
     rows = table.orderBy("offset").select("id", "customer", "offset", "_error").collect()

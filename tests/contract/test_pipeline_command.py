@@ -99,7 +99,7 @@ def lag(project: Path, query: str) -> int | None:
     return found
 
 
-def test_a_mistake_in_a_definition_is_told_without_a_traceback(tmp_path: Path) -> None:
+def test_a_mistake_in_a_definition_is_an_error_without_traceback(tmp_path: Path) -> None:
     project = shutil.copytree(EXAMPLES / "dedup", tmp_path / "dedup")
     definition = project / "transformations" / "dedup.py"
     definition.write_text(definition.read_text().replace('["id"]', '["nothing"]'))

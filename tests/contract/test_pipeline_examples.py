@@ -170,7 +170,7 @@ def test_access_logs_become_figures_of_each_minute(ran: Ran) -> None:
         assert row["requests"] == pages[row["minute"], row["path"]]
 
 
-def test_lines_that_are_none_are_dead_letters_with_their_reason(ran: Ran) -> None:
+def test_invalid_lines_are_dead_letters_with_their_reason(ran: Ran) -> None:
     dead = ran.records("access-log-dead")
     assert [each.value for each in dead] == [
         each.encode() for each in LINES if each.startswith("upstream")
@@ -194,7 +194,7 @@ def test_a_busy_minute_is_an_alert(ran: Ran) -> None:
     assert [each["text"] for each in ran.rows("alerts")] == ["web1 was busy: 96 % of its CPU"]
 
 
-def test_an_event_that_came_twice_goes_on_once(ran: Ran) -> None:
+def test_a_duplicate_event_is_passed_on_once(ran: Ran) -> None:
     assert sorted((each["id"], each["amount"]) for each in ran.rows("events-once")) == [
         ("a", 0),
         ("b", 1),

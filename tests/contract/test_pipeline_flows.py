@@ -165,7 +165,7 @@ def test_dead_letters_are_no_part_of_the_flows_group_nor_of_its_counts(
     assert not any(broken.values()), "the same rows are not counted again"
 
 
-def test_a_topic_is_upserted_and_refused_rows_are_dead_letters(
+def test_a_topic_is_upserted_and_rejected_rows_are_dead_letters(
     lab: Lab, topic: str, tmp_path: Path
 ) -> None:
     orders(lab, topic)
@@ -219,7 +219,7 @@ def test_topics_are_tables_by_what_their_values_look_like(lab: Lab, topic: str) 
     ]
 
 
-def test_a_question_names_its_topics() -> None:
+def test_topics_are_found_in_a_query() -> None:
     topics = ["a", "a-b", "logs.x", "other"]
     assert mentioned("select * from a", topics) == ["a"]
     assert mentioned("select * from `a-b` join `logs.x`", topics) == ["a-b", "logs.x"]

@@ -80,7 +80,7 @@ def test_a_table_goes_to_a_topic_row_by_row(
     ]
 
 
-def test_a_topic_is_upserted_and_done_again_it_is_the_same(
+def test_upserting_a_topic_twice_changes_nothing(
     lab: Lab, mariadb: MariaDb, topic: str, tmp_path: Path
 ) -> None:
     for name in (topic, f"{topic}-dead"):
@@ -182,7 +182,7 @@ def test_keys_alone_are_upserted(mariadb: MariaDb) -> None:
     assert ask(mariadb, "select id from seen order by id") == [(1,), (2,)]
 
 
-def test_a_table_that_is_not_there_is_told(mariadb: MariaDb) -> None:
+def test_a_missing_table_is_an_error(mariadb: MariaDb) -> None:
     with pytest.raises(ConfigError, match="there is no table nothing"):
         TableSource({"url": mariadb.url, "table": "nothing"}).schema()
 

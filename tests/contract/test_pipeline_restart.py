@@ -147,7 +147,7 @@ def check_copied(project: Path, broker: Target, lake: str, count: int) -> None:
     assert Counter(lake_ids(project, lake)) == expected
 
 
-def test_a_killed_run_goes_on_and_each_row_comes_once(
+def test_a_killed_run_continues_and_each_row_comes_once(
     broker: PenstockBroker, tmp_path: Path
 ) -> None:
     project = copies(broker, tmp_path, "once", "parquet", 1000)
@@ -171,7 +171,7 @@ def test_a_run_against_kafka_goes_on_when_its_driver_is_killed(tmp_path: Path) -
 @pytest.mark.soak
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("lake", ["parquet", "delta"])
-def test_a_run_that_is_killed_again_and_again(
+def test_a_run_killed_again_and_again_writes_each_row_once(
     broker: PenstockBroker, tmp_path: Path, lake: str
 ) -> None:
     options = [*QUICK, f"--conf=spark.jars={spark_jars(DELTA)}"]

@@ -178,7 +178,7 @@ def test_a_pipeline_runs_on_a_connect_server(
 
 
 @pytest.mark.soak
-def test_an_archive_without_penstock_is_told_without_a_traceback(
+def test_an_archive_without_penstock_is_an_error_without_traceback(
     broker: PenstockBroker, cluster: SparkCluster, tmp_path: Path
 ) -> None:
     project = shutil.copytree(ROOT / "examples" / "dedup", tmp_path / "dedup")

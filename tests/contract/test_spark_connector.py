@@ -34,7 +34,7 @@ def test_a_batch_is_written_and_read_back(lab: Lab, topic: str) -> None:
     assert {row[7][0]["key"] for row in found} == {"h"}
 
 
-def test_a_stream_goes_on_from_its_checkpoint(lab: Lab, topic: str, tmp_path: Path) -> None:
+def test_a_stream_continues_from_its_checkpoint(lab: Lab, topic: str, tmp_path: Path) -> None:
     lab.rdkafka.create_topic(topic, 2)
     options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 30}
     for _ in range(2):

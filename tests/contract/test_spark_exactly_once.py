@@ -58,7 +58,7 @@ def check_on_penstock(folder: Path, faults: list[Fault], *options: str, epochs: 
     return failures.read_text() if failures.exists() else ""
 
 
-def test_tasks_go_on_where_they_were_when_they_or_the_broker_die(tmp_path: Path) -> None:
+def test_tasks_continue_after_they_or_the_broker_died(tmp_path: Path) -> None:
     faults = [
         Fault("task.begin", 1, "fail"),
         Fault("task.heard", 5, "fail"),

@@ -42,7 +42,7 @@ def offsets_of(fetched: Fetched) -> list[int]:
     return offsets
 
 
-def test_a_read_goes_on_at_the_next_leader() -> None:
+def test_a_read_continues_at_the_next_leader() -> None:
     # Answers of a few batches each, so that many are still to come when the leader dies.
     small = FetchSettings(partition_bytes=5_000, max_wait_ms=50)
     with KafkaCluster(3) as kafka:

@@ -90,7 +90,9 @@ def test_small_answers_give_the_same_records_as_large_ones(
     assert len(small) == 500
 
 
-def test_log_append_time_is_told_as_such(target: Target, referee: Referee, topic: str) -> None:
+def test_log_append_time_has_its_timestamp_type(
+    target: Target, referee: Referee, topic: str
+) -> None:
     referee.create_topic(topic, configs={"message.timestamp.type": "LogAppendTime"})
     referee.produce(topic, written(3))
     found = rows(read_range(OffsetRange(TopicPartition(topic, 0), 0, 3), settings(target)))
@@ -140,7 +142,7 @@ def test_a_committed_read_sees_no_aborted_record(
     assert found[IsolationLevel.READ_UNCOMMITTED] == kept + undone + kept
 
 
-def test_deleted_records_fail_a_read_or_are_passed_over(
+def test_deleted_records_fail_a_read_or_are_skipped(
     target: Target, referee: Referee, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     referee.create_topic(topic)
@@ -156,14 +158,16 @@ def test_deleted_records_fail_a_read_or_are_passed_over(
     assert "offsets 5 to 19 are gone" in caplog.text
 
 
-def test_a_range_past_the_logs_end_is_a_loss(target: Target, referee: Referee, topic: str) -> None:
+def test_a_range_past_the_logs_end_is_data_loss(
+    target: Target, referee: Referee, topic: str
+) -> None:
     referee.create_topic(topic)
     referee.produce(topic, written(5))
     with pytest.raises(DataLoss, match="offset 7 is past the log's end 5"):
         rows(read_range(OffsetRange(TopicPartition(topic, 0), 7, 9), settings(target)))
 
 
-def test_records_that_never_come_are_not_waited_for_for_ever(
+def test_a_read_does_not_wait_forever_for_records(
     target: Target, referee: Referee, topic: str
 ) -> None:
     referee.create_topic(topic)
@@ -175,13 +179,13 @@ def test_records_that_never_come_are_not_waited_for_for_ever(
         rows(read_range(wanted, settings(target, client=hasty, fetch=fetch)))
 
 
-def test_a_topic_that_is_gone_is_refused(target: Target) -> None:
+def test_a_missing_topic_is_an_error(target: Target) -> None:
     wanted = OffsetRange(TopicPartition("no-such-topic", 0), 0, 9)
     with pytest.raises(BrokerRefused, match="no-such-topic"):
         rows(read_range(wanted, settings(target)))
 
 
-def test_who_stops_early_leaves_nothing_behind(
+def test_stopping_early_leaves_no_thread_behind(
     target: Target, referee: Referee, topic: str
 ) -> None:
     referee.create_topic(topic)
@@ -256,7 +260,7 @@ def tasks(target: Target, topic: str, **options: str) -> list[tuple[int, int]]:
     return [(each.value.start, each.value.end) for each in batch_reader(read).partitions()]
 
 
-def test_a_batch_is_planned_within_what_there_is(
+def test_a_batch_ends_within_the_available_offsets(
     target: Target, referee: Referee, topic: str
 ) -> None:
     referee.create_topic(topic)

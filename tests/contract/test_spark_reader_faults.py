@@ -195,7 +195,7 @@ def read(address: str, topic: str, slow: Callable[[], None], *filters: object) -
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_slow_reader_of_spoilt_answers_sees_every_row_once(
+def test_a_slow_reader_of_damaged_responses_sees_every_row_once(
     link: SpoilingLink, written: list[Row], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if NATIVE:  # small chunks, so that the consumer holds up the decoder in each answer
@@ -231,7 +231,7 @@ def wait(seconds: float) -> None:
         ((LessThan(("timestamp",), datetime(1970, 1, 1, tzinfo=UTC)),), [0, 1, 2]),
     ],
 )
-def test_a_time_filter_keeps_records_without_a_time_and_those_before_1970(
+def test_a_time_filter_finds_records_without_timestamp_and_before_1970(
     link: SpoilingLink, filters: tuple[object, ...], expected: list[int]
 ) -> None:
     day_ms, topic = 86_400_000, f"old-{'-'.join(map(str, expected))}"

@@ -140,14 +140,14 @@ def test_tls_shows_a_certificate_and_checks_the_brokers(secured: Secured) -> Non
     assert secured.values("SSL", **stores) == [b"0", b"1", b"2"]
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(secured: Secured) -> None:
+def test_an_untrusted_certificate_is_rejected(secured: Secured) -> None:
     with pytest.raises(
         AuthenticationFailed, match=r"TLS with 127\.0\.0\.1:\d+ failed.*self.signed"
     ):
         secured.values("SSL")
 
 
-def test_a_broker_that_wants_a_certificate_refuses_who_has_none(secured: Secured) -> None:
+def test_a_broker_with_client_auth_rejects_clients_without_certificate(secured: Secured) -> None:
     with pytest.raises(KafkaError, match="CERTIFICATE"):
         secured.values("SSL", ssl_truststore_certificates=secured.certificate)
 
@@ -166,7 +166,7 @@ def test_logins(secured: Secured, listener: str, mechanism: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
-def test_a_wrong_password_is_refused_at_once(secured: Secured, mechanism: str) -> None:
+def test_a_wrong_password_fails_at_once(secured: Secured, mechanism: str) -> None:
     login = {"sasl_mechanism": mechanism, "sasl_username": "alice", "sasl_password": "wrong"}
     with pytest.raises(BrokerRefused, match=r"login of alice at .*SASL_AUTHENTICATION_FAILED"):
         secured.values("SASL_PLAINTEXT", **login)

@@ -153,7 +153,7 @@ def test_a_topic_is_copied_exactly_once_as_it_is(
     assert len(placed(bootstrap, copy)) == 4_000
 
 
-def test_a_query_whose_marker_is_gone_writes_when_it_is_told_to(
+def test_a_query_without_marker_writes_if_the_option_says_so(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})

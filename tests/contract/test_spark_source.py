@@ -111,7 +111,7 @@ def test_ranges_are_cut_for_more_tasks(lab: Lab, mixed: str) -> None:
     ],
     ids=["misspelt", "misspelt client setting", "impossible", "security", "missing topic"],
 )
-def test_mistakes_are_told(lab: Lab, options: dict[str, str], words: str) -> None:
+def test_mistakes_are_errors(lab: Lab, options: dict[str, str], words: str) -> None:
     with pytest.raises(AnalysisException) as caught:
         lab.read("penstock", options).count()
     assert words in str(caught.value)
@@ -145,7 +145,7 @@ def committed(lab: Lab, group: str, topic: str, partitions: int) -> list[int]:
         consumer.close()
 
 
-def test_a_stream_goes_on_from_its_checkpoint_and_its_lag_ends_at_zero(
+def test_a_stream_continues_from_its_checkpoint_and_its_lag_ends_at_zero(
     lab: Lab, topic: str, tmp_path: Path
 ) -> None:
     lab.rdkafka.create_topic(topic, 2)
@@ -237,7 +237,7 @@ def test_a_stream_waits_for_enough_records_but_not_at_its_end(
     assert len(lab.written(tmp_path / "again")) == 80
 
 
-def test_a_topic_made_anew_fails_a_stream_or_is_read_from_its_start(
+def test_a_recreated_topic_fails_a_stream_or_is_read_from_its_start(
     lab: Lab, topic: str, tmp_path: Path
 ) -> None:
     lab.rdkafka.create_topic(topic)

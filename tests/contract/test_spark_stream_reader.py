@@ -72,7 +72,7 @@ def test_batches_are_planned_from_position_to_position(
         assert sum(each.num_rows for each in copied.read(task)) == 10
 
 
-def test_limits_are_what_options_say(target: Target, referee: Referee, topic: str) -> None:
+def test_trigger_limits_come_from_options(target: Target, referee: Referee, topic: str) -> None:
     referee.create_topic(topic)
     write(target, topic, 100)
     start = {topic: {"0": 0}}
@@ -93,7 +93,7 @@ def test_limits_are_what_options_say(target: Target, referee: Referee, topic: st
         assert reader.getDefaultReadLimit() == EVERYTHING
 
 
-def test_an_available_now_run_ends_where_it_began_to_look(
+def test_an_available_now_run_ends_where_the_topics_ended_at_its_start(
     target: Target, referee: Referee, topic: str
 ) -> None:
     referee.create_topic(topic)
@@ -118,7 +118,7 @@ def committed(target: Target, group: str, topic: str) -> int:
         consumer.close()
 
 
-def test_a_batch_is_committed_to_the_group_when_the_next_is_asked_for(
+def test_a_batch_is_committed_to_the_group_when_the_next_is_planned(
     target: Target, referee: Referee, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     referee.create_topic(topic)
@@ -166,7 +166,7 @@ def test_a_missing_topic_is_an_error_at_the_start(target: Target) -> None:
 
 
 @pytest.mark.parametrize("records", [3, 30], ids=["shorter", "longer"])
-def test_a_topic_made_anew_is_a_loss_or_is_read_from_its_start(
+def test_a_recreated_topic_is_data_loss_or_read_from_its_start(
     target: Target, referee: Referee, topic: str, records: int
 ) -> None:
     referee.create_topic(topic)
@@ -185,7 +185,7 @@ def test_a_topic_made_anew_is_a_loss_or_is_read_from_its_start(
                     reader.partitions(start, end)
 
 
-def test_a_deleted_topic_is_a_loss_or_is_left_out(
+def test_a_deleted_topic_is_data_loss_or_left_out(
     target: Target, referee: Referee, topic: str
 ) -> None:
     names = [f"{topic}-a", f"{topic}-b"]

@@ -78,7 +78,7 @@ def shop(broker: PenstockBroker, tmp_path_factory: pytest.TempPathFactory) -> It
     assert not [*folder.glob("penstock-error-*")], "no failure was an internal error"
 
 
-def test_a_question_is_answered_as_a_table_json_and_csv(shop: Shop) -> None:
+def test_a_query_prints_a_table_json_or_csv(shop: Shop) -> None:
     query = "select id, count(*) as n from events group by id order by id"
     assert shop.sql(query, "--format", "json") == '{"id":"a","n":2}\n{"id":"b","n":1}\n'
     assert [*csv.reader(io.StringIO(shop.sql(query, "--format", "csv")))] == [
@@ -90,7 +90,7 @@ def test_a_question_is_answered_as_a_table_json_and_csv(shop: Shop) -> None:
     assert [each for each in table if len(each) == 2][-2:] == [["a", "2"], ["b", "1"]]
 
 
-def test_an_answer_may_be_parquet(shop: Shop, tmp_path: Path) -> None:
+def test_a_result_may_be_parquet(shop: Shop, tmp_path: Path) -> None:
     into = tmp_path / "answer"
     shop.sql("select id, amount from events", "--format", "parquet", "--output", str(into))
     found = pq.read_table(into).sort_by("amount").to_pylist()
@@ -106,7 +106,7 @@ def test_an_answer_may_be_parquet(shop: Shop, tmp_path: Path) -> None:
     assert "already exists" in again.stderr
 
 
-def test_avro_is_asked_by_a_schema_in_a_file(shop: Shop, tmp_path: Path) -> None:
+def test_avro_is_queried_with_a_schema_file(shop: Shop, tmp_path: Path) -> None:
     schema = tmp_path / "order.avsc"
     schema.write_text(json.dumps(ORDER))
     told = shop.sql(
@@ -123,7 +123,7 @@ def test_avro_is_asked_by_a_schema_in_a_file(shop: Shop, tmp_path: Path) -> None
     assert (missing.exit_code, "format avro: needs a schema" in missing.stderr) == (2, True)
 
 
-def test_a_question_about_nothing_is_told(shop: Shop) -> None:
+def test_a_query_without_topic_is_an_error(shop: Shop) -> None:
     unknown = penstock("sql", "select * from nothing", "-b", shop.broker.bootstrap)
     assert unknown.returncode == 2
     assert "the query names no topic; there are events" in unknown.stderr
@@ -134,7 +134,7 @@ def test_a_question_about_nothing_is_told(shop: Shop) -> None:
     assert "`nothing` cannot be resolved. Did you mean" in line
 
 
-def test_a_question_follows_what_comes(broker: PenstockBroker, tmp_path: Path) -> None:
+def test_a_query_can_follow_new_records(broker: PenstockBroker, tmp_path: Path) -> None:
     client = LibrdkafkaClient(broker.bootstrap)
     produce(client, "followed", [("a", 1)])
     query = "select id, amount from followed where amount > 0"
@@ -163,7 +163,7 @@ def test_a_question_follows_what_comes(broker: PenstockBroker, tmp_path: Path) -
     assert (tmp_path / "err").read_text() == "stopped\n"
 
 
-def test_a_shell_has_everything_at_hand(shop: Shop) -> None:
+def test_a_shell_has_session_topics_and_functions(shop: Shop) -> None:
     typed = (
         "events = topic('events')\n"
         "print('sum', events.agg(F.sum('amount')).first()[0])\n"

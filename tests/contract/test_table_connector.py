@@ -61,7 +61,7 @@ def test_columns_get_types_that_spark_has(url: str) -> None:
     )
 
 
-def test_one_refused_row_does_not_take_others_with_it(url: str) -> None:
+def test_one_rejected_row_does_not_affect_others(url: str) -> None:
     upsert = Upsert(url, "shop.t", ("id",), ("id", "name"), None, "")
     with pytest.raises(ConfigError, match="refused the row: null value in column"):
         upsert.write(iter([Row(id=7, name="kept"), Row(id=8, name=None)]))
@@ -70,7 +70,7 @@ def test_one_refused_row_does_not_take_others_with_it(url: str) -> None:
     assert found == [("kept",)]
 
 
-def test_a_database_that_is_not_there_is_told() -> None:
+def test_a_missing_database_is_an_error() -> None:
     with pytest.raises(ConfigError, match="option url"):
         TableSource({"url": "postgresql://x@127.0.0.1:1/x", "table": "t"}).schema()
 

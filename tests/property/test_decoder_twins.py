@@ -253,7 +253,7 @@ def crc_range_ends(data: bytearray) -> bool:
         return False
 
 
-def test_a_hidden_batch_is_hidden_whatever_decodes() -> None:
+def test_both_decoders_leave_out_hidden_batches() -> None:
     """Control batches always; a producer's aborted ones where the broker names them."""
     written = [
         build_batch(
@@ -312,7 +312,7 @@ def test_chunks_are_cut_where_they_are_full(batches: int, count: int, size: int)
     assert len(found) == batches * count  # type: ignore[arg-type]
 
 
-def test_a_record_that_fits_no_chunk_gets_its_own() -> None:
+def test_a_record_larger_than_a_chunk_gets_its_own() -> None:
     large = Record(1, 0, b"key", b"v" * (9 << 20), [("h", bytes(5 << 20))] * 2)
     many = Record(2, 0, None, b"", [("n", None)] * 300_000)
     written = [Record(0, 0, None, b"first", []), large, many, Record(3, 0, b"", None, [])]
@@ -370,7 +370,7 @@ def test_mistaken_arguments_of_the_extension_are_errors() -> None:
             fill(*arguments)
 
 
-def test_a_refusal_is_a_kafka_error() -> None:
+def test_a_rejection_is_a_kafka_error() -> None:
     for twin in (*TWINS, plainly):
         with pytest.raises(KafkaError, match="record"):
             twin([(header_of(1), b"")], EVERYTHING, False)

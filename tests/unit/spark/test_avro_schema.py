@@ -103,7 +103,7 @@ def test_only_the_value_that_cannot_be_read_is_null() -> None:
     assert [row and row["f0"] for row in found] == [1, None, None, None, None, None, None, 1]
 
 
-def test_what_has_no_columns_is_refused_with_the_field() -> None:
+def test_an_error_about_a_type_without_column_names_the_field() -> None:
     node = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": "Node"}]}
     with pytest.raises(ConfigError, match=r"shop.Row.f0.next: shop.Node contains itself"):
         columns(node)
@@ -128,7 +128,7 @@ def test_what_has_no_columns_is_refused_with_the_field() -> None:
         ),
     ],
 )
-def test_a_text_that_is_no_schema_is_told(schema: str, said: str) -> None:
+def test_a_text_that_is_not_a_schema_is_an_error(schema: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         record_type(schema)
 

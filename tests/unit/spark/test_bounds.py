@@ -68,7 +68,7 @@ def test_starts(options: dict[str, str], bound: object) -> None:
     "text",
     ["now", "", "[]", "{}", '{"a": 5}', '{"a": {"x": 5}}', '{"a": {"0": "5"}}', '{"a": {"0": -3}}'],
 )
-def test_a_bad_start_is_told_with_an_example(text: str) -> None:
+def test_an_error_about_a_start_shows_an_example(text: str) -> None:
     with pytest.raises(ConfigError, match=r"option startingOffsets must be JSON like"):
         read_start(Options({"startingOffsets": text}), FROM_LATEST)
 
@@ -93,7 +93,7 @@ def test_given_offsets_must_cover_what_is_subscribed() -> None:
         timestamps_to_list(bound, [])
 
 
-def test_bounds_settle_from_what_brokers_answer() -> None:
+def test_bounds_are_resolved_from_list_offsets() -> None:
     assert timestamps_to_list(FROM_EARLIEST, [A0]) == {A0: EARLIEST}
     mixed = GivenOffsets("startingOffsets", {A0: 3, A1: LATEST})
     assert timestamps_to_list(mixed, [A0, A1]) == {A1: LATEST}
@@ -104,7 +104,7 @@ def test_bounds_settle_from_what_brokers_answer() -> None:
     assert resolved_offsets(times, found, {A1: Offset(8)}) == {A0: 4, A1: 8}
 
 
-def test_a_time_past_the_last_record_is_an_error_that_names_the_way_out() -> None:
+def test_a_time_past_the_last_record_is_an_error_with_advice() -> None:
     bound = read_start(Options({"startingTimestamp": "77"}), FROM_LATEST)
     with pytest.raises(ConfigError, match="startingOffsetsByTimestampStrategy to latest"):
         resolved_offsets(bound, {A0: Offset(-1)}, {A0: Offset(8)})
@@ -167,6 +167,6 @@ def test_subscriptions(
         ({"assign": "{}"}, "names no partition"),
     ],
 )
-def test_bad_subscriptions_are_told(options: dict[str, str], words: str) -> None:
+def test_bad_subscriptions_are_errors(options: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         read_subscription(Options(options))

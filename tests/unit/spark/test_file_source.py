@@ -54,7 +54,7 @@ def test_a_line_is_read_when_it_is_complete(tmp_path: Path) -> None:
     assert reading.lines() == ["three"]
 
 
-def test_the_end_of_a_rotated_file_comes_before_nothing_is_lost(tmp_path: Path) -> None:
+def test_the_end_of_a_rotated_file_is_read(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     add(log, "one\n")
     reading = Reading(log)
@@ -70,7 +70,7 @@ def test_the_end_of_a_rotated_file_comes_before_nothing_is_lost(tmp_path: Path) 
     assert reading.lines() == ["four"]
 
 
-def test_a_file_that_is_renamed_between_planning_and_reading_is_found(tmp_path: Path) -> None:
+def test_a_file_renamed_between_planning_and_reading_is_found(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     add(log, "one\n")
     reading = Reading(log)
@@ -79,7 +79,7 @@ def test_a_file_that_is_renamed_between_planning_and_reading_is_found(tmp_path: 
     assert [row[0] for row in reading.reader.read(part)] == ["one"]
 
 
-def test_a_file_that_was_cut_is_read_from_its_start(tmp_path: Path) -> None:
+def test_a_truncated_file_is_read_from_its_start(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     add(log, "one\ntwo\n")
     reading = Reading(log)
@@ -88,7 +88,7 @@ def test_a_file_that_was_cut_is_read_from_its_start(tmp_path: Path) -> None:
     assert reading.lines() == ["new"]
 
 
-def test_a_file_that_was_deleted_too_early_is_told(tmp_path: Path) -> None:
+def test_a_file_deleted_too_early_is_reported(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     for fail in (True, False):
         add(log, "one\n")
@@ -102,14 +102,14 @@ def test_a_file_that_was_deleted_too_early_is_told(tmp_path: Path) -> None:
             assert list(reading.reader.read(part)) == []
 
 
-def test_all_files_of_a_folder_are_read_but_packed_ones(tmp_path: Path) -> None:
+def test_all_files_of_a_folder_are_read_except_packed_ones(tmp_path: Path) -> None:
     add(tmp_path / "a.log", "a\n")
     add(tmp_path / "b.log", "b\n")
     add(tmp_path / "old.log.gz", "packed\n")
     assert sorted(Reading(tmp_path).lines()) == ["a", "b"]
 
 
-def test_a_run_that_ends_by_itself_reads_the_rest_of_a_rotated_file_too(tmp_path: Path) -> None:
+def test_an_available_now_run_reads_the_rest_of_a_rotated_file(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     add(log, "one\npart")
     first = Reading(log)
@@ -126,7 +126,7 @@ def test_a_run_that_ends_by_itself_reads_the_rest_of_a_rotated_file_too(tmp_path
     assert again.lines() == []
 
 
-def test_a_line_that_is_written_while_its_file_is_renamed_stays_whole(tmp_path: Path) -> None:
+def test_a_line_written_while_its_file_is_renamed_stays_whole(tmp_path: Path) -> None:
     log = tmp_path / "app.log"
     reading = Reading(log)
     with log.open("w") as writer:
@@ -165,7 +165,7 @@ def test_another_file_with_the_same_inode_is_read_from_its_start(tmp_path: Path,
     assert reading.lines() == ["later"]
 
 
-def test_a_file_that_was_cut_and_has_outgrown_its_position_is_read_from_its_start(
+def test_a_truncated_file_that_outgrew_its_position_is_read_from_its_start(
     tmp_path: Path,
 ) -> None:
     log = tmp_path / "app.log"
@@ -179,7 +179,9 @@ def test_a_file_that_was_cut_and_has_outgrown_its_position_is_read_from_its_star
 
 @pytest.mark.parametrize("new", ["", "other\nlines\nand more\n"], ids=["cut", "written anew"])
 @pytest.mark.parametrize("fail", [True, False])
-def test_a_cut_between_planning_and_reading_is_told(tmp_path: Path, new: str, fail: bool) -> None:
+def test_a_truncation_between_planning_and_reading_is_reported(
+    tmp_path: Path, new: str, fail: bool
+) -> None:
     log = tmp_path / "app.log"
     add(log, "a\nb\nc\n")
     reading = Reading(log, fail=fail)
@@ -192,7 +194,7 @@ def test_a_cut_between_planning_and_reading_is_told(tmp_path: Path, new: str, fa
         assert list(reading.reader.read(part)) == []
 
 
-def test_a_checkpoint_without_marks_goes_on(tmp_path: Path) -> None:
+def test_a_query_continues_from_a_checkpoint_without_marks(tmp_path: Path) -> None:
     log = tmp_path / "app.log"
     add(log, "one\ntwo\n")
     reading = Reading(log)
@@ -219,7 +221,7 @@ class RenamedDuringLooks:
 
 
 @pytest.mark.parametrize("pattern", ["access.log", "access.log*"])
-def test_a_file_that_is_renamed_during_a_look_is_not_forgotten(
+def test_a_file_renamed_during_a_look_is_not_forgotten(
     tmp_path: Path, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "access.log"
@@ -234,7 +236,7 @@ def test_a_file_that_is_renamed_during_a_look_is_not_forgotten(
     assert reading.lines() == []
 
 
-def test_a_file_is_opened_by_what_it_is_and_not_by_its_path(
+def test_a_file_is_opened_by_identity_not_by_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "access.log"
@@ -279,7 +281,7 @@ def at_time(path: Path, text: str, seconds: int) -> None:
     os.utime(path, (seconds, seconds))
 
 
-def test_a_file_that_came_and_was_rotated_between_two_looks_is_read(tmp_path: Path) -> None:
+def test_a_file_that_appeared_and_rotated_between_two_looks_is_read(tmp_path: Path) -> None:
     log = tmp_path / "app.log"
     at_time(tmp_path / "app.log.1", "before the first look\n", 10)
     at_time(log, "one\n", 20)
@@ -295,7 +297,7 @@ def test_a_file_that_came_and_was_rotated_between_two_looks_is_read(tmp_path: Pa
 
 
 @pytest.mark.parametrize("fail", [True, False])
-def test_a_file_that_was_rotated_away_is_told(tmp_path: Path, fail: bool) -> None:
+def test_a_file_rotated_away_is_reported(tmp_path: Path, fail: bool) -> None:
     log = tmp_path / "app.log"
     at_time(log, "one\n", 10)
     reading = Reading(log, fail=fail)
@@ -318,7 +320,7 @@ def copy_and_cut(log: Path) -> None:
     log.write_text("")
 
 
-def test_the_copy_of_a_file_that_was_cut_is_not_read(tmp_path: Path) -> None:
+def test_the_copy_of_a_truncated_file_is_not_read(tmp_path: Path) -> None:
     log = tmp_path / "app.log"
     add(log, "one\n")
     reading = Reading(log)
@@ -381,7 +383,7 @@ def test_a_copy_is_not_read_later_either(tmp_path: Path) -> None:
     assert reading.lines() == ["two"]
 
 
-def test_files_that_were_rotated_before_the_first_look_are_not_read_for_another_log(
+def test_files_rotated_before_the_first_look_are_not_read_for_another_log(
     tmp_path: Path,
 ) -> None:
     at_time(tmp_path / "quiet.log", "quiet\n", 10)
@@ -465,9 +467,7 @@ class Rotating:
 
 @pytest.mark.parametrize("pattern", ["app.log", "app.log*"])
 @pytest.mark.parametrize("rotation", ["rename", "copy and cut"])
-def test_each_line_is_read_once_whenever_is_looked(
-    tmp_path: Path, pattern: str, rotation: str
-) -> None:
+def test_each_line_is_read_once_at_any_moment(tmp_path: Path, pattern: str, rotation: str) -> None:
     for seed in range(15):
         folder = tmp_path / str(seed)
         folder.mkdir()
@@ -476,7 +476,7 @@ def test_each_line_is_read_once_whenever_is_looked(
         assert sorted(rotating.found) == sorted(rotating.written), f"seed {seed}"
 
 
-def test_a_file_of_a_folder_may_be_removed_when_it_was_read(tmp_path: Path) -> None:
+def test_a_file_of_a_folder_may_be_removed_after_it_was_read(tmp_path: Path) -> None:
     add(tmp_path / "a.log", "a\n")
     reading = Reading(tmp_path / "*.log")
     assert reading.lines() == ["a"]

@@ -4,6 +4,6 @@ from penstock.spark.pipeline.flow import _without_group
 from penstock.spark.pipeline.flow_spec import From
 
 
-def test_a_read_for_dead_letters_has_no_group_however_it_was_given() -> None:
+def test_a_read_for_dead_letters_never_has_a_group() -> None:
     source = From(topic="t", group="g", options={"GroupId": "g", "maxOffsetsPerTrigger": "5"})
     assert _without_group(source) == From(topic="t", options={"maxOffsetsPerTrigger": "5"})

@@ -12,7 +12,7 @@ def names(*flows: FlowSpec) -> list[list[str]]:
     return [[each.name for each in some] for some in stages(flows)]
 
 
-def test_who_reads_a_topic_comes_after_those_who_fill_it() -> None:
+def test_a_flow_that_reads_a_topic_runs_after_those_that_fill_it() -> None:
     last = flow("last", From(topic="b"), "c")
     first = flow("first", From(files="x"), "a")
     middle = flow("middle", From(topic="a"), "b")
@@ -26,7 +26,7 @@ def test_dead_letters_fill_a_topic_too() -> None:
     assert names(redrive, failing) == [["failing"], ["redrive"]]
 
 
-def test_a_circle_runs_together() -> None:
+def test_flows_in_a_cycle_run_together() -> None:
     there, back = flow("there", From(topic="a"), "b"), flow("back", From(topic="b"), "a")
     after, itself = flow("after", From(topic="b"), "c"), flow("itself", From(topic="d"), "d")
     assert names(there, back, after, itself) == [["there", "back", "after", "itself"]]

@@ -16,13 +16,13 @@ class Stopped(BaseException):
     pass
 
 
-def test_what_is_done_apart_comes_back() -> None:
+def test_the_result_of_work_in_a_thread_is_returned() -> None:
     assert in_thread(lambda: threading.current_thread() is not threading.main_thread())
     with pytest.raises(KeyError, match="x"):
         in_thread(lambda: ENOUGH["x"])
 
 
-def test_a_signal_is_heard_while_the_work_goes_on() -> None:
+def test_a_signal_is_handled_while_the_work_continues() -> None:
     """The thread that waits is free: what it does next waits for nobody."""
     go_on, ended = threading.Event(), threading.Event()
 
@@ -45,7 +45,7 @@ def test_a_signal_is_heard_while_the_work_goes_on() -> None:
     assert ended.wait(30)
 
 
-def test_ctrl_c_stays_with_who_had_it() -> None:
+def test_the_handler_of_ctrl_c_is_restored() -> None:
     before = signal.getsignal(signal.SIGINT)
     with restored_sigint():
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -21,30 +21,30 @@ def test_names_ignore_case() -> None:
 
 
 @pytest.mark.parametrize("typo", ["startingOffset", "startngoffsets", "kafka.auto.offset.resett"])
-def test_a_misspelt_name_is_told_with_the_nearest(typo: str) -> None:
+def test_an_error_about_a_misspelt_option_suggests_the_nearest(typo: str) -> None:
     with pytest.raises(ConfigError, match=f"unknown option {typo.lower()}; did you mean"):
         Options({typo: "x"}).warnings(KNOWN)
 
 
-def test_a_name_like_no_other_gets_no_guess() -> None:
+def test_an_option_unlike_all_others_gets_no_suggestion() -> None:
     with pytest.raises(ConfigError) as refused:
         Options({"zzz": "x"}).warnings(KNOWN)
     assert str(refused.value) == "unknown option zzz"
 
 
-def test_what_means_nothing_is_told() -> None:
+def test_options_without_effect_are_reported() -> None:
     assert Options({"groupidprefix": "x"}).warnings(KNOWN) == [
         "option groupIdPrefix has no effect: no group is made up"
     ]
 
 
-def test_what_would_be_misunderstood_is_refused() -> None:
+def test_unsupported_options_are_errors() -> None:
     with pytest.raises(ConfigError, match=r"kafka\.auto\.offset\.reset.*use startingOffsets"):
         Options({"kafka.auto.offset.reset": "earliest"}).warnings(KNOWN)
 
 
 @pytest.mark.parametrize("text", ["", "many", "1.5", "-1", "6"])
-def test_a_bad_number_is_told_with_its_option(text: str) -> None:
+def test_an_error_about_a_number_names_its_option(text: str) -> None:
     with pytest.raises(ConfigError, match="option minPartitions"):
         Options({"minPartitions": text}).integer("minPartitions", 1, low=0, high=5)
 
@@ -61,5 +61,5 @@ def test_values_have_types_and_defaults() -> None:
         options.required("z")
 
 
-def test_options_travel_to_executors() -> None:
+def test_options_can_be_pickled_for_executors() -> None:
     assert pickle.loads(pickle.dumps(Options({"A": "1"}))).text("a") == "1"

@@ -44,18 +44,18 @@ def requirements(name: str) -> Iterable[str] | None:
     return INSTALLED.get(name)
 
 
-def test_what_tasks_need_is_packed_and_neither_spark_nor_tools() -> None:
+def test_the_archive_has_dependencies_but_neither_spark_nor_tools() -> None:
     needed = ["crc32c", "numpy", "pandas", "psycopg", "psycopg-binary", "pyarrow"]
     assert packed([], requirements) == [*needed, "python-dateutil"]
     assert "geo" in packed(["Geo"], requirements)
 
 
-def test_an_extra_counts_for_the_distribution_it_was_asked_of() -> None:
+def test_an_extra_applies_only_to_its_distribution() -> None:
     assert closure(["psycopg"], requirements) == {"psycopg"}
     assert closure(["psycopg", "psycopg[c]"], requirements) == {"psycopg", "x"}
 
 
-def test_what_is_not_installed_is_named() -> None:
+def test_an_error_names_the_missing_distribution() -> None:
     with pytest.raises(ConfigError, match="--include nothing: no distribution of this name"):
         packed(["nothing"], requirements)
     without = {name: found for name, found in INSTALLED.items() if name != "pyarrow"}
@@ -99,14 +99,14 @@ def spark_itself() -> list[str]:
     return [str(each) for each in (Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip")]
 
 
-def test_names_that_spark_does_not_unpack_are_refused(tmp_path: Path) -> None:
+def test_an_archive_name_that_spark_does_not_unpack_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"e\.zip: name it \.tar or \.tar\.gz or \.tgz"):
         pack(tmp_path / "e.zip")
     with pytest.raises(ConfigError, match="cannot be written: No such file"):
         pack(tmp_path / "nowhere" / "e.tar")
 
 
-def test_the_archive_goes_beside_those_of_the_user(tmp_path: Path) -> None:
+def test_the_archive_is_added_to_those_of_the_user(tmp_path: Path) -> None:
     archive = tmp_path / "my env.tar"
     with pytest.raises(ConfigError, match="no such file; `penstock pipeline pack"):
         archive_settings(archive)
@@ -132,18 +132,18 @@ def test_the_archive_goes_beside_those_of_the_user(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_executors_that_miss_something_are_told_of_the_archive(said: str, told: str) -> None:
+def test_an_error_about_missing_modules_names_the_archive(said: str, told: str) -> None:
     text = first_lines(f"[X] Job aborted.\nTraceback:\n{said}\tat org.apache")
     assert told in text
     assert "penstock pipeline pack" in text
     assert "Traceback" not in text
 
 
-def test_other_failures_are_told_as_they_are() -> None:
+def test_other_failures_are_reported_unchanged() -> None:
     assert first_lines("No module named 'mine'\n\n\tat x") == "No module named 'mine'"
 
 
-def test_one_command_means_this_python_here_and_theirs_there(
+def test_one_command_starts_each_machines_own_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)

@@ -69,7 +69,7 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
         ),
     ],
 )
-def test_a_mistake_in_a_flow_is_told_with_its_field(tmp_path: Path, flow: str, words: str) -> None:
+def test_an_error_in_a_flow_names_its_field(tmp_path: Path, flow: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_project(project(tmp_path, own=f"flows: [{flow}]"))
     assert words in str(caught.value)
@@ -88,18 +88,20 @@ def test_a_mistake_in_a_flow_is_told_with_its_field(tmp_path: Path, flow: str, w
         (SPEC, "flows: [", "penstock.yml"),
     ],
 )
-def test_a_mistake_in_a_project_is_told(tmp_path: Path, spec: str, own: str, words: str) -> None:
+def test_a_mistake_in_a_project_is_an_error(
+    tmp_path: Path, spec: str, own: str, words: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         load_project(project(tmp_path, spec, own))
     assert words in str(caught.value)
 
 
-def test_a_folder_without_a_project_says_how_to_make_one(tmp_path: Path) -> None:
+def test_an_error_about_a_folder_without_project_says_how_to_create_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="penstock pipeline init"):
         load_project(tmp_path)
 
 
-def test_a_catalog_is_kept_only_for_tables(tmp_path: Path) -> None:
+def test_only_tables_need_a_catalog(tmp_path: Path) -> None:
     write_project(tmp_path / "new", "new")
     assert load_project(tmp_path / "new").makes_tables()
     examples = Path(__file__).parents[3] / "examples"

@@ -9,14 +9,14 @@ from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
 from penstock.spark.pipeline.run import named
 
 
-def test_a_missing_delta_is_told_with_what_to_do() -> None:
+def test_missing_delta_is_an_error_with_advice() -> None:
     flow = FlowSpec(name="lake", source=From(topic="a"), to=To(delta="lake"))
     words = r"flow 'lake': Spark has no Delta; .* --packages io.delta:delta-spark_"
     with pytest.raises(PipelineFailed, match=words), named(flow):
         raise AnalysisException("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta.")
 
 
-def test_other_mistakes_are_told_with_the_flow() -> None:
+def test_other_errors_name_the_flow() -> None:
     flow = FlowSpec(name="lake", source=From(topic="a"), to=To(delta="lake"))
     with pytest.raises(PipelineFailed, match=r"flow 'lake': no such column$"), named(flow):
         raise AnalysisException("no such column\n\tat org.apache.spark.Something")
@@ -24,7 +24,7 @@ def test_other_mistakes_are_told_with_the_flow() -> None:
         raise ConfigError("schema: none")
 
 
-def test_what_spark_says_of_a_query_is_told_without_its_plan() -> None:
+def test_an_error_of_a_query_has_no_plan() -> None:
     said = (
         "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `nope` cannot be resolved. "
         "Did you mean one of the following? [`id`]. SQLSTATE: 42703; line 1 pos 7;\n"

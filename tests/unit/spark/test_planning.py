@@ -62,14 +62,14 @@ def test_the_largest_range_is_cut_first() -> None:
     assert [piece.size for piece in pieces] == [10, 30, 30, 30]
 
 
-def test_a_batch_is_shared_by_what_each_partition_has() -> None:
+def test_a_batch_is_divided_in_proportion_to_the_partitions() -> None:
     start, latest = at(a0=0, a1=10, b0=5), at(a0=900, a1=110, b0=6)
     assert limited(100, start, latest) == at(a0=89, a1=19, b0=6)
     assert limited(5000, start, latest) == latest
     assert limited(3, at(a0=5), at(a0=4)) == at(a0=4)
 
 
-def test_a_batch_waits_for_enough_but_not_for_ever() -> None:
+def test_a_batch_waits_for_enough_records_but_not_forever() -> None:
     limits = TriggerLimits(at_least=100, delay_ms=1000)
     assert waits(limits, at(a0=0), at(a0=99), waited_ms=0)
     assert not waits(limits, at(a0=0), at(a0=100), waited_ms=0)
@@ -86,7 +86,7 @@ def test_delays_are_written_as_spark_writes_them(text: str, delay_ms: int) -> No
     assert settings.limits.delay_ms == delay_ms
 
 
-def test_options_that_do_not_go_together_are_told() -> None:
+def test_contradicting_options_are_errors() -> None:
     for options, words in [
         ({"maxTriggerDelay": "soon"}, "not a time like 90s"),
         ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "3"}, "above maxOffsetsPerTrigger"),
@@ -99,7 +99,7 @@ def test_options_that_do_not_go_together_are_told() -> None:
             stream_settings(Options({**NEEDED, **options}))
 
 
-def test_options_of_the_kafka_format_without_meaning_are_accepted_and_told() -> None:
+def test_options_of_the_kafka_format_without_effect_give_a_warning() -> None:
     names = ["kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "groupIdPrefix"]
     _, warnings = batch_settings(Options({**NEEDED, **dict.fromkeys(names, "1")}))
     assert [each.split()[1] for each in warnings] == names
@@ -111,14 +111,14 @@ def test_every_option_has_a_use_and_names_differ_by_more_than_case() -> None:
     assert len({name.lower() for name in SOURCE}) == len(SOURCE)
 
 
-def test_lost_records_end_a_read_or_are_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_lost_records_end_a_read_or_give_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(DataLoss, match=r"a-0 is gone\. .*set option failOnDataLoss to false"):
         report("a-0 is gone", fail=True)
     report("a-0 is gone", fail=False)
     assert "a-0 is gone" in caplog.text
 
 
-def test_where_to_go_on_after_a_loss() -> None:
+def test_where_to_continue_after_data_loss() -> None:
     assert resumed(5, 20, 10, 30) == (10, "offsets 5 to 9 are gone")
     assert resumed(5, 20, 25, 30)[0] == 20
     assert resumed(15, 20, 0, 7)[0] == 20

@@ -8,7 +8,7 @@ from penstock.spark.pipeline.failure import PipelineFailed
 from penstock.spark.pipeline.quiet import quiet_start
 
 
-def test_what_is_printed_while_spark_starts_and_later_stays_away(
+def test_output_of_spark_is_hidden(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     with quiet_start({}):
@@ -20,13 +20,13 @@ def test_what_is_printed_while_spark_starts_and_later_stays_away(
     assert capfd.readouterr().err == "ours\n"
 
 
-def test_who_asks_for_sparks_log_gets_it(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_log_level_shows_sparks_log(capfd: pytest.CaptureFixture[str]) -> None:
     with quiet_start({"spark.log.level": "INFO"}):
         os.write(2, b"INFO started\n")
     assert capfd.readouterr().err == "INFO started\n"
 
 
-def test_a_start_that_fails_says_what_was_printed(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_start_shows_what_was_printed(capfd: pytest.CaptureFixture[str]) -> None:
     def start() -> None:
         os.write(2, b"java: command not found\n")
         raise RuntimeError("the gateway exited")

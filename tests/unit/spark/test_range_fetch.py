@@ -113,7 +113,7 @@ def test_a_failed_attempt_overwrites_nothing_that_is_still_read(
 
 
 @pytest.mark.parametrize("at", range(1, ANSWERS + 1))
-def test_an_answer_is_kept_when_the_request_behind_it_cannot_be_sent(at: int) -> None:
+def test_a_response_is_not_lost_when_the_next_request_fails(at: int) -> None:
     client = ScriptedClient({at: LOST}, {})
     found: list[int] = []
     for fetched in RangeFetch(client, RANGE, SMALL, fail=True):
@@ -141,7 +141,7 @@ def test_the_fetching_thread_waits_for_a_reader_and_ends_with_it() -> None:
     assert "penstock-fetch" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_a_read_that_gets_no_record_ends_after_its_time_and_is_not_tried_again() -> None:
+def test_a_read_without_records_times_out_and_is_not_retried() -> None:
     client = ScriptedClient({}, dict.fromkeys(range(1, 10_000)))
     object.__setattr__(client.settings, "timeout_ms", 0)
     with pytest.raises(ReadTimedOut, match=r"no record from offset 0 within kafka.default.api"):

@@ -17,7 +17,7 @@ def test_items_come_in_order() -> None:
     assert list(ahead(iter(()), 1, nothing)) == []
 
 
-def test_one_waits_and_one_is_made_while_one_is_used() -> None:
+def test_one_item_waits_and_one_is_made_while_one_is_used() -> None:
     made = threading.Semaphore(0)
 
     def items() -> Iterator[int]:
@@ -33,7 +33,7 @@ def test_one_waits_and_one_is_made_while_one_is_used() -> None:
     used.close()  # type: ignore[attr-defined]  # a generator
 
 
-def test_an_error_comes_behind_the_items_before_it() -> None:
+def test_an_error_comes_after_the_items_before_it() -> None:
     def items() -> Iterator[int]:
         yield 1
         raise ValueError("broken")
@@ -44,7 +44,7 @@ def test_an_error_comes_behind_the_items_before_it() -> None:
         next(used)
 
 
-def test_who_stops_early_ends_the_thread_that_waits() -> None:
+def test_stopping_early_ends_the_waiting_thread() -> None:
     woken = threading.Event()
 
     def items() -> Iterator[int]:
@@ -67,7 +67,7 @@ assert Decoder is vectorised.VectorisedDecoder
 """
 
 
-def test_numpy_steps_in_where_the_extension_is_missing() -> None:
+def test_numpy_decodes_without_the_extension() -> None:
     import subprocess
     import sys
 

@@ -21,7 +21,7 @@ def security(**settings: str) -> Options:
     return Options({f"kafka.{name.replace('_', '.')}": text for name, text in settings.items()})
 
 
-def test_without_a_protocol_nothing_is_secured() -> None:
+def test_the_default_protocol_is_plaintext() -> None:
     found = read_security(Options({}))
     assert (found.tls, found.login) == (None, None)
 
@@ -34,7 +34,7 @@ def test_without_a_protocol_nothing_is_secured() -> None:
         (f"{SCRAM} REQUIRED username=u password=p;  ", "SCRAM-SHA-256", ("u", "p")),
     ],
 )  # fmt: skip
-def test_a_jaas_string_names_a_login(text: str, mechanism: str, login: tuple[str, str]) -> None:
+def test_a_jaas_string_gives_the_login(text: str, mechanism: str, login: tuple[str, str]) -> None:
     assert parse_jaas(text, mechanism) == Login(mechanism, *login)
 
 
@@ -52,7 +52,7 @@ def test_a_jaas_string_names_a_login(text: str, mechanism: str, login: tuple[str
         (f"{SCRAM} required tokenauth=true username=u password=p;", "SCRAM-SHA-256", "tokens"),
     ],
 )  # fmt: skip
-def test_a_bad_jaas_string_is_told_without_its_password(
+def test_an_error_about_a_jaas_string_hides_the_password(
     text: str, mechanism: str, words: str
 ) -> None:
     with pytest.raises(ConfigError, match=r"kafka\.sasl\.jaas\.config") as refused:
@@ -76,7 +76,7 @@ def test_a_login_by_name_and_password() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["GSSAPI", "OAUTHBEARER", "plain"])
-def test_other_mechanisms_are_refused_with_those_there_are(mechanism: str) -> None:
+def test_an_error_about_a_mechanism_lists_the_supported_ones(mechanism: str) -> None:
     options = security(security_protocol="SASL_PLAINTEXT", sasl_mechanism=mechanism)
     with pytest.raises(ConfigError, match="use one of PLAIN, SCRAM-SHA-256"):
         read_security(options)
@@ -91,7 +91,7 @@ def test_other_mechanisms_are_refused_with_those_there_are(mechanism: str) -> No
         {"ssl_keystore_location": "/some/client.p12"},
     ],
 )
-def test_java_stores_are_refused_with_how_to_convert_them(settings: dict[str, str]) -> None:
+def test_an_error_about_java_stores_says_how_to_convert_them(settings: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=r"openssl pkcs12.*type to PEM"):
         read_security(security(security_protocol="SSL", **settings))
 
@@ -105,12 +105,12 @@ def test_java_stores_are_refused_with_how_to_convert_them(settings: dict[str, st
         ({"ssl_protocol": "SSLv3"}, "kafka.ssl.protocol"),
     ],
 )
-def test_bad_tls_settings_are_told(settings: dict[str, str], words: str) -> None:
+def test_bad_tls_settings_are_errors(settings: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         read_security(security(security_protocol="SSL", **settings))
 
 
-def test_a_file_that_is_no_pem_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_pem_is_an_error(tmp_path: Path) -> None:
     bad = tmp_path / "ca.pem"
     with pytest.raises(ConfigError, match=f"cannot read .*{bad}"):
         Tls(trusted_path=str(bad)).context()
@@ -140,7 +140,7 @@ def test_given_certificates_are_all_that_is_trusted(certificate: tuple[str, str]
     assert context.minimum_version is ssl.TLSVersion.TLSv1_3
 
 
-def test_a_key_given_as_text_is_shown(certificate: tuple[str, str]) -> None:
+def test_a_key_given_as_text_is_used(certificate: tuple[str, str]) -> None:
     found = read_security(
         Options(
             {

@@ -25,7 +25,7 @@ def test_every_option_of_the_sink_that_is_read_is_documented() -> None:
     assert sorted(name for name in taken if f"`{name}`" not in SINK_PAGE) == []
 
 
-def test_words_about_options_say_why() -> None:
+def test_warnings_about_options_say_why() -> None:
     for name, use in (SOURCE | SINK).items():
         if isinstance(use, NoEffect):
             assert use.why, name

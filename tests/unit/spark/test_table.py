@@ -62,7 +62,7 @@ def test_new_rows_follow_each_other(url: str) -> None:
     assert follower.partitions(second, second) == []
 
 
-def test_a_time_can_be_followed_too(url: str) -> None:
+def test_a_column_of_times_can_be_followed(url: str) -> None:
     execute(url, "insert into t values (1, 'a', '2026-01-01 00:00:00.000000', null)")
     follower = TableFollower(url, "t", "at")
     first = follower.latestOffset(follower.initialOffset(), follower.getDefaultReadLimit())
@@ -80,7 +80,7 @@ def test_rows_of_a_key_replace_each_other(url: str) -> None:
     assert execute(url, "select id, name from t order by id") == [(1, "c"), (2, "d")]
 
 
-def test_a_refused_row_ends_the_write_and_is_named(url: str) -> None:
+def test_a_rejected_row_ends_the_write_and_is_named(url: str) -> None:
     upsert = Upsert(url, "t", ("id",), ("id", "name"), None, "")
     with pytest.raises(ConfigError, match=r"refused the row: NOT NULL.*deadLetters"):
         upsert.write(iter([Row(id=1, name="a"), Row(id=2, name=None)]))
@@ -95,7 +95,7 @@ def test_a_refused_row_ends_the_write_and_is_named(url: str) -> None:
         ({"url": "sqlite:///{}"}, "option table is missing"),
     ],
 )
-def test_mistakes_are_told(url: str, options: dict[str, str], words: str) -> None:
+def test_mistakes_are_errors(url: str, options: dict[str, str], words: str) -> None:
     path = url.removeprefix("sqlite:///")
     given = {name: value.format(path) for name, value in options.items()}
     with pytest.raises(ConfigError) as caught:
@@ -103,13 +103,13 @@ def test_mistakes_are_told(url: str, options: dict[str, str], words: str) -> Non
     assert words in str(caught.value)
 
 
-def test_a_key_that_the_rows_do_not_have_is_told(url: str) -> None:
+def test_a_key_column_missing_in_the_rows_is_an_error(url: str) -> None:
     schema = StructType([StructField("id", IntegerType())])
     with pytest.raises(ConfigError, match="the rows have no column name"):
         TableSource({"url": url, "table": "t", "key": "name"}).streamWriter(schema, False)
 
 
-def test_what_spark_hands_on_of_a_query_is_no_mistake(url: str) -> None:
+def test_settings_that_spark_passes_on_are_accepted(url: str) -> None:
     handed_on = {"queryName": "q", "checkpointLocation": "/c", "path": "/p"}
     source = TableSource({"url": url, "table": "t", "key": "id", **handed_on})
     source.streamWriter(StructType([StructField("id", IntegerType())]), False)
@@ -188,7 +188,7 @@ def test_the_database_says_which_values_are_equal(url: str, kind: str, values: l
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["names of rows", "no names"])
-def test_a_time_of_sqlite_in_an_older_checkpoint_goes_on(url: str, named: bool) -> None:
+def test_an_older_checkpoint_with_a_time_of_sqlite_still_works(url: str, named: bool) -> None:
     """It is told as a time, and behind all texts of its day."""
     execute(url, "create table c (id integer primary key, at datetime)")
     execute(url, "insert into c values (1, '2026-01-01 00:00:10.000000')")
@@ -203,7 +203,7 @@ def test_a_time_of_sqlite_in_an_older_checkpoint_goes_on(url: str, named: bool) 
 
 
 @pytest.mark.parametrize("after", ["1.5", "1"])
-def test_a_number_of_sqlite_in_an_older_checkpoint_goes_on(url: str, after: str) -> None:
+def test_an_older_checkpoint_with_a_number_of_sqlite_still_works(url: str, after: str) -> None:
     execute(url, "create table c (id integer primary key, n numeric(9,2))")
     execute(url, f"insert into c values (1, {after})")
     following = Following(url, "c", "n")
@@ -213,7 +213,7 @@ def test_a_number_of_sqlite_in_an_older_checkpoint_goes_on(url: str, after: str)
     assert following.ids() == [2, 3]
 
 
-def test_a_batch_that_an_older_version_planned_is_read_again_as_it_was(url: str) -> None:
+def test_a_batch_planned_by_an_older_version_is_read_again_unchanged(url: str) -> None:
     execute(url, "create table c (id integer primary key, at datetime)")
     execute(url, "insert into c values (1, '2026-01-01 00:00:10.000000')")
     following = Following(url, "c", "at")
@@ -246,7 +246,7 @@ def test_rows_are_not_read_again_when_values_become_unique(url: str) -> None:
     assert following.ids() == [2]
 
 
-def test_a_row_that_comes_while_a_batch_is_read_is_of_the_next_one(url: str) -> None:
+def test_a_row_added_while_a_batch_is_read_belongs_to_the_next(url: str) -> None:
     execute(url, "insert into t values (1, 'a', null, 1)")
     following = Following(url, "t", "amount")
     start = following.at
@@ -259,7 +259,7 @@ def test_a_row_that_comes_while_a_batch_is_read_is_of_the_next_one(url: str) -> 
     assert following.ids() == [2]
 
 
-def test_a_position_that_names_no_rows_is_behind_all_of_its_value(url: str) -> None:
+def test_a_position_without_rows_is_after_all_rows_of_its_value(url: str) -> None:
     execute(url, "insert into t values (1, 'a', null, 1), (2, 'b', null, 1), (3, 'c', null, 2)")
     following = Following(url, "t", "amount")
     following.at = {"after": "1"}
@@ -304,11 +304,11 @@ def failure(kind: type[Exception], *args: object, state: str | None = None) -> s
         (failure(sqlite3.OperationalError, "x", state="57P01"), False),
     ],
 )
-def test_only_what_judges_a_row_is_blamed_on_it(error: sa.exc.DBAPIError, of_row: bool) -> None:
+def test_only_errors_about_a_row_are_blamed_on_it(error: sa.exc.DBAPIError, of_row: bool) -> None:
     assert is_of_row(error) is of_row
 
 
-def test_a_table_that_vanished_is_no_reason_for_dead_letters(url: str) -> None:
+def test_a_missing_table_makes_no_dead_letters(url: str) -> None:
     upsert = Upsert(url, "t", ("id",), ("id", "name"), "dead", "127.0.0.1:1")
     execute(url, "create table other (id integer primary key, name text)")
     engine = sa.create_engine(url, poolclass=sa.NullPool)
