@@ -113,7 +113,7 @@ def test_a_record_keeps_the_time_its_producer_gave(
 
 @pytest.mark.row("A171")
 @over()
-def test_the_broker_stamps_records_where_the_topic_says_so(
+def test_the_broker_stamps_records_with_log_append_time(
     client: Client, referee: Client, topic: str
 ) -> None:
     referee.create_topic(topic, configs={"message.timestamp.type": "LogAppendTime"})

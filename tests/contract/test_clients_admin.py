@@ -24,7 +24,7 @@ def refusal(excinfo: pytest.ExceptionInfo[RefusedError]) -> ErrorCode:
 
 
 @over("create")
-def test_a_topic_is_created_as_asked(client: Client, referee: Client, topic: str) -> None:
+def test_a_topic_is_created_as_requested(client: Client, referee: Client, topic: str) -> None:
     client.create_topic(topic, partitions=3, configs={"retention.ms": "7000"})
     assert settled(lambda: numbers(referee, topic), [0, 1, 2]) == [0, 1, 2]
     assert referee.configs(topic)["retention.ms"] == "7000"

@@ -113,7 +113,7 @@ def test_new_partitions_reach_the_members(
         member.leave()
 
 
-def test_the_group_tools_tell_the_members_and_the_lag(broker: PenstockBroker) -> None:
+def test_the_group_tools_show_members_and_lag(broker: PenstockBroker) -> None:
     with closing(LibrdkafkaClient(broker.bootstrap, "consumer")) as client:
         client.create_topic("t", partitions=2)
         client.produce("t", [Record(b"v", partition=0)] * 5)

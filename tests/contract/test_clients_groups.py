@@ -79,7 +79,7 @@ def test_each_group_reads_everything(client: Client, five: str) -> None:
 
 
 @over("commit")
-def test_the_next_member_goes_on_after_the_commit(client: Client, five: str) -> None:
+def test_the_next_member_continues_after_the_commit(client: Client, five: str) -> None:
     with joined(client, five, five) as member:
         read(member, 5)
         member.commit(five, 0, 3)
@@ -88,7 +88,7 @@ def test_the_next_member_goes_on_after_the_commit(client: Client, five: str) -> 
 
 
 @over("commit")
-def test_another_client_goes_on_after_its_commit(
+def test_another_client_continues_after_its_commit(
     client: Client, referee: Client, five: str
 ) -> None:
     with joined(client, five, five) as member:

@@ -98,7 +98,7 @@ def test_a_lost_consumer_goes_back_to_the_earliest(
 
 @pytest.mark.row("A045")
 @over("reset")
-def test_a_lost_consumer_goes_on_to_the_latest(
+def test_a_consumer_out_of_range_continues_at_the_latest_offset(
     client: Client, referee: Client, hourly: str
 ) -> None:
     with dripping(referee, hourly):
@@ -110,7 +110,9 @@ def test_a_lost_consumer_goes_on_to_the_latest(
 
 @pytest.mark.row("A045")
 @over()
-def test_a_lost_consumer_without_a_policy_is_told(client: Client, hourly: str) -> None:
+def test_a_consumer_out_of_range_without_a_policy_gets_an_error(
+    client: Client, hourly: str
+) -> None:
     with pytest.raises(RefusedError) as refused:
         client.fetch(hourly, 0, (500, 1), reset="none")
     assert refused.value.code == ErrorCode.OFFSET_OUT_OF_RANGE

@@ -69,7 +69,7 @@ def write(by: Transactor, topic: str, *values: str, commits: bool) -> None:
 
 @pytest.mark.row("A112")
 @over("transactions")
-def test_what_is_committed_is_seen_and_what_is_aborted_is_not(
+def test_committed_records_are_visible_and_aborted_ones_are_not(
     client: Client, referee: Client, topic: str
 ) -> None:
     referee.create_topic(topic)
@@ -103,7 +103,7 @@ def test_a_transaction_covers_several_topics_and_partitions(
 
 
 @over("transactions")
-def test_an_open_transaction_is_not_seen_nor_is_what_comes_behind_it(
+def test_an_open_transaction_and_later_records_are_not_visible(
     client: Client, referee: Client, topic: str
 ) -> None:
     referee.create_topic(topic)

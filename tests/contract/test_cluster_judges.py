@@ -54,7 +54,7 @@ def witnessed() -> list[object]:
 
 
 @pytest.mark.parametrize(("name", "kind"), witnessed())
-def test_other_clients_find_what_they_were_promised(stage: Stage, name: str, kind: Kind) -> None:
+def test_other_clients_judge_the_same_promises(stage: Stage, name: str, kind: Kind) -> None:
     if name in LINKS and (reason := unusable()) is not None:
         pytest.skip(reason)
     fault: Fault = FAULTS[name]

@@ -100,7 +100,7 @@ def test_an_expression_may_leave_out_internal_topics(
 
 
 @pytest.mark.row("A176")
-def test_another_word_for_auto_offset_reset_is_an_error(broker: EmbeddedBroker) -> None:
+def test_an_unknown_value_of_auto_offset_reset_is_an_error(broker: EmbeddedBroker) -> None:
     settings = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "log_level": 0}
     with pytest.raises(KafkaException, match=r'"sometimes" for configuration.*auto\.offset\.reset'):
         Consumer({**settings, "auto.offset.reset": "sometimes"})

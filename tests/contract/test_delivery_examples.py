@@ -101,7 +101,7 @@ def test_readings_may_be_lost_and_payments_are_not_when_the_broker_is_killed(
 
 
 @pytest.mark.parametrize("program", PER_TOPIC)
-def test_the_program_tells_how_it_is_called(program: Callable[[], list[str]]) -> None:
+def test_the_program_shows_its_usage(program: Callable[[], list[str]]) -> None:
     done = subprocess.run([*program(), "x"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "BOOTSTRAP READINGS-TOPIC PAYMENTS-TOPIC COUNT" in done.stderr
@@ -168,7 +168,7 @@ def test_results_and_positions_agree_in_the_database_whenever_the_program_is_kil
         referee.close()
 
 
-def test_a_record_that_is_no_payment_ends_the_program_with_one_line(
+def test_a_record_that_is_not_a_payment_ends_the_program_with_one_line(
     tmp_path: Path, topic: str
 ) -> None:
     with PenstockBroker("--set=group.initial.rebalance.delay.ms=0") as broker:

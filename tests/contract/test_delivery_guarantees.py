@@ -73,7 +73,7 @@ def seen(bootstrap: str, topic: str) -> list[str]:
         ("exactly once", "answer", 1),
     ],
 )
-def test_what_a_producer_makes_of_a_lost_request_or_answer(
+def test_a_lost_request_or_response_follows_the_guarantee(
     guarantee: str, lost: Loss, copies: int, topic: str
 ) -> None:
     with LossyLink() as link:
@@ -128,7 +128,7 @@ def copy(bootstrap: str, guarantee: str, source: str, *options: str) -> int:
 @pytest.mark.parametrize(
     ("guarantee", "copies"), [("at-most-once", 0), ("at-least-once", 2), ("exactly-once", 1)]
 )
-def test_what_a_consumer_makes_of_a_crash_between_result_and_position(
+def test_a_crash_between_result_and_position_follows_the_guarantee(
     guarantee: str, copies: int, broker: PenstockBroker, source: str
 ) -> None:
     assert copy(broker.bootstrap, guarantee, source, "--crash-at", "5") == -signal.SIGKILL
@@ -141,7 +141,7 @@ def test_what_a_consumer_makes_of_a_crash_between_result_and_position(
     assert list(dict.fromkeys(found)) == [value for value in wanted if value in found]
 
 
-def test_the_example_tells_in_one_line_what_is_wrong(broker: PenstockBroker) -> None:
+def test_the_example_says_in_one_line_what_is_wrong(broker: PenstockBroker) -> None:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "delivery_guarantees.py"), "twice", "a", "b"],

@@ -84,7 +84,7 @@ def test_every_committed_offset_survives_a_killed_broker(tmp_path: Path) -> None
 
 
 @pytest.mark.row("A056", "A153")
-def test_members_go_on_without_a_rebalance_when_the_broker_was_killed(tmp_path: Path) -> None:
+def test_members_continue_without_a_rebalance_after_the_broker_was_killed(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     with PenstockBroker("--port", str(port), *FAST, folder=tmp_path) as broker:
         create(broker.bootstrap, "t", 4)

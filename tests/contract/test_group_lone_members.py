@@ -101,7 +101,7 @@ def topic(broker: PenstockBroker, name: str) -> str:
 
 @pytest.mark.row("A048", "A054")
 @over()
-def test_what_a_killed_member_had_goes_to_the_other(members: Members, topic: str) -> None:
+def test_partitions_of_a_killed_member_go_to_the_other(members: Members, topic: str) -> None:
     stays, dies = members.start(topic), members.start(topic)
     stays.holds(2)
     dies.holds(2)

@@ -122,7 +122,7 @@ PROGRAMS: dict[Name, Callable[[], list[str]]] = {
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_a_killed_member_had_goes_to_the_others(
+def test_partitions_of_a_killed_member_go_to_the_others(
     name: Name, target: Target, referee: Client, topic: str
 ) -> None:
     referee.create_topic(topic, partitions=2)

@@ -192,13 +192,13 @@ def kafkas_dump(paths: list[Path], *options: str) -> list[str]:
     return [line for line in shown.stdout.splitlines() if line]
 
 
-def test_the_dump_says_what_kafkas_own_tool_says(written: Written) -> None:
+def test_the_dump_equals_that_of_kafkas_tool(written: Written) -> None:
     paths = dumped_files(written.data)
     assert {path.suffix for path in paths} == {LOG, INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT}
     assert our_dump(paths, "--print-data-log") == kafkas_dump(paths, "--print-data-log")
 
 
-def test_the_dump_of_krafts_log_says_what_kafkas_own_tool_says(written: Written) -> None:
+def test_the_dump_of_krafts_log_equals_that_of_kafkas_tool(written: Written) -> None:
     metadata = written.data / FOLDER
     paths = sorted(path for path in metadata.iterdir() if path.suffix in {LOG, ".checkpoint"})
     assert {path.suffix for path in paths} == {LOG, ".checkpoint"}

@@ -50,7 +50,7 @@ def test_every_counted_batch_is_in_the_log(
         assert end_offsets(kafka, name, 2) == [100 * batch.records] * 2
 
 
-def test_a_fetch_brings_back_what_was_produced_and_starts_over_at_the_end(
+def test_a_fetch_returns_what_was_produced_and_starts_over_at_the_end(
     kafka: KafkaCluster, tmp_path: Path
 ) -> None:
     port, file = kafka.port(0), KB_16.file(tmp_path)
@@ -71,7 +71,7 @@ def test_a_fetch_of_other_bytes_is_an_error(kafka: KafkaCluster, tmp_path: Path)
             load("fetch", port, name, batch=other, verify=1, count=1)
 
 
-def test_metadata_is_asked_for_a_while(kafka: KafkaCluster) -> None:
+def test_metadata_is_retried_for_a_while(kafka: KafkaCluster) -> None:
     with topic(kafka.port(0), "load-metadata") as name:
         done = load("metadata", kafka.port(0), name, seconds=0.2)
     assert done.requests > 0
@@ -121,7 +121,7 @@ def test_a_wrong_option_is_named(options: dict[str, object], complaint: str) -> 
         load("produce", 1, "t", **options)
 
 
-def test_nobody_at_the_port_is_named() -> None:
+def test_an_error_names_the_port_where_nobody_listens() -> None:
     with pytest.raises(LoadError, match="connect to"):
         load("metadata", free_ports(1)[0], "t", count=1)
 

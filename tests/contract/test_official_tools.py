@@ -161,7 +161,7 @@ def test_the_producer_perf_test_sends_everything(
 
 
 @pytest.mark.row("A160")
-def test_log_dirs_tells_the_size_of_a_partition(
+def test_log_dirs_reports_the_size_of_a_partition(
     run: Run, target: Target, referee: Client, topic: str
 ) -> None:
     referee.create_topic(topic)

@@ -232,7 +232,7 @@ def test_kafka_finds_our_records_by_time(served: Served) -> None:
     consumer.close()
 
 
-def test_kafkas_tool_tells_our_offsets(served: Served) -> None:
+def test_kafkas_tool_shows_our_offsets(served: Served) -> None:
     where = ("--bootstrap-server", served.kafka.bootstrap)
     for time, expected in (("-2", {STARTED: START}), ("-1", served.ours.ends)):
         shown = tool("kafka-get-offsets", *where, "--time", time, version=ON_ZOOKEEPER).stdout

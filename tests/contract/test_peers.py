@@ -131,7 +131,7 @@ def test_the_oracle_turns_json_into_bytes_and_back(java_oracle: Oracle) -> None:
         ("NoSuchRequest", 0, b"", "ClassNotFound"),
     ],
 )
-def test_the_oracle_refuses_what_kafka_would(
+def test_the_oracle_rejects_what_kafka_rejects(
     java_oracle: Oracle, name: str, version: int, data: bytes, why: str
 ) -> None:
     with pytest.raises(RefusedError, match=why):

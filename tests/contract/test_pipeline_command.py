@@ -25,7 +25,7 @@ def broker() -> Iterator[PenstockBroker]:
         yield found
 
 
-def test_what_init_makes_is_run_looked_at_stopped_and_run_again(
+def test_a_new_project_is_run_inspected_stopped_and_run_again(
     broker: PenstockBroker, tmp_path: Path
 ) -> None:
     project = tmp_path / "my shop"

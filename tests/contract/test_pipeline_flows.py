@@ -140,7 +140,7 @@ def test_lines_of_files_are_read_by_a_format_and_bad_ones_are_dead_letters(
     assert dead[b"not json"]["penstock.position"] == b"%d" % position
 
 
-def test_dead_letters_are_no_part_of_the_flows_group_nor_of_its_counts(
+def test_dead_letters_affect_neither_the_flows_group_nor_its_counts(
     lab: Lab, topic: str, tmp_path: Path
 ) -> None:
     orders(lab, topic)

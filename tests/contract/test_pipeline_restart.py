@@ -157,7 +157,7 @@ def test_a_killed_run_continues_and_each_row_comes_once(
 
 
 @pytest.mark.soak
-def test_a_run_against_kafka_goes_on_when_its_driver_is_killed(tmp_path: Path) -> None:
+def test_a_run_against_kafka_continues_after_its_driver_was_killed(tmp_path: Path) -> None:
     with KafkaCluster(folder=tmp_path / "kafka") as kafka:
         project = copies(kafka, tmp_path, "once", "parquet", 1000)
         kill_once_begun(project, kafka, 200, *QUICK, victim=driver)

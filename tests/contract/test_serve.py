@@ -135,7 +135,7 @@ def test_a_daemon_is_started_found_and_stopped_by_its_directory(tmp_path: Path) 
     assert (again.returncode, "no broker runs here" in again.stderr) == (2, True)
 
 
-def test_what_has_the_pid_of_a_killed_broker_is_left_alone_by_stop(tmp_path: Path) -> None:
+def test_stop_leaves_another_process_with_the_brokers_pid_alone(tmp_path: Path) -> None:
     with served("--dir", str(tmp_path)) as broker:
         assert broker.stdout is not None
         assert broker.stdout.readline().startswith("ready ")
@@ -151,7 +151,7 @@ def test_what_has_the_pid_of_a_killed_broker_is_left_alone_by_stop(tmp_path: Pat
         stranger.kill()
 
 
-def test_stop_ends_at_once_where_nobody_waits_for_ended_processes(tmp_path: Path) -> None:
+def test_stop_ends_at_once_if_nobody_reaps_ended_processes(tmp_path: Path) -> None:
     """As in a container whose PID 1 is no init: the broker stays a zombie."""
     with served("--dir", str(tmp_path)) as broker:
         assert broker.stdout is not None
@@ -214,7 +214,7 @@ def test_settings_come_from_file_environment_and_command_line(tmp_path: Path) ->
     assert len(topic["partitions"]) == 4, text
 
 
-def test_the_log_tells_an_operator_what_happened(tmp_path: Path) -> None:
+def test_the_log_says_what_happened(tmp_path: Path) -> None:
     log, moves = tmp_path / "logs.d" / "penstock.log", tmp_path / "logs.d" / "state-change.log"
     log.parent.mkdir()
     settings = ("--set", "num.partitions=2", "--log-file", str(log))

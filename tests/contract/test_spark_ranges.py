@@ -197,7 +197,7 @@ def test_stopping_early_leaves_no_thread_behind(
     found.close()  # type: ignore[attr-defined]  # a generator, which a pytest warning would tell
 
 
-def test_offsets_are_found_by_time_and_word(
+def test_offsets_are_found_by_time_earliest_and_latest(
     referee: Referee, topic: str, client: BlockingClient
 ) -> None:
     referee.create_topic(topic, 2)

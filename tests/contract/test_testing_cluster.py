@@ -39,7 +39,7 @@ def write(cluster: TemporaryCluster, topic: str, *values: str) -> None:
     assert failed == [None] * len(values)
 
 
-def test_what_is_acknowledged_survives_the_leader(cluster: TemporaryCluster) -> None:
+def test_acknowledged_records_survive_the_leader(cluster: TemporaryCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     admin.create_topics([NewTopic("kept", 1, 3)])["kept"].result()
     write(cluster, "kept", "a", "b")
@@ -65,7 +65,7 @@ def test_what_is_acknowledged_survives_the_leader(cluster: TemporaryCluster) -> 
 
 
 @pytest.mark.row("A082", "A160")
-def test_metrics_tell_how_a_cluster_is(cluster: TemporaryCluster) -> None:
+def test_metrics_show_the_state_of_a_cluster(cluster: TemporaryCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     new = NewTopic("m", 1, replica_assignment=[[0, 1, 2]], config={"min.insync.replicas": "2"})
     admin.create_topics([new])["m"].result()

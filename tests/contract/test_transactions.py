@@ -88,7 +88,7 @@ def test_committed_transactions_are_seen_and_aborted_ones_are_not(
     assert len(seen(target.bootstrap, topic, isolation="read_uncommitted")) == 40
 
 
-def test_an_open_transaction_hides_what_comes_behind_it(target: Target, topic: str) -> None:
+def test_an_open_transaction_hides_later_records(target: Target, topic: str) -> None:
     make(target.bootstrap, topic, partitions=1)
     slow, quick = producer(target.bootstrap, f"{topic}-s"), producer(target.bootstrap, f"{topic}-q")
     slow.begin_transaction()

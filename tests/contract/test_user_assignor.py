@@ -93,7 +93,7 @@ def test_a_name_that_is_not_offered_is_refused(broker: PenstockBroker) -> None:
 
 
 @pytest.mark.peer
-def test_java_asks_for_it_and_the_tools_tell_of_it(broker: PenstockBroker, tmp_path: Path) -> None:
+def test_java_requests_it_and_the_tools_show_it(broker: PenstockBroker, tmp_path: Path) -> None:
     words = ["group.protocol=consumer", f"group.remote.assignor={NAME}"]
     properties = [word for each in words for word in ("--command-property", each)]
     where = ("--bootstrap-server", broker.bootstrap)

@@ -50,7 +50,7 @@ def server_oracle() -> Iterator[Oracle]:
 )
 @settings(max_examples=settings().max_examples // 5)
 @given(data=st.data())
-def test_java_writes_the_same_bytes_and_tells_the_same_values(
+def test_java_writes_the_same_bytes_and_reads_the_same_values(
     message: type[Message],
     versions: range,
     java_oracle: Oracle,

@@ -173,7 +173,7 @@ def test_a_write_to_a_server_that_hangs_is_in_doubt(zookeeper: ZooKeeper, connec
     run_unblocked(scenario)
 
 
-def test_an_expired_session_is_told_and_followed_by_another(
+def test_an_expired_session_is_reported_and_followed_by_another(
     zookeeper: ZooKeeper, connect: str
 ) -> None:
     async def scenario() -> None:
@@ -273,7 +273,9 @@ asyncio.run(hold(*sys.argv[1:]))
 """
 
 
-def test_what_a_killed_process_held_goes_when_it_starts_again(connect: str, tmp_path: Path) -> None:
+def test_locks_of_a_killed_process_are_gone_when_it_starts_again(
+    connect: str, tmp_path: Path
+) -> None:
     async def scenario() -> None:
         # The session would last for a minute.
         async with opened(connect) as other:
@@ -299,7 +301,7 @@ def test_what_a_killed_process_held_goes_when_it_starts_again(connect: str, tmp_
     asyncio.run(scenario())
 
 
-def test_a_key_of_a_session_that_is_over_is_no_obstacle(connect: str, tmp_path: Path) -> None:
+def test_a_key_of_an_ended_session_is_replaced(connect: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(connect, tmp_path) as store:
             await store.create("/mine", ephemeral=True)
@@ -363,7 +365,7 @@ def test_a_stale_version_fails_the_whole_multi(connect: str) -> None:
     run_unblocked(scenario)
 
 
-def test_what_zookeeper_would_hang_up_on_is_not_sent(connect: str) -> None:
+def test_a_request_too_large_for_zookeeper_is_not_sent(connect: str) -> None:
     most, more = bytes(MAX_DATA_BYTES), bytes(MAX_DATA_BYTES + 1)
 
     async def scenario() -> None:
@@ -395,7 +397,7 @@ def test_a_long_batch_goes_in_order_a_few_at_a_time(connect: str) -> None:
     run_unblocked(scenario)
 
 
-def test_news_overtakes_a_batch_and_what_is_cancelled_is_not_sent(connect: str) -> None:
+def test_new_requests_overtake_a_batch_and_cancelled_ones_are_not_sent(connect: str) -> None:
     async def scenario() -> None:
         async with opened(connect, in_flight=1) as store:
             first = asyncio.Event()
@@ -433,7 +435,7 @@ def test_many_brokers_make_the_chroot_together(zookeeper: ZooKeeper) -> None:
     run_unblocked(scenario)
 
 
-def test_nobody_there_is_told_by_the_settings_to_look_at() -> None:
+def test_an_error_about_an_unreachable_broker_names_the_settings_to_check() -> None:
     (port,) = free_ports(1)
     absent = ZookeeperConfig(
         zookeeper_connect=f"127.0.0.1:{port}/x", zookeeper_connection_timeout_ms=300

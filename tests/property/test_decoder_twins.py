@@ -138,7 +138,7 @@ def test_decoders_give_what_was_written(
 
 
 @given(some_batches(), st.integers(-2, 20), st.integers(-2, 20), times, times)
-def test_decoders_give_what_is_wanted(
+def test_decoders_give_the_records_within_the_bounds(
     drawn: tuple[Payloads, list[Record]], low: int, high: int, oldest: int, newest: int
 ) -> None:
     batches, written = drawn
@@ -296,7 +296,7 @@ def test_the_extensions_crc_is_castagnolis(size: int) -> None:
 
 @settings(deadline=timedelta(seconds=5), max_examples=20)
 @given(st.integers(1, 3), st.integers(0, 40_000), st.integers(0, 30))
-def test_chunks_are_cut_where_they_are_full(batches: int, count: int, size: int) -> None:
+def test_chunks_end_when_they_are_full(batches: int, count: int, size: int) -> None:
     pytest.importorskip("penstock.spark.decode._fill")
     body = bytes(build_batch([Record(0, 0, b"k", bytes(size), [("h", b"v")])]))[61:]
     drawn: Payloads = [(header_of(count), body * count)] * batches
@@ -330,7 +330,7 @@ def test_times_that_spark_cannot_hold_become_its_last(time_ms: int) -> None:
     assert micros == max(min(time_ms * 1000, MAX_INT64), -MAX_INT64 - 1)
 
 
-def test_header_keys_that_are_no_text_are_shown_as_java_does() -> None:
+def test_header_keys_that_are_not_utf8_are_shown_as_in_java() -> None:
     name = b"\xff\xc3\xa9\xe2\x82".decode("utf-8", "surrogateescape")
     batch = bytes(build_batch([Record(0, 0, None, b"v", [(name, b"1"), ("plain", None)])]))
     header = read_header(batch)

@@ -38,7 +38,7 @@ def test_a_disk_that_is_full_does_not_stop_the_server(tmp_path: Path) -> None:
     os.close(source)
 
 
-def test_the_last_words_of_a_process_are_there_when_it_has_ended(tmp_path: Path) -> None:
+def test_the_last_output_of_a_process_is_there_after_its_end(tmp_path: Path) -> None:
     output = tmp_path / "folder" / "output"
     code = "import time; print('it begins', flush=True); time.sleep(0.2); print('no such jar')"
     started = start([sys.executable, "-c", code], output, bounded=True)

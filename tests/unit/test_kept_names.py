@@ -81,7 +81,7 @@ KEPT: list[tuple[str, type[msgspec.Struct], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "text"), [each[1:] for each in KEPT], ids=[k[0] for k in KEPT])
-def test_what_another_version_wrote_is_read_and_written_alike(
+def test_files_of_another_version_are_read_and_written_unchanged(
     kind: type[msgspec.Struct], text: str
 ) -> None:
     assert msgspec.json.encode(msgspec.json.decode(text, type=kind)).decode() == text

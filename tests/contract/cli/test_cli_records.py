@@ -120,7 +120,9 @@ def test_records_are_counted_though_the_reader_of_their_places_has_left(
     assert len(values(penstock_command("consume", made))) == 9
 
 
-def test_reading_begins_and_stops_where_it_is_told(penstock_command: Penstock, made: str) -> None:
+def test_consume_starts_and_stops_at_the_given_positions(
+    penstock_command: Penstock, made: str
+) -> None:
     for hour in (1, 2, 3):
         given = numbers(hour * 10, hour * 10 + 1)
         time = f"2026-01-01T0{hour}:00:00"
@@ -151,7 +153,7 @@ def test_reading_begins_and_stops_where_it_is_told(penstock_command: Penstock, m
         ("@-1h", ""),
     ],
 )
-def test_an_offset_beyond_the_end_is_told(
+def test_an_offset_beyond_the_end_gives_a_warning(
     penstock_command: Penstock, made: str, offset: str, warning: str
 ) -> None:
     assert penstock_command("produce", made, "-p", "0", given=numbers(1, 2)).exit_code == 0
@@ -194,7 +196,7 @@ BAD_LINES = [
 
 
 @pytest.mark.parametrize(("bad", "options", "reason"), BAD_LINES)
-def test_what_comes_before_a_bad_line_is_written_and_the_line_is_named(
+def test_lines_before_a_bad_line_are_written_and_the_line_is_named(
     penstock_command: Penstock, made: str, bad: bytes, options: tuple[str, ...], reason: str
 ) -> None:
     good = b'{"value": "k:1"}' if "json" in options else b"k:1"
@@ -224,7 +226,7 @@ REFUSED_LINES = [
 
 
 @pytest.mark.parametrize(("setting", "bad", "reason"), REFUSED_LINES)
-def test_what_comes_before_a_refused_line_is_written_and_the_line_is_named(
+def test_lines_before_a_rejected_line_are_written_and_the_line_is_named(
     penstock_command: Penstock, topic: str, setting: str, bad: str | None, reason: str
 ) -> None:
     create(penstock_command, topic, "-c", setting)
@@ -263,7 +265,7 @@ def test_what_comes_before_a_refused_line_is_written_and_the_line_is_named(
         assert produced("--on-error", how, given=line(1501))[0] == 1
 
 
-def test_where_every_line_is_bad_nothing_is_written(penstock_command: Penstock, made: str) -> None:
+def test_if_every_line_is_bad_nothing_is_written(penstock_command: Penstock, made: str) -> None:
     for how in ("stop", "skip"):
         done = penstock_command("produce", made, "-s", ":", "--on-error", how, given=b"v\nw\n")
         assert done.exit_code == 2

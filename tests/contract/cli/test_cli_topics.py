@@ -106,7 +106,7 @@ def test_a_broker_is_found_by_its_directory(penstock: PenstockBroker) -> None:
     assert found.exit_code == 0, found.output
 
 
-def test_nobody_there_exits_with_3() -> None:
+def test_an_unreachable_broker_exits_with_3() -> None:
     words = ["topic", "list", "-b", "127.0.0.1:1", "--timeout", "0.2", "--format", "json"]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 3

@@ -185,7 +185,7 @@ def test_a_cluster_of_which_a_broker_cannot_start_is_ended_again(tmp_path: Path)
 @pytest.mark.parametrize(
     "fault", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.soak)]
 )
-def test_a_broker_whose_zookeeper_is_gone_ends_soon_when_it_is_told_to(
+def test_a_broker_without_zookeeper_stops_soon_on_sigterm(
     fault: signal.Signals, tmp_path: Path
 ) -> None:
     (first,) = free_ports(1)

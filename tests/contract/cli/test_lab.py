@@ -53,7 +53,7 @@ def with_all(steps: list[Step]) -> list[Step]:
 
 @pytest.mark.row("A060", "A061", "A166")
 @pytest.mark.peer
-def test_who_lags_leaves_the_in_sync_set_and_comes_back() -> None:
+def test_a_lagging_replica_leaves_the_isr_and_returns() -> None:
     whole, hanging, out, alone, back = told("isr")
     assert [in_sync(each) for each in (whole, hanging, out, alone, back)] == [
         [0, 1, 2], [0, 1, 2], [0, 1], [0], [0, 1, 2],
@@ -112,7 +112,7 @@ def swapped(make: Callable[..., object], others: dict[int, object]) -> Callable[
 
 @pytest.mark.row("A024", "A073")
 @pytest.mark.peer
-def test_an_old_leader_cuts_what_its_epoch_did_not_commit() -> None:
+def test_an_old_leader_truncates_what_its_epoch_did_not_commit() -> None:
     first, alone, another, healed = told("epoch")
     assert ends(first) == [(3, 3)] * 2
     assert ends(alone) == [(5, 3), (3, None)]

@@ -183,7 +183,7 @@ def test_a_transaction_that_ends_while_a_large_batch_is_checked_keeps_it_out(
     run(tmp_path, test)
 
 
-def test_a_marker_that_comes_while_the_coordinator_is_asked_keeps_the_write_out(
+def test_a_marker_during_the_verification_rejects_the_write(
     tmp_path: Path,
 ) -> None:
     async def test(leader: Leading, connection: Connection) -> None:

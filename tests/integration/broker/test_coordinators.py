@@ -48,7 +48,7 @@ class Noting:
         self.told.append(f"resign {partition}")
 
 
-def test_a_coordinator_that_leads_through_a_new_epoch_goes_on(tmp_path: Path) -> None:
+def test_a_coordinator_that_leads_in_a_new_epoch_continues(tmp_path: Path) -> None:
     async def main() -> None:
         async with leading(tmp_path) as leader:
             noting: Any = Noting()
@@ -183,7 +183,7 @@ def code_of(response: OffsetFetchResponse) -> int:
 
 
 @pytest.mark.row("A039")
-def test_whoever_asks_for_stable_offsets_hears_that_the_coordinator_has_moved(
+def test_a_request_for_stable_offsets_learns_that_the_coordinator_moved(
     tmp_path: Path,
 ) -> None:
     """Asked before, while and after it moves: an answer without an error would say "none"."""

@@ -65,7 +65,7 @@ def test_a_broker_started_with_another_data_directory_refuses_and_changes_nothin
     asyncio.run(main())
 
 
-def test_a_stop_before_a_topic_has_its_logs_is_no_unclean_shutdown(
+def test_a_stop_before_a_topic_has_its_logs_is_a_clean_shutdown(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     home, logs, earlier = tmp_path / "home", tmp_path / "logs", tmp_path / "earlier"

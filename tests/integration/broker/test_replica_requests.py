@@ -151,7 +151,7 @@ def test_acks_all_waits_for_the_follower(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("A119")
-def test_no_request_waits_longer_than_it_asked_for(tmp_path: Path) -> None:
+def test_no_request_waits_longer_than_its_timeout(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         leader.lead(0, 3)
         sent = produce(leader, connection, timeout_ms=20)
@@ -559,7 +559,7 @@ def test_a_batch_that_holds_very_much_is_checked_off_the_loop(tmp_path: Path, co
     run(tmp_path, test)
 
 
-def test_a_fetch_that_waits_for_many_bytes_looks_only_at_what_has_changed(
+def test_a_fetch_that_waits_for_many_bytes_checks_only_changed_partitions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: Counter[int] = Counter()
@@ -642,7 +642,7 @@ def test_others_get_their_turn_between_batches_that_hold_much(tmp_path: Path) ->
     run(tmp_path, test)
 
 
-def test_a_topic_deleted_while_it_is_searched_by_time_is_no_failed_disk(tmp_path: Path) -> None:
+def test_deleting_a_topic_while_it_is_searched_by_time_fails_no_disk(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         log, searched = leader.partition().log, threading.Event()
         for timestamps in ([500, 1], [600]):  # the first batch has 500 no more: two are searched

@@ -71,7 +71,7 @@ def test_an_idle_connection_is_closed_about_when_the_setting_says() -> None:
             assert 0.4 < time.monotonic() - began < 6
 
 
-def test_it_is_ready_at_once_and_tells_its_health(broker: EmbeddedBroker) -> None:
+def test_it_is_ready_at_once_and_reports_its_health(broker: EmbeddedBroker) -> None:
     with urlopen(f"http://{broker.http}/readyz") as answer:
         assert answer.status == 200
     with urlopen(f"http://{broker.http}/metrics") as answer:
@@ -96,7 +96,7 @@ def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
         pass
 
 
-def test_a_wrong_setting_is_told_where_the_test_can_see_it() -> None:
+def test_a_wrong_setting_is_an_error_that_the_test_sees() -> None:
     with (
         pytest.raises(ConfigError, match=r"num\.partitions"),
         EmbeddedBroker(settings={"num.partitions": "none"}),
@@ -119,7 +119,7 @@ def test_what_cannot_be_served_is_refused_by_name(settings: dict[str, str], name
 
 
 @pytest.mark.row("A145")
-def test_listeners_of_two_networks_tell_each_its_own_address() -> None:
+def test_each_listener_advertises_its_own_address() -> None:
     """What a client is told depends on the listener on which it came."""
     settings = {
         "listeners": "INTERNAL://127.0.0.1:0,EXTERNAL://:0",

@@ -61,7 +61,7 @@ def test_a_fetch_waits_until_there_are_enough_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("A119")
-def test_a_fetch_is_answered_with_what_there_is_when_its_time_is_up(tmp_path: Path) -> None:
+def test_a_fetch_returns_what_there_is_after_its_max_wait(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         assert size_of(await ask(leader, connection, max_wait_ms=20)) == 0
         leader.append(b"a")

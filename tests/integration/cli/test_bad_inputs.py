@@ -267,7 +267,7 @@ def test_a_command_is_refused(
         ("/cluster/id", "restore it: a broker's meta.properties has the cluster.id"),
     ],
 )
-def test_a_malformed_node_that_refuses_the_start_is_told_with_its_remedy(
+def test_a_malformed_node_that_prevents_the_start_is_named_with_its_remedy(
     tmp_path: Path, path: str, remedy: str
 ) -> None:
     with closing(Tree.open(tmp_path / FILE_NAME, SystemClock())) as tree:
@@ -315,7 +315,7 @@ def test_a_damaged_batch_is_named_with_its_partition(tmp_path: Path) -> None:
         "pipeline pack p.zip",
     ],
 )
-def test_a_working_folder_that_was_deleted_is_told(words: str, tmp_path: Path) -> None:
+def test_a_deleted_working_directory_is_an_error(words: str, tmp_path: Path) -> None:
     here = Path.cwd()
     gone = tmp_path / "gone"
     gone.mkdir()

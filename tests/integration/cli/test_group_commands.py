@@ -67,7 +67,7 @@ def test_groups_are_listed(bootstrap: str) -> None:
     assert "Empty" in run(bootstrap, "list").stdout
 
 
-def test_a_description_tells_the_lag(bootstrap: str) -> None:
+def test_a_description_shows_the_lag(bootstrap: str) -> None:
     (described,) = told(bootstrap, "describe", "g")
     assert described["offsets"] == [
         {"topic": "t", "partition": 0, "offset": 6, "end": 10, "lag": 4, "metadata": ""}
@@ -75,7 +75,7 @@ def test_a_description_tells_the_lag(bootstrap: str) -> None:
     assert run(bootstrap, "describe", "g").stdout.startswith("g: Empty, 0 members, lag 4\n")
 
 
-def test_a_description_tells_who_holds_what(bootstrap: str) -> None:
+def test_a_description_shows_the_owner_of_each_partition(bootstrap: str) -> None:
     consumer = member(bootstrap, "h")
     while not consumer.assignment():
         consumer.poll(0.05)
@@ -100,7 +100,7 @@ def test_a_reset_is_shown_before_it_is_done(bootstrap: str) -> None:
     assert "r" not in {each["id"] for each in told(bootstrap, "list")}
 
 
-def test_a_group_that_is_not_there_is_told(bootstrap: str) -> None:
+def test_a_missing_group_is_an_error(bootstrap: str) -> None:
     result = run(bootstrap, "describe", "none")
     assert result.exit_code != 0
     assert "GROUP_ID_NOT_FOUND" in result.stderr
@@ -133,7 +133,7 @@ def test_a_group_of_the_consumer_protocol_is_described(bootstrap: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_the_last_rebalances_are_told_with_their_reasons(bootstrap: str, protocol: str) -> None:
+def test_the_last_rebalances_are_shown_with_their_reasons(bootstrap: str, protocol: str) -> None:
     group = f"rebalanced/{protocol}"
     consumer = member(bootstrap, group, **{"group.protocol": protocol})
     while not consumer.assignment():
@@ -160,7 +160,7 @@ def test_the_rebalances_of_no_group_are_refused(bootstrap: str) -> None:
     assert "GROUP_ID_NOT_FOUND" in result.stderr
 
 
-def test_a_broker_without_http_is_told_as_such() -> None:
+def test_a_broker_without_http_is_an_error() -> None:
     with EmbeddedBroker(settings={"penstock.http.listen": ""}) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
         producer.produce("t", b"v")

@@ -11,7 +11,7 @@ from penstock.testing.broker import EmbeddedBroker
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_what_becomes_of_a_forgotten_directory_is_told(tmp_path: Path, is_there: bool) -> None:
+def test_log_forget_says_what_happens_to_the_partitions(tmp_path: Path, is_there: bool) -> None:
     home, one, two = (tmp_path / name for name in ("home", "one", "two"))
     with EmbeddedBroker(directory=home, settings={"log.dirs": f"{one},{two}"}):
         pass

@@ -118,7 +118,7 @@ def fetched(header: RequestHeader) -> bytes:
     return answer(header, FetchResponse(responses=[topic]))
 
 
-def test_records_are_copies_unless_views_are_asked_for() -> None:
+def test_records_are_copies_unless_views_are_requested() -> None:
     async def scenario(connection: Connection) -> Buffer:
         async def records(*, as_view: bool) -> Buffer:
             response = await connection.call(
@@ -154,7 +154,7 @@ def test_views_are_copied_if_another_response_is_in_flight() -> None:
     assert [each.api.key for each in asked] == [API_VERSIONS, 1, API_VERSIONS, 1]
 
 
-def test_an_older_broker_is_asked_for_its_versions_in_a_version_it_supports() -> None:
+def test_api_versions_is_retried_in_a_version_that_an_older_broker_supports() -> None:
     def older(header: RequestHeader) -> bytes:
         if header.api.key == API_VERSIONS and header.version > 2:
             refusal = ApiVersionsResponse(
@@ -168,7 +168,7 @@ def test_an_older_broker_is_asked_for_its_versions_in_a_version_it_supports() ->
     assert [each.version for each in asked[:2]] == [4, 2]
 
 
-def test_a_broker_that_only_answers_unsupported_version_is_asked_in_version_0() -> None:
+def test_api_versions_is_retried_in_version_0_after_unsupported_version() -> None:
     def oldest(header: RequestHeader) -> bytes:
         if header.api.key == API_VERSIONS and header.version > 0:
             refusal = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)

@@ -25,14 +25,14 @@ def was_ready(process: Process, times: int) -> bool:
     return process.output.read_bytes().count(b"ready") == times
 
 
-def test_a_process_that_ends_early_shows_its_last_words(tmp_path: Path) -> None:
+def test_a_process_that_ends_early_shows_its_last_output(tmp_path: Path) -> None:
     process = python(tmp_path, "print('no port is free')")
     process.start()
     with pytest.raises(PeerError, match="the peer ended early\nno port is free"):
         process.wait_until(lambda: False, timeout_s=20)
 
 
-def test_a_process_that_is_late_shows_its_last_words(tmp_path: Path) -> None:
+def test_a_process_that_is_late_shows_its_last_output(tmp_path: Path) -> None:
     process = python(tmp_path, STUBBORN)
     process.start()
     try:

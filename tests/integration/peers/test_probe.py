@@ -16,5 +16,5 @@ def test_brokers_are_read_past_hosts_and_racks() -> None:
     assert parsed_brokers(answer) == {7, 9}
 
 
-def test_nobody_is_alive_where_nobody_listens() -> None:
+def test_a_port_without_listener_is_not_alive() -> None:
     assert live_brokers(free_ports(1)[0]) == set()

@@ -83,7 +83,7 @@ def test_a_bug_is_one_sentence_and_its_traceback_lies_in_a_file() -> None:
         report.unlink()
 
 
-def test_of_several_failures_the_first_is_told() -> None:
+def test_the_first_of_several_failures_is_reported() -> None:
     both = ExceptionGroup("two", [ConfigError("first"), StorageError("second")])
     result = CliRunner().invoke(Failing(both), ["fail"])
     assert (result.exit_code, result.stderr) == (ExitCode.USAGE, "penstock: first\n")
@@ -101,12 +101,12 @@ def test_an_error_of_the_system_names_the_file() -> None:
         assert (result.exit_code, result.stderr) == (ExitCode.FAILED, f"penstock: {text}\n")
 
 
-def test_a_reader_that_leaves_is_no_news() -> None:
+def test_a_reader_that_closes_the_pipe_causes_no_error() -> None:
     result = CliRunner().invoke(Failing(BrokenPipeError(32, "Broken pipe")), ["fail"])
     assert (result.exit_code, result.output) == (ExitCode.FAILED, "")
 
 
-def test_a_wrong_call_is_an_object_where_json_was_asked_for() -> None:
+def test_a_usage_error_is_an_object_with_format_json() -> None:
     result = CliRunner().invoke(main, ["topic", "create", "t", "--format", "json", "-p", "none"])
     assert result.exit_code == ExitCode.USAGE
     assert json.loads(result.stderr)["error"] == "BadParameter"
@@ -121,6 +121,6 @@ def test_both_ways_to_name_a_broker_are_one_too_many() -> None:
     assert result.exit_code == 2
 
 
-def test_a_directory_where_nobody_serves_is_told(tmp_path: Path) -> None:
+def test_a_directory_without_broker_is_an_error(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["topic", "list", "--dir", str(tmp_path)])
     assert (result.exit_code, "no broker runs here" in result.stderr) == (2, True)

@@ -161,7 +161,7 @@ def test_dump_writes_json_lines(data: Path) -> None:
     assert rows[1]["deleteHorizonMs"] is None
 
 
-def test_dump_tells_damage(data: Path) -> None:
+def test_dump_reports_damage(data: Path) -> None:
     damage(file(data, f"{FIRST}.log"), 70)
     result = run("dump", file(data, f"{FIRST}.log"))
     assert result.exit_code == 1
@@ -169,7 +169,7 @@ def test_dump_tells_damage(data: Path) -> None:
     assert "isvalid: false" in result.stdout
 
 
-def test_dump_tells_a_cut_file(data: Path) -> None:
+def test_dump_reports_a_truncated_file(data: Path) -> None:
     path = file(data, f"{FIRST}.log")
     path.write_bytes(path.read_bytes()[:-1])
     assert "is cut after" in run("dump", path).stdout
@@ -330,7 +330,7 @@ def test_verify_takes_no_offence_at_an_index_that_is_yet_to_be_made(data: Path) 
     assert told.startswith("  2 files, such as ")
 
 
-def test_verify_reports_bad_records_when_asked_to_look_deep(data: Path) -> None:
+def test_verify_reports_bad_records_with_deep_iteration(data: Path) -> None:
     path = file(data, "00000000000000000006.log")
     batch = build_batch([Record(6, NOW + 11, b"k", b"last", [])], base_offset=6, leader_epoch=0)
     batch[57:61] = (2).to_bytes(4)  # a second record that is not there
@@ -340,7 +340,7 @@ def test_verify_reports_bad_records_when_asked_to_look_deep(data: Path) -> None:
     assert "has bad records" not in run("verify", data).stdout
 
 
-def test_verify_remarks_what_a_crash_left(data: Path) -> None:
+def test_verify_reports_what_a_crash_left(data: Path) -> None:
     file(data, f"{FIRST}.log.cleaned").touch()
     (data / f"gone-0.{'0' * 32}-delete").mkdir()
     result = run("verify", data)
@@ -349,7 +349,7 @@ def test_verify_remarks_what_a_crash_left(data: Path) -> None:
     assert "is marked as delete" in result.stdout
 
 
-def test_verify_refuses_what_is_no_log_directory(tmp_path: Path) -> None:
+def test_verify_rejects_a_directory_without_logs(tmp_path: Path) -> None:
     assert run("verify", tmp_path).exit_code == 2
     assert run("verify", tmp_path / "none").exit_code == 2
 
@@ -405,13 +405,13 @@ def test_adopt_registers_topics_in_a_new_epoch_of_their_broker(data: Path) -> No
     assert sorted(path for path in data.rglob("*")) == before
 
 
-def test_adopt_keeps_what_coordinators_remember(data: Path) -> None:
+def test_adopt_keeps_the_state_of_coordinators(data: Path) -> None:
     (data / "orders-0").rename(data / "__consumer_offsets-0")
     assert adopt(data, "-c", "retention.ms=1000").exit_code == 0
     assert registered(data).topic_configs["__consumer_offsets"]["cleanup.policy"] == "compact"
 
 
-def test_adopt_says_what_is_registered_already(data: Path) -> None:
+def test_adopt_names_topics_that_are_already_registered(data: Path) -> None:
     assert adopt(data).exit_code == 0
     again = adopt(data)
     assert (again.exit_code, again.stdout) == (1, "")
@@ -504,5 +504,5 @@ def test_adopt_refuses_a_directory_in_use(data: Path) -> None:
     assert "in use" in result.stderr
 
 
-def test_adopt_refuses_what_is_no_log_directory(tmp_path: Path) -> None:
+def test_adopt_rejects_a_directory_without_logs(tmp_path: Path) -> None:
     assert run("adopt", tmp_path).exit_code == 2

@@ -37,7 +37,7 @@ def test_an_unknown_command_is_a_wrong_call() -> None:
     assert "No such command" in result.stderr
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_shown() -> None:
     assert __version__ in CliRunner().invoke(main, ["--version"]).stdout
 
 

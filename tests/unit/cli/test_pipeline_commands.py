@@ -84,7 +84,7 @@ def test_progress_is_a_json_object_per_line_away_from_a_terminal(
     assert err == "hello\n"
 
 
-def test_progress_is_a_table_that_is_drawn_anew_on_a_terminal(
+def test_progress_is_a_table_that_is_redrawn_on_a_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     display = Display(as_json=False)
@@ -105,7 +105,7 @@ def test_answers_are_printed_in_every_form(capsys: pytest.CaptureFixture[str]) -
     assert text(b"\xff") == "\ufffd"
 
 
-def test_wrong_calls_of_sql_are_told_before_anything_starts() -> None:
+def test_usage_errors_of_sql_come_before_anything_starts() -> None:
     for words, said in (
         (["--format", "parquet"], "need each other"),
         (["--schema", "a int"], "--schema needs --values"),

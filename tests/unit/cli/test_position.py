@@ -25,7 +25,7 @@ def test_a_position_is_read(text: str, position: Position) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "1.5", "--1", "@", "@soon", "@-1w", "1" * 30])
-def test_what_is_no_position_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_position_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="is no"):
         parse_position(text, NOW)
 
@@ -33,7 +33,7 @@ def test_what_is_no_position_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["@1960-01-01", "@1969-12-31T23:59:59.999Z", "@-20000d", "@-999999999999d"]
 )
-def test_a_time_before_1970_is_refused_since_a_broker_takes_it_for_a_word(text: str) -> None:
+def test_a_time_before_1970_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="before 1970"):
         parse_position(text, NOW)
 

@@ -43,7 +43,7 @@ STALE = (
     ],
 )
 @pytest.mark.parametrize("command", ["stop", "topic list", "serve --port 0"])
-def test_the_lock_tells_of_a_live_broker_that_its_file_does_not_tell_of(
+def test_the_lock_shows_a_live_broker_that_its_state_file_does_not(
     command: str, written: str | None, told: str, holder: int, tmp_path: Path
 ) -> None:
     if written is not None:
@@ -55,7 +55,7 @@ def test_the_lock_tells_of_a_live_broker_that_its_file_does_not_tell_of(
     assert f"`kill {holder}`" in last
 
 
-def test_a_broker_without_its_state_file_is_not_told_to_be_down(tmp_path: Path) -> None:
+def test_a_broker_without_state_file_is_not_reported_as_down(tmp_path: Path) -> None:
     """It is still recovering its logs, or its pid is that of another container."""
     release = hold_directory(tmp_path)
     try:

@@ -87,7 +87,7 @@ def test_a_bad_value_is_rejected_even_if_another_source_wins() -> None:
         ("server.yaml", "num.partitions: 3\r\n"),
     ],
 )
-def test_a_byte_order_mark_is_no_part_of_the_first_name(
+def test_a_byte_order_mark_does_not_belong_to_the_first_name(
     tmp_path: Path, name: str, text: str
 ) -> None:
     pytest.importorskip("yaml")
@@ -134,7 +134,7 @@ def test_the_last_value_in_a_properties_file_wins_with_a_warning(tmp_path: Path)
     )
 
 
-def test_another_source_that_wins_is_no_repetition(tmp_path: Path) -> None:
+def test_a_setting_in_two_sources_is_not_a_repetition(tmp_path: Path) -> None:
     file = written(tmp_path, "server.properties", "num.partitions=2\n")
     environ = {"KAFKA_NUM_PARTITIONS": "3"}
     resolved = resolve(file=file, profile="classic", environ=environ, pairs=["num.partitions=4"])

@@ -20,7 +20,7 @@ def test_every_attribute_is_its_wire_name_with_underscores() -> None:
         assert getattr(TopicConfig(), attribute(name)) == each.default
 
 
-def test_a_topic_overrides_what_the_broker_gives() -> None:
+def test_a_topic_overrides_the_brokers_default() -> None:
     broker = TopicConfig(segment_bytes=2 << 20, retention_ms=1000)
     config = topic_config({"retention.ms": "-1"}, broker)
     assert (config.segment_bytes, config.retention_ms) == (2 << 20, -1)

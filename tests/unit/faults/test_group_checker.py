@@ -138,7 +138,7 @@ def test_a_bad_group_is_named(spoil: Callable[[Group], None], found: set[str]) -
     assert kinds(group) == found
 
 
-def test_a_member_whose_client_tells_no_generation_is_judged_by_the_rest() -> None:
+def test_a_member_without_generation_is_judged_by_the_rest() -> None:
     group = good()
     group.members["one"][0] = Assigned(frozenset({0, 1}), 10)
     group.members["two"][0] = Assigned(frozenset({0, 1}), 42)

@@ -42,7 +42,7 @@ def test_what_was_sent_is_in_the_order_of_sending() -> None:
     ]
 
 
-def test_a_member_of_kafkas_tells_shares_records_and_commits() -> None:
+def test_kafkas_member_reports_assignments_records_and_commits() -> None:
     assert member_events(events(CONSUMER)) == [
         Assigned(frozenset({0, 2}), 2),
         Polled(2, 6, "9.0"),
@@ -68,7 +68,7 @@ def test_a_share_is_what_was_given_less_what_was_taken() -> None:
     ]
 
 
-def test_a_member_of_ours_tells_generations_too() -> None:
+def test_our_member_also_reports_generations() -> None:
     told = list(events(WITNESS))
     assert polled(told) == [Polled(1, 0, "x", 5)]
     assert member_events(told) == [
@@ -78,6 +78,6 @@ def test_a_member_of_ours_tells_generations_too() -> None:
     ]
 
 
-def test_half_an_object_is_not_passed_over() -> None:
+def test_half_an_object_is_an_error() -> None:
     with pytest.raises(json.JSONDecodeError):
         list(events(['{"timestamp":1,"na']))

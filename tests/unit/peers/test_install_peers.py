@@ -51,7 +51,7 @@ class Machine:
         return {path.parent.name for path in self.cache.glob("peers/jars/*/coordinates")}
 
 
-def test_a_download_that_fails_is_tried_anew_with_short_time_outs(tmp_path: Path) -> None:
+def test_a_failed_download_is_retried_with_short_timeouts(tmp_path: Path) -> None:
     machine = Machine(tmp_path, "[ $tries -gt 2 ]")
     done = machine.install()
     _, err = done.communicate(timeout=60)
@@ -63,7 +63,7 @@ def test_a_download_that_fails_is_tried_anew_with_short_time_outs(tmp_path: Path
         assert "-Dmaven.wagon.rto=30000" in call
 
 
-def test_a_tool_that_hangs_is_ended_and_tried_anew(tmp_path: Path) -> None:
+def test_a_tool_that_hangs_is_killed_and_retried(tmp_path: Path) -> None:
     machine = Machine(tmp_path, "[[ $into != *streams* ]] || [ $tries -gt 1 ] || exec sleep 600")
     done = machine.install(PENSTOCK_TRY_S="3")
     _, err = done.communicate(timeout=60)
@@ -73,7 +73,7 @@ def test_a_tool_that_hangs_is_ended_and_tried_anew(tmp_path: Path) -> None:
     ]
 
 
-def test_one_sentence_names_what_is_missing_in_the_end(tmp_path: Path) -> None:
+def test_one_sentence_names_what_is_missing(tmp_path: Path) -> None:
     said = "[ERROR] Could not transfer artifact org.x:part:jar:1.2 from/to central: Read timed out"
     machine = Machine(tmp_path, f'[[ $into != *streams* ]] || {{ echo "{said}"; exit 1; }}')
     done = machine.install()

@@ -29,7 +29,7 @@ def test_the_cache_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch) ->
     assert jars.cache() == Path("/named/peers")
 
 
-def test_what_is_not_installed_names_the_installer(cache: Path) -> None:
+def test_an_error_about_a_missing_package_names_the_installer(cache: Path) -> None:
     (cache / "jars" / "kafka-1.0.0").mkdir(parents=True)  # an interrupted installation
     with pytest.raises(jars.NotInstalledError, match="run scripts/install-peers first"):
         jars.classpath("kafka-1.0.0")

@@ -34,6 +34,6 @@ def test_long_parts_come_first_and_others_in_their_order() -> None:
     assert next_part(["b.py", "a.py"]) == "b.py"
 
 
-def test_what_is_named_as_long_exists() -> None:
+def test_files_named_as_long_exist() -> None:
     names = {each.name for each in CONTRACT.rglob("test_*.py")}
     assert {*LONGEST} <= names | GROUPS.keys()

@@ -41,7 +41,7 @@ def rejected(
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
-def test_records_without_a_key_are_named_in_kafkas_words(codec: Codec) -> None:
+def test_an_error_about_records_without_key_has_kafkas_text(codec: Codec) -> None:
     found = rejected((None, NOW_MS), (b"k", NOW_MS), (None, NOW_MS), codec=codec)
     assert found is not None
     assert found.code is ErrorCode.INVALID_RECORD

@@ -30,7 +30,7 @@ def as_stored(
 
 
 @pytest.mark.parametrize("came_as", [Codec.NONE, Codec.ZSTD])
-def test_work_is_bounded_and_more_so_where_records_are_compressed_anew(came_as: Codec) -> None:
+def test_work_is_bounded_and_more_so_if_records_are_recompressed(came_as: Codec) -> None:
     large = [Record(0, 0, None, bytes(LIMIT_BYTES // COMPRESSION_COST), [])]
     _, walked_bytes = as_stored(large, came_as, KEPT)
     assert walked_bytes > LIMIT_BYTES // COMPRESSION_COST

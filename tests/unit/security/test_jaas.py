@@ -10,7 +10,7 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 NAME = "listener.name.sasl_ssl.plain.sasl.jaas.config"
 
 
-def test_users_and_the_brokers_own_login_are_told_apart() -> None:
+def test_users_differ_from_the_brokers_own_login() -> None:
     text = f"""{PLAIN} required
       // the broker itself
       username="admin" password="admin-secret"

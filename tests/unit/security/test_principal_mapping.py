@@ -98,7 +98,7 @@ def test_a_subject_is_written_as_java_writes_it(
 
 
 @pytest.mark.parametrize("data", [b"", b"\x30", b"\x30\x84\xff\xff\xff\xff", b"\x30\x02\x30\x00"])
-def test_bytes_that_are_no_certificate_end_the_connection(data: bytes) -> None:
+def test_bytes_that_are_not_a_certificate_end_the_connection(data: bytes) -> None:
     with pytest.raises(ProtocolError, match="certificate"):
         parse_certificate(data)
 
