@@ -64,7 +64,7 @@ def _at(level: str) -> tuple[str, str, str]:
     return "0", "2", level
 
 
-def test_settings_of_kraft_are_rejected_by_name() -> None:
+def test_the_feature_metadata_version_is_rejected_by_name() -> None:
     with PenstockBroker() as broker:
         refused = features(broker, "upgrade", "--metadata", "4.3", fails=True)
     assert "Invalid update version 30 for feature metadata.version." in refused

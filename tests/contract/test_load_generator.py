@@ -71,7 +71,7 @@ def test_a_fetch_of_other_bytes_is_an_error(kafka: KafkaCluster, tmp_path: Path)
             load("fetch", port, name, batch=other, verify=1, count=1)
 
 
-def test_metadata_is_retried_for_a_while(kafka: KafkaCluster) -> None:
+def test_metadata_requests_are_repeated_for_the_given_time(kafka: KafkaCluster) -> None:
     with topic(kafka.port(0), "load-metadata") as name:
         done = load("metadata", kafka.port(0), name, seconds=0.2)
     assert done.requests > 0

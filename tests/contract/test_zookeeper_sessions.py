@@ -273,7 +273,7 @@ asyncio.run(hold(*sys.argv[1:]))
 """
 
 
-def test_locks_of_a_killed_process_are_gone_when_it_starts_again(
+def test_ephemeral_nodes_of_a_killed_process_are_gone_when_it_starts_again(
     connect: str, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
@@ -397,7 +397,7 @@ def test_a_long_batch_goes_in_order_a_few_at_a_time(connect: str) -> None:
     run_unblocked(scenario)
 
 
-def test_new_requests_overtake_a_batch_and_cancelled_ones_are_not_sent(connect: str) -> None:
+def test_notifications_overtake_a_batch_and_cancelled_requests_are_not_sent(connect: str) -> None:
     async def scenario() -> None:
         async with opened(connect, in_flight=1) as store:
             first = asyncio.Event()
@@ -435,7 +435,7 @@ def test_many_brokers_make_the_chroot_together(zookeeper: ZooKeeper) -> None:
     run_unblocked(scenario)
 
 
-def test_an_error_about_an_unreachable_broker_names_the_settings_to_check() -> None:
+def test_an_error_about_an_unreachable_zookeeper_names_its_settings() -> None:
     (port,) = free_ports(1)
     absent = ZookeeperConfig(
         zookeeper_connect=f"127.0.0.1:{port}/x", zookeeper_connection_timeout_ms=300

@@ -101,7 +101,7 @@ def test_an_error_of_the_system_names_the_file() -> None:
         assert (result.exit_code, result.stderr) == (ExitCode.FAILED, f"penstock: {text}\n")
 
 
-def test_a_reader_that_closes_the_pipe_causes_no_error() -> None:
+def test_a_closed_pipe_prints_nothing() -> None:
     result = CliRunner().invoke(Failing(BrokenPipeError(32, "Broken pipe")), ["fail"])
     assert (result.exit_code, result.output) == (ExitCode.FAILED, "")
 

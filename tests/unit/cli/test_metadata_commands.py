@@ -79,7 +79,7 @@ def test_a_store_with_nodes_is_not_imported_into(data: Path) -> None:
     assert nodes(data) == before
 
 
-def test_an_incomplete_backup_is_an_error(data: Path, tmp_path: Path) -> None:
+def test_a_damaged_or_foreign_backup_is_an_error(data: Path, tmp_path: Path) -> None:
     whole = run("export", "--dir", data).stdout_bytes.splitlines()
     header = json.loads(whole[0])
     newer = json.dumps(header | {"schema_version": SCHEMA_VERSION + 1}).encode()
