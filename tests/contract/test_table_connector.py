@@ -63,7 +63,7 @@ def test_columns_get_types_that_spark_has(url: str) -> None:
 
 def test_one_rejected_row_does_not_affect_others(url: str) -> None:
     upsert = Upsert(url, "shop.t", ("id",), ("id", "name"), None, "")
-    with pytest.raises(ConfigError, match="refused the row: null value in column"):
+    with pytest.raises(ConfigError, match="rejected the row: null value in column"):
         upsert.write(iter([Row(id=7, name="kept"), Row(id=8, name=None)]))
     with psycopg.connect(url) as connection:
         found = connection.execute("select name from shop.t where id = 7").fetchall()

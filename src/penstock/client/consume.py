@@ -127,7 +127,7 @@ class SimpleConsumer:
 
     async def _request(self, partitions: list[TopicPartition]) -> FetchRequest:
         topics = []
-        for name, asked in by_topic(partitions).items():
+        for name, requested in by_topic(partitions).items():
             topic = await self._client.topic(name)
             fetches = [
                 FetchPartition(
@@ -136,7 +136,7 @@ class SimpleConsumer:
                     fetch_offset=self.positions[each],
                     partition_max_bytes=PARTITION_BYTES,
                 )
-                for each in asked
+                for each in requested
             ]
             topics.append(FetchTopic(topic=name, topic_id=topic.id, partitions=fetches))
         return FetchRequest(

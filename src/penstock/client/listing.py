@@ -42,7 +42,7 @@ class ListedOffset:
 
 
 def list_offsets_request(
-    asked: Mapping[TopicPartition, int], isolation: IsolationLevel, timeout_ms: int
+    requested: Mapping[TopicPartition, int], isolation: IsolationLevel, timeout_ms: int
 ) -> ListOffsetsRequest:
     """The request to one leader, for partitions that it leads."""
     return ListOffsetsRequest(
@@ -52,11 +52,11 @@ def list_offsets_request(
             ListOffsetsTopic(
                 name=topic,
                 partitions=[
-                    ListOffsetsPartition(partition_index=each.partition, timestamp=asked[each])
+                    ListOffsetsPartition(partition_index=each.partition, timestamp=requested[each])
                     for each in partitions
                 ],
             )
-            for topic, partitions in by_topic(asked).items()
+            for topic, partitions in by_topic(requested).items()
         ],
         timeout_ms=timeout_ms,
     )

@@ -86,25 +86,25 @@ def cluster_of(response: MetadataResponse) -> ClusterMetadata:
     )
 
 
-def topic_of(answer: MetadataResponseTopic) -> TopicMetadata:
-    by_id = answer.topic_id.hex() if any(answer.topic_id) else "''"
-    check(answer.error_code, f"topic {answer.name or by_id}")
-    partitions = sorted(map(_partition, answer.partitions), key=lambda each: each.index)
+def topic_of(response: MetadataResponseTopic) -> TopicMetadata:
+    by_id = response.topic_id.hex() if any(response.topic_id) else "''"
+    check(response.error_code, f"topic {response.name or by_id}")
+    partitions = sorted(map(_partition, response.partitions), key=lambda each: each.index)
     return TopicMetadata(
-        answer.name or "",
-        answer.topic_id,
-        answer.is_internal,
+        response.name or "",
+        response.topic_id,
+        response.is_internal,
         {partition.index: partition for partition in partitions},
     )
 
 
-def _partition(answer: MetadataResponsePartition) -> PartitionMetadata:
+def _partition(response: MetadataResponsePartition) -> PartitionMetadata:
     # Ignores the partition's error code: leader and offline replicas say the same.
     return PartitionMetadata(
-        answer.partition_index,
-        BrokerId(answer.leader_id),
-        LeaderEpoch(answer.leader_epoch),
-        tuple(map(BrokerId, answer.replica_nodes)),
-        tuple(map(BrokerId, answer.isr_nodes)),
-        tuple(map(BrokerId, answer.offline_replicas)),
+        response.partition_index,
+        BrokerId(response.leader_id),
+        LeaderEpoch(response.leader_epoch),
+        tuple(map(BrokerId, response.replica_nodes)),
+        tuple(map(BrokerId, response.isr_nodes)),
+        tuple(map(BrokerId, response.offline_replicas)),
     )

@@ -33,17 +33,20 @@ async def list_offsets(
     async def attempt() -> dict[TopicPartition, ListedOffset]:
         found: dict[TopicPartition, ListedOffset] = {}
         for leader, partitions in (await client.by_leader(wanted)).items():
-            asked = {each: wanted[each] for each in partitions}
-            found |= await _listed(client, leader, asked, isolation)
+            requested = {each: wanted[each] for each in partitions}
+            found |= await _listed(client, leader, requested, isolation)
         return found
 
     return await client.retrying(attempt)
 
 
 async def _listed(
-    client: Client, leader: BrokerId, asked: Mapping[TopicPartition, int], isolation: IsolationLevel
+    client: Client,
+    leader: BrokerId,
+    requested: Mapping[TopicPartition, int],
+    isolation: IsolationLevel,
 ) -> dict[TopicPartition, ListedOffset]:
-    request = list_offsets_request(asked, isolation, client.request_timeout_ms)
+    request = list_offsets_request(requested, isolation, client.request_timeout_ms)
     connection = await client.connection(ToBroker(leader))
     response = await connection.call(
         request, ListOffsetsResponse, timeout_ms=client.request_timeout_ms
@@ -59,8 +62,8 @@ async def delete_records(
     async def attempt() -> dict[TopicPartition, Offset]:
         starts: dict[TopicPartition, Offset] = {}
         for leader, partitions in (await client.by_leader(before)).items():
-            asked = {each: before[each] for each in partitions}
-            starts |= await _deleted(client, leader, asked)
+            requested = {each: before[each] for each in partitions}
+            starts |= await _deleted(client, leader, requested)
         return starts
 
     return await client.retrying(attempt)

@@ -202,22 +202,22 @@ class IdempotentProducer:
             except KafkaError as error:
                 errors.append(error)
                 continue
-            for topic_partition, answer in results_by_partition.items():
+            for topic_partition, response in results_by_partition.items():
                 # The broker has this retried batch, but no longer knows its offset.
-                if answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+                if response.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
                     self._written(topic_partition, queues, results, None)
-                elif answer.error_code == ErrorCode.NONE:
-                    self._written(topic_partition, queues, results, answer.base_offset)
+                elif response.error_code == ErrorCode.NONE:
+                    self._written(topic_partition, queues, results, response.base_offset)
                 elif is_records_fault(
-                    answer.error_code, was_corrupt=queues[topic_partition][0].was_corrupt
+                    response.error_code, was_corrupt=queues[topic_partition][0].was_corrupt
                 ):
-                    self._refused(topic_partition, queues, results, answer)
+                    self._refused(topic_partition, queues, results, response)
                 else:
-                    if answer.error_code == ErrorCode.CORRUPT_MESSAGE:
+                    if response.error_code == ErrorCode.CORRUPT_MESSAGE:
                         queues[topic_partition][0].was_corrupt = True
-                    text = answer.error_message
+                    text = response.error_message
                     errors.append(
-                        BrokerRefused(answer.error_code, f"records to {topic_partition}", text)
+                        BrokerRefused(response.error_code, f"records to {topic_partition}", text)
                     )
         if errors:
             raise min(errors, key=lambda error: error.code in RETRIABLE)
@@ -237,13 +237,13 @@ class IdempotentProducer:
                 break
             topic = await self._client.topic(topic_partition.topic)
             names[topic.id] = topic.name
-            asked = topics.setdefault(
+            topic_data = topics.setdefault(
                 topic.name,
                 TopicProduceData(name=topic.name, topic_id=topic.id, partition_data=[]),
             )
             built = self._built(topic_partition, queues[topic_partition][0])
             size_bytes += len(built)
-            asked.partition_data.append(
+            topic_data.partition_data.append(
                 PartitionProduceData(index=topic_partition.partition, records=built)
             )
         request = ProduceRequest(
@@ -256,9 +256,9 @@ class IdempotentProducer:
             request, ProduceResponse, timeout_ms=self._client.request_timeout_ms
         )
         return {
-            TopicPartition(answer.name or names[answer.topic_id], each.index): each
-            for answer in response.responses
-            for each in answer.partition_responses
+            TopicPartition(topic.name or names[topic.topic_id], each.index): each
+            for topic in response.responses
+            for each in topic.partition_responses
         }
 
     def _built(self, topic_partition: TopicPartition, batch: _Batch) -> bytes:
@@ -305,18 +305,18 @@ class IdempotentProducer:
         topic_partition: TopicPartition,
         queues: Queues,
         results: _Results,
-        answer: PartitionProduceResponse,
+        response: PartitionProduceResponse,
     ) -> None:
         """Requeue the valid records of the first batch, none of which was written."""
         batch = queues[topic_partition][0]
         records = batch.records
-        if answer.error_code in TOO_LARGE and len(records) > 1:
+        if response.error_code in TOO_LARGE and len(records) > 1:
             self._shrink(topic_partition.topic, queues, batch)
             return
-        found = blame(len(records), answer)
+        found = blame(len(records), response)
         for index, text in found.refused.items():
             about = f"record to {topic_partition}"
-            refusal = BrokerRefused(answer.error_code, about, text)
+            refusal = BrokerRefused(response.error_code, about, text)
             results.refused[records[index][0]] = refusal
         _taken(
             topic_partition,

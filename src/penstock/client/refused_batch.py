@@ -31,16 +31,16 @@ class Blame(NamedTuple):
     again: Sequence[Sequence[int]]
 
 
-def blame(count: int, answer: PartitionProduceResponse) -> Blame:
+def blame(count: int, response: PartitionProduceResponse) -> Blame:
     """What to do with the `count` records of a rejected batch."""
     refused = {
         each.batch_index: each.batch_index_error_message
-        for each in answer.record_errors
+        for each in response.record_errors
         if 0 <= each.batch_index < count
     }
     if not refused and count > 1:
         return Blame({}, [range(count // 2), range(count // 2, count)])
     if count == 1:
-        refused = {0: refused.get(0) or answer.error_message}
+        refused = {0: refused.get(0) or response.error_message}
     rest = [index for index in range(count) if index not in refused]
     return Blame(refused, [rest] if rest else [])

@@ -67,8 +67,8 @@ def _scram(login: Login, nonce: str, digest: str) -> Exchange:
     client_key = hmac.digest(salted, b"Client Key", digest)
     signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
     proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
-    answer = yield f"{final_bare},p={b64encode(proof).decode()}".encode()
-    server_final = _fields(answer.decode("utf-8", "replace"))
+    server_message = yield f"{final_bare},p={b64encode(proof).decode()}".encode()
+    server_final = _fields(server_message.decode("utf-8", "replace"))
     if "e" in server_final:
         raise AuthenticationFailed(f"SCRAM: {server_final['e']}")
     expected = hmac.digest(hmac.digest(salted, b"Server Key", digest), signed, digest)

@@ -188,7 +188,7 @@ def test_a_truncation_between_planning_and_reading_is_reported(
     (part,) = reading.plan()
     reuse_inode(log, new)
     if fail:
-        with pytest.raises(ConfigError, match=r"bytes 0 to 6 were cut off.*failOnDataLoss"):
+        with pytest.raises(ConfigError, match=r"bytes 0 to 6 were truncated.*failOnDataLoss"):
             list(reading.reader.read(part))
     else:
         assert list(reading.reader.read(part)) == []

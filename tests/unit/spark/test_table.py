@@ -82,7 +82,7 @@ def test_rows_of_a_key_replace_each_other(url: str) -> None:
 
 def test_a_rejected_row_ends_the_write_and_is_named(url: str) -> None:
     upsert = Upsert(url, "t", ("id",), ("id", "name"), None, "")
-    with pytest.raises(ConfigError, match=r"refused the row: NOT NULL.*deadLetters"):
+    with pytest.raises(ConfigError, match=r"rejected the row: NOT NULL.*deadLetters"):
         upsert.write(iter([Row(id=1, name="a"), Row(id=2, name=None)]))
 
 

@@ -125,13 +125,13 @@ class FileReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         position = piece.start
         with file:
             if piece.mark and mark_of(file, piece.end) != piece.mark:
-                self._lost(piece, "were cut off or written anew")
+                self._lost(piece, "were truncated or overwritten")
                 return
             file.seek(position)
             while position < piece.end:
                 line = file.readline(piece.end - position)
                 if not line:
-                    self._lost(piece, "were cut off")
+                    self._lost(piece, "were truncated")
                     return
                 text = line.rstrip(b"\r\n").decode(errors="replace")
                 yield text, file.name, position

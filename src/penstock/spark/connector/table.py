@@ -78,7 +78,7 @@ def table_of(engine: sa.Engine, name: str) -> sa.Table:
 def check_followed(engine: sa.Engine, column: sa.Column[Any]) -> None:
     """Refuse a column whose values a driver tells other than they are compared.
 
-    A float of four bytes is told with the few digits that it has, and compared as eight bytes: 0.1
+    A float of four bytes is returned with its few digits, and compared as eight bytes: 0.1
     is less than itself. SQLite's are of eight bytes, whatever they are called.
     """
     if engine.dialect.name != "sqlite" and isinstance(column.type, sa.REAL | sa.FLOAT):
@@ -112,16 +112,16 @@ def is_compared_as_stored(column: sa.ColumnElement[Any]) -> bool:
     return isinstance(column, sa.TypeCoerce)
 
 
-def spellings(column: sa.ColumnElement[Any], told: str) -> tuple[Any, Any]:
+def spellings(column: sa.ColumnElement[Any], text: str) -> tuple[Any, Any]:
     """The first and the last value of SQLite for what an older checkpoint tells: a number as text;
     a time with a T, which in the order of texts is behind all others of its day.
     """
     if not isinstance(column.type, sa.String):
-        number = decimal.Decimal(told)
+        number = decimal.Decimal(text)
         return (int(number) if number == int(number) else float(number),) * 2
-    if told[10:11] != "T":
-        return told, told
-    longest = f"{dt.datetime.fromisoformat(told):%Y-%m-%d %H:%M:%S.%f}"
+    if text[10:11] != "T":
+        return text, text
+    longest = f"{dt.datetime.fromisoformat(text):%Y-%m-%d %H:%M:%S.%f}"
     return longest.rstrip("0").rstrip("."), longest
 
 

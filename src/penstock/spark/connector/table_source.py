@@ -248,13 +248,13 @@ def _is_between(column: sa.ColumnElement[Any], first: Any, last: Any) -> sa.Colu
 
 def _spellings(column: sa.ColumnElement[Any], position: Mapping[str, Any]) -> tuple[Any, Any]:
     """The first and the last value of the column that a position may mean: mostly one."""
-    told = position["after"]
-    if isinstance(told, str) and AS_STORED not in position and is_compared_as_stored(column):
-        return spellings(column, told)
-    return (_value(column, told),) * 2
+    value = position["after"]
+    if isinstance(value, str) and AS_STORED not in position and is_compared_as_stored(column):
+        return spellings(column, value)
+    return (_value(column, value),) * 2
 
 
-def _value(column: sa.ColumnElement[Any], told: Any) -> Any:
+def _value(column: sa.ColumnElement[Any], value: Any) -> Any:
     """A checkpoint's value, in the column's type."""
     kinds: dict[str, type] = {
         "timestamp": dt.datetime,
@@ -264,7 +264,7 @@ def _value(column: sa.ColumnElement[Any], told: Any) -> Any:
         "binary": bytes,
     }
     kind = kinds.get(kind_of(column).partition("(")[0])
-    return told if kind is None else msgspec.convert(told, kind, strict=False)
+    return value if kind is None else msgspec.convert(value, kind, strict=False)
 
 
 def _rows(
@@ -282,7 +282,7 @@ class Upserted(WriterCommitMessage):
     """How many rows a task wrote, and how many the database rejected."""
 
     rows: int
-    refused: int
+    rejected: int
 
 
 @dataclass(frozen=True)
@@ -309,15 +309,15 @@ class Upsert:
         table = table_of(engine, self.table)
         statement = upsert(engine, table, self.key, self.columns)
         stored = {name: as_stored(table.columns[name]) for name in self.columns}
-        written, refused = 0, []
+        written, rejected = 0, []
         with engine.connect() as connection:
             for some in _chunks(rows, stored):
                 bad = self._write(connection, statement, some)
                 written += len(some) - len(bad)
-                refused += bad
-        if refused and self.dead_letters is not None:
-            send(refused, self.bootstrap, self.dead_letters)
-        return Upserted(written, len(refused))
+                rejected += bad
+        if rejected and self.dead_letters is not None:
+            send(rejected, self.bootstrap, self.dead_letters)
+        return Upserted(written, len(rejected))
 
     def _write(
         self, connection: sa.Connection, statement: Any, rows: list[Any]
@@ -327,7 +327,7 @@ class Upsert:
             with connection.begin():
                 connection.execute(statement, rows)
         except SQLAlchemyError:
-            refused = []
+            rejected = []
             for each in rows:
                 try:
                     with connection.begin():
@@ -335,13 +335,13 @@ class Upsert:
                 except sa.exc.DBAPIError as error:
                     if not is_of_row(error):
                         raise
-                    reason = f"table {self.table} refused the row: {error.orig}"
+                    reason = f"table {self.table} rejected the row: {error.orig}"
                     if self.dead_letters is None:
                         raise ConfigError(
                             f"{reason}; option deadLetters names a topic for such rows"
                         ) from error
-                    refused.append(RejectedRow(each, reason))
-            return refused
+                    rejected.append(RejectedRow(each, reason))
+            return rejected
         return []
 
 

@@ -99,14 +99,14 @@ def rotated_since(read: Mapping[str, FilePosition], live: Collection[str]) -> in
 def vanished(
     read: Mapping[str, FilePosition], seen: list[SeenFile], live: str
 ) -> FilePosition | None:
-    """The file that had this name at the last look, unless it was kept, or was cut in its place.
+    """The file that had this name at the last look, unless it is still there, or was truncated.
 
     Where others were rotated meanwhile, one with its inode and its name is not the one.
     """
-    kept = {each.identity for each in seen if each.continues} | {each.copy_of for each in seen}
+    remaining = {each.identity for each in seen if each.continues} | {each.copy_of for each in seen}
     if not any(is_new_rotated(each) for each in seen):
-        kept |= {each.identity for each in seen if each.fits}
-    gone = (each for identity, each in read.items() if identity not in kept)
+        remaining |= {each.identity for each in seen if each.fits}
+    gone = (each for identity, each in read.items() if identity not in remaining)
     return next((each for each in gone if each.path == live), None)
 
 

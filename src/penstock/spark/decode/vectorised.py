@@ -74,9 +74,9 @@ class VectorisedDecoder:
         except _SuspiciousError:
             return decoded_plainly(group, self.wanted, with_headers=self._with_headers)
         first, end, oldest, newest = self.wanted
-        asked = (found.offset >= first) & (found.offset < end)
-        asked &= (found.time_ms >= oldest) & (found.time_ms <= newest)
-        rows = np.flatnonzero(asked)
+        matches = (found.offset >= first) & (found.offset < end)
+        matches &= (found.time_ms >= oldest) & (found.time_ms <= newest)
+        rows = np.flatnonzero(matches)
         size, binary = len(rows), pa.py_buffer(raw)
         edges = np.empty((size, 4), np.int32)
         for index, field_range in enumerate((found.key, found.value)):
@@ -330,9 +330,9 @@ def _between(binary: pa.Buffer, edges: np.ndarray) -> pa.Array:
 
 
 def _headers_column(binary: pa.Buffer, headers: _Headers, rows: Ints, count: int) -> pa.Array:
-    kept = np.zeros(count, bool)
-    kept[rows] = True
-    chosen = np.flatnonzero(kept[headers.record])
+    selected = np.zeros(count, bool)
+    selected[rows] = True
+    chosen = np.flatnonzero(selected[headers.record])
     per_row = np.bincount(headers.record[chosen], minlength=count)[rows]
     edges = np.empty((len(chosen), 4), np.int32)
     for index, field_range in enumerate((headers.name, headers.content)):

@@ -23,7 +23,7 @@ class DriverProcess:
         return self._process.poll() is None
 
     def while_alive(self, call: Callable[[], object]) -> None:
-        """Call it, unless there is nobody left to hear it."""
+        """Call it, unless the JVM has ended."""
         if self.is_alive:
             call()
 

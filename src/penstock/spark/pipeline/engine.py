@@ -56,7 +56,7 @@ def local_engine(
         conf = SparkConf().setAll([*{**CONNECT, **settings}.items()])
         with restored_sigint(), quiet_start(settings):
             context = SparkContext.getOrCreate(conf)
-        gateway: Any = context._gateway  # noqa: SLF001 - its process is told nowhere else
+        gateway: Any = context._gateway  # noqa: SLF001 - nothing else has its process
         jvm = DriverProcess(gateway.proc)
         left.enter_context(jvm.told_if_lost())
         left.callback(jvm.while_alive, context.stop)

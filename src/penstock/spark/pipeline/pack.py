@@ -87,8 +87,8 @@ def closure(roots: Iterable[str], requirements: Requirements) -> set[str]:
             continue
         found.add(name)
         for each in required:
-            asked = set(_EXTRA.findall(each.partition(";")[2]))
-            if not asked or asked & extras:
+            conditions = set(_EXTRA.findall(each.partition(";")[2]))
+            if not conditions or conditions & extras:
                 left.append(_parsed(each))
     return found
 

@@ -34,7 +34,7 @@ class BatchResponse:
     message: str | None = None
 
 
-def unwritten(answers: Iterable[BatchResponse]) -> list[SealedBatch]:
+def unwritten(responses: Iterable[BatchResponse]) -> list[SealedBatch]:
     """The batches to send again, from responses in the order of sending.
 
     Raises `NotWritten` for an error that is not retriable. OUT_OF_ORDER_SEQUENCE_NUMBER is
@@ -43,7 +43,7 @@ def unwritten(answers: Iterable[BatchResponse]) -> list[SealedBatch]:
     again: list[SealedBatch] = []
     retried: set[TopicPartition] = set()
     rejection: KafkaError | None = None
-    for each in answers:
+    for each in responses:
         tp = each.batch.topic_partition
         if each.code in WRITTEN:
             continue

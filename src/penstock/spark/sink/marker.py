@@ -109,10 +109,10 @@ def write_markers(client: BlockingClient, decided: EpochCommit) -> None:
             use_explicit_versions(connection)
         response = connection.call(request, TxnOffsetCommitResponse)
         about = f"marker of transaction {transaction.id}"
-        answers = [each for topic in response.topics for each in topic.partitions]
-        if len(answers) < len(decided.marker_topics):
+        responses = [each for topic in response.topics for each in topic.partitions]
+        if len(responses) < len(decided.marker_topics):
             raise IncompleteResponse(f"{about}: the coordinator's response does not name it")
-        for each in answers:
+        for each in responses:
             if each.error_code in {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}:
                 raise EpochFailed(
                     f"{about}: the transaction has ended, or a newer run of this query has"

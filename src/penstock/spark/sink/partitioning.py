@@ -46,24 +46,24 @@ def chosen_partitions(
     topic: str,
     count: int,
     rows: RecordColumns,
-    asked: Int32s | None,
+    requested: Int32s | None,
     size: int,
     partitioner: Partitioner,
 ) -> Int32s:
     """The partition of each of `size` rows, in a topic with `count` partitions."""
-    if count == 1 and asked is None:
+    if count == 1 and requested is None:
         return np.zeros(size, np.int32)
     chosen = np.full(size, -1, np.int32)
-    if rows.key is not None and (asked is None or bool((asked < 0).any())):
+    if rows.key is not None and (requested is None or bool((requested < 0).any())):
         partitions(rows.key, count, chosen.data)
-    if asked is not None:
-        beyond = asked >= count
+    if requested is not None:
+        beyond = requested >= count
         if bool(beyond.any()):
             raise BadRow(
-                f"column partition has {int(asked[beyond][0])}, but topic {topic} has partitions "
-                f"0 to {count - 1}"
+                f"column partition has {int(requested[beyond][0])}, but topic {topic} has "
+                f"partitions 0 to {count - 1}"
             )
-        chosen = np.where(asked >= 0, asked, chosen)
+        chosen = np.where(requested >= 0, requested, chosen)
     unassigned = chosen < 0
     if bool(unassigned.any()):
         chosen[unassigned] = partitioner.partition(topic, count)

@@ -77,7 +77,7 @@ class Resuming:
 
 
 def same(written: Record, rows: RecordColumns, row: int) -> bool:
-    """Whether the record is this row; not by its timestamp, which each attempt sets anew."""
+    """Whether the record is this row; not by its timestamp, which differs between attempts."""
     return (
         written.key == field(rows.key, row)
         and written.value == field(rows.value, row)

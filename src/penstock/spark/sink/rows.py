@@ -96,12 +96,14 @@ def _partitions(batch: pa.RecordBatch, position: int | None) -> npt.NDArray[np.i
     if position is None:
         return None
     column = batch.column(position)
-    asked = pc.fill_null(column, -1).to_numpy(zero_copy_only=False)
-    negative = np.flatnonzero(asked < 0)
+    requested = pc.fill_null(column, -1).to_numpy(zero_copy_only=False)
+    negative = np.flatnonzero(requested < 0)
     if len(negative) > column.null_count:
-        refused = next(int(asked[row]) for row in negative if column[int(row)].is_valid)
-        raise BadRow(f"column partition has {refused}; partitions count from 0")
-    return np.asarray(asked, np.int32)
+        negative_partition = next(
+            int(requested[row]) for row in negative if column[int(row)].is_valid
+        )
+        raise BadRow(f"column partition has {negative_partition}; partitions count from 0")
+    return np.asarray(requested, np.int32)
 
 
 def _topics(column: pa.Array) -> Iterator[tuple[str, npt.NDArray[np.int32]]]:

@@ -40,7 +40,7 @@ def parse_numbers(option: str, text: str, *, low: int) -> dict[TopicPartition, i
             raise ConfigError(f"{example}: topic {topic} has no partitions")
         for index, number in numbers.items():
             if not (index.isascii() and index.isdigit()):
-                raise ConfigError(f"{example}: {index!r} is no partition of {topic}")
+                raise ConfigError(f"{example}: {index!r} is not a partition of {topic}")
             if type(number) is not int or number < low:
                 raise ConfigError(f"{example}: {number!r} of {topic}-{index}")
             found[TopicPartition(topic, int(index))] = number
