@@ -128,6 +128,21 @@ def free_ports(count: int) -> list[int]:
         return ports
 
 
+def free_port_range(count: int) -> int:
+    """The first of so many ports in a row, as `free_ports`."""
+    dice = random.SystemRandom()
+    while True:
+        first = dice.randrange(15_000, 32_000 - count)
+        with ExitStack() as held:
+            try:
+                fcntl.lockf(_reserved(), fcntl.LOCK_EX | fcntl.LOCK_NB, count, first)
+                for port in range(first, first + count):
+                    held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
+
+
 @cache
 def _reserved() -> int:
     """A file whose locked bytes are the ports in use; the kernel unlocks them with a process."""

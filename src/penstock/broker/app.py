@@ -63,6 +63,7 @@ async def running(
     if not NATIVE:
         logger.warning("installed without a C compiler: each produced record costs a microsecond")
     refuse_unserved(config)
+    refuse_ranges(config)
     warn_of_no_effect(resolved)
     machine.make_directory(directory)
     protected = protections(
@@ -125,6 +126,8 @@ async def running(
                 storage.cluster.static["penstock.http.listen"] = http  # for DescribeConfigs
             if not services.listeners.clustered:
                 listen(server, sockets)
+            for name, sock in machine.shared_sockets.items():
+                server.listen(sock, name)  # it knows the cluster by now
             state = broker_state(storage.broker_id, storage.cluster_id, addresses, http)
             yield RunningBroker(state, services)
             if services.listeners.clustered:
@@ -179,6 +182,14 @@ def refuse_unserved(config: BrokerConfig) -> None:
         )
     if config.zookeeper.zookeeper_set_acl:
         raise ConfigError("zookeeper.set.acl: nodes are not protected yet; set it to false")
+
+
+def refuse_ranges(config: BrokerConfig) -> None:
+    """Workers are told one port each; see `local.workers.settings`."""
+    for name in config.listener.advertised_ranges():
+        raise ConfigError(
+            f"advertised.listeners: {name} has a range of ports, which is for serve --workers"
+        )
 
 
 def warn_of_no_effect(resolved: Resolved) -> None:

@@ -148,6 +148,7 @@ def assemble(
         outboxes=(remote_markers, remote_verifications),
         before_truncation=compactor.truncated,
         unclean_shutdown=storage.unclean_shutdown,
+        is_alone=storage.is_alone,
         clock=clock,
         chance=chance,
     )
@@ -157,7 +158,7 @@ def assemble(
         waiters,
         Listeners(
             served=frozenset(HANDLERS),
-            clustered=config.zookeeper.zookeeper_connect is not None,
+            clustered=not storage.is_alone,
             inter_broker_listener=config.listener.inter_broker(),
         ),
         Control(member.controller, member.link, member.control_plane),

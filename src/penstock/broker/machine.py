@@ -7,7 +7,7 @@ its own and run the broker whole: what it decides depends on nothing else.
 import asyncio
 import random
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TypeAlias
@@ -61,3 +61,7 @@ class Machine(Struct, frozen=True):
     server: type[Server] = Server
     flusher: Callable[[asyncio.AbstractEventLoop], Flusher] = threaded_flusher
     open_store: OpenStore = metadata_store
+    is_worker: bool = False
+    """Other brokers of this machine share its store, embedded or not."""
+    shared_sockets: Mapping[str, socket.socket] = {}
+    """By listener: sockets that all workers of a machine accept from."""

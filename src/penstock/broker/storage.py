@@ -40,6 +40,8 @@ class Storage(Struct, frozen=True):
     open_segments: OpenSegments
     unclean_shutdown: bool
     """In-sync replicas may lack records, or whole logs, that they had before the last stop."""
+    is_alone: bool
+    """No other broker uses the metadata store."""
 
 
 async def open_storage(
@@ -50,6 +52,7 @@ async def open_storage(
     The stack releases all of it, in the opposite order.
     """
     config, clock, chance = resolved.config, machine.clock, machine.chance
+    is_alone = config.zookeeper.zookeeper_connect is None and not machine.is_worker
     file_shares = shares(machine.file_limit())
     files = machine.files(file_shares)
     metadata = await stack.enter_async_context(
@@ -71,20 +74,22 @@ async def open_storage(
         is_cordoned=lambda path: is_cordoned(cluster.config.identity, path),
     )
     stack.callback(log_dir_ownership.release, logs)
-    start = await log_dir_ownership.verified(logs, metadata, config, directory, chance)
+    start = await log_dir_ownership.verified(
+        logs, metadata, config, directory, chance, is_alone=is_alone
+    )
     await broker_registration.prepare_tree(metadata)
     broker_id = start.broker_id
     if broker_id is None:
-        broker_id = await fresh_broker_id(config, metadata)
+        broker_id = await fresh_broker_id(config, metadata, is_alone=is_alone)
     static = {**resolved.texts(), "broker.id": f"{broker_id}", "node.id": f"{broker_id}"}
     cluster_id = await broker_registration.cluster_id(
         metadata, start.cluster_id, Uuid(chance.randbytes(16))
     )
     cluster = Cluster(broker_id, static, (await read_image(metadata)).without_deleted())
     load_logs(logs, clock.now_ms())
-    is_alone = config.zookeeper.zookeeper_connect is None
     # In a cluster a directory may be missing from log.dirs, and its checkpoints with it.
-    created = logs.checkpointed if is_alone and logs.was_closed else None
+    has_all_dirs = config.zookeeper.zookeeper_connect is None
+    created = logs.checkpointed if has_all_dirs and logs.was_closed else None
     lost = decision.lost_replicas(cluster.image, broker_id, logs.logs, created)
     if lost:
         logger.warning(
@@ -103,12 +108,15 @@ async def open_storage(
         logs,
         open_segments,
         unclean_shutdown=bool(lost) or any(each.had_unclean_shutdown for each in logs.online),
+        is_alone=is_alone,
     )
 
 
-async def fresh_broker_id(config: BrokerConfig, metadata: MetadataStore) -> BrokerId:
+async def fresh_broker_id(
+    config: BrokerConfig, metadata: MetadataStore, *, is_alone: bool
+) -> BrokerId:
     """An id for a broker without `broker.id`; a single node gets the first."""
-    if config.zookeeper.zookeeper_connect is None:
+    if is_alone:
         return identity.FIRST_BROKER
     if not config.identity.broker_id_generation_enable:
         raise ConfigError("broker.id is not set, and broker.id.generation.enable is false")

@@ -22,10 +22,15 @@ PLAIN = "[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
 class JsonLines(logging.Formatter):
     """One JSON object per line."""
 
+    def __init__(self, process: str | None = None) -> None:
+        super().__init__()
+        self._process = {} if process is None else {"process": process}
+
     def format(self, record: logging.LogRecord) -> str:
         line = {
             "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
+            **self._process,
             "logger": record.name,
             "msg": record.getMessage(),
         }
@@ -34,22 +39,39 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def start_logging(level: str, style: str, file: Path | None = None) -> None:
-    """Log to standard error, or to a rotated file with leadership changes in a file beside it."""
+def start_logging(
+    level: str, style: str, file: Path | None = None, *, process: str | None = None
+) -> None:
+    """Log to standard error, or to a rotated file with leadership changes in a file beside it.
+
+    One of several processes names itself in its lines, and has files of its own: two cannot rotate
+    the same.
+    """
     logging.raiseExceptions = False  # a full disk must not fill the terminal with tracebacks
-    formatter = JsonLines() if style == "json" else logging.Formatter(PLAIN)
+    plain = (
+        PLAIN if process is None else PLAIN.replace("%(levelname)s", f"%(levelname)s {process}:")
+    )
+    formatter = JsonLines(process) if style == "json" else logging.Formatter(plain)
     handler: logging.Handler
     if file is None:
         handler = logging.StreamHandler(sys.stderr)
     else:
-        handler = RotatedFile(file)
-        moves = RotatedFile(file.with_name(STATE_CHANGE_FILE))
+        handler = RotatedFile(own_file(file, process))
+        moves = RotatedFile(own_file(file.with_name(STATE_CHANGE_FILE), process))
         moves.setFormatter(formatter)
         state_change = logging.getLogger(STATE_CHANGE)
+        state_change.handlers.clear()
         state_change.addHandler(moves)
         state_change.propagate = False
     handler.setFormatter(formatter)
-    logging.basicConfig(level=level.upper(), handlers=[handler])
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+def own_file(file: Path, process: str | None) -> Path:
+    """`penstock.log` of worker 1 is `penstock-worker-1.log`."""
+    if process is None:
+        return file
+    return file.with_stem(f"{file.stem}-{process.replace(' ', '-')}")
 
 
 class RotatedFile(RotatingFileHandler):

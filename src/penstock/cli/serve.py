@@ -1,30 +1,59 @@
 """`penstock serve`: runs a broker in the foreground, or with --daemon in the background."""
 
 import asyncio
-import gc
 import logging
 import os
 import signal
-import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from penstock.broker.app import new_event_loop, running
+from penstock.broker.app import new_event_loop
 from penstock.broker.machine import make_directory
-from penstock.broker.startup.banner import serving, starting
-from penstock.broker.startup.state_file import hold_directory, remove_state, write_state
+from penstock.broker.startup.banner import starting
+from penstock.broker.startup.state_file import (
+    BrokerState,
+    hold_directory,
+    remove_state,
+    write_state,
+)
+from penstock.broker.until_stopped import Stop, until_stopped
 from penstock.cli.daemon import start_daemon
 from penstock.cli.logging import LEVELS, start_logging
 from penstock.config.sources import Resolved, resolve
 from penstock.errors import ConfigError
+from penstock.local.workers.prepare import prepare
+from penstock.local.workers.serve import serve_workers
 
 logger = logging.getLogger(__name__)
 
-SWITCH_INTERVAL_S = 0.0002
-"""Shorter than Python's default, so that a thread that returns from an fsync releases the
-interpreter sooner; a busy one would cost the loop most of its rate.
-"""
+MOST_WORKERS = 256
+
+
+class WorkerCount(click.ParamType[int]):
+    """A number, or `auto` for the cores that this process may use."""
+
+    name = "workers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if value == "auto":
+            return min(usable_cores(), MOST_WORKERS)
+        try:
+            count = int(value)
+        except ValueError:
+            count = 0
+        if not 1 <= count <= MOST_WORKERS:
+            self.fail(
+                f"{value!r} is neither auto nor a number from 1 to {MOST_WORKERS}", param, ctx
+            )
+        return count
+
+
+def usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @click.command()
@@ -66,6 +95,13 @@ interpreter sooner; a busy one would cost the loop most of its rate.
 @click.option(
     "--daemon", is_flag=True, help="Return when the broker is ready; stop it by `penstock stop`."
 )
+@click.option(
+    "--workers",
+    type=WorkerCount(),
+    metavar="N|auto",
+    help="How many processes, each a broker on the ports behind --port; auto: one for each core. "
+    "[as many as the directory was last started with, or 1]",
+)
 def serve(
     properties: Path | None,
     port: int | None,
@@ -77,6 +113,7 @@ def serve(
     log_level: str,
     log_format: str,
     log_file: Path | None,
+    workers: int | None,
     daemon: bool,
 ) -> None:
     """Run a broker until SIGTERM, SIGINT or SIGHUP.
@@ -116,51 +153,45 @@ def serve(
             logger.warning("%s", warning)
     for line in starting(resolved, directory):
         logger.info("%s", line)
-    run(resolved, directory)
-
-
-def run(resolved: Resolved, directory: Path) -> None:
     make_directory(directory)
     release = hold_directory(directory)
     try:
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(until_stopped(resolved, directory))
+        count = prepare(directory, resolved.config, workers)
+        if count == 1:
+            run(resolved, directory)
+            return
+        serve_workers(
+            resolved,
+            directory,
+            count,
+            stopping_signals(),
+            lambda name: start_logging(log_level, log_format, log_file, process=name),
+            lambda state: click.echo(f"ready {state.bootstrap}"),
+        )
+        logger.info("stopped")
     finally:
         release()
 
 
-async def until_stopped(resolved: Resolved, directory: Path) -> None:
-    stop, is_ready = asyncio.Event(), False
-    loop, this = asyncio.get_running_loop(), asyncio.current_task()
-    assert this is not None
-
-    def on_signal(number: signal.Signals) -> None:
-        logger.info("stopping: got %s", number.name)
-        stop.set()
-        if not is_ready:
-            this.cancel()  # it may be waiting for ZooKeeper
-
-    for number in stopping_signals():
-        loop.add_signal_handler(number, on_signal, number)
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
+def run(resolved: Resolved, directory: Path) -> None:
     state = None
+
+    def listen(stop: Stop) -> None:
+        for number in stopping_signals():
+            asyncio.get_running_loop().add_signal_handler(number, stop, f"got {number.name}")
+
+    def on_ready(ready: BrokerState) -> None:
+        nonlocal state
+        state = ready
+        write_state(directory, state)
+        click.echo(f"ready {state.bootstrap}")
+
     try:
-        async with running(resolved, directory) as broker:
-            is_ready = True
-            gc.collect()
-            gc.freeze()  # objects of the start-up live on: exempt them from collections
-            state = broker.state
-            write_state(directory, state)
-            logger.info("%s", serving(state))
-            click.echo(f"ready {state.bootstrap}")
-            await stop.wait()
-    except asyncio.CancelledError:
-        if not stop.is_set():
-            raise
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(until_stopped(resolved, directory, listen, on_ready))
     finally:
         if state is not None:
             remove_state(directory, state)
-    logger.info("stopped")
 
 
 def stopping_signals() -> list[signal.Signals]:

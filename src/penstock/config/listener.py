@@ -17,6 +17,10 @@ EVERY_INTERFACE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  recognised, no
 """Hosts that one can listen on, but not connect to or from."""
 
 
+ADDRESS = re.compile(r"([^:/]+)://\[?([0-9A-Za-z\-%._:]*?)\]?:([0-9]{1,5})(?:-([0-9]{1,5}))?")
+"""Name, host, port, and the end of a range of ports."""
+
+
 class SecurityProtocol(StrEnum):
     """A listener's protocol: with or without TLS, with or without SASL."""
 
@@ -40,6 +44,10 @@ class Endpoint:
     host: str
     port: int
 
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.listener}://{host}:{self.port}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerConfig:
@@ -54,7 +62,8 @@ class ListenerConfig:
     advertised_listeners: tuple[str, ...] | None = setting(
         "advertised.listeners",
         None,
-        "Addresses that clients are given; `listeners` when not set.",
+        "Addresses that clients are given; `listeners` when not set. With `serve --workers` a port "
+        "is counted on for each worker, and a range (9093-9096) names them.",
         kind=ConfigType.LIST,
     )
     listener_security_protocol_map: str = setting(
@@ -119,6 +128,15 @@ class ListenerConfig:
             return self.endpoints()
         return tuple(self._parsed("advertised.listeners", self.advertised_listeners))
 
+    def advertised_ranges(self) -> dict[str, range]:
+        """The ports for workers by listener, where a range was written."""
+        found = {}
+        for text in self.advertised_listeners or ():
+            match = ADDRESS.fullmatch(text)
+            if match is not None and match[4] is not None:
+                found[match[1].upper()] = range(int(match[3]), int(match[4]) + 1)
+        return found
+
     def inter_broker(self) -> str:
         """The name of the listener that brokers use between themselves."""
         if self.inter_broker_listener_name:
@@ -146,9 +164,14 @@ class ListenerConfig:
         protocols = self.protocols()
         elsewhere = {each.upper() for each in self.controller_listener_names}
         for text in texts:
-            match = re.fullmatch(r"([^:/]+)://\[?([0-9A-Za-z\-%._:]*?)\]?:([0-9]{1,5})", text)
-            if match is None or int(match[3]) > 65535:
+            match = ADDRESS.fullmatch(text)
+            if match is None or int(match[4] or match[3]) > 65535:
                 raise ConfigError(f"{name} is {text!r}, must be name://host:port")
+            if match[4] is not None and (name == "listeners" or int(match[4]) < int(match[3])):
+                raise ConfigError(
+                    f"{name} is {text!r}: only advertised.listeners may have a range of ports, "
+                    "from the lower to the higher"
+                )
             listener = match[1].upper()
             if listener in elsewhere:
                 continue

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -54,9 +55,10 @@ async def serving(
     host: str = "127.0.0.1",
     port: int = 0,
     *,
+    sock: socket.socket | None = None,
     limits: Limits | None = None,
 ) -> AsyncIterator[BoundAddress]:
-    """Serve until the end of the block; port 0 picks a free port.
+    """Serve until the end of the block; port 0 picks a free port. `sock` is bound already.
 
     Each connection is a child of `group`; all of them have ended when the block has.
     """
@@ -67,7 +69,11 @@ async def serving(
         sessions.add(session := group.create_task(server.session(reader, writer)))
         session.add_done_callback(sessions.discard)
 
-    listener = await asyncio.start_server(accept, host, port, limit=server.limits.head_bytes)
+    head_bytes = server.limits.head_bytes
+    if sock is None:
+        listener = await asyncio.start_server(accept, host, port, limit=head_bytes)
+    else:
+        listener = await asyncio.start_server(accept, sock=sock, limit=head_bytes)
     try:
         yield BoundAddress(*listener.sockets[0].getsockname()[:2])
     finally:

@@ -92,13 +92,14 @@ class ClusterMember:
         outboxes: Sequence[Outbox[Any, Any]],
         before_truncation: Callable[[PartitionLog, int], object],
         unclean_shutdown: bool,
+        is_alone: bool,
         clock: Clock,
         chance: Random,
     ) -> None:
         config = cluster.config
         self._broker_id, self._store, self._cluster = broker_id, store, cluster
         self._partitions, self._tasks, self._clock = partitions, tasks, clock
-        self._is_alone = config.zookeeper.zookeeper_connect is None
+        self._is_alone = is_alone
         self._is_closed = False
         self._unclean_shutdown = unclean_shutdown
         self._peers, self._outboxes = peers, outboxes

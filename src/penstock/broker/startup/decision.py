@@ -76,6 +76,29 @@ def decide(
     )
 
 
+def decide_workers(
+    workers: Sequence[Sequence[FoundDirectory]],
+    store: StoredMetadata,
+    configured_id: BrokerId | None,
+    home: Path,
+) -> Refuse | None:
+    """As `decide`, for the workers of a machine, before they start: what no single one can see.
+
+    `configured_id` is that of the first.
+    """
+    directories = [each for folders in workers for each in folders]
+    refusal = (
+        _foreign_entries(directories)
+        or _another_cluster(directories, store)
+        or _unknown(directories, store, home)
+        or _missing(directories, store, home)
+    )
+    for index, folders in enumerate(workers):
+        identities = [each.identity for each in folders if each.identity is not None]
+        refusal = refusal or _contradiction(identities, None if index else configured_id)
+    return None if refusal is None else Refuse(refusal)
+
+
 def _locked(directories: Iterable[FoundDirectory]) -> str | None:
     for each in directories:
         if each.is_locked:

@@ -26,9 +26,11 @@ async def verified(
     config: BrokerConfig,
     home: Path,
     chance: Random,
+    *,
+    is_alone: bool,
 ) -> Serve:
     """Decides by what it finds; refuses before it changes anything."""
-    known = await _known(metadata, config, home)
+    known = await stored_metadata(metadata, config, home, is_alone=is_alone)
     outcome = decide(look(logs.files, logs.dirs), known, config.identity.number, home)
     if isinstance(outcome, Refuse):
         raise StartRefused(outcome.why)
@@ -43,17 +45,19 @@ def release(logs: LogStore) -> None:
         log_dir.release(broker_epoch=None)
 
 
-async def _known(metadata: MetadataStore, config: BrokerConfig, home: Path) -> StoredMetadata:
+async def stored_metadata(
+    metadata: MetadataStore, config: BrokerConfig, home: Path, *, is_alone: bool
+) -> StoredMetadata:
     zookeeper = config.zookeeper.zookeeper_connect
     image = await read_image(metadata)
     deleting = await read_topics(metadata, image.deleting - image.topics.keys(), image.brokers)
     return StoredMetadata(
         f"the metadata in {home / FILE_NAME}" if zookeeper is None else f"ZooKeeper at {zookeeper}",
-        zookeeper is None,
+        is_alone,
         image.cluster_id,
         {**image.topics, **deleting},
         image.deleting,
-        {} if zookeeper is not None else await read_known_log_dirs(metadata),
+        await read_known_log_dirs(metadata) if is_alone else {},
     )
 
 

@@ -3,6 +3,7 @@
 import fcntl
 import struct
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,21 @@ from penstock.log.files import DirectoryLocked
 
 FILE_NAME = "broker.json"
 LOCK_NAME = "broker.lock"
+ORPHANED_S, POLL_S = 15.0, 0.02
+
+
+class WorkerState(msgspec.Struct, frozen=True):
+    """One of several brokers of a machine; its process is the supervisor's child."""
+
+    index: int
+    pid: int
+    broker_id: int
+    listeners: dict[str, str]
+    http: str | None = None
+    restarts: int = 0
+
+    def __hash__(self) -> int:
+        return hash((self.index, self.pid))
 
 
 class BrokerState(msgspec.Struct, frozen=True):
@@ -28,6 +44,10 @@ class BrokerState(msgspec.Struct, frozen=True):
     bootstrap: str
     listeners: dict[str, str]
     http: str | None = None
+    workers: tuple[WorkerState, ...] = ()
+    """With `serve --workers`: then the process is their supervisor, the id that of the first, and
+    the addresses are those that all of them share.
+    """
 
     def is_alive(self) -> bool:
         return process_start(self.pid) == self.began
@@ -60,18 +80,29 @@ def remove_state(directory: Path, state: BrokerState) -> None:
 
 
 def hold_directory(directory: Path) -> Callable[[], None]:
-    """Keep other brokers out of the directory until the returned function is called."""
-    try:
-        return DiskFiles().lock(directory / LOCK_NAME)
-    except DirectoryLocked:
-        state = read_state(directory)
-        if state is None:
-            raise ConfigError(f"--dir {unfound_broker(directory)}") from None
-        raise ConfigError(
-            f"--dir {directory} is in use: a broker (pid {state.pid}) runs there at "
-            f"{state.bootstrap}; stop it with `penstock stop --dir {directory}`, or use another "
-            "directory"
-        ) from None
+    """Keep other brokers out of the directory until the returned function is called.
+
+    Workers hold it too. Those of a supervisor that was killed stop by themselves, so that is waited
+    for.
+    """
+    deadline = time.monotonic() + ORPHANED_S
+    while True:
+        try:
+            return DiskFiles().lock(directory / LOCK_NAME)
+        except DirectoryLocked:
+            former = _written(directory)
+            is_orphaned = former is not None and former.workers and not former.is_alive()
+            if is_orphaned and time.monotonic() < deadline:
+                time.sleep(POLL_S)
+                continue
+            state = read_state(directory)
+            if state is None:
+                raise ConfigError(f"--dir {unfound_broker(directory)}") from None
+            raise ConfigError(
+                f"--dir {directory} is in use: a broker (pid {state.pid}) runs there at "
+                f"{state.bootstrap}; stop it with `penstock stop --dir {directory}`, or use "
+                "another directory"
+            ) from None
 
 
 def is_held(directory: Path) -> bool:

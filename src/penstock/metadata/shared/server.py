@@ -90,6 +90,12 @@ class StoreServer:
         for each in list(self._accepted):
             each.frames.close()
 
+    async def until_unused(self, seconds: float) -> None:
+        """Return when no process is connected any more, or after some time."""
+        deadline = self._loop.time() + seconds
+        while self._connections and self._loop.time() < deadline:
+            await asyncio.sleep(CHECK_MS / 1000)
+
     def expire(self, session: int) -> None:
         """End a session whose process was not heard for too long."""
         if session in self._deadlines:

@@ -1,0 +1,59 @@
+"""Runs a broker until it is told to stop."""
+
+import asyncio
+import gc
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from penstock.broker.app import running
+from penstock.broker.machine import Machine
+from penstock.broker.startup.banner import serving
+from penstock.broker.startup.state_file import BrokerState
+from penstock.config.sources import Resolved
+
+logger = logging.getLogger(__name__)
+
+SWITCH_INTERVAL_S = 0.0002
+"""Shorter than Python's default, so that a thread that returns from an fsync releases the
+interpreter sooner; a busy one would cost the loop most of its rate.
+"""
+
+Stop: TypeAlias = Callable[[str], None]
+"""Called with the reason."""
+
+
+async def until_stopped(
+    resolved: Resolved,
+    directory: Path,
+    listen: Callable[[Stop], None],
+    on_ready: Callable[[BrokerState], object],
+    machine: Machine | None = None,
+) -> None:
+    """`listen` gets what stops the broker, and sees to it that somebody calls it."""
+    stop, is_ready = asyncio.Event(), False
+    this = asyncio.current_task()
+    assert this is not None
+
+    def stopped(why: str) -> None:
+        logger.info("stopping: %s", why)
+        stop.set()
+        if not is_ready:
+            this.cancel()  # it may be waiting for ZooKeeper
+
+    listen(stopped)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    try:
+        async with running(resolved, directory, machine) as broker:
+            is_ready = True
+            gc.collect()
+            gc.freeze()  # objects of the start-up live on: exempt them from collections
+            logger.info("%s", serving(broker.state))
+            on_ready(broker.state)
+            await stop.wait()
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise
+    logger.info("stopped")

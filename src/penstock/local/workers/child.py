@@ -1,0 +1,101 @@
+"""A forked process: what it tells its supervisor, and how it hears that this is gone.
+
+The supervisor has imported everything and runs no thread and no loop, so a fork is safe, takes
+milliseconds, and shares the memory of all that was imported.
+"""
+
+import asyncio
+import logging
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from penstock.broker.startup.state_file import BrokerState
+from penstock.broker.until_stopped import Stop
+from penstock.errors import ConfigError, KafkaError, StorageError
+
+logger = logging.getLogger(__name__)
+
+EXPECTED = (ConfigError, KafkaError, StorageError, OSError)
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a process tells: it is ready, with its state if it is a broker; or why it failed."""
+
+    state: BrokerState | None = None
+    failure: str | None = None
+
+
+class Channel:
+    """A process's end of the pipes: reports go up, the end of the supervisor comes down."""
+
+    def __init__(self, reports: int, life: int) -> None:
+        self._reports, self.life = reports, life
+
+    def send(self, report: Report) -> None:
+        with suppress(OSError):
+            os.write(self._reports, msgspec.json.encode(report) + b"\n")
+
+
+def fork(run: Callable[[Channel], None], life: tuple[int, int]) -> tuple[int, int]:
+    """Start `run` in a child. Returns its pid, and the pipe with its reports.
+
+    `life` is a pipe to which nobody writes: when the supervisor ends, however, readers see its end.
+    """
+    incoming, outgoing = os.pipe()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()  # or both would write it
+    pid = os.fork()
+    if pid:
+        os.close(outgoing)
+        return pid, incoming
+    code = 1
+    try:
+        os.close(incoming)
+        os.close(life[1])
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # a terminal sends them to all; ours decides
+        for number in (signal.SIGTERM, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        random.seed()
+        code = _run(run, Channel(outgoing, life[0]))
+    finally:
+        logging.shutdown()
+        os._exit(code)
+
+
+def _run(run: Callable[[Channel], None], channel: Channel) -> int:
+    try:
+        run(channel)
+    except Exception as error:
+        cause = alone(error)
+        if not isinstance(cause, EXPECTED):
+            logger.error("internal error", exc_info=error)
+        channel.send(Report(failure=str(cause) or type(cause).__name__))
+        return 1
+    return 0
+
+
+def alone(error: Exception) -> Exception:
+    """The cause inside a task group's error."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def listen_for_stop(channel: Channel, stop: Stop) -> None:
+    """Stop with SIGTERM, and when the supervisor is gone: nobody would start this one again."""
+    loop = asyncio.get_running_loop()
+
+    def supervisor_gone() -> None:
+        loop.remove_reader(channel.life)
+        stop("the supervisor is gone")
+
+    loop.add_signal_handler(signal.SIGTERM, stop, "got SIGTERM")
+    loop.add_reader(channel.life, supervisor_gone)

@@ -1,0 +1,71 @@
+"""`workers.json` in the data directory: how many workers its logs are laid out for.
+
+One worker has its partitions in the log directories themselves, as Kafka has. Several have a folder
+each in every log directory, `worker.0`, `worker.1` and so on, which Kafka can read one by one.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from penstock.errors import ConfigError
+from penstock.log.files import Files, replace
+
+FILE_NAME = "workers.json"
+PREFIX = "worker."
+
+
+class Move(msgspec.Struct, frozen=True):
+    """A replica that goes from one worker to another."""
+
+    topic: str
+    partition: int
+    source: int
+    target: int
+
+
+class Resize(msgspec.Struct, frozen=True):
+    """A change that has begun. Whoever starts next completes it first."""
+
+    workers: int
+    broker_ids: tuple[int, ...]
+    """Of the workers before and after, by index; none if ZooKeeper hands them out."""
+    moves: tuple[Move, ...] = ()
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the file."""
+
+    version: int = 1
+    workers: int = 1
+    resize: Resize | None = None
+
+
+def folder(log_dir: Path, worker: int) -> Path:
+    return log_dir / f"{PREFIX}{worker}"
+
+
+def folders(log_dirs: Iterable[Path], workers: int) -> list[list[Path]]:
+    """The folders of each worker."""
+    dirs = list(log_dirs)
+    return [[folder(each, worker) for each in dirs] for worker in range(workers)]
+
+
+def read_layout(directory: Path) -> Layout:
+    """That of one worker, if nothing else was written."""
+    path = directory / FILE_NAME
+    try:
+        layout = msgspec.json.decode(path.read_bytes(), type=Layout)
+    except (FileNotFoundError, NotADirectoryError):
+        return Layout()
+    except (OSError, msgspec.DecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    if layout.version > 1:
+        raise ConfigError(f"{path} was written by a newer version of penstock")
+    return layout
+
+
+def write_layout(files: Files, directory: Path, layout: Layout) -> None:
+    """Durable when it returns."""
+    replace(files, directory / FILE_NAME, msgspec.json.format(msgspec.json.encode(layout)))

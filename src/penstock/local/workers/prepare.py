@@ -1,0 +1,244 @@
+"""Lays a data directory out for a number of workers, before any of them starts.
+
+Decided are: what a crash left half done, whether logs and metadata belong together, and which
+partitions move. What cannot be is refused before anything is changed.
+"""
+
+import asyncio
+import random
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from penstock.broker.startup import identity
+from penstock.broker.startup.decision import decide_workers
+from penstock.broker.startup.known_log_dirs import write_known_log_dirs
+from penstock.broker.startup.log_dir_ownership import StartRefused, stored_metadata
+from penstock.clock import Clock, SystemClock
+from penstock.config.broker import BrokerConfig
+from penstock.controller import broker_registration
+from penstock.errors import ConfigError, StorageError
+from penstock.local.workers import distribution, resize
+from penstock.local.workers.layout import (
+    FILE_NAME,
+    PREFIX,
+    Layout,
+    Resize,
+    folder,
+    read_layout,
+    write_layout,
+)
+from penstock.local.workers.metadata import holders, move_replicas
+from penstock.log.disk import DiskFiles
+from penstock.log.files import Files
+from penstock.log.found import FoundDirectory, look_into
+from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
+from penstock.log.meta_properties import MetaProperties, decode_meta_properties
+from penstock.metadata.embedded import EmbeddedStore
+from penstock.metadata.tree import FILE_NAME as STORE_FILE
+from penstock.metadata.tree import Tree
+from penstock.types import BrokerId, Uuid, random_uuid, uuid_text
+
+
+def prepare(
+    directory: Path,
+    config: BrokerConfig,
+    workers: int | None,
+    *,
+    files: Files | None = None,
+    clock: Clock | None = None,
+    chance: Random | None = None,
+) -> int:
+    """Returns the number of workers: `workers`, or as many as there were."""
+    files, chance = files or DiskFiles(), chance or random.SystemRandom()
+    layout = read_layout(directory)
+    wanted = workers or (layout.resize.workers if layout.resize else layout.workers)
+    log_dirs = [Path(each).absolute() for each in config.identity.directories]
+    _check_layout(files, directory, layout, log_dirs)
+    if wanted == 1 and layout.workers == 1 and layout.resize is None:
+        return 1  # as a broker alone has it, which looks for itself
+    with ExitStack() as locks:
+        _lock(files, locks, log_dirs, max(layout.workers, wanted))
+        preparation = _Preparation(files, directory, config, log_dirs, chance)
+        try:
+            if config.zookeeper.zookeeper_connect is None:
+                asyncio.run(preparation.on_embedded_store(layout, wanted, clock or SystemClock()))
+            else:
+                preparation.on_zookeeper(layout, wanted)
+        except StorageError as error:
+            raise ConfigError(
+                f"log.dirs: they cannot be laid out for {wanted} workers: {error}"
+            ) from error
+    return wanted
+
+
+def _check_layout(files: Files, directory: Path, layout: Layout, log_dirs: Sequence[Path]) -> None:
+    if layout.workers > 1 or layout.resize:
+        return
+    for log_dir in filter(files.is_dir, log_dirs):
+        for name in files.names(log_dir):
+            if name.startswith(PREFIX) and files.is_dir(log_dir / name):
+                raise ConfigError(
+                    f"{log_dir / name} is a worker's, but {directory / FILE_NAME} knows of none: "
+                    "start with the --dir that these workers had, or use other log.dirs"
+                )
+
+
+def _lock(files: Files, locks: ExitStack, log_dirs: Iterable[Path], workers: int) -> None:
+    for path in resize.lock_names(log_dirs, workers):
+        if files.is_dir(path.parent):
+            locks.callback(files.lock(path))
+
+
+class _Preparation:
+    """What both stores need."""
+
+    def __init__(
+        self,
+        files: Files,
+        directory: Path,
+        config: BrokerConfig,
+        log_dirs: Sequence[Path],
+        chance: Random,
+    ) -> None:
+        self._files, self._directory, self._config = files, directory, config
+        self._log_dirs, self._chance = log_dirs, chance
+
+    def on_zookeeper(self, layout: Layout, workers: int) -> None:
+        """Other brokers may be running: only whole workers come, or go when they are empty."""
+        if layout.resize is not None:
+            layout = self._moved(layout, layout.resize)
+        if layout.workers == workers:
+            return
+        gone = range(max(workers, 1), layout.workers)
+        held = resize.occupied(self._files, self._log_dirs, gone)
+        if held is not None:
+            raise ConfigError(
+                f"--workers {workers}: {held} belongs to a worker that would go; on ZooKeeper its "
+                "partitions must be moved to other brokers first (kafka-reassign-partitions.sh)"
+            )
+        self._moved(self._begun(layout, Resize(workers, ())), Resize(workers, ()))
+
+    async def on_embedded_store(self, layout: Layout, workers: int, clock: Clock) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        # Sessions are kept: the workers' own starts end them, and nobody else's is there.
+        tree = Tree.open(self._directory / STORE_FILE, clock)
+        try:
+            store = EmbeddedStore(tree, asyncio.get_running_loop().call_soon)
+            await broker_registration.prepare_tree(store)
+            await self._verify(store, layout)
+            if layout.resize is not None:
+                await self._completed(store, layout, layout.resize)
+                layout = read_layout(self._directory)
+            if layout.workers != workers:
+                await self._resize(store, layout, workers)
+            await self._record(store, workers)
+            await store.close()
+        finally:
+            tree.close()
+
+    async def _resize(self, store: EmbeddedStore, layout: Layout, workers: int) -> None:
+        ids = self._broker_ids(layout.workers)
+        while len(ids) < workers:
+            reserved = self._config.identity.reserved_broker_max_id
+            ids.append(await broker_registration.new_broker_id(store, reserved))
+        by_worker = {broker: worker for worker, broker in enumerate(ids)}
+        held = {
+            each: [by_worker[broker] for broker in brokers if broker in by_worker]
+            for each, brokers in (await holders(store)).items()
+        }
+        moves = distribution.moves(held, workers)
+        begun = Resize(workers, tuple(ids), tuple(moves))
+        await self._completed(store, self._begun(layout, begun), begun)
+
+    def _begun(self, layout: Layout, begun: Resize) -> Layout:
+        layout = msgspec.structs.replace(layout, resize=begun)
+        write_layout(self._files, self._directory, layout)
+        return layout
+
+    async def _completed(self, store: EmbeddedStore, layout: Layout, begun: Resize) -> None:
+        self._rename(layout, begun)
+        await move_replicas(store, begun)
+        self._finished(layout, begun)
+
+    def _moved(self, layout: Layout, begun: Resize) -> Layout:
+        self._rename(layout, begun)
+        return self._finished(layout, begun)
+
+    def _rename(self, layout: Layout, begun: Resize) -> None:
+        for log_dir in self._log_dirs:
+            if not self._files.exists(log_dir):
+                self._files.make_dir(log_dir)
+            unique = random_uuid(self._chance).hex
+            resize.carry_out(self._files, log_dir, layout.workers, begun, unique)
+
+    def _finished(self, layout: Layout, begun: Resize) -> Layout:
+        layout = msgspec.structs.replace(layout, workers=begun.workers, resize=None)
+        write_layout(self._files, self._directory, layout)
+        return layout
+
+    def _folders(self, workers: int) -> list[list[Path]]:
+        if workers == 1:
+            return [list(self._log_dirs)]
+        return [[folder(each, worker) for each in self._log_dirs] for worker in range(workers)]
+
+    def _broker_ids(self, workers: int) -> list[BrokerId]:
+        """Of the workers there are. The first may have none yet, nor any log."""
+        first = self._config.identity.number or identity.FIRST_BROKER
+        return [
+            BrokerId(
+                next((each for each in map(self._stated_id, paths) if each is not None), first)
+            )
+            for paths in self._folders(workers)
+        ]
+
+    def _stated_id(self, path: Path) -> int | None:
+        stated = self._stated(path)
+        return None if stated is None else stated.broker_id
+
+    def _stated(self, path: Path) -> MetaProperties | None:
+        meta = path / META_PROPERTIES
+        if not self._files.exists(meta):
+            return None
+        return decode_meta_properties(self._files.read(meta), str(meta))
+
+    async def _verify(self, store: EmbeddedStore, layout: Layout) -> None:
+        """Logs and metadata belong together, over all workers. In the midst of a resize, partitions
+        may be where they were and where they will be.
+        """
+        known = await stored_metadata(store, self._config, self._directory, is_alone=True)
+        workers = [*self._folders(layout.workers)]
+        if layout.resize is not None:
+            workers = [list(self._log_dirs)]
+            workers += self._folders(max(layout.workers, layout.resize.workers, 2))
+        found = [[self._look_into(path) for path in paths] for paths in workers]
+        refused = decide_workers(found, known, self._config.identity.number, self._directory)
+        if refused is not None:
+            raise StartRefused(refused.why)
+
+    def _look_into(self, path: Path) -> FoundDirectory:
+        found = look_into(self._files, path)
+        others = tuple(name for name in found.others if not name.startswith(PREFIX))
+        return msgspec.structs.replace(found, others=others)
+
+    async def _record(self, store: EmbeddedStore, workers: int) -> None:
+        """The directories in the store, so that one that is missing is noticed."""
+        stated = map(self._stated, chain.from_iterable(self._folders(workers)))
+        cluster = await broker_registration.cluster_id(
+            store,
+            next(
+                (each.cluster_id for each in stated if each is not None and each.cluster_id), None
+            ),
+            Uuid(self._chance.randbytes(16)),
+        )
+        paths: dict[str, str] = {}
+        for broker, folders in zip(self._broker_ids(workers), self._folders(workers), strict=True):
+            paths |= identity.write(self._files, folders, broker, cluster, self._fresh_id)
+        await write_known_log_dirs(store, paths)
+
+    def _fresh_id(self) -> str:
+        return uuid_text(Uuid(self._chance.randbytes(16)))

@@ -1,0 +1,187 @@
+"""Carries out a resize on disk: whole partitions change their worker by a rename.
+
+Every step can be repeated, so a crash at any moment leaves what the next start completes. Nothing
+is copied but rows of checkpoint files, which are on disk before the partition they speak of moves.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from penstock.local.workers.layout import PREFIX, Move, Resize, folder
+from penstock.log import checkpoint
+from penstock.log.corrupt import CorruptFile
+from penstock.log.files import Files, replace
+from penstock.log.log_dir import (
+    BOOT_ID,
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOCK,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+)
+from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
+from penstock.log.meta_properties import (
+    MetaProperties,
+    decode_meta_properties,
+    encode_meta_properties,
+)
+from penstock.log.naming import Role, dir_name, parse_dir_name
+from penstock.types import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANER_OFFSETS)
+FILES = (META_PROPERTIES, *CHECKPOINTS, CLEAN_SHUTDOWN, BOOT_ID)
+"""What a broker has in a log directory beside its partitions."""
+
+
+def carry_out(files: Files, log_dir: Path, workers: int, resize: Resize, unique: str) -> None:
+    """In one log directory, which was laid out for `workers`. `unique` names what is set aside."""
+    if resize.workers == 1 and workers == 1:
+        return
+    for worker in range(max(workers, resize.workers)):
+        _make_folder(files, log_dir, folder(log_dir, worker), resize, worker)
+    if workers == 1:
+        _move_all(files, log_dir, folder(log_dir, 0))
+    by_way: defaultdict[tuple[int, int], list[Move]] = defaultdict(list)
+    for move in resize.moves:
+        by_way[move.source, move.target].append(move)
+    for (source, target), moves in sorted(by_way.items()):
+        partitions = [TopicPartition(each.topic, each.partition) for each in moves]
+        _move(files, folder(log_dir, source), folder(log_dir, target), partitions, unique)
+    for worker in range(resize.workers, workers):  # what the metadata does not know is kept
+        gone = folder(log_dir, worker)
+        _move(files, gone, folder(log_dir, 0), _partitions(files, gone), unique)
+        _remove(files, gone)
+    if resize.workers == 1:
+        _move_all(files, folder(log_dir, 0), log_dir)
+        _remove(files, folder(log_dir, 0))
+
+
+def _make_folder(files: Files, log_dir: Path, path: Path, resize: Resize, worker: int) -> None:
+    """A new one is clean, and knows whose it is, which is written last."""
+    files.make_dir(path)
+    if files.exists(path / META_PROPERTIES):
+        return
+    if worker:
+        replace(files, path / CLEAN_SHUTDOWN, b'{"version":0,"brokerEpoch":-1}')
+    if worker < len(resize.broker_ids):
+        stated = log_dir / META_PROPERTIES
+        cluster = None
+        if files.exists(stated):
+            cluster = decode_meta_properties(files.read(stated), str(stated)).cluster_id
+        mine = MetaProperties(resize.broker_ids[worker], cluster)
+        replace(files, path / META_PROPERTIES, encode_meta_properties(mine))
+    files.sync_dir(log_dir)
+
+
+def _move_all(files: Files, source: Path, target: Path) -> None:
+    """A broker's whole log directory becomes another one."""
+    names = [each for each in files.names(source) if not each.startswith(PREFIX)]
+    for name in names:
+        is_partition = files.is_dir(source / name) and parse_dir_name(name) is not None
+        if is_partition or name in FILES:
+            files.rename(source / name, target / name)
+    files.sync_dir(target)
+    files.sync_dir(source)
+
+
+def _move(
+    files: Files, source: Path, target: Path, partitions: Sequence[TopicPartition], unique: str
+) -> None:
+    if not partitions or not files.exists(source):
+        return
+    wanted = set(partitions)
+    names = {
+        name: found
+        for name in files.names(source)
+        if (found := parse_dir_name(name)) is not None
+        and found.topic_partition in wanted
+        and files.is_dir(source / name)
+    }
+    if not names:
+        return  # all of them have moved, and the rows with them
+    collisions = {name for name in names if files.exists(target / name)}
+    moved = {
+        each.topic_partition
+        for name, each in names.items()
+        if each.role is Role.CURRENT and name not in collisions
+    }
+    _pass_on_state(files, source, target)
+    for name in CHECKPOINTS:
+        _pass_on_rows(files, source / name, target / name, moved)
+    for name, found in names.items():
+        new = target / name
+        if name in collisions:  # of a deleted topic with the same name
+            new = target / dir_name(found.topic_partition, Role.STRAY, unique)
+            logger.warning("%s is there already; %s is kept as %s", target / name, name, new)
+        files.rename(source / name, new)
+    files.sync_dir(target)
+    files.sync_dir(source)
+
+
+def _pass_on_state(files: Files, source: Path, target: Path) -> None:
+    """The target is as clean as the dirtiest: its logs are then checked when they are loaded."""
+    if files.exists(source / CLEAN_SHUTDOWN):
+        return
+    if files.exists(source / BOOT_ID):
+        replace(files, target / BOOT_ID, files.read(source / BOOT_ID))
+    files.remove(target / CLEAN_SHUTDOWN)
+    files.sync_dir(target)
+
+
+def _pass_on_rows(files: Files, source: Path, target: Path, moved: set[TopicPartition]) -> None:
+    try:
+        rows = checkpoint.read_offsets(files, source)
+    except CorruptFile as error:
+        logger.warning("%s; it is ignored", error)
+        return
+    passed = {each: at for each, at in rows.items() if each in moved}
+    if not passed:
+        return
+    try:
+        known = checkpoint.read_offsets(files, target)
+    except CorruptFile:
+        known = {}
+    checkpoint.write_offsets(files, target, {**known, **passed})
+
+
+def _partitions(files: Files, path: Path) -> list[TopicPartition]:
+    if not files.exists(path):
+        return []
+    found = (parse_dir_name(name) for name in files.names(path) if files.is_dir(path / name))
+    return [each.topic_partition for each in found if each is not None]
+
+
+def _remove(files: Files, path: Path) -> None:
+    """A folder that has nothing left but a broker's files."""
+    if not files.exists(path):
+        return
+    for name in files.names(path):
+        if not files.is_dir(path / name):
+            files.remove(path / name)
+    files.remove_dir(path)
+    files.sync_dir(path.parent)
+
+
+def occupied(files: Files, log_dirs: Iterable[Path], workers: Iterable[int]) -> Path | None:
+    """A partition's directory of one of these workers."""
+    for worker in workers:
+        for log_dir in log_dirs:
+            path = folder(log_dir, worker)
+            for each in _partitions(files, path):
+                return path / str(each)
+    return None
+
+
+def lock_names(log_dirs: Iterable[Path], workers: int) -> list[Path]:
+    """What another broker would hold."""
+    found = []
+    for log_dir in log_dirs:
+        found.append(log_dir / LOCK)
+        if workers > 1:
+            found += [folder(log_dir, each) / LOCK for each in range(workers)]
+    return found

@@ -1,0 +1,252 @@
+"""`serve --workers N`: everything that the processes share, and who runs what."""
+
+import gc
+import logging
+import os
+import resource
+import signal
+import socket
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from penstock.broker.app import advertised
+from penstock.broker.net.server import bind, reason
+from penstock.broker.startup.file_limit import raised_file_limit
+from penstock.broker.startup.process_start import process_start
+from penstock.broker.startup.state_file import (
+    BrokerState,
+    WorkerState,
+    remove_state,
+    write_state,
+)
+from penstock.config.sources import Resolved
+from penstock.errors import ConfigError
+from penstock.local.workers.child import Channel
+from penstock.local.workers.layout import folder
+from penstock.local.workers.settings import (
+    advertised_endpoints,
+    check_ranges,
+    one_replica,
+    worker_endpoints,
+    worker_settings,
+)
+from penstock.local.workers.store_process import StoreProcess, run_store
+from penstock.local.workers.supervisor import Supervisor
+from penstock.local.workers.worker import Worker, run_worker
+from penstock.metadata.shared.connection import listening
+from penstock.metadata.tree import FILE_NAME as STORE_FILE
+
+logger = logging.getLogger(__name__)
+
+STORE = "metadata store"
+SOCKET_NAME = "store.sock"
+SOCKET_PATH_BYTES = 100
+"""A little less than the system's limit, 104 or 108."""
+OWN_FILES = 64
+"""What a process has open beside sockets of workers."""
+
+
+def check_file_limit(workers: int, listeners: int) -> None:
+    limit = raised_file_limit()
+    needed = OWN_FILES + workers * (listeners + 2)
+    if needed > limit:
+        raise ConfigError(
+            f"--workers {workers}: {needed} files would be open in their supervisor, and the limit "
+            f"is {limit}: raise it (ulimit -n), or start fewer"
+        )
+
+
+def check_process_limit(workers: int) -> None:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    if soft != resource.RLIM_INFINITY and workers + 2 > soft:
+        raise ConfigError(
+            f"--workers {workers}: the limit of processes is {soft}: raise it (ulimit -u), or "
+            "start fewer"
+        )
+
+
+def serve_workers(
+    resolved: Resolved,
+    directory: Path,
+    workers: int,
+    stopping: Sequence[signal.Signals],
+    log_as: Callable[[str], None],
+    on_ready: Callable[[BrokerState], object],
+) -> None:
+    """Until a signal says to stop. The directory is held, and laid out for these workers.
+
+    `log_as` is called first in each process, with its name.
+    """
+    machine = _Machine(resolved, directory, workers, log_as)
+    with ExitStack() as stack:
+        machine.open(stack)
+        supervisor = Supervisor(machine.processes(), stopping, machine.write_state)
+        machine.supervisor = supervisor
+        names = [f"worker {index}" for index in range(workers)]
+        gc.collect()
+        gc.freeze()  # a collection in a child would write to pages that are shared
+        try:
+            if supervisor.start([STORE]) and supervisor.start(names):
+                on_ready(machine.write_state())
+                supervisor.run()
+        finally:
+            try:
+                supervisor.stop(names)
+                supervisor.stop([STORE])
+            finally:
+                machine.remove_state()
+
+
+class _Machine:
+    """The sockets and settings of all processes."""
+
+    def __init__(
+        self, resolved: Resolved, directory: Path, workers: int, log_as: Callable[[str], None]
+    ) -> None:
+        self._resolved, self._directory, self._count = resolved, directory, workers
+        self._log_as = log_as
+        self._written: BrokerState | None = None
+        self._workers: list[Worker] = []
+        self.supervisor: Supervisor
+
+    def open(self, stack: ExitStack) -> None:
+        """Take every port first, so that one that is taken is told before anything starts."""
+        config = self._resolved.config
+        listener, network = config.listener, config.network
+        check_ranges(listener, self._count)
+        own_endpoints = worker_endpoints(listener, self._count)
+        check_file_limit(self._count, len(listener.endpoints()))
+        check_process_limit(self._count)
+        shared = {each: bind(each, network) for each in listener.endpoints()}
+        for sock in shared.values():
+            stack.callback(sock.close)
+        self._shared = advertised(listener.advertised(), shared)
+        ports = {each.listener: sock.getsockname()[1] for each, sock in shared.items()}
+        own = []
+        for endpoints in own_endpoints:
+            own.append({each: bind(each, network) for each in endpoints})
+            for sock in own[-1].values():
+                stack.callback(sock.close)
+        self._open_store(stack)
+        log_dirs = [Path(each).absolute() for each in config.identity.directories]
+        for index, sockets in enumerate(own):
+            bound = {each.listener: sock.getsockname()[1] for each, sock in sockets.items()}
+            self._workers.append(
+                Worker(
+                    index,
+                    worker_settings(
+                        self._resolved,
+                        index,
+                        listeners=[replace(each, port=bound[each.listener]) for each in sockets],
+                        advertised=advertised_endpoints(listener, ports, bound, index),
+                        log_dirs=log_dirs,
+                    ),
+                    folder(log_dirs[0], index),
+                    self._store_path,
+                    {each.listener: sock for each, sock in sockets.items()},
+                    {each.listener: sock for each, sock in shared.items()},
+                )
+            )
+        self._log_replicas()
+
+    def _open_store(self, stack: ExitStack) -> None:
+        self._store_path: Path | None = None
+        file = sock = None
+        if self._resolved.config.zookeeper.zookeeper_connect is None:
+            file = self._directory / STORE_FILE
+            self._store_path = self._socket_path(stack)
+            sock = listening(self._store_path)
+            stack.callback(sock.close)
+            stack.callback(self._store_path.unlink, missing_ok=True)
+        self._http = self._bind_http(stack)
+        self._store = StoreProcess(self._directory, file, sock, self._http)
+
+    def _socket_path(self, stack: ExitStack) -> Path:
+        """In the data directory, unless its path is too long for a socket."""
+        path = (self._directory / SOCKET_NAME).absolute()
+        if len(os.fsencode(path)) <= SOCKET_PATH_BYTES:
+            return path
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-"))
+        return Path(folder) / SOCKET_NAME
+
+    def _bind_http(self, stack: ExitStack) -> socket.socket | None:
+        config = self._resolved.config.metrics
+        if not config.penstock_http_listen:
+            return None
+        host, port = config.http_address()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            sock = socket.create_server((host, port), family=family)
+        except OSError as error:
+            raise ConfigError(
+                f"penstock.http.listen: cannot listen on {host or '*'}:{port}: {reason(error)}"
+            ) from None
+        sock.settimeout(0)
+        stack.callback(sock.close)
+        return sock
+
+    def _log_replicas(self) -> None:
+        alone = self._resolved.config.zookeeper.zookeeper_connect is None
+        if alone and (one := one_replica(self._resolved)):
+            logger.info(
+                "internal topics get one replica, since all workers are on this machine: %s",
+                ", ".join(f"{name}={text}" for name, text in one.items()),
+            )
+
+    def processes(self) -> dict[str, Callable[[Channel], None]]:
+        def named(name: str, run: Callable[[Channel], None]) -> Callable[[Channel], None]:
+            def logged(channel: Channel) -> None:
+                self._log_as(name)
+                run(channel)
+
+            return logged
+
+        workers = {each.name: named(each.name, partial(run_worker, each)) for each in self._workers}
+        return {STORE: named(STORE, partial(run_store, self._store)), **workers}
+
+    def write_state(self) -> BrokerState:
+        """`broker.json`, for whoever looks for the broker."""
+        found = []
+        for each in self._workers:
+            state, restarts = self.supervisor.state(each.name)
+            if state is not None:
+                found.append(
+                    WorkerState(
+                        each.index,
+                        state.pid,
+                        state.broker_id,
+                        state.listeners,
+                        state.http,
+                        restarts,
+                    )
+                )
+        first, _ = self.supervisor.state(self._workers[0].name)
+        assert first is not None
+        told = {each.listener: f"{each.host}:{each.port}" for each in self._shared}
+        pid = os.getpid()
+        http = None
+        if self._http is not None:
+            host, port = self._http.getsockname()[:2]
+            http = f"{host}:{port}"
+        state = BrokerState(
+            pid,
+            process_start(pid) or "",
+            first.broker_id,
+            first.cluster_id,
+            next(iter(told.values())),
+            told,
+            http,
+            tuple(found),
+        )
+        write_state(self._directory, state)
+        self._written = state
+        return state
+
+    def remove_state(self) -> None:
+        if self._written is not None:
+            with suppress(OSError):
+                remove_state(self._directory, self._written)

@@ -1,0 +1,139 @@
+"""What a worker's settings are, given the machine's. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from penstock.config.broker import broker_config
+from penstock.config.listener import Endpoint, ListenerConfig
+from penstock.config.sources import Given, Resolved, SettingSource
+from penstock.errors import ConfigError
+from penstock.local.workers.layout import folder
+
+ORIGIN = "--workers"
+MAX_PORT = 65535
+
+ONE_REPLICA = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
+"""On one machine a second replica would be lost with the first."""
+
+
+def worker_endpoints(listener: ListenerConfig, workers: int) -> list[tuple[Endpoint, ...]]:
+    """Where each worker listens: behind the shared port, or on free ports if that is 0."""
+    shared = listener.endpoints()
+    found = [
+        tuple(replace(each, port=each.port + 1 + index if each.port else 0) for each in shared)
+        for index in range(workers)
+    ]
+    for each in shared:
+        if each.port and each.port + workers > MAX_PORT:
+            raise ConfigError(
+                f"--workers {workers}: {each} leaves no {workers} ports behind it; use a lower port"
+            )
+    taken = {each.port: each for each in shared if each.port}
+    for endpoints in found:
+        for each in endpoints:
+            other = taken.setdefault(each.port, each) if each.port else each
+            if other.listener != each.listener:
+                raise ConfigError(
+                    f"--workers {workers}: the workers of {each.listener} need the {workers} ports "
+                    f"behind its own, and {other.listener} uses port {each.port}: move the "
+                    "listeners apart"
+                )
+    return found
+
+
+def advertised_endpoints(
+    listener: ListenerConfig, shared: Mapping[str, int], own: Mapping[str, int], index: int
+) -> tuple[Endpoint, ...]:
+    """What clients are told of the worker. `shared` and `own` are the bound ports by listener.
+
+    An advertised port is as far behind the worker's as it is behind the shared one, as behind a
+    router that forwards a range. A range that was written is taken as it is.
+    """
+    ranges = listener.advertised_ranges()
+    return tuple(
+        replace(each, port=_advertised_port(each, ranges, shared, own, index))
+        for each in listener.advertised()
+    )
+
+
+def _advertised_port(
+    each: Endpoint,
+    ranges: Mapping[str, range],
+    shared: Mapping[str, int],
+    own: Mapping[str, int],
+    index: int,
+) -> int:
+    if each.listener in ranges:
+        return ranges[each.listener][index]
+    port = own[each.listener]
+    if each.port:
+        port += each.port - shared[each.listener]
+    if not 0 < port <= MAX_PORT:
+        raise ConfigError(
+            f"advertised.listeners: {each} leaves worker {index} the port {port}; write a range"
+        )
+    return port
+
+
+def check_ranges(listener: ListenerConfig, workers: int) -> None:
+    for name, ports in listener.advertised_ranges().items():
+        if len(ports) != workers:
+            raise ConfigError(
+                f"advertised.listeners: {name} has {len(ports)} ports for {workers} workers; write "
+                "one port, or a range with one for each"
+            )
+
+
+def worker_settings(
+    resolved: Resolved,
+    index: int,
+    *,
+    listeners: Sequence[Endpoint],
+    advertised: Sequence[Endpoint],
+    log_dirs: Sequence[Path],
+) -> Resolved:
+    """The settings of one worker; the first one has `broker.id`."""
+    changed = dict(_changed(resolved, index, listeners, advertised, log_dirs))
+    given = {
+        **{name: each for name, each in resolved.given.items() if name not in changed},
+        **{
+            name: Given(name, text, SettingSource.COMMAND_LINE, ORIGIN)
+            for name, text in changed.items()
+            if text is not None
+        },
+    }
+    texts = {name: each.text for name, each in given.items()}
+    return Resolved(broker_config(texts), given, ())
+
+
+def _changed(
+    resolved: Resolved,
+    index: int,
+    listeners: Sequence[Endpoint],
+    advertised: Sequence[Endpoint],
+    log_dirs: Sequence[Path],
+) -> Iterator[tuple[str, str | None]]:
+    """None takes a setting back."""
+    yield "listeners", ",".join(map(str, listeners))
+    yield "advertised.listeners", ",".join(map(str, advertised))
+    yield "controller.listener.names", None
+    yield "log.dirs", ",".join(str(folder(each, index)) for each in log_dirs)
+    http = resolved.config.metrics.penstock_http_listen
+    yield "penstock.http.listen", f"{http.rpartition(':')[0]}:0" if http else ""
+    if index:
+        yield "broker.id", None
+        yield "node.id", None
+    if resolved.config.zookeeper.zookeeper_connect is None:
+        # They stop together: there is no worker to move leadership to.
+        yield "controlled.shutdown.enable", "false"
+        yield from one_replica(resolved).items()
+
+
+def one_replica(resolved: Resolved) -> dict[str, str]:
+    """Settings of internal topics that were not given."""
+    return {name: text for name, text in ONE_REPLICA.items() if name not in resolved.given}

@@ -1,0 +1,219 @@
+"""Starts processes, starts again what dies, and ends them in order.
+
+It runs no loop and no thread, so that it can fork at any time, and does little else that could end
+it.
+"""
+
+import logging
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from penstock.broker.startup.state_file import BrokerState
+from penstock.errors import ConfigError
+from penstock.local.workers.child import Channel, Report, fork
+from penstock.local.workers.restarts import restart
+
+logger = logging.getLogger(__name__)
+
+STOP_S = 60.0
+PIPE_BYTES = 1 << 16
+
+
+class _Process:
+    """One of the processes, from start to start."""
+
+    def __init__(self, name: str, run: Callable[[Channel], None]) -> None:
+        self.name, self.run = name, run
+        self.pid = 0
+        self.incoming = -1
+        self.unread = b""
+        self.started_ms = 0
+        self.start_at_ms: int | None = None
+        """When to start it again."""
+        self.quick_deaths = 0
+        self.restarts = 0
+        self.is_ready = False
+        self.state: BrokerState | None = None
+        self.failure: str | None = None
+
+
+class Supervisor:
+    """Belongs to the main thread, whose signals it takes.
+
+    `on_change` is called whenever a process has become ready again.
+    """
+
+    def __init__(
+        self,
+        processes: Mapping[str, Callable[[Channel], None]],
+        stopping: Sequence[signal.Signals],
+        on_change: Callable[[], object],
+    ) -> None:
+        self._processes = {name: _Process(name, run) for name, run in processes.items()}
+        self._stopping, self._on_change = set(stopping), on_change
+        self._life = os.pipe()
+        self._selector = selectors.DefaultSelector()
+        self._wake = os.pipe()
+        self._is_stopping = False
+        for fd in self._wake:
+            os.set_blocking(fd, False)
+        for number in (*stopping, signal.SIGCHLD):
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
+        self._selector.register(self._wake[0], selectors.EVENT_READ)
+
+    def state(self, name: str) -> tuple[BrokerState | None, int]:
+        """What a process reported, and how often it was started again."""
+        process = self._processes[name]
+        return process.state, process.restarts
+
+    def start(self, names: Sequence[str]) -> bool:
+        """Start these; returns when all are ready, or False if told to stop meanwhile.
+
+        A process that fails now has a reason that its next start would have as well.
+        """
+        starting = [self._processes[name] for name in names]
+        for process in starting:
+            self._start(process)
+        while not all(process.is_ready for process in starting):
+            self._turn()
+            if self._is_stopping:
+                return False
+            for process in starting:
+                if process.start_at_ms is not None and not process.is_ready:
+                    raise ConfigError(process.failure or f"{process.name} died while it started")
+        return True
+
+    def run(self) -> None:
+        """Until a signal says to stop."""
+        while not self._is_stopping:
+            self._turn()
+
+    def stop(self, names: Sequence[str], seconds: float = STOP_S) -> None:
+        """End these processes, in order if they can, and wait for them."""
+        self._is_stopping = True
+        ending = [self._processes[name] for name in names]
+        for process in ending:
+            _send(process.pid, signal.SIGTERM)
+        deadline = time.monotonic() + seconds
+        while any(process.pid for process in ending) and time.monotonic() < deadline:
+            self._turn()
+        for process in ending:
+            if process.pid:
+                logger.error("%s has not stopped in %.0f s and is killed", process.name, seconds)
+                _send(process.pid, signal.SIGKILL)
+        while any(process.pid for process in ending):
+            self._turn()
+
+    def _start(self, process: _Process) -> None:
+        process.start_at_ms, process.is_ready, process.failure = None, False, None
+        process.started_ms = _now_ms()
+        process.pid, process.incoming = fork(process.run, self._life)
+        process.unread = b""
+        os.set_blocking(process.incoming, False)
+        self._selector.register(process.incoming, selectors.EVENT_READ, process)
+
+    def _turn(self) -> None:
+        """Wait for what comes next, and do what is due."""
+        due = [each.start_at_ms for each in self._processes.values() if each.start_at_ms]
+        timeout = max(min(due) - _now_ms(), 0) / 1000 if due else 1.0
+        for key, _ in self._selector.select(min(timeout, 1.0)):
+            if key.data is None:
+                self._signalled()
+            else:
+                self._read(key.data)
+        self._reap()
+        for process in self._processes.values():
+            if (
+                process.start_at_ms is not None
+                and process.start_at_ms <= _now_ms()
+                and not self._is_stopping
+            ):
+                process.restarts += 1
+                self._start(process)
+
+    def _signalled(self) -> None:
+        with suppress(BlockingIOError):
+            for number in os.read(self._wake[0], PIPE_BYTES):
+                if number in self._stopping and not self._is_stopping:
+                    logger.info("stopping: got %s", signal.Signals(number).name)
+                    self._is_stopping = True
+
+    def _read(self, process: _Process) -> None:
+        try:
+            data = os.read(process.incoming, PIPE_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            self._selector.unregister(process.incoming)
+            os.close(process.incoming)
+            process.incoming = -1
+            return
+        *lines, process.unread = (process.unread + data).split(b"\n")
+        for line in lines:
+            report = msgspec.json.decode(line, type=Report)
+            if report.failure is not None:
+                process.failure = report.failure
+            else:
+                process.is_ready, process.state = True, report.state
+                if process.restarts:
+                    logger.info("%s is back (pid %d)", process.name, process.pid)
+                    self._on_change()
+
+    def _reap(self) -> None:
+        for process in self._processes.values():
+            if not process.pid:
+                continue
+            pid, status = os.waitpid(process.pid, os.WNOHANG)
+            if pid:
+                self._ended(process, os.waitstatus_to_exitcode(status))
+
+    def _ended(self, process: _Process, code: int) -> None:
+        if process.incoming >= 0:
+            self._read(process)  # it may have said why
+        if process.incoming >= 0:
+            self._selector.unregister(process.incoming)
+            os.close(process.incoming)
+            process.incoming = -1
+        pid, process.pid, process.is_ready = process.pid, 0, False
+        if self._is_stopping:
+            return
+        now_ms = _now_ms()
+        again = restart(now_ms - process.started_ms, process.quick_deaths)
+        process.quick_deaths = again.quick_deaths
+        process.start_at_ms = now_ms + again.delay_ms
+        why = process.failure or _ending(code)
+        if again.is_loop:
+            logger.error(
+                "%s (pid %d) has died %d times in a row, soon after its start; the last time: %s; "
+                "the next start is in %g s, and the other processes go on",
+                process.name,
+                pid,
+                again.quick_deaths,
+                why,
+                again.delay_ms / 1000,
+            )
+        else:
+            logger.error("%s (pid %d) died and is started again: %s", process.name, pid, why)
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"it ended with code {code}"
+    return f"it was ended by {signal.Signals(-code).name}"
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    if pid:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000

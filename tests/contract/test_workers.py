@@ -1,0 +1,334 @@
+"""`penstock serve --workers`: clients use all workers, and whatever is killed comes back."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from peers.penstock import SOURCE
+from peers.process import free_port_range, wait_until
+from peers.tools import tool
+from peers.workers import PenstockWorkers
+
+pytestmark = pytest.mark.timeout(180)
+QUIET = {"log_level": 0, "socket.timeout.ms": 5000}
+PARTITIONS = 6
+
+
+def make_topic(bootstrap: str, name: str = "t") -> dict[int, int]:
+    """The leader of each partition."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    for done in admin.create_topics([NewTopic(name, PARTITIONS)]).values():
+        done.result(20)
+    found = admin.list_topics(topic=name, timeout=20).topics[name].partitions
+    return {index: each.leader for index, each in found.items()}
+
+
+class Load:
+    """Produces to all partitions, and remembers what was acknowledged."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.acknowledged: set[str] = set()
+        self.failed: list[object] = []
+        self._number = 0
+        self.connect()
+
+    def connect(self) -> None:
+        """With a new client: librdkafka 2.16 may never come back when all addresses change."""
+        self._producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 1,
+                "message.timeout.ms": 60_000,
+                **QUIET,
+            }
+        )
+
+    def run(self, more: int) -> None:
+        """Until so many more are acknowledged."""
+        wanted = len(self.acknowledged) + more
+        deadline = time.monotonic() + 60
+        while len(self.acknowledged) < wanted:
+            assert time.monotonic() < deadline, self.failed[:3]
+            if len(self._producer) < 500:
+                self._produce()
+            self._producer.poll(0 if len(self._producer) < 500 else 0.01)
+
+    def send(self, count: int) -> None:
+        """Without waiting for anything."""
+        for _ in range(count):
+            self._produce()
+        self._producer.poll(0)
+
+    def _produce(self) -> None:
+        partition = self._number % PARTITIONS
+        self._producer.produce(
+            "t", f"{self._number}", partition=partition, on_delivery=self._delivered
+        )
+        self._number += 1
+
+    def _delivered(self, error: object, message: object) -> None:
+        if error is None:
+            self.acknowledged.add(message.value().decode())  # type: ignore[attr-defined]
+        else:
+            self.failed.append(error)
+
+    def check(self) -> None:
+        """Everything acknowledged is there, once, and nothing was refused."""
+        assert self._producer.flush(60) == 0
+        assert self.failed == []
+        found = read_all(self.bootstrap)
+        assert len(found) == len(set(found))
+        assert self.acknowledged <= set(found)
+
+
+def read_all(bootstrap: str) -> list[str]:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", **QUIET})
+    partitions = [TopicPartition("t", index, 0) for index in range(PARTITIONS)]
+    end = sum(consumer.get_watermark_offsets(each, timeout=20)[1] for each in partitions)
+    consumer.assign(partitions)
+    found: list[str] = []
+    deadline = time.monotonic() + 30
+    while len(found) < end and time.monotonic() < deadline:
+        messages = consumer.consume(10_000, 0.5)
+        found += [(each.value() or b"").decode() for each in messages if not each.error()]
+    consumer.close()
+    return found
+
+
+def read_in_group(bootstrap: str, count: int) -> int:
+    settings = {"group.id": "readers", "auto.offset.reset": "earliest", **QUIET}
+    consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
+    consumer.subscribe(["t"])
+    found = 0
+    deadline = time.monotonic() + 60
+    while found < count and time.monotonic() < deadline:
+        found += sum(not each.error() for each in consumer.consume(10_000, 0.5))
+    consumer.commit(asynchronous=False)
+    consumer.close()
+    return found
+
+
+def test_clients_use_all_workers(tmp_path: Path) -> None:
+    with PenstockWorkers(3, folder=tmp_path) as workers:
+        state = workers.state
+        port = int(state.bootstrap.rpartition(":")[2])
+        addresses = [each.listeners["PLAINTEXT"] for each in state.workers]
+        assert addresses == [f"127.0.0.1:{port + 1 + index}" for index in range(3)]
+        assert [each.broker_id for each in state.workers] == [1, 1001, 1002]
+        leaders = make_topic(workers.bootstrap)
+        assert sorted(leaders.values()) == [1, 1, 1001, 1001, 1002, 1002]
+        load = Load(workers.bootstrap)
+        load.run(2000)
+        load.check()
+        assert read_in_group(workers.bootstrap, 2000) >= 2000
+        admin = AdminClient({"bootstrap.servers": workers.bootstrap, **QUIET})
+        offsets = admin.list_topics(timeout=20).topics["__consumer_offsets"].partitions
+        assert {len(each.replicas) for each in offsets.values()} == {1}
+        assert {each.leader for each in offsets.values()} == {1, 1001, 1002}
+        assert workers.log().count("internal topics get one replica") == 1
+
+
+@pytest.mark.row("A012")
+def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
+    with PenstockWorkers(3, folder=tmp_path) as workers:
+        make_topic(workers.bootstrap)
+        load = Load(workers.bootstrap)
+        load.run(1000)
+
+        def restart_all() -> None:
+            workers.kill(0)
+            workers.start(0)
+
+        kills: list[Callable[[], None]] = [
+            lambda: workers.kill_worker(0),
+            lambda: workers.kill_worker(1),
+            workers.kill_store,
+            lambda: workers.kill_worker(2),
+            restart_all,
+            workers.kill_store,
+        ]
+        for kill in kills:
+            load.send(300)
+            kill()
+            load.run(1000)
+        load.check()
+        make_topic(workers.bootstrap, "after")
+
+
+def test_a_worker_that_hangs_does_not_hang_the_others(tmp_path: Path) -> None:
+    with PenstockWorkers(
+        2, "--set", "zookeeper.session.timeout.ms=1000", folder=tmp_path
+    ) as workers:
+        leaders = make_topic(workers.bootstrap)
+        pid = workers.worker_pid(1)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            admin = AdminClient({"bootstrap.servers": workers.bootstrap, **QUIET})
+
+            def is_led_by_none() -> bool:
+                found = admin.list_topics(topic="t", timeout=20).topics["t"].partitions
+                return {each.leader for each in found.values()} == {1, -1}
+
+            wait_until(is_led_by_none, 30, "the session's end")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        load = Load(workers.bootstrap)
+        load.run(1000)
+        load.check()
+        assert set(leaders.values()) == {1, 1001}
+
+
+def test_a_worker_that_cannot_start_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
+    with PenstockWorkers(2, folder=tmp_path) as workers:
+        leaders = make_topic(workers.bootstrap)
+        meta = workers.data_dir() / "worker.1" / "meta.properties"
+        good = meta.read_bytes()
+        meta.write_bytes(b"version=9\n")
+        os.kill(workers.worker_pid(1), signal.SIGKILL)
+        wait_until(lambda: "has died 5 times in a row" in workers.log(), 30, "the report")
+        assert "has version '9', neither 0 nor 1" in workers.log()
+        kept = [index for index, leader in leaders.items() if leader == 1]
+        producer = Producer({"bootstrap.servers": workers.bootstrap, **QUIET})
+        for index in kept:
+            producer.produce("t", f"x{index}", partition=index)
+        assert producer.flush(20) == 0
+        with urlopen(f"http://{workers.state.http}/metrics") as page:
+            assert 'penstock_worker_up{worker="1"} 0' in page.read().decode()
+        meta.write_bytes(good)
+        load = Load(workers.bootstrap)
+        load.run(500)  # once it has started
+        load.check()
+
+
+def test_other_numbers_of_workers_keep_everything(tmp_path: Path) -> None:
+    with PenstockWorkers(1, folder=tmp_path) as workers:
+        make_topic(workers.bootstrap)
+        load = Load(workers.bootstrap)
+        load.run(500)
+        read_in_group(workers.bootstrap, 500)
+        for number in (3, 2, None, 1):
+            workers.stop(0)
+            workers.resize(number)
+            workers.start(0)
+            load.connect()
+            load.run(500)
+            load.check()
+            admin = AdminClient({"bootstrap.servers": workers.bootstrap, **QUIET})
+            assert len(admin.list_topics(timeout=20).brokers) == (number or 2)
+        assert read_in_group(workers.bootstrap, 2000) >= 2000
+        workers.stop(0)
+
+
+@pytest.mark.peer
+def test_kafka_reads_the_folder_of_every_worker(tmp_path: Path) -> None:
+    with PenstockWorkers(1, folder=tmp_path) as workers:
+        make_topic(workers.bootstrap)
+        load = Load(workers.bootstrap)
+        load.run(500)
+        workers.stop(0)
+        workers.resize(3)
+        workers.start(0)
+        load.connect()
+        load.run(500)
+        load.check()
+        workers.stop(0)
+        for index in range(3):
+            files = sorted((workers.data_dir() / f"worker.{index}").glob("t-*/*.log"))
+            assert len(files) == 2
+            shown = tool("kafka-dump-log", "--deep-iteration", "--files", ",".join(map(str, files)))
+            assert shown.stdout.count("baseOffset: 0 ") == 2
+            assert "isvalid: false" not in shown.stdout
+
+
+def penstock(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "penstock", *arguments],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def refused(*arguments: str) -> str:
+    done = penstock("serve", *arguments)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr.strip().splitlines()[-1]
+
+
+def test_a_daemon_of_workers_is_found_measured_and_stopped(tmp_path: Path) -> None:
+    home = tmp_path / "data"
+    started = penstock("serve", "--dir", str(home), "--port", "0", "--workers", "2", "--daemon")
+    assert started.returncode == 0, started.stderr
+    state = json.loads((home / "broker.json").read_text())
+    assert started.stdout == f"ready {state['bootstrap']}\n"
+    try:
+        with urlopen(f"http://{state['http']}/metrics") as page:
+            metrics = page.read().decode()
+        assert 'penstock_worker_up{worker="1"} 1' in metrics
+        heads = [line for line in metrics.splitlines() if line.startswith("# TYPE ")]
+        assert len(heads) == len(set(heads))
+        for path in ("healthz", "readyz"):
+            with urlopen(f"http://{state['http']}/{path}") as page:
+                assert page.status == 200
+        logs = {each.name for each in home.glob("*.log")}
+        assert {"penstock.log", "penstock-worker-0.log", "penstock-worker-1.log"} <= logs
+        assert "serves PLAINTEXT" in (home / "penstock-worker-1.log").read_text()
+        line = refused("--dir", str(home), "--port", "0", "--workers", "2")
+        assert f"is in use: a broker (pid {state['pid']}) runs there" in line
+    finally:
+        stopped = penstock("stop", "--dir", str(home))
+    assert stopped.returncode == 0, stopped.stderr
+    assert not (home / "broker.json").exists()
+    assert not (home / "store.sock").exists()
+    for worker in state["workers"]:
+        assert not Path(f"/proc/{worker['pid']}").exists()
+
+
+@pytest.mark.parametrize("offset", [0, 2])
+def test_a_port_in_use_is_one_clear_line(offset: int, tmp_path: Path) -> None:
+    """The shared one, or that of the second worker."""
+    first = free_port_range(5)
+    with socket.create_server(("127.0.0.1", first + offset)):
+        line = refused("--dir", str(tmp_path), "--port", str(first), "--workers", "2")
+    taken = f"127.0.0.1:{first + offset}"
+    assert line == f"penstock: listeners: cannot listen on {taken}: Address already in use"
+
+
+def test_a_directory_of_other_workers_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "logs" / "worker.0").mkdir(parents=True)
+    for workers in ("1", "2"):
+        line = refused("--dir", str(tmp_path), "--port", "0", "--workers", workers)
+        assert "worker.0 is a worker's, but" in line
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["broker.lock", "logs"]
+
+
+def test_more_workers_than_the_limit_of_files_are_one_clear_line(tmp_path: Path) -> None:
+    command = ["bash", "-c", 'ulimit -n 100; exec "$@"', "-", sys.executable, "-m", "penstock"]
+    done = subprocess.run(
+        [*command, "serve", "--dir", str(tmp_path), "--port", "0", "--workers", "40"],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    line = done.stderr.strip().splitlines()[-1]
+    assert "--workers 40: 184 files would be open in their supervisor, and the limit is 100" in line

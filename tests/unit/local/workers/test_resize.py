@@ -1,0 +1,254 @@
+"""A data directory for one, three and two workers, with a crash at every step in between."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.config.broker import BrokerConfig
+from penstock.config.sources import resolve
+from penstock.errors import ConfigError
+from penstock.local.workers.layout import FILE_NAME, folder, read_layout
+from penstock.local.workers.prepare import prepare
+from penstock.log import checkpoint
+from penstock.log.disk import DiskFile, DiskFiles
+from penstock.log.log_dir import CLEAN_SHUTDOWN, LOG_STARTS, RECOVERY_POINTS
+from penstock.log.meta_properties import decode_meta_properties
+from penstock.testing.broker import EmbeddedBroker
+from penstock.types import TopicPartition
+
+PARTITIONS = [TopicPartition("t", index) for index in range(7)] + [
+    TopicPartition(f"single{index}", 0) for index in range(3)
+]
+
+
+class Died(Exception):
+    """The process was killed here."""
+
+
+class Dying(DiskFiles):
+    """Dies before its nth change."""
+
+    def __init__(self, lives: int) -> None:
+        super().__init__()
+        self.lives = lives
+
+    def _step(self) -> None:
+        if self.lives == 0:
+            raise Died
+        self.lives -= 1
+
+    def open(self, path: Path, *, create: bool = False) -> DiskFile:
+        if create and path.name != ".lock":
+            self._step()
+        return super().open(path, create=create)
+
+    def make_dir(self, path: Path) -> None:
+        if not path.exists():
+            self._step()
+        super().make_dir(path)
+
+    def rename(self, old: Path, new: Path) -> None:
+        self._step()
+        super().rename(old, new)
+
+    def remove(self, path: Path) -> None:
+        self._step()
+        super().remove(path)
+
+    def remove_dir(self, path: Path) -> None:
+        self._step()
+        super().remove_dir(path)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data directory of a broker alone, with some topics."""
+    home = tmp_path_factory.mktemp("home")
+    with EmbeddedBroker(directory=home) as broker:
+        broker.create_topic("t", 7)
+        for index in range(3):
+            broker.create_topic(f"single{index}", 1)
+    return home
+
+
+@pytest.fixture
+def home(template: Path, tmp_path: Path) -> Path:
+    return copied(template, tmp_path / "home")
+
+
+def copied(template: Path, home: Path) -> Path:
+    """With something in each partition, and rows of its own in the checkpoint files."""
+    shutil.copytree(template, home)
+    logs = home / "logs"
+    for each in PARTITIONS:
+        (logs / str(each) / "mark").write_text(str(each))
+    rows = {each: 100 + index for index, each in enumerate(PARTITIONS)}
+    for name in (LOG_STARTS, RECOVERY_POINTS):
+        checkpoint.write_offsets(DiskFiles(), logs / name, rows)
+    return home
+
+
+def config(home: Path, **settings: str) -> BrokerConfig:
+    pairs = [f"{name.replace('_', '.')}={text}" for name, text in settings.items()]
+    return resolve(defaults={"log.dir": str(home / "logs")}, pairs=pairs).config
+
+
+def held(home: Path, workers: int) -> dict[int, set[str]]:
+    """The partitions of each worker, which are all there, once, with their rows."""
+    logs = home / "logs"
+    folders = [logs] if workers == 1 else [folder(logs, worker) for worker in range(workers)]
+    assert {each.name for each in logs.glob("worker.*")} == (
+        set() if workers == 1 else {each.name for each in folders}
+    )
+    found: dict[int, set[str]] = {}
+    for worker, path in enumerate(folders):
+        found[worker] = {each.name for each in path.iterdir() if each.is_dir()}
+        for name in (LOG_STARTS, RECOVERY_POINTS):
+            rows = checkpoint.read_offsets(DiskFiles(), path / name)
+            for index, each in enumerate(PARTITIONS):
+                if str(each) in found[worker]:
+                    assert (path / str(each) / "mark").read_text() == str(each)
+                    assert rows[each] == 100 + index
+    assert sorted(name for names in found.values() for name in names) == sorted(
+        map(str, PARTITIONS)
+    )
+    return found
+
+
+def ids(home: Path, workers: int) -> list[int | None]:
+    logs = home / "logs"
+    folders = [logs] if workers == 1 else [folder(logs, worker) for worker in range(workers)]
+    return [
+        decode_meta_properties((each / "meta.properties").read_bytes()).broker_id
+        for each in folders
+    ]
+
+
+def test_one_three_two_one(home: Path) -> None:
+    assert prepare(home, config(home), 3) == 3
+    assert sorted(map(len, held(home, 3).values())) == [3, 3, 4]
+    assert ids(home, 3) == [1, 1001, 1002]
+    assert prepare(home, config(home), 2) == 2
+    assert sorted(map(len, held(home, 2).values())) == [5, 5]
+    assert ids(home, 2) == [1, 1001]
+    assert prepare(home, config(home), None) == 2
+    assert prepare(home, config(home), 1) == 1
+    held(home, 1)
+    assert ids(home, 1) == [1]
+    with EmbeddedBroker(directory=home) as broker:
+        image = broker.running.services.cluster.image
+        assert all(
+            partition.replicas == (1,)
+            for topic in image.topics.values()
+            for partition in topic.partitions.values()
+        )
+
+
+@pytest.mark.parametrize(("before", "after", "instead"), [(1, 3, 2), (3, 2, 3), (3, 1, 1)])
+def test_a_crash_at_any_step_loses_nothing(
+    before: int, after: int, instead: int, template: Path, tmp_path: Path
+) -> None:
+    """The next start may ask for another number than the one that did not finish."""
+    base = copied(template, tmp_path / "base")
+    prepare(base, config(base), before)
+    for lives in crashes():
+        home = tmp_path / f"{lives}"
+        shutil.copytree(base, home)
+        try:
+            prepare(home, config(home), after, files=Dying(lives))
+        except Died:
+            assert prepare(home, config(home), instead) == instead
+            held(home, instead)
+            assert read_layout(home).resize is None
+        else:
+            held(home, after)
+            break
+
+
+def crashes() -> Iterator[int]:
+    yield from range(200)
+    raise AssertionError("it never ends")
+
+
+def test_a_second_crash_while_completing_loses_nothing(home: Path) -> None:
+    lives = 12
+    while True:
+        try:
+            prepare(home, config(home), 3, files=Dying(lives))
+        except Died:
+            lives += 1
+        else:
+            break
+    held(home, 3)
+
+
+def test_workers_after_an_unclean_stop_are_as_unclean(home: Path) -> None:
+    (home / "logs" / CLEAN_SHUTDOWN).unlink()
+    prepare(home, config(home), 2)
+    assert not list((home / "logs").glob(f"worker.*/{CLEAN_SHUTDOWN}"))
+
+
+def test_workers_after_a_clean_stop_are_clean(home: Path) -> None:
+    prepare(home, config(home), 2)
+    assert len(list((home / "logs").glob(f"worker.*/{CLEAN_SHUTDOWN}"))) == 2
+
+
+def test_folders_of_workers_without_their_layout_are_refused(home: Path) -> None:
+    prepare(home, config(home), 2)
+    (home / FILE_NAME).unlink()
+    for workers in (1, 2):
+        with pytest.raises(ConfigError, match=r"worker.0 is a worker's, but .*workers.json knows"):
+            prepare(home, config(home), workers)
+
+
+def test_a_log_directory_that_is_not_named_any_more_is_refused(home: Path, tmp_path: Path) -> None:
+    prepare(home, config(home), 2)
+    with pytest.raises(ConfigError, match=r"10 partitions .* in none of them, and .*worker.0"):
+        prepare(home, config(home, log_dirs=str(tmp_path / "elsewhere")), 2)
+
+
+def test_logs_that_the_metadata_does_not_know_are_refused(home: Path) -> None:
+    (home / "logs" / "unknown-0").mkdir()
+    with pytest.raises(ConfigError, match=r"1 partition \(unknown-0\)"):
+        prepare(home, config(home), 2)
+    assert read_layout(home).workers == 1
+
+
+def test_a_directory_that_is_no_partitions_is_refused(home: Path) -> None:
+    (home / "logs" / "something").mkdir()
+    with pytest.raises(ConfigError, match="something is no partition's directory"):
+        prepare(home, config(home), 2)
+
+
+def test_a_directory_in_use_is_left_alone(home: Path) -> None:
+    with EmbeddedBroker(directory=home), pytest.raises(ConfigError, match="in use"):
+        prepare(home, config(home), 2)
+    assert not list((home / "logs").glob("worker.*"))
+
+
+def test_a_log_directory_that_is_a_file_is_refused(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(
+        ConfigError, match=r"log.dirs: they cannot be laid out for 2 workers: .*file"
+    ):
+        prepare(tmp_path, config(home, log_dirs=str(file)), 2)
+
+
+def test_a_layout_of_a_newer_version_is_refused(home: Path) -> None:
+    (home / FILE_NAME).write_text('{"version": 2}')
+    with pytest.raises(ConfigError, match="newer version of penstock"):
+        prepare(home, config(home), 2)
+
+
+def test_on_zookeeper_a_worker_with_partitions_stays(home: Path) -> None:
+    """Others may run, and only their controller may move what is theirs."""
+    prepare(home, config(home), 2)
+    cluster = config(home, zookeeper_connect="127.0.0.1:2181")
+    with pytest.raises(ConfigError, match="belongs to a worker that would go"):
+        prepare(home, cluster, 1)
+    assert prepare(home, cluster, 3) == 3
+    assert prepare(home, cluster, 2) == 2
+    held(home, 2)
