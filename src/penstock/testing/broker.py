@@ -4,6 +4,9 @@
         producer = Producer({"bootstrap.servers": broker.bootstrap})
 
 With pytest, ask for the fixture `broker`; see `penstock.testing.plugin`.
+
+`EmbeddedBroker(workers=2)` starts processes instead, as `penstock serve --workers 2` does, for
+tests of what depends on where partitions are led.
 """
 
 import asyncio
@@ -16,7 +19,9 @@ from types import TracebackType
 from typing import Self
 
 from penstock.broker.app import RunningBroker, new_event_loop, running
+from penstock.broker.startup.state_file import BrokerState
 from penstock.config.sources import resolve
+from penstock.local.workers.temporary import temporary_workers
 from penstock.testing.topics import make_topic
 
 START_S = 30.0
@@ -29,8 +34,14 @@ class EmbeddedBroker:
     """
 
     def __init__(
-        self, *, directory: Path | str | None = None, settings: Mapping[str, str] | None = None
+        self,
+        *,
+        directory: Path | str | None = None,
+        settings: Mapping[str, str] | None = None,
+        workers: int = 1,
     ) -> None:
+        self._workers = workers
+        self._state: BrokerState | None = None
         self._directory = None if directory is None else Path(directory)
         self._settings = dict(settings or {})
         self._stack = ExitStack()
@@ -43,12 +54,12 @@ class EmbeddedBroker:
     @property
     def bootstrap(self) -> str:
         """The broker's address, for `bootstrap.servers`."""
-        return self.running.state.bootstrap
+        return self.state.bootstrap
 
     @property
     def http(self) -> str | None:
         """host:port of `/metrics`, `/healthz` and `/readyz`."""
-        return self.running.state.http
+        return self.state.http
 
     def create_topic(
         self,
@@ -61,13 +72,29 @@ class EmbeddedBroker:
         make_topic(self.bootstrap, name, partitions, None, configs)
 
     @property
+    def state(self) -> BrokerState:
+        """Its process, addresses and workers, as in `broker.json`."""
+        return self.running.state if self._state is None else self._state
+
+    @property
     def running(self) -> RunningBroker:
+        """The broker in this process; there is none with several workers."""
+        assert self._state is None, "the workers are processes of their own"
         assert self._running is not None, "the broker has not been started"
         return self._running
 
     def __enter__(self) -> Self:
         if self._directory is None:
             self._directory = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        if self._workers > 1:
+            try:
+                self._state = self._stack.enter_context(
+                    temporary_workers(self._directory, self._workers, self._settings)
+                )
+            except BaseException:
+                self._stack.close()
+                raise
+            return self
         self._thread = threading.Thread(target=self._serve, name="penstock-broker", daemon=True)
         self._thread.start()
         assert self._ready.wait(START_S), "the broker did not start"
@@ -82,6 +109,9 @@ class EmbeddedBroker:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._state is not None:
+            self._stack.close()
+            return
         assert self._loop is not None
         assert self._stop is not None
         self._loop.call_soon_threadsafe(self._stop.set)

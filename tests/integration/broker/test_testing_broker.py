@@ -56,6 +56,27 @@ def test_the_first_consumer_of_a_test_does_not_wait_for_others(broker: EmbeddedB
     assert broker.running.services.config.group.group_initial_rebalance_delay_ms == 0
 
 
+def test_a_broker_of_two_workers_keeps_its_data(tmp_path: Path) -> None:
+    for _ in range(2):
+        with EmbeddedBroker(directory=tmp_path, workers=2) as broker:
+            produced(broker.bootstrap, "orders", "a", "b")
+            assert len(broker.state.workers) == 2
+            with urlopen(f"http://{broker.http}/readyz") as page:
+                assert page.status == 200
+    with EmbeddedBroker(workers=2) as broker:
+        broker.create_topic("t", 4)
+    with EmbeddedBroker(directory=tmp_path, workers=2) as broker:
+        assert consumed(broker.bootstrap, "orders", 4) == ["a", "b", "a", "b"]
+
+
+def test_settings_that_workers_refuse_are_told() -> None:
+    with (
+        pytest.raises(ConfigError, match=r"num\.partitions"),
+        EmbeddedBroker(workers=2, settings={"num.partitions": "0"}),
+    ):
+        pass
+
+
 def test_a_directory_may_be_named_by_a_string(tmp_path: Path) -> None:
     with EmbeddedBroker(directory=str(tmp_path)) as broker:
         assert broker.bootstrap
