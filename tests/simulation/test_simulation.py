@@ -90,6 +90,7 @@ def test_a_failed_directory_on_the_controllers_broker_is_noticed() -> None:
             await Nemesis(world).depose()
             await asyncio.sleep(2)
         number = controller_of(world)
+        await until(lambda: world.partition(number, where) is not None, 20)
         partition = world.partition(number, where)
         assert partition is not None
         began = world.loop.time()
@@ -118,6 +119,7 @@ def test_a_replica_in_a_failed_directory_is_given_up(of_controller: bool) -> Non
             await asyncio.sleep(2)
         number = next(each for each in replicas if (each == controller_of(world)) is of_controller)
         (spare,) = set(range(world.plan.brokers)) - set(replicas)
+        await until(lambda: world.partition(number, where) is not None, 20)
         partition, running = world.partition(number, where), world.brokers[number].running
         assert partition is not None
         assert running is not None
