@@ -16,7 +16,9 @@ from pathlib import Path
 
 import msgspec
 
+from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.assembly import assemble
+from penstock.broker.authorization.guarded import guarded
 from penstock.broker.context import Services
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.machine import Machine
@@ -39,6 +41,7 @@ from penstock.errors import ConfigError
 from penstock.http.server import Handler, serving
 from penstock.log.upkeep import Upkeep
 from penstock.record.walk import NATIVE
+from penstock.security.principal import super_users
 from penstock.types import BrokerId
 
 logger = logging.getLogger(__name__)
@@ -80,7 +83,16 @@ async def running(
         stack.callback(worker.shutdown, cancel_futures=True)
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         addresses = advertised(config.listener.advertised(), sockets)
-        parts = assemble(storage, config, machine, flusher, worker, tasks, addresses)
+        authorizer = None
+        if config.authorization.is_on:
+            authorizer = Authorizer(
+                storage.metadata,
+                machine.clock,
+                super_users(config.authorization.super_users),
+                allow_if_none=config.authorization.allow_everyone_if_no_acl_found,
+            )
+            await authorizer.open()
+        parts = assemble(storage, config, machine, flusher, worker, tasks, addresses, authorizer)
         background: list[asyncio.Task[None]] = []
 
         def run(loops: dict[str, Callable[[], Awaitable[None]]]) -> None:
@@ -90,7 +102,7 @@ async def running(
 
         services, member = parts.services, parts.member
         try:
-            routes = Routes(HANDLERS)
+            routes = Routes(HANDLERS if authorizer is None else guarded(HANDLERS))
             server = machine.server(
                 asyncio.get_running_loop(), tasks, routes, services, machine.clock
             )
@@ -115,6 +127,8 @@ async def running(
                     "compaction": parts.compactor.run,
                 }
             )
+            if authorizer is not None:
+                run({"ACLs": authorizer.follow})
             if services.listeners.clustered:
                 listen(server, sockets)  # the controller connects to a broker that joins
             background += await member.join()
@@ -171,6 +185,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 def refuse_unserved(config: BrokerConfig) -> None:
     """What cannot be had yet is refused: nobody may think that it is there."""
+    super_users(config.authorization.super_users)  # refused before anything is opened
     named = config.listener.inter_broker()
     protocol = config.listener.protocols()[named]
     if config.zookeeper.zookeeper_connect is not None and (

@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 
 from msgspec import Struct
 
+from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.context import (
     Control,
     Coordination,
@@ -69,6 +70,7 @@ def assemble(
     worker: Executor,
     tasks: asyncio.TaskGroup,
     addresses: Sequence[Endpoint],
+    authorizer: Authorizer | None = None,
 ) -> Parts:
     """Nothing runs yet. What the log store reports upwards is bound last, once all parts exist."""
     loop, clock, chance = asyncio.get_running_loop(), machine.clock, machine.chance
@@ -182,6 +184,7 @@ def assemble(
             clock.monotonic_ms,
         ),
         encoded_topics={},
+        authorizer=authorizer,
     )
     logs.on_offline = lambda log_dir, _: member.directory_failed(log_dir.path)
     logs.before_create = lambda log_dir, tp: compactor.forget(log_dir, [tp])

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from penstock.broker.acls.authorizer import Authorizer
 from penstock.broker.cluster import Cluster
 from penstock.broker.fetch.sessions import FetchSessions
 from penstock.broker.leader_append import LeaderAppend
@@ -126,6 +127,8 @@ class Services(msgspec.Struct, frozen=True):
     fetch_sessions: FetchSessions
     encoded_topics: dict[tuple[str, int, int], tuple[Topic, MetadataResponseTopic]]
     """Cached parts of Metadata responses, by topic, version and operations."""
+    authorizer: Authorizer | None = None
+    """None: everyone may do everything."""
 
     @property
     def config(self) -> BrokerConfig:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from penstock.config.authorization import AuthorizationConfig
 from penstock.config.controller import ControllerConfig
 from penstock.config.group import GroupConfig
 from penstock.config.identity import IdentityConfig
@@ -30,6 +31,7 @@ class BrokerConfig:
     listener: ListenerConfig = field(default_factory=ListenerConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     security: SecurityConfig = field(default_factory=SecurityConfig)
+    authorization: AuthorizationConfig = field(default_factory=AuthorizationConfig)
     storage: StorageConfig = field(default_factory=StorageConfig)
     topic_defaults: TopicConfig = field(default_factory=TopicConfig)
     replication: ReplicationConfig = field(default_factory=ReplicationConfig)
@@ -46,6 +48,7 @@ SECTIONS: tuple[type, ...] = (
     ListenerConfig,
     NetworkConfig,
     SecurityConfig,
+    AuthorizationConfig,
     StorageConfig,
     ReplicationConfig,
     ControllerConfig,
@@ -78,6 +81,7 @@ def broker_config(texts: Mapping[str, str]) -> BrokerConfig:
         listener=load(ListenerConfig, texts),
         network=load(NetworkConfig, texts),
         security=load(SecurityConfig, texts),
+        authorization=load(AuthorizationConfig, texts),
         storage=load(StorageConfig, texts),
         topic_defaults=defaults,
         replication=load(ReplicationConfig, texts),

@@ -6,15 +6,12 @@ A broker that passed over one of them would be open to everyone while its operat
 import re
 
 _PREFIXES = (
-    "allow.everyone.if.no.acl.found",
     "authorizer.",
-    "connections.max.reauth.",
     "delegation.token.",
     "principal.builder.",
     "sasl.",
     "security.providers",
     "ssl.",
-    "super.users",
     "zookeeper.ssl.",
 )
 _OF_ONE_LISTENER = re.compile(r"listener\.name\.[^.]+\.([^.]+\.(?=sasl\.))?")
@@ -28,12 +25,9 @@ _IN_ENVIRONMENT = re.compile(
 """Kafka's own names. Others, such as KAFKA_SASL_PASSWORD, belong to clients."""
 
 _ASKS_FOR_NOTHING = {
-    "ssl.client.auth": "none",
     "zookeeper.ssl.client.enable": "false",
     "zookeeper.ssl.crl.enable": "false",
     "zookeeper.ssl.ocsp.enable": "false",
-    "allow.everyone.if.no.acl.found": "true",
-    "connections.max.reauth.ms": "0",
 }
 
 

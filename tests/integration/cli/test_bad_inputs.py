@@ -85,7 +85,14 @@ SERVE = [
     (("--set", "=1"), "must be name=value"),
     (("--set", "num.partitions=0"), "num.partitions is '0'"),
     (("--set", "nonsense=1", "--strict"), "nonsense"),
-    (("--set", "authorizer.class.name=X"), "authorizer.class.name has no effect yet"),
+    (("--set", "authorizer.class.name=X"), "authorizer.class.name is 'X', but classes cannot be"),
+    (
+        (
+            "--set=authorizer.class.name=kafka.security.authorizer.AclAuthorizer",
+            "--set=super.users=admin",
+        ),
+        "super.users: 'admin' must be type:name",
+    ),
     (("--set", "listeners=SSL://127.0.0.1:0"), "set security.inter.broker.protocol to"),
     (
         ("--set=listeners=SSL://127.0.0.1:0", "--set=security.inter.broker.protocol=SSL"),

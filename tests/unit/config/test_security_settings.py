@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.broker.startup.banner import starting
+from penstock.config.authorization import KNOWN_AUTHORIZERS
 from penstock.config.effective import BrokerLayers
 from penstock.config.sources import resolve
 from penstock.controller.configs import BrokerResource, checked
@@ -12,9 +13,6 @@ from penstock.errors import ConfigError, InvalidRequest
 from penstock.types import BrokerId
 
 REFUSED = {
-    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
-    "super.users": "User:admin",
-    "allow.everyone.if.no.acl.found": "false",
     "ssl.cipher.suites": "TLS_AES_128_GCM_SHA256",
     "ssl.engine.factory.class": "x",
     "sasl.server.callback.handler.class": "x",
@@ -38,8 +36,6 @@ def test_a_security_setting_stops_the_start(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("authorizer.class.name", ""),
-        ("allow.everyone.if.no.acl.found", "true"),
         ("zookeeper.ssl.client.enable", "false"),
     ],
 )
@@ -49,7 +45,7 @@ def test_a_security_setting_without_effect_is_a_warning(name: str, text: str) ->
 
 def test_variables_mean_the_same_as_lines_of_a_file() -> None:
     for variable in (
-        "KAFKA_AUTHORIZER_CLASS_NAME",
+        "KAFKA_PRINCIPAL_BUILDER_CLASS",
         "KAFKA_SSL_CIPHER_SUITES",
         "PENSTOCK_SSL_KEYSTORE_LOCATION",
     ):
@@ -80,6 +76,24 @@ def test_a_variable_like_a_setting_is_a_mistake_and_any_other_is_not() -> None:
     with pytest.raises(ConfigError, match=r"did you mean log\.retention\.hours"):
         resolve(environ={"KAFKA_LOG_RETENTION_HOUR": "1"}, strict=True)
     assert len(resolve(environ={"KAFKA_DASHBOARD_TEAM": "x"}, strict=True).warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("pairs", "says"),
+    [
+        (
+            ["authorizer.class.name=com.example.Mine"],
+            "classes cannot be loaded; use kafka.security",
+        ),
+        (["super.users=User:admin"], "super.users has no effect without authorizer.class.name"),
+    ],
+)
+def test_an_authorizer_is_kafkas_own_or_none(pairs: list[str], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        resolve(pairs=pairs)
+    for name in KNOWN_AUTHORIZERS:
+        assert resolve(pairs=[f"authorizer.class.name={name}"]).config.authorization.is_on
+    assert not resolve(pairs=["authorizer.class.name="]).config.authorization.is_on
 
 
 LOGIN = "listener.name.sasl_ssl.plain.sasl.jaas.config"

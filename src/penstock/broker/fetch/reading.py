@@ -3,7 +3,7 @@
 The rules: who may read which replica, and up to which offset. The bytes stay in their files.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 import msgspec
 
@@ -48,6 +48,12 @@ class NotABroker(KafkaError):
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
+class TopicNotAuthorized(KafkaError):
+    """The client may not read this topic."""
+
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
 class FetchParams(msgspec.Struct, frozen=True):
     """Who fetches, and by which rules."""
 
@@ -63,6 +69,8 @@ class FetchParams(msgspec.Struct, frozen=True):
     rack: str
     """Of a consumer that is to read in its rack; empty if replicas are not chosen by rack."""
     tells_leader: bool
+    may_read: Callable[[str], bool] | None = None
+    """Whether the client may read a topic; None: every topic."""
 
 
 class FetchReading:
@@ -153,6 +161,8 @@ class FetchReading:
             name = topic_name(
                 cached.topic, cached.topic_id, self._image, by_id=self._session.uses_ids
             )
+            if params.may_read is not None and not params.may_read(name):
+                raise TopicNotAuthorized(name)
             partition = fencing.partition_here(self._partitions, self._image, name, cached.index)
             self._positions[partition.topic_partition] = position
             if params.replica_id >= 0:

@@ -7,7 +7,7 @@ topics are left out, since they have no name any more.
 
 from penstock.broker.context import Context
 from penstock.broker.translate.consumer_protocol import not_served
-from penstock.broker.translate.operations import GROUP_OPERATIONS, NOT_ASKED
+from penstock.broker.translate.operations import NOT_ASKED, group_operations
 from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.consumer.group import ConsumerGroup
@@ -39,7 +39,7 @@ def consumer_group_describe(
         return ConsumerGroupDescribeResponse(
             groups=[unknown(each, refused) for each in request.group_ids]
         )
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+    tells = request.include_authorized_operations
     pending_replies = [
         ctx.services.coordination.groups.describe_consumer(name) for name in request.group_ids
     ]
@@ -49,7 +49,7 @@ def consumer_group_describe(
             groups=[
                 unknown(name, reply)
                 if isinstance(reply, KafkaError)
-                else described(reply, operations, ctx)
+                else described(reply, ctx, tells_operations=tells)
                 for name, reply in zip(request.group_ids, replies, strict=True)
             ]
         )
@@ -61,7 +61,7 @@ def unknown(name: str, error: KafkaError) -> DescribedGroup:
     return DescribedGroup(group_id=name, error_code=error.code, error_message=str(error))
 
 
-def described(group: ConsumerGroup, operations: int, ctx: Context) -> DescribedGroup:
+def described(group: ConsumerGroup, ctx: Context, *, tells_operations: bool) -> DescribedGroup:
     default = ctx.services.coordination.groups.assignors.default
     return DescribedGroup(
         group_id=group.id,
@@ -70,7 +70,7 @@ def described(group: ConsumerGroup, operations: int, ctx: Context) -> DescribedG
         assignment_epoch=group.target_epoch,
         assignor_name=group.assignor(default),
         members=[member(each, group, ctx) for each in group.members.values()],
-        authorized_operations=operations,
+        authorized_operations=group_operations(ctx, group.id) if tells_operations else NOT_ASKED,
     )
 
 

@@ -1,14 +1,47 @@
-"""DescribeAcls (key 29, v1-v3): there is no authorizer, and so no rule to tell."""
+"""DescribeAcls (key 29, v1-v3): the rules that a filter matches, by resource.
+
+Refused: without an authorizer; filters with elements that are unknown.
+"""
 
 from penstock.broker.context import Context
-from penstock.broker.translate.authorization import NO_RULES
-from penstock.errors import ErrorCode
-from penstock.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from penstock.broker.translate.acl_fields import NO_RULES, wanted
+from penstock.errors import ErrorCode, KafkaError
+from penstock.security.acl import AccessRule, ResourcePattern
+from penstock.wire.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 
 
-def describe_acls(_request: DescribeAclsRequest, _ctx: Context) -> DescribeAclsResponse:
+def describe_acls(request: DescribeAclsRequest, ctx: Context) -> DescribeAclsResponse:
+    authorizer = ctx.services.authorizer
+    if authorizer is None:
+        return refused(ErrorCode.SECURITY_DISABLED, NO_RULES)
+    try:
+        found = authorizer.acls.matching(wanted(request))
+    except KafkaError as error:
+        return refused(error.code, str(error))
+    by_resource: dict[ResourcePattern, list[AccessRule]] = {}
+    for each in found:
+        by_resource.setdefault(each.resource, []).append(each.rule)
     return DescribeAclsResponse(
-        error_code=ErrorCode.SECURITY_DISABLED,
-        error_message=NO_RULES,
-        resources=[],
+        error_message=None,
+        resources=[
+            DescribeAclsResource(
+                resource.type,
+                resource.name,
+                resource.pattern,
+                [
+                    AclDescription(each.principal, each.host, each.operation, each.permission)
+                    for each in rules
+                ],
+            )
+            for resource, rules in by_resource.items()
+        ],
     )
+
+
+def refused(code: ErrorCode, text: str) -> DescribeAclsResponse:
+    return DescribeAclsResponse(error_code=code, error_message=text, resources=[])

@@ -5,7 +5,7 @@ Refused: endpoints other than brokers' (KIP-919); there are no others.
 
 from penstock.broker.context import Context
 from penstock.broker.translate.brokers import reachable
-from penstock.broker.translate.operations import CLUSTER_OPERATIONS, NOT_ASKED
+from penstock.broker.translate.operations import NOT_ASKED, cluster_operations
 from penstock.errors import ErrorCode
 from penstock.wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -38,7 +38,11 @@ def describe_cluster(request: DescribeClusterRequest, ctx: Context) -> DescribeC
             DescribeClusterBroker(broker_id=each.id, host=at.host, port=at.port, rack=each.rack)
             for each, at in reachable(image, ctx.peer.listener)
         ],
+<<<<<<< HEAD
         cluster_authorized_operations=CLUSTER_OPERATIONS if requested else NOT_ASKED,
+=======
+        cluster_authorized_operations=cluster_operations(ctx) if asked else NOT_ASKED,
+>>>>>>> b97b34b (security: ACLs decide what a client may do)
     )
 
 

@@ -4,7 +4,7 @@ A group that does not exist is described as Dead, from v6 on with an error.
 """
 
 from penstock.broker.context import Context
-from penstock.broker.translate.operations import GROUP_OPERATIONS, NOT_ASKED
+from penstock.broker.translate.operations import NOT_ASKED, group_operations
 from penstock.broker.translate.pending_replies import answered
 from penstock.broker.waiters import Parked
 from penstock.coordinator.group.classic.group import ClassicGroup
@@ -22,7 +22,7 @@ from penstock.wire.messages.describe_groups import (
 def describe_groups(
     request: DescribeGroupsRequest, ctx: Context
 ) -> DescribeGroupsResponse | Parked[DescribeGroupsResponse]:
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+    tells = request.include_authorized_operations
     pending_replies = [ctx.services.coordination.groups.describe(name) for name in request.groups]
 
     def respond(replies: list[ClassicGroup | KafkaError]) -> DescribeGroupsResponse:
@@ -30,7 +30,7 @@ def describe_groups(
             groups=[
                 refused(name, reply, ctx)
                 if isinstance(reply, KafkaError)
-                else described(reply, operations)
+                else described(reply, group_operations(ctx, name) if tells else NOT_ASKED)
                 for name, reply in zip(request.groups, replies, strict=True)
             ]
         )

@@ -8,7 +8,7 @@ Refused: a cursor at a topic that is not among those named, or at a negative par
 from collections.abc import Iterable
 
 from penstock.broker.context import Context
-from penstock.broker.translate.operations import NOT_ASKED, TOPIC_OPERATIONS
+from penstock.broker.translate.operations import NOT_ASKED, topic_operations
 from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode
 from penstock.metadata.image import PartitionRegistration, Topic
@@ -47,11 +47,11 @@ def describe_topic_partitions(
             return DescribeTopicPartitionsResponse(topics=page, next_cursor=Cursor(topic_name=name))
         topic = topics.get(name)
         if topic is None:
-            page.append(unknown(name))
+            page.append(unknown(name, ctx))
             continue
         first = cursor.partition_index if name == cursor.topic_name else 0
         indexes = [index for index in sorted(topic.partitions) if index >= first]
-        page.append(described(topic, indexes[:room]))
+        page.append(described(topic, indexes[:room], ctx))
         if len(indexes) > room:
             following = Cursor(topic_name=name, partition_index=indexes[room])
             return DescribeTopicPartitionsResponse(topics=page, next_cursor=following)
@@ -59,7 +59,7 @@ def describe_topic_partitions(
     return DescribeTopicPartitionsResponse(topics=page)
 
 
-def unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+def unknown(name: str, ctx: Context) -> DescribeTopicPartitionsResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         check_name(name)
@@ -69,17 +69,19 @@ def unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
         error_code=code,
         name=name,
         is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=TOPIC_OPERATIONS if name else NOT_ASKED,
+        topic_authorized_operations=topic_operations(ctx, name) if name else NOT_ASKED,
     )
 
 
-def described(topic: Topic, indexes: Iterable[int]) -> DescribeTopicPartitionsResponseTopic:
+def described(
+    topic: Topic, indexes: Iterable[int], ctx: Context
+) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[partition(index, topic.partitions[index]) for index in indexes],
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=topic_operations(ctx, topic.name),
     )
 
 

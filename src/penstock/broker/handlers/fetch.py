@@ -7,11 +7,14 @@ consumers may read followers, and learn which one is in their rack (KIP-392).
 Refused: fetches as a replica, except on the listener that brokers use.
 """
 
+from collections.abc import Callable
+
 from penstock.broker.context import Context
 from penstock.broker.fetch.budget import FetchBudget
 from penstock.broker.fetch.reading import FetchParams, FetchReading
 from penstock.broker.waiters import Parked, client_wait_ms
 from penstock.replication.selector import is_rack_aware
+from penstock.security.acl import AclOperation
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
@@ -74,4 +77,17 @@ def params(request: FetchRequest, ctx: Context) -> FetchParams:
         may_read_followers=ctx.version >= 11,
         rack=rack,
         tells_leader=ctx.version >= 16,
+        may_read=may_read(request, ctx),
     )
+
+
+def may_read(request: FetchRequest, ctx: Context) -> Callable[[str], bool] | None:
+    """Asked for every partition of the session, also of those named by earlier requests."""
+    authorizer = ctx.services.authorizer
+    if authorizer is None:
+        return None
+    access = authorizer.access(ctx.peer, ctx.header.api.name)
+    if max(request.replica_id, request.replica_state.replica_id) >= 0:
+        is_broker = access.cluster(AclOperation.CLUSTER_ACTION)
+        return lambda _: is_broker
+    return lambda topic: access.topic(AclOperation.READ, topic)

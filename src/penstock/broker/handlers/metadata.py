@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from penstock.broker.context import Context
 from penstock.broker.translate.brokers import reachable
 from penstock.broker.translate.internal_topics import new_topic
-from penstock.broker.translate.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from penstock.broker.translate.operations import NOT_ASKED, cluster_operations, topic_operations
 from penstock.controller.topic_rules import InvalidTopic, check_name
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import PartitionRegistration, Topic
@@ -76,9 +76,9 @@ def response(
     request: MetadataRequest, ctx: Context, errors: dict[str, KafkaError]
 ) -> MetadataResponse:
     image = ctx.services.cluster.image
-    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    tells = request.include_topic_authorized_operations
     if request.topics is None or (ctx.version == 0 and not request.topics):
-        topics = [known(topic, operations, ctx) for topic in image.topics.values()]
+        topics = [known(topic, ctx, tells_operations=tells) for topic in image.topics.values()]
     else:
         # As in Kafka, a request that names one topic by id means ids only.
         by_id = any(each.topic_id != NO_UUID for each in request.topics)
@@ -87,7 +87,11 @@ def response(
             for each in request.topics
             if not by_id or each.topic_id != NO_UUID
         }
+<<<<<<< HEAD
         topics = [requested(each, operations, ctx, errors) for each in named.values()]
+=======
+        topics = [asked(each, ctx, errors, tells_operations=tells) for each in named.values()]
+>>>>>>> b97b34b (security: ACLs decide what a client may do)
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=each.id, host=at.host, port=at.port, rack=each.rack)
@@ -97,13 +101,22 @@ def response(
         controller_id=image.controller,
         topics=topics,
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+            cluster_operations(ctx) if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
 
 
+<<<<<<< HEAD
 def requested(
     topic: MetadataRequestTopic, operations: int, ctx: Context, errors: dict[str, KafkaError]
+=======
+def asked(
+    topic: MetadataRequestTopic,
+    ctx: Context,
+    errors: dict[str, KafkaError],
+    *,
+    tells_operations: bool,
+>>>>>>> b97b34b (security: ACLs decide what a client may do)
 ) -> MetadataResponseTopic:
     image = ctx.services.cluster.image
     if topic.topic_id != NO_UUID:
@@ -114,10 +127,10 @@ def requested(
                 name=None if ctx.version >= 12 else "",
                 topic_id=topic.topic_id,
             )
-        return known(found, operations, ctx)
+        return known(found, ctx, tells_operations=tells_operations)
     name = topic.name or ""
     if name in image.topics:
-        return known(image.topics[name], operations, ctx)
+        return known(image.topics[name], ctx, tells_operations=tells_operations)
     code = refusal(name, errors)
     return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
 
@@ -133,9 +146,16 @@ def refusal(name: str, errors: dict[str, KafkaError]) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+<<<<<<< HEAD
 def known(topic: Topic, operations: int, ctx: Context) -> MetadataResponseTopic:
     """A topic's part, encoded: from the cache, unless the topic has changed since."""
     cache = ctx.services.encoded_topics
+=======
+def known(topic: Topic, ctx: Context, *, tells_operations: bool) -> MetadataResponseTopic:
+    """A topic's part, encoded: the one that was kept, unless the topic has changed since."""
+    kept = ctx.services.encoded_topics
+    operations = topic_operations(ctx, topic.name) if tells_operations else NOT_ASKED
+>>>>>>> b97b34b (security: ACLs decide what a client may do)
     key = (topic.name, ctx.version, operations)
     found = cache.get(key)
     if found is not None and found[0] is topic:

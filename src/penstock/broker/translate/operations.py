@@ -1,9 +1,29 @@
-"""Authorized operations, as bits of Kafka's AclOperation codes.
+"""Authorized operations, as bits of Kafka's AclOperation codes."""
 
-Without access control, every principal may do everything.
-"""
+from penstock.broker.context import Context
+from penstock.security.acl import CLUSTER_NAME, OPERATIONS, ResourceType
 
-TOPIC_OPERATIONS = 0b1101_1111_1000
-GROUP_OPERATIONS = 0b1101_0100_1000
-CLUSTER_OPERATIONS = 0b1_1111_1010_0000
 NOT_ASKED = -(2**31)
+
+
+def operations(ctx: Context, kind: ResourceType, name: str) -> int:
+    """What the client may do with a resource; without an authorizer everything."""
+    authorizer = ctx.services.authorizer
+    if authorizer is None:
+        return EVERYTHING[kind]
+    return authorizer.access(ctx.peer, ctx.header.api.name).operations(kind, name)
+
+
+def topic_operations(ctx: Context, name: str) -> int:
+    return operations(ctx, ResourceType.TOPIC, name)
+
+
+def group_operations(ctx: Context, name: str) -> int:
+    return operations(ctx, ResourceType.GROUP, name)
+
+
+def cluster_operations(ctx: Context) -> int:
+    return operations(ctx, ResourceType.CLUSTER, CLUSTER_NAME)
+
+
+EVERYTHING = {kind: sum(1 << each for each in known) for kind, known in OPERATIONS.items()}

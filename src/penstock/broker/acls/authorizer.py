@@ -1,0 +1,166 @@
+"""The ACLs of the cluster, as the store has them: read, followed, altered."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+from penstock.broker.acls.access import Access, Client
+from penstock.broker.acls.acl_nodes import (
+    CHANGES,
+    PARENTS,
+    acls_of,
+    change_of,
+    node_data,
+    path_of,
+    rules_in,
+)
+from penstock.clock import Clock
+from penstock.errors import ErrorCode, KafkaError
+from penstock.metadata import paths
+from penstock.metadata.errors import BadVersion, NodeExists, NoNode, StoreError
+from penstock.metadata.store import Create, Delete, MetadataStore, Node, Operation, Set
+from penstock.security.acl import AccessRule, Acl, AclFilter, Acls, ResourcePattern
+from penstock.security.principal import Principal
+
+logger = logging.getLogger(__name__)
+
+RETRY_S = 0.2
+ATTEMPTS = 10
+NOTIFICATION_LIFE_MS = 15 * 60 * 1000
+
+
+class AclsNotWritten(KafkaError):
+    """Another broker altered the same resource again and again, or its node is damaged."""
+
+    code = ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+class Authorizer:
+    """Holds the current ACLs, which are replaced as a whole. Belongs to the event loop.
+
+    Every broker writes into the store itself, as in Kafka 3.9, by compare-and-set, and notifies
+    the others by a node under `/kafka-acl-changes`.
+    """
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        clock: Clock,
+        super_users: frozenset[Principal],
+        *,
+        allow_if_none: bool,
+    ) -> None:
+        self._store, self._clock = store, clock
+        self._none = Acls((), super_users, allow_if_none=allow_if_none)
+        self.acls = self._none
+        self._wake = asyncio.Event()
+
+    def access(self, client: Client, request: str) -> Access:
+        return Access(self.acls, client, request)
+
+    async def open(self) -> None:
+        """Read the ACLs. Nothing may be served before."""
+        for path in (*PARENTS, *CHANGES):
+            for each in paths.with_parents(path):
+                try:
+                    await self._store.create(each)
+                except NodeExists:
+                    continue
+        await self._read()
+
+    async def follow(self) -> None:
+        """Read the ACLs again when anybody has changed them, until cancelled."""
+
+        def notified(_: object) -> None:
+            self._wake.set()
+
+        watch = await self._store.watch(notified, children=CHANGES)
+        session = self._store.watch_session(notified)
+        self._wake.set()
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                try:
+                    await self._read()
+                except StoreError as error:
+                    logger.debug("cannot read the ACLs, trying again: %s", error)
+                    self._wake.set()
+                    await asyncio.sleep(RETRY_S)
+        finally:
+            watch.cancel()
+            session.cancel()
+
+    async def _read(self) -> None:
+        """All of them: they are few, and a notification may be missed while the store is away."""
+        names = await self._store.children_many(PARENTS)
+        listed = [f"{parent}/{name}" for parent, found in names.items() for name in found]
+        found = acls_of((await self._store.get_many(listed)).values())
+        if found != self.acls.all:
+            self.acls = self._none.with_changes(added=found)
+            logger.info("%d ACLs are in force", len(found))
+
+    async def create(self, acls: Iterable[Acl]) -> None:
+        for resource, rules in _by_resource(acls).items():
+            await self._alter(resource, added=rules)
+        await self._read()
+
+    async def delete(self, wanted: AclFilter) -> list[Acl]:
+        """Delete what the filter matches; returns that."""
+        await self._read()
+        matching = self.acls.matching(wanted)
+        for resource, rules in _by_resource(matching).items():
+            await self._alter(resource, removed=rules)
+        await self._read()
+        return matching
+
+    async def _alter(
+        self,
+        resource: ResourcePattern,
+        added: frozenset[AccessRule] = frozenset(),
+        removed: frozenset[AccessRule] = frozenset(),
+    ) -> None:
+        for _ in range(ATTEMPTS):
+            path = path_of(resource)
+            node = (await self._store.get_many([path])).get(path)
+            before = frozenset[AccessRule]()
+            if node is not None:
+                known = rules_in(node)
+                if known is None:
+                    raise AclsNotWritten(f"{path} cannot be read: correct or delete it first")
+                before = known
+            after = (before | added) - removed
+            if after == before:
+                return
+            try:
+                await self._store.multi([_write(path, node, after), *self._notice(resource)])
+            except (BadVersion, NodeExists, NoNode):
+                continue  # somebody else was faster
+            await self._drop_old_notices()
+            return
+        raise AclsNotWritten(f"the ACLs of {resource} are being altered by others; try again")
+
+    def _notice(self, resource: ResourcePattern) -> list[Operation]:
+        path, data = change_of(resource)
+        return [Create(path, data, sequential=True)]
+
+    async def _drop_old_notices(self) -> None:
+        for parent, names in (await self._store.children_many(CHANGES)).items():
+            nodes = await self._store.get_many(f"{parent}/{name}" for name in names)
+            old = self._clock.now_ms() - NOTIFICATION_LIFE_MS
+            await self._store.multi_many(
+                [Delete(path)] for path, node in nodes.items() if node.created_ms < old
+            )
+
+
+def _write(path: str, node: Node | None, rules: frozenset[AccessRule]) -> Operation:
+    if node is None:
+        return Create(path, node_data(rules))
+    return Set(path, node_data(rules), node.version) if rules else Delete(path, node.version)
+
+
+def _by_resource(acls: Iterable[Acl]) -> dict[ResourcePattern, frozenset[AccessRule]]:
+    found: dict[ResourcePattern, frozenset[AccessRule]] = {}
+    for each in acls:
+        found[each.resource] = found.get(each.resource, frozenset()) | {each.rule}
+    return found

@@ -1,0 +1,27 @@
+"""Handlers behind their guards."""
+
+from collections.abc import Mapping
+from functools import wraps
+from typing import Any
+
+from penstock.broker.authorization.guard import Guard
+from penstock.broker.authorization.table import GUARDS
+from penstock.broker.context import AnyHandler, Context
+from penstock.wire.apis import APIS
+
+
+def guarded(handlers: Mapping[int, AnyHandler]) -> dict[int, AnyHandler]:
+    """Each handler asks its guard first. One without a guard is a mistake: nothing is served."""
+    return {key: _guarded(handler, GUARDS[key], key) for key, handler in handlers.items()}
+
+
+def _guarded(handler: AnyHandler, guard: Guard, key: int) -> AnyHandler:
+    name = APIS[key].name
+
+    @wraps(handler)
+    def allowed(request: Any, ctx: Context) -> Any:
+        authorizer = ctx.services.authorizer
+        assert authorizer is not None, "guards are for brokers with an authorizer"
+        return guard(request, ctx, handler, authorizer.access(ctx.peer, name))
+
+    return allowed

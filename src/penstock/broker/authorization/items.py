@@ -1,0 +1,58 @@
+"""Guards that allow or refuse the items of a request one by one."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from penstock.broker.acls.access import Access
+from penstock.broker.authorization.guard import (
+    Guard,
+    then,
+)
+from penstock.broker.context import AnyHandler, Context
+from penstock.security.acl import AclOperation
+from penstock.types import NO_UUID
+
+Op = AclOperation
+
+
+def each_item(
+    listed: str,
+    may: Callable[[Access, Any, Context], bool],
+    refused: Callable[[Any, Context], Any],
+    answers: str,
+    empty: Callable[[], Any],
+) -> Guard:
+    """Items in the request's list `listed`, whose results are in the response's list `answers`."""
+
+    def guard(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
+        items = getattr(request, listed)
+        allowed = [each for each in items if may(access, each, ctx)]
+        if len(allowed) == len(items):
+            return handler(request, ctx)
+        kept = {id(each) for each in allowed}
+        denied = [refused(each, ctx) for each in items if id(each) not in kept]
+        # An empty list may mean everything to the handler: it is not asked.
+        reply = handler(replace(request, **{listed: allowed}), ctx) if allowed else empty()
+        return then(
+            reply, lambda found: replace(found, **{answers: [*getattr(found, answers), *denied]})
+        )
+
+    return guard
+
+
+def topic_named(operation: AclOperation) -> Callable[[Access, Any, Context], bool]:
+    return lambda access, topic, _: access.topic(operation, topic.name)
+
+
+def topic_named_or_id(operation: AclOperation) -> Callable[[Access, Any, Context], bool]:
+    """By name, or by an id; one that no topic has is left to the handler to refuse."""
+
+    def may(access: Access, topic: Any, ctx: Context) -> bool:
+        name = topic.name
+        if topic.topic_id != NO_UUID:
+            name = ctx.services.cluster.image.topic_names.get(topic.topic_id)
+        return name is None or access.topic(operation, name)
+
+    return may

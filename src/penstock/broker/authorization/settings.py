@@ -1,0 +1,75 @@
+"""Guards of the settings of topics, groups and brokers."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from penstock.broker.acls.access import Access
+from penstock.broker.authorization.guard import (
+    CLUSTER,
+    GROUP,
+    MESSAGES,
+    TOPIC,
+    Guard,
+)
+from penstock.broker.authorization.items import each_item
+from penstock.broker.context import Context
+from penstock.broker.translate.config_resources import ConfigResourceType
+from penstock.errors import ErrorCode
+from penstock.security.acl import AclOperation
+from penstock.wire.messages import alter_configs as altering
+from penstock.wire.messages import incremental_alter_configs as incremental
+from penstock.wire.messages.describe_configs import DescribeConfigsResponse, DescribeConfigsResult
+
+Op = AclOperation
+CODES = {ConfigResourceType.TOPIC: TOPIC, ConfigResourceType.GROUP: GROUP}
+
+
+def configs(
+    operation: AclOperation, answers: str, refused: Callable[[Any, ErrorCode], Any], empty: Any
+) -> Guard:
+    def code(resource: Any) -> ErrorCode:
+        return {ConfigResourceType.TOPIC: TOPIC, ConfigResourceType.GROUP: GROUP}.get(
+            resource.resource_type, CLUSTER
+        )
+
+    def may(access: Access, resource: Any, _: Context) -> bool:
+        match resource.resource_type:
+            case ConfigResourceType.TOPIC:
+                return access.topic(operation, resource.resource_name)
+            case ConfigResourceType.GROUP:
+                return access.group(operation, resource.resource_name)
+            case _:
+                return access.cluster(operation)
+
+    return each_item("resources", may, lambda each, _: refused(each, code(each)), answers, empty)
+
+
+def describe_refused(resource: Any, code: ErrorCode) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=MESSAGES[code],
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def alter_refused(kind: Any, resource: Any, code: ErrorCode) -> Any:
+    return kind(code, MESSAGES[code], resource.resource_type, resource.resource_name)
+
+
+describe_configs = configs(
+    Op.DESCRIBE_CONFIGS, "results", describe_refused, DescribeConfigsResponse
+)
+alter_configs = configs(
+    Op.ALTER_CONFIGS,
+    "responses",
+    partial(alter_refused, altering.AlterConfigsResourceResponse),
+    altering.AlterConfigsResponse,
+)
+incremental_alter_configs = configs(
+    Op.ALTER_CONFIGS,
+    "responses",
+    partial(alter_refused, incremental.AlterConfigsResourceResponse),
+    incremental.IncrementalAlterConfigsResponse,
+)

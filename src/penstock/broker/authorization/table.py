@@ -1,0 +1,88 @@
+"""Every API with what it needs to be allowed: the one table that requests are checked by.
+
+A guard hands its handler only what the client may ask for, and joins the response with refusals of
+the rest. What a request names is refused by name; what a response would list without having been
+asked for is left out.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from penstock.broker.authorization import groups, settings, topics, transactions
+from penstock.broker.authorization.guard import (
+    Guard,
+)
+from penstock.broker.authorization.whole import (
+    anybody,
+    cluster,
+    cluster_each,
+    creations_refused,
+    deletions_refused,
+    markers_refused,
+    moves_refused,
+    users_refused,
+)
+from penstock.security.acl import AclOperation
+
+Op = AclOperation
+
+GUARDS: Final[Mapping[int, Guard]] = {
+    0: topics.produce,
+    1: anybody,  # asks for each partition of its session: see `handlers/fetch.py`
+    2: topics.list_offsets,
+    3: topics.metadata,
+    4: cluster(Op.CLUSTER_ACTION),
+    5: cluster(Op.CLUSTER_ACTION),
+    6: cluster(Op.CLUSTER_ACTION),
+    7: cluster(Op.CLUSTER_ACTION),
+    8: groups.offset_commit,
+    9: groups.offset_fetch,
+    10: groups.find_coordinator,
+    11: groups.one_group,
+    12: groups.one_group,
+    13: groups.one_group,
+    14: groups.one_group,
+    15: groups.describe_groups,
+    16: groups.list_groups,
+    17: anybody,
+    18: anybody,
+    19: topics.create_topics,
+    20: topics.delete_topics,
+    21: topics.delete_records,
+    22: transactions.init_producer_id,
+    23: topics.offset_for_leader_epoch,
+    24: transactions.add_partitions,
+    25: transactions.add_offsets,
+    26: transactions.transaction,
+    27: cluster_each(markers_refused, Op.CLUSTER_ACTION, Op.ALTER),
+    28: groups.txn_offset_commit,
+    29: cluster(Op.DESCRIBE),
+    30: cluster_each(creations_refused, Op.ALTER),
+    31: cluster_each(deletions_refused, Op.ALTER),
+    32: settings.describe_configs,
+    33: settings.alter_configs,
+    34: cluster_each(moves_refused, Op.ALTER),
+    35: cluster(Op.DESCRIBE),
+    36: anybody,
+    37: topics.create_partitions,
+    42: groups.delete_groups,
+    43: cluster(Op.ALTER),
+    44: settings.incremental_alter_configs,
+    45: cluster(Op.ALTER),
+    46: cluster(Op.DESCRIBE),
+    47: groups.offset_delete,
+    50: cluster(Op.DESCRIBE),
+    51: cluster_each(users_refused, Op.ALTER),
+    56: cluster(Op.CLUSTER_ACTION),
+    57: cluster(Op.ALTER),
+    60: anybody,  # tells the cluster's allowed operations only if asked to
+    61: topics.describe_producers,
+    65: transactions.describe_transactions,
+    66: transactions.list_transactions,
+    67: cluster(Op.CLUSTER_ACTION),
+    68: groups.heartbeat,
+    69: groups.describe_consumer_groups,
+    74: cluster(Op.DESCRIBE_CONFIGS),
+    75: topics.describe_topic_partitions,
+}
+"""By API key. An API without one is not served where there is an authorizer."""

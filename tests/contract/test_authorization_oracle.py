@@ -1,0 +1,132 @@
+"""What users may do, beside a real Kafka with the same ACLs: the same error codes for every API."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from peers.kafka import KafkaCluster
+from peers.process import free_ports
+from penstock.testing.broker import EmbeddedBroker
+from penstock.wire.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
+from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from penstock.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest
+from support.brokers.wire_link import WireLink
+from support.security.samples import TOPIC, codes, samples
+
+pytestmark = pytest.mark.peer
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+USERS = ("admin", "nobody", "reader", "writer", "owner", "denied", "operator")
+LOGIN = " ".join(f'user_{name}="a"' for name in USERS)
+COMMON: dict[str, object] = {
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{PLAIN} required {LOGIN};",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:admin;User:ANONYMOUS",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+TOPICS, GROUPS, CLUSTER, TRANSACTIONS = 2, 3, 4, 5
+LITERAL, PREFIXED = 3, 4
+DENY, ALLOW = 2, 3
+ALL, READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, CLUSTER_ACTION = range(2, 10)
+DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 10, 11, 12
+
+
+def acl(
+    user: str, operation: int, kind: int, *, permission: int = ALLOW, name: str = ""
+) -> AclCreation:
+    if kind == CLUSTER:
+        return AclCreation(
+            kind, "kafka-cluster", LITERAL, f"User:{user}", "*", operation, permission
+        )
+    pattern = LITERAL if name else PREFIXED
+    return AclCreation(kind, name or "secret", pattern, f"User:{user}", "*", operation, permission)
+
+
+ACLS = [
+    acl("reader", READ, TOPICS, name=TOPIC),
+    acl("reader", READ, GROUPS),
+    acl("writer", WRITE, TOPICS),
+    acl("writer", CREATE, TOPICS),
+    acl("writer", WRITE, TRANSACTIONS),
+    *(acl("owner", ALL, kind) for kind in (TOPICS, GROUPS, CLUSTER, TRANSACTIONS)),
+    *(acl("denied", ALL, kind) for kind in (TOPICS, GROUPS, CLUSTER, TRANSACTIONS)),
+    *(
+        acl("denied", operation, kind, permission=DENY)
+        for operation, kind in (
+            (READ, TOPICS),
+            (WRITE, TOPICS),
+            (DESCRIBE, GROUPS),
+            (ALTER, CLUSTER),
+            (DESCRIBE_CONFIGS, CLUSTER),
+            (WRITE, TRANSACTIONS),
+        )
+    ),
+    acl("operator", DESCRIBE, CLUSTER),
+    acl("operator", ALTER_CONFIGS, CLUSTER),
+    acl("operator", DESCRIBE_CONFIGS, TOPICS),
+    acl("operator", DESCRIBE, TRANSACTIONS),
+]
+
+
+class User(WireLink):
+    """A client that has logged in."""
+
+    def __init__(self, address: str, name: str) -> None:
+        super().__init__(address)
+        self.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        self.ask(SaslAuthenticateRequest(auth_bytes=f"\0{name}\0a".encode()), 1)
+
+
+class Addresses(NamedTuple):
+    ours: str
+    kafka: str
+
+
+def prepare(address: str) -> None:
+    with User(address, "admin") as admin:
+        new = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)
+        admin.ask(CreateTopicsRequest(topics=[new], timeout_ms=10_000), 7)
+        response = admin.ask(CreateAclsRequest(creations=ACLS), 3)
+        assert isinstance(response, CreateAclsResponse)
+        assert [each.error_code for each in response.results] == [0] * len(ACLS)
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
+    settings: dict[str, object] = dict(COMMON)
+    cluster = KafkaCluster(settings=settings, folder=tmp_path_factory.mktemp("kafka"))
+    (port,) = free_ports(1)
+    plain = f"PLAINTEXT://127.0.0.1:{cluster.port(0)}"
+    sasl = f"SASL_PLAINTEXT://127.0.0.1:{port}"
+    settings["listeners"] = f"{plain},{sasl},CONTROLLER://127.0.0.1:{cluster._controller_ports[0]}"
+    settings["advertised.listeners"] = f"{plain},{sasl}"
+    settings["listener.security.protocol.map"] = (
+        "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT"
+    )
+    ours = {name: str(text) for name, text in COMMON.items()}
+    ours["listeners"] = "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
+    with cluster, EmbeddedBroker(settings=ours) as broker:
+        found = Addresses(broker.running.state.listeners["SASL_PLAINTEXT"], f"127.0.0.1:{port}")
+        for each in found:
+            prepare(each)
+        yield found
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_each_user_is_told_the_same_as_by_kafka(addresses: Addresses, user: str) -> None:
+    different = {}
+    for name, request, version in samples():
+        answers = []
+        for address in addresses:
+            with User(address, user) as client:
+                try:
+                    answers.append(sorted(codes(client.ask(request, version))))
+                except Exception as error:  # noqa: BLE001 - a connection that ends is an answer too
+                    answers.append([(type(error).__name__, 0)])
+        if answers[0] != answers[1]:
+            different[name] = dict(zip(("ours", "kafka"), answers, strict=True))
+    assert different == {}

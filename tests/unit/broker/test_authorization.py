@@ -1,0 +1,116 @@
+"""Every API, asked by somebody without rights, by a super user, and by one with a few ACLs."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.broker.authorization.table import GUARDS
+from penstock.broker.handlers.table import HANDLERS
+from penstock.errors import ErrorCode
+from penstock.testing.broker import EmbeddedBroker
+from penstock.wire.apis import APIS
+from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from penstock.wire.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest
+from support.brokers.wire_link import WireLink
+from support.security.samples import TOPIC, codes, samples
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SETTINGS = {
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+    "security.inter.broker.protocol": "SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+        f'{PLAIN} required user_admin="a" user_alice="a" user_mallory="a";'
+    ),
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:admin",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+DENIED = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+NOTHING_TO_SEE = {
+    "Metadata of all",
+    "ListGroups",
+    "ListTransactions",
+    "DescribeTopicPartitions of all",
+    "DescribeCluster",
+    "DescribeCluster with operations",
+}
+"""Answered without an error, with what may be seen: nothing."""
+
+
+class User(WireLink):
+    """A client that has logged in."""
+
+    def __init__(self, broker: EmbeddedBroker, name: str) -> None:
+        super().__init__(broker.bootstrap)
+        self.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        response = self.ask(SaslAuthenticateRequest(auth_bytes=f"\0{name}\0a".encode()), 1)
+        assert isinstance(response, SaslAuthenticateResponse)
+        assert response.error_code == 0
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(settings=SETTINGS) as running, User(running, "admin") as admin:
+        new = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)
+        admin.ask(CreateTopicsRequest(topics=[new]))
+        yield running
+
+
+def test_every_served_api_has_a_guard() -> None:
+    assert set(GUARDS) == set(HANDLERS)
+
+
+def test_the_samples_are_of_every_api_that_clients_have() -> None:
+    open_to_all = {17, 18, 36}
+    asked = {type(request) for _, request, _ in samples()}
+    missing = [
+        api.name
+        for key, api in APIS.items()
+        if key in HANDLERS and not api.inter_broker and key not in open_to_all
+        if api.request not in asked
+    ]
+    assert missing == []
+
+
+SAMPLES = {name: (request, version) for name, request, version in samples()}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_somebody_without_rights_learns_and_changes_nothing(
+    broker: EmbeddedBroker, name: str
+) -> None:
+    asked, version = SAMPLES[name]
+    with User(broker, "mallory") as mallory:
+        response = mallory.ask(asked, version)
+    found = codes(response)
+    operations = {code for kind, code in found if kind.endswith("operations")}
+    errors = {code for kind, code in found if kind.endswith("error_code")} - {0}
+    assert operations <= {-(2**31), 0}
+    if name in NOTHING_TO_SEE:
+        assert not errors
+    else:
+        assert errors
+        assert errors <= DENIED
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_super_user_may_everything(broker: EmbeddedBroker, name: str) -> None:
+    asked, version = SAMPLES[name]
+    with User(broker, "admin") as admin:
+        if name == "Produce that lies":
+            refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            assert {code for _, code in codes(admin.ask(asked, version))} == {refused}
+            return
+        response = admin.ask(asked, version)
+    assert not DENIED & {code for _, code in codes(response)}
