@@ -38,11 +38,7 @@ def describe_cluster(request: DescribeClusterRequest, ctx: Context) -> DescribeC
             DescribeClusterBroker(broker_id=each.id, host=at.host, port=at.port, rack=each.rack)
             for each, at in reachable(image, ctx.peer.listener)
         ],
-<<<<<<< HEAD
-        cluster_authorized_operations=CLUSTER_OPERATIONS if requested else NOT_ASKED,
-=======
-        cluster_authorized_operations=cluster_operations(ctx) if asked else NOT_ASKED,
->>>>>>> b97b34b (security: ACLs decide what a client may do)
+        cluster_authorized_operations=cluster_operations(ctx) if requested else NOT_ASKED,
     )
 
 

@@ -87,11 +87,7 @@ def response(
             for each in request.topics
             if not by_id or each.topic_id != NO_UUID
         }
-<<<<<<< HEAD
-        topics = [requested(each, operations, ctx, errors) for each in named.values()]
-=======
-        topics = [asked(each, ctx, errors, tells_operations=tells) for each in named.values()]
->>>>>>> b97b34b (security: ACLs decide what a client may do)
+        topics = [requested(each, ctx, errors, tells_operations=tells) for each in named.values()]
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=each.id, host=at.host, port=at.port, rack=each.rack)
@@ -106,17 +102,12 @@ def response(
     )
 
 
-<<<<<<< HEAD
 def requested(
-    topic: MetadataRequestTopic, operations: int, ctx: Context, errors: dict[str, KafkaError]
-=======
-def asked(
     topic: MetadataRequestTopic,
     ctx: Context,
     errors: dict[str, KafkaError],
     *,
     tells_operations: bool,
->>>>>>> b97b34b (security: ACLs decide what a client may do)
 ) -> MetadataResponseTopic:
     image = ctx.services.cluster.image
     if topic.topic_id != NO_UUID:
@@ -146,16 +137,10 @@ def refusal(name: str, errors: dict[str, KafkaError]) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-<<<<<<< HEAD
-def known(topic: Topic, operations: int, ctx: Context) -> MetadataResponseTopic:
+def known(topic: Topic, ctx: Context, *, tells_operations: bool) -> MetadataResponseTopic:
     """A topic's part, encoded: from the cache, unless the topic has changed since."""
     cache = ctx.services.encoded_topics
-=======
-def known(topic: Topic, ctx: Context, *, tells_operations: bool) -> MetadataResponseTopic:
-    """A topic's part, encoded: the one that was kept, unless the topic has changed since."""
-    kept = ctx.services.encoded_topics
     operations = topic_operations(ctx, topic.name) if tells_operations else NOT_ASKED
->>>>>>> b97b34b (security: ACLs decide what a client may do)
     key = (topic.name, ctx.version, operations)
     found = cache.get(key)
     if found is not None and found[0] is topic:
