@@ -14,7 +14,7 @@ from penstock.broker.authorization.guard import (
 )
 from penstock.broker.authorization.items import each_item
 from penstock.broker.context import Context
-from penstock.broker.translate.config_resources import ConfigResourceType
+from penstock.config.resource_type import ConfigResourceType
 from penstock.errors import ErrorCode
 from penstock.security.acl import AclOperation
 from penstock.wire.messages import alter_configs as altering
