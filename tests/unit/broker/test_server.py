@@ -55,6 +55,15 @@ def test_a_client_that_reads_nothing_of_its_response_is_idle() -> None:
     assert [bool(each.closed) for each in (unread, waits, idle, new)] == [True, False, True, False]
 
 
+def test_a_client_that_does_not_log_in_is_closed_in_time() -> None:
+    """Slow loris: a byte now and then does not keep the connection."""
+    late, new = Sending(9.0), Sending(9.0)
+    server = serving(late, new)
+    server._newcomers = cast("Any", {late: 4.0, new: 6.0})
+    server.close_late_newcomers(5.0)
+    assert [bool(each.closed) for each in (late, new)] == [True, False]
+
+
 def test_the_client_that_reads_slowest_gives_its_files_to_others() -> None:
     waits, slower, slow = Sending(1.0, sends=False), Sending(2.0), Sending(3.0)
     assert serving(waits, slow, slower).shed()

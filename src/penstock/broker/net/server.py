@@ -238,14 +238,18 @@ class Server:
             await asyncio.sleep(IDLE_CHECK_S)
             now_s = self._loop.time()
             self.close_those_idle_since(now_s - self._network.connections_max_idle_ms / 1000)
-            for session in [each for each, end_s in self._newcomers.items() if end_s <= now_s]:
-                session.close("did not prove in time who it is")
+            self.close_late_newcomers(now_s)
 
     def close_those_idle_since(self, limit_s: float) -> None:
         """Including connections whose clients stopped reading their response."""
         for session in [s for s in self.sessions if s.active_at < limit_s]:
             if session.is_sending or not session.is_busy:
                 session.close("idle for too long")
+
+    def close_late_newcomers(self, now_s: float) -> None:
+        """A client that never finishes its handshake or login takes no place for long."""
+        for session in [each for each, end_s in self._newcomers.items() if end_s <= now_s]:
+            session.close("did not prove in time who it is")
 
     def shed(self) -> bool:
         """Close the slowest reader among connections that hold log files open."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.broker.context import Services
 from penstock.broker.net.dispatch import Route, Routes
+from penstock.broker.net.sasl import SaslListener
 from penstock.broker.net.server import Server
 from penstock.broker.pages.loop_lag import LoopLag
 from penstock.coordinator.runtime import CoordinatorRuntime
@@ -244,8 +245,32 @@ def _logs(services: Services) -> dict[str, Metric]:
     }
 
 
+def _logins(server: Server) -> dict[str, Metric]:
+    def each(read: Callable[[SaslListener], int]) -> Callable[[], Iterator[Sample]]:
+        def samples() -> Iterator[Sample]:
+            for name, protection in server.protections.items():
+                if protection.sasl is not None:
+                    yield Sample(read(protection.sasl), {"listener": name})
+
+        return samples
+
+    prefix = "kafka_server_socket_server_metrics"
+    return {
+        f"{prefix}_successful_authentication_total": counter(
+            "Logins on SASL listeners.", each(lambda sasl: sasl.successes)
+        ),
+        f"{prefix}_failed_authentication_total": counter(
+            "Refused logins on SASL listeners.", each(lambda sasl: sasl.failures)
+        ),
+        f"{prefix}_successful_reauthentication_total": counter(
+            "Clients that logged in again (KIP-368).", each(lambda sasl: sasl.reauthentications)
+        ),
+    }
+
+
 def _server(services: Services, server: Server) -> dict[str, Metric]:
     return {
+        **_logins(server),
         "kafka_server_socket_server_metrics_connection_count": gauge(
             "Open connections.", lambda: len(server.sessions)
         ),

@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Iterator
+from urllib.request import urlopen
 
 import pytest
 
@@ -40,6 +41,7 @@ SETTINGS = {
     "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
     "connection.failed.authentication.delay.ms": str(DELAY_MS),
+    "penstock.http.listen": "127.0.0.1:0",
     "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{PLAIN} required user_alice="secret";',
 }
 
@@ -318,3 +320,22 @@ def test_bytes_that_are_no_request_end_the_connection(broker: EmbeddedBroker) ->
             client.send_bytes(data)
             client._socket.shutdown(socket.SHUT_WR)
             assert client.is_closed()
+
+
+def test_logins_are_counted(broker: EmbeddedBroker) -> None:
+    def counted() -> dict[str, float]:
+        with urlopen(f"http://{broker.http}/metrics", timeout=10) as page:
+            lines = page.read().decode().splitlines()
+        found = (line.rpartition(" ") for line in lines if "authentication_total{" in line)
+        return {name.partition("{")[0].rpartition("metrics_")[2]: float(n) for name, _, n in found}
+
+    before = counted()
+    for password in ("secret", "wrong"):
+        with Client(broker) as client:
+            client.log_in(password=password)
+    after = counted()
+    assert {name: after[name] - before[name] for name in after} == {
+        "successful_authentication_total": 1,
+        "failed_authentication_total": 1,
+        "successful_reauthentication_total": 0,
+    }
