@@ -134,7 +134,7 @@ def test_a_batch_is_committed_to_the_group_when_the_next_is_planned(
         try:
             wait_until(lambda: bool(member.poll().assigned), 30, "the member to be in")
             reader.commit({topic: {"0": 3}})
-            assert "progress was not committed to group" in caplog.text
+            assert "could not commit the progress to group" in caplog.text
         finally:
             member.leave()
 
