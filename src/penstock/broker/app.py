@@ -27,10 +27,10 @@ from penstock.broker.net.protection import follow_certificates, protections
 from penstock.broker.net.scram_users import scram_credential
 from penstock.broker.net.server import Server, reason
 from penstock.broker.pages.table import Pages
+from penstock.broker.peers.supervision import supervised
 from penstock.broker.startup.process_start import process_start
 from penstock.broker.startup.state_file import BrokerState
 from penstock.broker.storage import open_storage
-from penstock.broker.supervision import supervised
 from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig, broker_settings
 from penstock.config.listener import Endpoint, SecurityProtocol

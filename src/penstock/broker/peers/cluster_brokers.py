@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.controller_channel import ControllerChannel
-from penstock.broker.supervision import supervised
+from penstock.broker.peers.supervision import supervised
 from penstock.client.address import Address
 from penstock.controller.control_requests import ControlRequest, control_requests
 from penstock.controller.controller import Controller

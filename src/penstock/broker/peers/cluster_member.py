@@ -23,10 +23,10 @@ from penstock.broker.peers.isr_proposals import IsrProposals
 from penstock.broker.peers.lifecycle import BrokerLifecycle
 from penstock.broker.peers.outbox import Outbox
 from penstock.broker.peers.shutdown_request import request_controlled_shutdown
+from penstock.broker.peers.supervision import supervised
 from penstock.broker.peers.topic_watch import TopicWatch
 from penstock.broker.replicas.environment import fetchers, shrinking
 from penstock.broker.replicas.local import LocalBroker
-from penstock.broker.supervision import supervised
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
 from penstock.controller.controller import Controller
