@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from penstock.broker import supervision
+from penstock.broker.peers import supervision
 from penstock.controller.epoch import NotController
 from penstock.metadata.errors import ConnectionLost
 
