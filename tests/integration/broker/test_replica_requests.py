@@ -195,6 +195,38 @@ def test_a_leader_that_resigns_answers_all_waiting_requests(
     run(tmp_path, test)
 
 
+def test_a_leader_that_resigns_between_two_turns_of_a_request_does_not_acknowledge_it(
+    tmp_path: Path,
+) -> None:
+    async def test(leader: Leading, connection: Connection) -> None:
+        may_go_on = threading.Event()
+        leader.services.resources.worker.submit(may_go_on.wait, 30)
+        partition = leader.partition()
+        leader.lead(0, 3)
+        large = build_batch([Record(0, 0, None, bytes(TURN_BYTES), [])], codec=Codec.ZSTD)
+        parts = [
+            PartitionProduceData(index=index, records=memoryview(batch))
+            for index, batch in enumerate((batch_of(b"lost"), large))
+        ]
+        topic = TopicProduceData(name=TOPIC, topic_id=partition.topic_id, partition_data=parts)
+        request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[topic])
+        sent = connection.send(request, ProduceResponse)
+        await appended(leader)
+        partition.follow(1, 4, (0, 1), 20)
+        partition.log.truncate_to(0)
+        partition.lead(5, (0,), (0, 1), 21)
+        leader.append(b"of another leader")
+        assert partition.log.high_watermark == 1
+        may_go_on.set()
+        answers = (await sent).responses[0].partition_responses
+        assert [each.error_code for each in answers] == [
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            ErrorCode.NONE,
+        ]
+
+    run(tmp_path, test, partitions=2)
+
+
 def test_a_topic_that_is_deleted_leaves_no_producer_waiting(tmp_path: Path) -> None:
     async def test(leader: Leading, connection: Connection) -> None:
         leader.lead(0, 3)

@@ -125,6 +125,10 @@ def reply_to(
         return None
     if appending.is_led_elsewhere:
         response = with_leaders(response, ctx)
-    if all(each.is_done(request.acks) for each in appending.pending):
-        return response
-    return parked(request, response, appending.pending, ctx)
+    if not appending.has_paused:
+        if all(each.is_done(request.acks) for each in appending.pending):
+            return response
+        return parked(request, response, appending.pending, ctx)
+    # This broker may have ceased to lead since its first turn: what was appended then may be lost.
+    waiting = parked(request, response, appending.pending, ctx)
+    return waiting.attempt() or waiting

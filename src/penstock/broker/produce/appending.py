@@ -123,6 +123,11 @@ class Appending:
             ]
         )
 
+    @property
+    def has_paused(self) -> bool:
+        """Whether some batches may have been appended in an earlier turn than others."""
+        return self._former is not None
+
     async def pause(self) -> None:
         """Wait for the next turn, or for the check on another thread."""
         self._turn_bytes, self._former = 0, deque(self._answers)
