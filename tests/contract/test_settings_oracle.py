@@ -40,6 +40,9 @@ DYNAMIC_ONLY = {
 }
 """Kafka takes these while it runs, and does not declare them for server.properties."""
 
+OF_AUTHORIZERS = {"super.users", "allow.everyone.if.no.acl.found"}
+"""Kafka's authorizers read these themselves; the broker does not declare them."""
+
 INTERNAL = {
     "log.initial.task.delay.ms",
     "producer.id.expiration.check.interval.ms",
@@ -148,7 +151,7 @@ def test_no_broker_setting_of_kafka_is_missing_but_those_not_offered() -> None:
 def test_every_broker_setting_is_kafkas_or_our_own() -> None:
     kafka = {*declared(LAST_WITH_ZOOKEEPER).broker, *declared(NEWEST).broker}
     invented = {name for name in set(broker_settings()) - kafka if not name.startswith("penstock.")}
-    assert invented == OURS_ONLY | DYNAMIC_ONLY | INTERNAL
+    assert invented == OURS_ONLY | DYNAMIC_ONLY | INTERNAL | OF_AUTHORIZERS
 
 
 def test_a_running_broker_takes_what_a_running_kafka_takes() -> None:

@@ -117,6 +117,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
         ):
             done = CliRunner().invoke(main, [*words, *given], input=text)
             assert done.exit_code == 0, done.output
+        # What it says of a login is tried in tests/integration/cli/test_secured_broker.py.
+        (folder / "client.properties").write_text(f"bootstrap.servers={broker.bootstrap}\n")
         yield folder, broker.bootstrap
 
 

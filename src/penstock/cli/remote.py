@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +15,8 @@ from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
 from penstock.client.errors import ConnectionFailed, RequestTimedOut
 from penstock.client.route import ANY
+from penstock.client.security import NO_SECURITY, ClientSecurity, client_security
+from penstock.config.sources import from_file
 from penstock.errors import ConfigError
 
 T = TypeVar("T")
@@ -26,8 +28,10 @@ NEXT_STEP = "start a broker with `penstock serve`, or name one that runs with --
 class Remote:
     """The cluster of a command."""
 
-    def __init__(self, bootstrap: str, timeout_ms: int) -> None:
-        self.bootstrap, self.timeout_ms = bootstrap, timeout_ms
+    def __init__(
+        self, bootstrap: str, timeout_ms: int, security: ClientSecurity = NO_SECURITY
+    ) -> None:
+        self.bootstrap, self.timeout_ms, self._security = bootstrap, timeout_ms, security
 
     def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
         """Run `work` with a client. Ctrl-C cancels it."""
@@ -37,6 +41,7 @@ class Remote:
             async with Client(
                 addresses,
                 client_id="penstock-cli",
+                security=self._security,
                 timeout_ms=self.timeout_ms,
                 request_timeout_ms=self.timeout_ms,
                 connect_timeout_ms=self.timeout_ms,
@@ -89,14 +94,48 @@ def remote(command: Callable[..., None]) -> Callable[..., None]:
         show_default=True,
         help="How long to wait for a connection and for a response.",
     )
+    @click.option(
+        "--command-config",
+        "config_file",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Client settings in properties syntax, such as security.protocol and ssl.*.",
+    )
+    @click.option(
+        "-X",
+        "properties",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A client setting; wins over the file.",
+    )
     @wraps(command)
     def with_remote(
-        *, bootstrap: str | None, directory: Path | None, seconds: float, **others: Any
+        *,
+        bootstrap: str | None,
+        directory: Path | None,
+        seconds: float,
+        config_file: Path | None,
+        properties: tuple[str, ...],
+        **others: Any,
     ) -> None:
+        settings = _settings(config_file, properties)
+        if bootstrap is None and directory is None:
+            bootstrap = settings.get("bootstrap.servers")
         address = _address(bootstrap, directory)
-        command(remote=Remote(address, max(1, round(seconds * 1000))), **others)
+        timeout_ms = max(1, round(seconds * 1000))
+        command(remote=Remote(address, timeout_ms, client_security(settings)), **others)
 
     return with_remote
+
+
+def _settings(file: Path | None, pairs: Iterable[str]) -> dict[str, str]:
+    found = {} if file is None else {each.name: each.text for each in from_file(file)}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError("-X must be name=value")
+        found[name.strip()] = text
+    return found
 
 
 def _address(bootstrap: str | None, directory: Path | None) -> str:

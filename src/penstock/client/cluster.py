@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import ssl
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import count
@@ -28,6 +27,7 @@ from penstock.client.metadata import (
     topic_of,
 )
 from penstock.client.route import ANY, BrokerRole, Route, ToBroker, ToCoordinator, ToLeader
+from penstock.client.security import NO_SECURITY, ClientSecurity
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import BrokerId, TopicPartition
 from penstock.wire.messages.find_coordinator import FindCoordinatorResponse
@@ -50,14 +50,14 @@ class Client:
         bootstrap: Sequence[Address],
         *,
         client_id: str = "penstock",
-        tls: ssl.SSLContext | None = None,
+        security: ClientSecurity = NO_SECURITY,
         timeout_ms: int = 60_000,
         request_timeout_ms: int = 30_000,
         connect_timeout_ms: int = 10_000,
     ) -> None:
         self.timeout_ms, self.request_timeout_ms = timeout_ms, request_timeout_ms
         self._known = ClusterCache(bootstrap)
-        self._client_id, self._tls = client_id, tls
+        self._client_id, self._security = client_id, security
         self._connect_timeout_ms = connect_timeout_ms
         self._connections: dict[Address, Connection] = {}
         self._closed = False
@@ -238,7 +238,8 @@ class Client:
         opened = await connect(
             address,
             client_id=self._client_id,
-            tls=self._tls,
+            tls=self._security.tls,
+            login=self._security.login,
             timeout_ms=self._connect_timeout_ms,
         )
         return await self._registered(opened)

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import re
+import secrets
 import ssl
 from collections import deque
 from typing import Any, Generic, NamedTuple, TypeVar, cast
@@ -10,6 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from penstock.client import versions
 from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed, ConnectionRefused, RequestTimedOut, check
+from penstock.client.sasl import AuthenticationFailed, Login, exchange
 from penstock.client.versions import api_versions_request
 from penstock.errors import ErrorCode, KafkaError, ProtocolError
 from penstock.types import Buffer
@@ -18,6 +20,11 @@ from penstock.wire.codec import decoder
 from penstock.wire.frame import FrameBuffer, request_frame
 from penstock.wire.header import API_VERSIONS, read_response_header
 from penstock.wire.messages.api_versions import ApiVersionsResponse
+from penstock.wire.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from penstock.wire.schema import Message
 
 R = TypeVar("R", bound=Message)
@@ -43,10 +50,11 @@ async def connect(
     client_id: str,
     software: str = "penstock",
     tls: ssl.SSLContext | None = None,
+    login: Login | None = None,
     source: str | None = None,
     timeout_ms: int = 10_000,
 ) -> "Connection":
-    """Connect, from the address `source` if given, and negotiate API versions.
+    """Connect, from the address `source` if given, negotiate API versions, and log in.
 
     `software` is the name by which the client introduces itself (KIP-511).
     """
@@ -57,6 +65,8 @@ async def connect(
             here = None if source is None else (source, 0)
             await loop.create_connection(lambda: connection, *address, ssl=tls, local_addr=here)
             await connection.negotiate()
+            if login is not None:
+                await connection.log_in(login)
     except TimeoutError:
         connection.abort()
         raise ConnectionFailed(f"{address} did not answer within {timeout_ms} ms") from None
@@ -99,6 +109,32 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._broken: KafkaError | None = None
         self._lost = asyncio.get_running_loop().create_future()
+
+    async def log_in(self, login: Login) -> None:
+        """Authenticate by SASL, before any other request."""
+        began = await self.send(
+            SaslHandshakeRequest(mechanism=login.mechanism), SaslHandshakeResponse, 1
+        )
+        if began.error_code:
+            offered = ", ".join(began.mechanisms) or "none"
+            raise AuthenticationFailed(
+                f"{self.address} does not offer {login.mechanism}; it offers {offered}"
+            )
+        steps = exchange(login, secrets.token_hex(20))
+        token = next(steps)
+        while True:
+            response = await self.send(
+                SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse
+            )
+            if response.error_code:
+                raise AuthenticationFailed(
+                    f"{self.address} refuses the login of {login.username!r}: "
+                    f"{response.error_message}"
+                )
+            try:
+                token = steps.send(response.auth_bytes)
+            except StopIteration:
+                return
 
     @property
     def is_open(self) -> bool:

@@ -198,7 +198,8 @@ def samples() -> Iterator[tuple[str, Message, int]]:
     yield "ListPartitionReassignments", lpr.ListPartitionReassignmentsRequest(topics=None), 0
     gone = od.OffsetDeleteRequestTopic(TOPIC, [od.OffsetDeleteRequestPartition(0)])
     yield "OffsetDelete", od.OffsetDeleteRequest("secret-none", [gone]), 0
-    yield "DescribeUserScramCredentials", dus.DescribeUserScramCredentialsRequest(users=None), 0
+    nobody = dus.DescribeUserScramCredentialsRequest(users=[dus.UserName("secret-none")])
+    yield "DescribeUserScramCredentials", nobody, 0
     deleted = aus.ScramCredentialDeletion("secret-none", 1)
     yield "AlterUserScramCredentials", aus.AlterUserScramCredentialsRequest([deleted]), 0
     yield "UpdateFeatures", uf.UpdateFeaturesRequest(feature_updates=[]), 1

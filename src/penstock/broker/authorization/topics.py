@@ -224,8 +224,15 @@ def create_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
 
 
 def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
-    names = ctx.services.cluster.image.topic_names
-    allowed_names = [each for each in request.topic_names if access.topic(Op.DELETE, each)]
+    image = ctx.services.cluster.image
+    names = image.topic_names
+
+    def may_delete(name: str) -> bool:
+        """Who may see that there is no such topic is told so."""
+        is_missing = name not in image.topics and access.topic(Op.DESCRIBE, name, logs=False)
+        return is_missing or access.topic(Op.DELETE, name)
+
+    allowed_names = [each for each in request.topic_names if may_delete(each)]
     denied = [
         DeletableTopicResult(each, error_code=TOPIC, error_message=MESSAGES[TOPIC])
         for each in request.topic_names
@@ -234,7 +241,7 @@ def delete_topics(request: Any, ctx: Context, handler: AnyHandler, access: Acces
     allowed = []
     for each in request.topics:
         name = names.get(each.topic_id) if each.name is None else each.name
-        if name is None or access.topic(Op.DELETE, name):
+        if name is None or may_delete(name):
             allowed.append(each)
             continue
         # The name behind an id is told only to those that may describe it.

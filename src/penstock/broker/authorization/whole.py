@@ -12,6 +12,7 @@ from penstock.broker.authorization.guard import (
 )
 from penstock.broker.context import AnyHandler, Context
 from penstock.security.acl import AclOperation
+from penstock.wire.messages import alter_partition_reassignments as reassigning
 from penstock.wire.messages import (
     alter_replica_log_dirs as moving,
 )
@@ -21,12 +22,17 @@ from penstock.wire.messages import (
 from penstock.wire.messages import (
     delete_acls as deleting_acls,
 )
+from penstock.wire.messages import elect_leaders as electing
 from penstock.wire.messages import (
     write_txn_markers as marking,
 )
 from penstock.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
+)
+from penstock.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
 )
 
 Op = AclOperation
@@ -108,6 +114,54 @@ def users_refused(request: Any) -> AlterUserScramCredentialsResponse:
         results=[
             AlterUserScramCredentialsResult(name, CLUSTER, MESSAGES[CLUSTER]) for name in names
         ]
+    )
+
+
+def described_users_refused(request: Any) -> DescribeUserScramCredentialsResponse:
+    return DescribeUserScramCredentialsResponse(
+        error_code=CLUSTER,
+        error_message=MESSAGES[CLUSTER],
+        results=[
+            DescribeUserScramCredentialsResult(each.name, CLUSTER, MESSAGES[CLUSTER])
+            for each in request.users or ()
+        ],
+    )
+
+
+def elections_refused(request: electing.ElectLeadersRequest) -> electing.ElectLeadersResponse:
+    return electing.ElectLeadersResponse(
+        error_code=CLUSTER,
+        replica_election_results=[
+            electing.ReplicaElectionResult(
+                topic.topic,
+                [
+                    electing.PartitionResult(index, CLUSTER, MESSAGES[CLUSTER])
+                    for index in topic.partitions
+                ],
+            )
+            for topic in request.topic_partitions or ()
+        ],
+    )
+
+
+def reassignments_refused(
+    request: reassigning.AlterPartitionReassignmentsRequest,
+) -> reassigning.AlterPartitionReassignmentsResponse:
+    return reassigning.AlterPartitionReassignmentsResponse(
+        error_code=CLUSTER,
+        error_message=MESSAGES[CLUSTER],
+        responses=[
+            reassigning.ReassignableTopicResponse(
+                topic.name,
+                [
+                    reassigning.ReassignablePartitionResponse(
+                        each.partition_index, CLUSTER, MESSAGES[CLUSTER]
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
     )
 
 

@@ -1,0 +1,105 @@
+"""Client settings of Java and of librdkafka, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from penstock.client.sasl import Login
+from penstock.client.security import NO_SECURITY, client_security
+from penstock.errors import ConfigError
+from support.security.certificates import KeyFiles, certified
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
+    return certified(tmp_path_factory.mktemp("keys"), "own")
+
+
+def test_nothing_is_done_without_settings() -> None:
+    assert client_security({}) == NO_SECURITY
+    assert client_security({"client.id": "x", "security.protocol": "PLAINTEXT"}) == NO_SECURITY
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"sasl.mechanism": "PLAIN", "sasl.username": "a", "sasl.password": 'p;"w'},
+        {"sasl.mechanisms": "PLAIN", "sasl.username": "a", "sasl.password": 'p;"w'},
+        {
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": f'{PLAIN} required username="a" password="p;\\"w";',
+        },
+    ],
+)
+def test_a_login_by_either_way_of_writing_it(given: dict[str, str]) -> None:
+    found = client_security({"security.protocol": "SASL_PLAINTEXT", **given})
+    assert found.login == Login("PLAIN", "a", 'p;"w')
+    assert found.tls is None
+
+
+def test_keys_and_authorities_from_files_and_texts(keys: KeyFiles) -> None:
+    for given in (
+        {"ssl.truststore.location": str(keys.certificate), "ssl.truststore.type": "PEM"},
+        {"ssl.ca.location": str(keys.certificate), "ssl.keystore.location": str(keys.store)},
+        {
+            "ssl.truststore.certificates": keys.certificate.read_text(),
+            "ssl.keystore.key": keys.key.read_text(),
+            "ssl.keystore.certificate.chain": keys.certificate.read_text(),
+        },
+        {
+            "ssl.key.location": str(keys.key),
+            "ssl.certificate.location": str(keys.certificate),
+            "ssl.endpoint.identification.algorithm": "",
+        },
+    ):
+        found = client_security({"security.protocol": "SSL", **given})
+        assert found.tls is not None
+        assert found.tls.check_hostname is ("ssl.endpoint.identification.algorithm" not in given)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"security.protocol": "TLS"}, "security.protocol is 'TLS', must be one of"),
+        ({"ssl.ca.location": "x"}, "no effect while security.protocol is PLAINTEXT"),
+        ({"security.protocol": "SSL", "ssl.cipher.suites": "x"}, "ssl.cipher.suites is not supp"),
+        ({"security.protocol": "SSL", "ssl.truststore.type": "JKS"}, "only PEM is read"),
+        ({"security.protocol": "SSL", "ssl.ca.location": "nowhere"}, "cannot read nowhere: No"),
+        ({"security.protocol": "SSL", "ssl.keystore.key": "canary"}, "go together"),
+        ({"security.protocol": "SASL_SSL"}, "sasl.mechanism is 'GSSAPI', must be one of PLAIN"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "there is no sasl.username"),
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": "x required password=canary;",
+            },
+            "does not name a login module for PLAIN",
+        ),
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": f"{PLAIN} required canary;",
+            },
+            'is not of the form name="value"',
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence_without_secrets(
+    given: dict[str, str], says: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        client_security(given)
+    assert says in str(caught.value)
+    assert "canary" not in str(caught.value)
+
+
+def test_a_file_that_is_no_pem_is_named(tmp_path: Path) -> None:
+    (tmp_path / "junk").write_text("junk")
+    with pytest.raises(ConfigError, match=r"ssl\.keystore: .*junk is not usable as PEM"):
+        client_security(
+            {"security.protocol": "SSL", "ssl.keystore.location": str(tmp_path / "junk")}
+        )
