@@ -8,7 +8,15 @@ from importlib import import_module
 from pathlib import Path
 
 PURE = ("wire", "record", "log", "compaction")
-BESIDE_OTHERS = ("broker", "groups", "spark", "spark_write", "transactions", "cluster")
+BESIDE_OTHERS = (
+    "broker",
+    "groups",
+    "spark",
+    "spark_write",
+    "transactions",
+    "cluster",
+    "workers",
+)
 
 
 def main(argv: list[str]) -> int:

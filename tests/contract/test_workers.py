@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -19,6 +20,7 @@ from peers.penstock import SOURCE
 from peers.process import free_port_range, wait_until
 from peers.tools import tool
 from peers.workers import PenstockWorkers
+from peers.zookeeper import ZooKeeper
 
 pytestmark = pytest.mark.timeout(180)
 QUIET = {"log_level": 0, "socket.timeout.ms": 5000}
@@ -252,6 +254,46 @@ def test_kafka_reads_the_folder_of_every_worker(tmp_path: Path) -> None:
             shown = tool("kafka-dump-log", "--deep-iteration", "--files", ",".join(map(str, files)))
             assert shown.stdout.count("baseOffset: 0 ") == 2
             assert "isvalid: false" not in shown.stdout
+
+
+@pytest.mark.peer
+def test_machines_with_workers_form_a_cluster_on_zookeeper(tmp_path: Path) -> None:
+    """Replicas are on different hosts, and a killed worker's partitions go on."""
+    with ExitStack() as stack:
+        zookeeper = stack.enter_context(ZooKeeper(settings={"tickTime": 500}))
+        machines = []
+        for number in (1, 2):
+            host = f"127.0.0.{10 + number}"
+            settings = (
+                f"broker.id={number}",
+                f"zookeeper.connect={zookeeper.connect}",
+                f"listeners=PLAINTEXT://{host}:{free_port_range(4)}",
+                "min.insync.replicas=1",
+            )
+            options = [word for each in settings for word in ("--set", each)]
+            machine = PenstockWorkers(2, *options, folder=tmp_path / str(number))
+            machines.append(stack.enter_context(machine))
+        first = machines[0].bootstrap
+        admin = AdminClient({"bootstrap.servers": first, **QUIET})
+        wait_until(lambda: len(admin.list_topics(timeout=20).brokers) == 4, 30, "four brokers")
+        for done in admin.create_topics([NewTopic("t", PARTITIONS, 2)]).values():
+            done.result(20)
+        found = admin.list_topics(timeout=20)
+        hosts = {broker: each.host for broker, each in found.brokers.items()}
+        partitions = found.topics["t"].partitions.values()
+        assert all(len({hosts[each] for each in one.replicas}) == 2 for one in partitions)
+        assert len({each.leader for each in partitions}) == 4
+        load = Load(first)
+        load.run(1000)
+        for machine in machines:
+            for index in range(2):
+                load.send(200)
+                machine.kill_worker(index)
+                load.run(500)
+        load.check()
+        machines[1].stop(0)
+        load.run(500)
+        load.check()
 
 
 def penstock(*arguments: str) -> subprocess.CompletedProcess[str]:

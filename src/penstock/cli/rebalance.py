@@ -114,6 +114,8 @@ async def planned(client: Client, only: Collection[str], without: Collection[int
         for index, part in topic.partitions.items()
     }
     racks = {broker.id: broker.rack for broker in cluster.brokers.values()}
+    if None in racks.values():  # brokers of one host stay as far apart as they are
+        racks = {broker.id: broker.address.host for broker in cluster.brokers.values()}
     moves = balanced(replicas, racks, without=without)
     after = {**replicas, **{each.topic_partition: each.after for each in moves}}
     return Planned(

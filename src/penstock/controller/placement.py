@@ -15,6 +15,9 @@ from penstock.types import BrokerId
 Racks = Mapping[BrokerId, str | None]
 """The live brokers with their racks, where configured."""
 
+Hosts = Mapping[BrokerId, str]
+"""The hosts of the live brokers."""
+
 Assignment = dict[int, tuple[BrokerId, ...]]
 """The replicas of each partition; the first is the preferred leader."""
 
@@ -42,10 +45,12 @@ def placed(
     start: int,
     shift: int,
     first_partition: int = 0,
+    hosts: Hosts | None = None,
 ) -> Assignment:
     """Replicas for `partitions` partitions, numbered from `first_partition`.
 
     Racks count only if every broker has one; otherwise brokers without a rack would be crowded.
+    Brokers of one host, such as its workers, are kept apart as long as there are enough hosts.
     """
     if replication_factor > len(racks):
         raise InvalidReplicationFactor(
@@ -56,13 +61,18 @@ def placed(
         )
     known = {broker: rack for broker, rack in racks.items() if rack is not None}
     aware = len(known) == len(racks)
-    ring = _alternating(known) if aware else sorted(racks)
+    on = hosts or {}
+    shared = 1 < len(set(on.values())) < len(on)
+    spread = known if aware else _host_order(on) if shared else {}
+    ring = _alternating(spread) if spread else sorted(racks)
     shift -= max(first_partition - 1, 0) // len(ring)
     assignment = {}
     for index in range(first_partition, first_partition + partitions):
         first = (index + start) % len(ring)
         distance = shift + index // len(ring)
-        if aware:
+        if shared:
+            followers = iter(_apart(ring, known if aware else {}, on, first, distance))
+        elif aware:
             followers = _over_racks(ring, known, first, distance)
         else:
             followers = _around(ring, first, distance)
@@ -91,6 +101,37 @@ def _over_racks(
         yield broker
         if len(taken) == len(ring):
             return
+
+
+def _apart(
+    ring: Sequence[BrokerId],
+    racks: Mapping[BrokerId, str],
+    hosts: Hosts,
+    first: int,
+    distance: int,
+) -> list[BrokerId]:
+    """All brokers except the first: next comes the one whose rack, then whose host, has the fewest
+    replicas so far, and among equals the next around the ring.
+    """
+    left = list(islice(_around(ring, first, distance), len(ring) - 1))
+    in_rack = Counter([racks.get(ring[first])])
+    on_host = Counter([hosts.get(ring[first])])
+    found: list[BrokerId] = []
+    while left:
+        best = min(left, key=lambda each: (in_rack[racks.get(each)], on_host[hosts.get(each)]))
+        left.remove(best)
+        found.append(best)
+        in_rack[racks.get(best)] += 1
+        on_host[hosts.get(best)] += 1
+    return found
+
+
+def _host_order(hosts: Hosts) -> dict[BrokerId, str]:
+    """Names of the hosts that sort as their first brokers do."""
+    first: dict[str, BrokerId] = {}
+    for broker in sorted(hosts):
+        first.setdefault(hosts[broker], broker)
+    return {broker: f"{first[host]:010d}" for broker, host in hosts.items()}
 
 
 def _alternating(racks: Mapping[BrokerId, str]) -> list[BrokerId]:

@@ -123,7 +123,7 @@ def _assigned(
     partitions = new_partitions(new.num_partitions, config.num_partitions)
     size = max(len(image.brokers), 1)
     start, shift = chance.randrange(size), chance.randrange(size)
-    return placed(_racks(image), partitions, factor, start=start, shift=shift)
+    return placed(_racks(image), partitions, factor, start=start, shift=shift, hosts=_hosts(image))
 
 
 def grown(more: MorePartitions, image: ClusterImage) -> dict[int, PartitionRegistration]:
@@ -147,7 +147,13 @@ def grown(more: MorePartitions, image: ClusterImage) -> dict[int, PartitionRegis
         ring = sorted(image.brokers)
         start = ring.index(first[0]) if first[0] in ring else 0
         assignment = placed(
-            _racks(image), extra, len(first), start=start, shift=start, first_partition=current
+            _racks(image),
+            extra,
+            len(first),
+            start=start,
+            shift=start,
+            first_partition=current,
+            hosts=_hosts(image),
         )
     else:
         assignment = _chosen_growth(more.assignments, extra, current, image)
@@ -171,6 +177,14 @@ def _chosen_growth(
 
 def _racks(image: ClusterImage) -> dict[BrokerId, str | None]:
     return {broker.id: broker.rack for broker in image.brokers.values()}
+
+
+def _hosts(image: ClusterImage) -> dict[BrokerId, str]:
+    """By the first address that each broker advertises."""
+    return {
+        broker.id: broker.endpoints[0].host if broker.endpoints else f"{broker.id}"
+        for broker in image.brokers.values()
+    }
 
 
 def new_topic_id(chance: Random) -> Uuid:

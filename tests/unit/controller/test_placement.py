@@ -146,3 +146,51 @@ def test_impossible_manual_assignments_are_refused(
 ) -> None:
     with pytest.raises(InvalidReplicaAssignment, match=reason):
         chosen(assignments, {0, 1})
+
+
+def workers(hosts: int, each: int) -> dict[BrokerId, str]:
+    """Ids as workers get them: the first of a host by hand, the others generated."""
+    return {
+        BrokerId(host if not worker else 1000 + host * each + worker): f"host{host}"
+        for host in range(hosts)
+        for worker in range(each)
+    }
+
+
+@pytest.mark.parametrize("racks", [None, "one for each host", "one for all"])
+def test_replicas_are_on_different_hosts(racks: str | None) -> None:
+    hosts = workers(3, 2)
+    by_broker: Racks = {
+        broker: None if racks is None else host if racks == "one for each host" else "a"
+        for broker, host in hosts.items()
+    }
+    assignment = placed(by_broker, 24, 3, start=4, shift=2, hosts=hosts)
+    assert all(len({hosts[each] for each in replicas}) == 3 for replicas in assignment.values())
+    leaders = Counter(replicas[0] for replicas in assignment.values())
+    assert set(leaders.values()) == {4}
+    held = Counter(each for replicas in assignment.values() for each in replicas)
+    assert max(held.values()) - min(held.values()) <= 2
+
+
+def test_more_replicas_than_hosts_use_each_host_before_one_twice() -> None:
+    hosts = workers(2, 3)
+    assignment = placed(dict.fromkeys(hosts), 12, 4, start=0, shift=1, hosts=hosts)
+    for replicas in assignment.values():
+        assert len(set(replicas)) == 4
+        assert set(Counter(hosts[each] for each in replicas).values()) == {2}
+
+
+def test_racks_count_before_hosts() -> None:
+    hosts = workers(4, 2)
+    racks: Racks = {broker: "a" if host < "host2" else "b" for broker, host in hosts.items()}
+    for replicas in placed(racks, 16, 4, start=0, shift=0, hosts=hosts).values():
+        assert set(Counter(racks[each] for each in replicas).values()) == {2}
+        assert len({hosts[each] for each in replicas}) == 4
+
+
+@pytest.mark.parametrize("names", ["aaaaa", "edcba"])
+def test_brokers_that_share_no_host_or_all_one_are_placed_as_in_kafka(names: str) -> None:
+    racks = without_racks(5)
+    on = {broker: names[broker] for broker in racks}
+    wanted = placed(racks, 10, 3, start=1, shift=2)
+    assert placed(racks, 10, 3, start=1, shift=2, hosts=on) == wanted
