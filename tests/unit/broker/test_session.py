@@ -458,6 +458,48 @@ async def test_a_client_that_leaves_takes_its_waiting_request_along() -> None:
 
 
 @served
+async def test_what_a_client_sent_before_it_left_is_handled() -> None:
+    """A producer with acks=0 waits for nothing before it closes its connection."""
+    handled: list[int] = []
+    may_go_on = asyncio.Event()
+
+    async def later() -> None:
+        await may_go_on.wait()
+
+    def produce(_request: Any, ctx: Context) -> Coroutine[None, None, None] | None:
+        handled.append(ctx.header.correlation_id)
+        return later() if len(handled) == 1 else None
+
+    async with connected({0: produce}) as client:
+        last = 2 * REQUESTS_A_TURN
+        sent = (request_frame(APIS[0], 9, each, None, ProduceRequest()) for each in range(last))
+        await client.send(b"".join(sent))
+        client.sock.close()
+        await asyncio.sleep(0.05)  # enough to read all of it, and the end
+        may_go_on.set()
+        await client.owner.ended.wait()
+        assert handled == list(range(last))
+
+
+@served
+async def test_a_bad_frame_behind_the_last_request_of_a_client_that_left_ends_the_connection() -> (
+    None
+):
+    may_go_on = asyncio.Event()
+
+    async def later(_request: Any, _ctx: Context) -> MetadataResponse:
+        await may_go_on.wait()
+        return MetadataResponse()
+
+    async with connected({3: later}) as client:
+        await client.ask(1)
+        await client.send(b"\xff" * 8)
+        client.sock.close()
+        await client.owner.ended.wait()
+        may_go_on.set()
+
+
+@served
 async def test_a_waiting_request_that_is_refused_is_answered_and_others_go_on_waiting() -> None:
     failure: list[Exception] = []
 

@@ -89,12 +89,12 @@ class Session:
         self._line: deque[InLine] = deque()
         self._out_bytes = 0
         """Bytes of responses made since the output buffer was last empty."""
-        self._reading = self._pumping = self._writing = self._yields = False
+        self._reading = self._pumping = self._writing = self._yields = self._has_ended = False
         self.active_at = loop.time()
         self.resume_reading()
 
     def resume_reading(self) -> None:
-        if not self._reading and self._fd >= 0:
+        if not self._reading and not self._has_ended and self._fd >= 0:
             self._reading = True
             self._loop.add_reader(self._fd, self.on_readable)
 
@@ -146,13 +146,30 @@ class Session:
             self.close(str(error))
             return
         if count == 0:
-            self.close("closed by the client")
+            self.end()
             return
         self._buffer.received(count)
         if (self._request is None or self._waiter is not None) and not self._writing:
             self.pump()
         if self._request is not None or self._writing or self._yields or self._line:
             self._pause_if_ahead()
+
+    def end(self) -> None:
+        """The client sends nothing more. Requests behind one that is at work are handled first, as
+        by Kafka: a producer with acks=0 closes its connection when the last byte is written.
+        """
+        self._has_ended = True
+        self.pause_reading()
+        try:
+            self._close_if_ended()
+        except ProtocolError as error:
+            self.close(str(error))
+
+    def _close_if_ended(self) -> None:
+        if self._has_ended:
+            is_at_work = self._yields or (self._request is not None and self._waiter is None)
+            if not is_at_work or not self._buffer.has_frame:
+                self.close("closed by the client")
 
     def _pause_if_ahead(self) -> None:
         if self._buffer.pending_bytes > READ_AHEAD_BYTES:
@@ -189,6 +206,7 @@ class Session:
                 not self.is_busy or self._buffer.pending_bytes <= READ_AHEAD_BYTES
             ):
                 self.resume_reading()
+            self._close_if_ended()
         except ProtocolError as error:
             now_s = self._loop.time()
             _complaints.tell(now_s, "closing the connection of %s: %s", self._dispatch.peer, error)

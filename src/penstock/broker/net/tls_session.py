@@ -54,7 +54,7 @@ class TlsSession(Session):
 
     def resume_reading(self) -> None:
         super().resume_reading()
-        if self._is_open and self._fd >= 0 and self._tls_socket.pending():
+        if self._reading and self._is_open and self._tls_socket.pending():
             self._loop.call_soon(self.on_readable)
 
     def on_readable(self) -> None:
@@ -78,7 +78,7 @@ class TlsSession(Session):
             self.close(str(error))
             return False
         if count == 0:
-            self.close("closed by the client")
+            self.end()
             return False
         self._buffer.received(count)
         if (self._request is None or self._waiter is not None) and not self._writing:
