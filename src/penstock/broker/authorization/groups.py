@@ -14,7 +14,7 @@ from penstock.broker.authorization.guard import (
     NotAuthorized,
     then,
 )
-from penstock.broker.authorization.items import each_item, topic_named, topic_named_or_id
+from penstock.broker.authorization.items import each_item, topic_named_or_id
 from penstock.broker.authorization.whole import check_cluster
 from penstock.broker.context import AnyHandler, Context
 from penstock.errors import ErrorCode
@@ -37,7 +37,6 @@ from penstock.wire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from penstock.wire.messages.offset_delete import (
-    OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
@@ -196,22 +195,29 @@ def txn_offset_commit(request: Any, ctx: Context, handler: AnyHandler, access: A
     return _commit_txn_topics(request, ctx, handler, access)
 
 
-_delete_offsets = each_item(
-    "topics",
-    topic_named(Op.READ),
-    lambda topic, _: OffsetDeleteResponseTopic(
-        topic.name,
-        [OffsetDeleteResponsePartition(each.partition_index, TOPIC) for each in topic.partitions],
-    ),
-    "topics",
-    OffsetDeleteResponse,
-)
-
-
 def offset_delete(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
     if not access.group(Op.DELETE, request.group_id):
         raise NotAuthorized(GROUP)
-    return _delete_offsets(request, ctx, handler, access)
+    allowed = [each for each in request.topics if access.topic(Op.READ, each.name)]
+    denied = [
+        OffsetDeleteResponseTopic(
+            topic.name,
+            [
+                OffsetDeleteResponsePartition(each.partition_index, TOPIC)
+                for each in topic.partitions
+            ],
+        )
+        for topic in request.topics
+        if topic not in allowed
+    ]
+    if not denied:
+        return handler(request, ctx)
+
+    def joined(found: Any) -> Any:
+        """What is wrong with the group is all that is told."""
+        return found if found.error_code else replace(found, topics=[*found.topics, *denied])
+
+    return then(handler(replace(request, topics=allowed), ctx), joined)
 
 
 def offset_fetch(request: Any, ctx: Context, handler: AnyHandler, access: Access) -> Any:
