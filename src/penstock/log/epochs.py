@@ -73,6 +73,19 @@ class LeaderEpochs:
         higher = bisect_right(self.entries, offset, key=lambda entry: entry.start_offset)
         return self.entries[higher - 1].epoch if higher else None
 
+    def shared_end(self, other: "LeaderEpochs", start_offset: int, end_offset: int) -> int:
+        """Where this log and the `other` one part, at the latest at `end_offset`.
+
+        Both are known from `start_offset` on. What the same epoch wrote is the same.
+        """
+        starts = {entry.start_offset for entry in [*self.entries, *other.entries]}
+        for offset in sorted({start_offset, *starts}):
+            if start_offset <= offset < end_offset and (
+                self.epoch_for(offset) != other.epoch_for(offset)
+            ):
+                return offset
+        return end_offset
+
     def truncate_from_end(self, end_offset: int) -> bool:
         """Forget epochs that begin at or after `end_offset`; says whether anything changed."""
         kept = len(self.entries)

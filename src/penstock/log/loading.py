@@ -1,6 +1,7 @@
 """Loads the logs of all log directories when a broker starts."""
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.errors import ConfigError, StorageError
@@ -45,6 +46,7 @@ class Loading:
                 store.unread.append(log_dir)  # offline from the start; the others serve
         is_whole = len(store.online) == len(store.dirs)
         self._drop_spare(is_whole=is_whole)
+        self._truncate_copies()
         if is_whole:
             self._finish_promotions()
         self._remove_marked(is_whole=is_whole)
@@ -138,6 +140,26 @@ class Loading:
                     f"{self._store.future_logs[partition].path} and in {path}: "
                     "move one of them away"
                 )
+
+    def _truncate_copies(self) -> None:
+        """Let each copy be a prefix of its log, before anything is appended to the log.
+
+        A copy has more than its log if only the copy was synced when the power failed. One whose
+        disk was offline misses what the log has truncated since.
+        """
+        store = self._store
+        for partition, copy in store.future_logs.items():
+            log = store.logs.get(partition)
+            if log is None:
+                continue
+            start = max(log.log_start_offset, copy.log_start_offset)
+            end = min(log.end_offset, copy.end_offset)
+            offset = copy.epochs.shared_end(log.epochs, start, end)
+            if offset < copy.end_offset:
+                logger.info("%s: truncated at %d, where %s differs", copy.path, offset, log.path)
+                with suppress(StorageError):  # its directory goes offline, and logs why
+                    copy.truncate_to(offset)
+                    store.checkpoint(copy.log_dir, RECOVERY_POINTS, LOG_STARTS)
 
     def _finish_promotions(self) -> None:
         """A copy whose log is gone was about to replace it when the broker died."""

@@ -11,6 +11,7 @@ from penstock.log.files import DirectoryLocked, storage_error
 from penstock.log.follower_append import append_as_follower
 from penstock.log.loading import load_logs
 from penstock.log.log_dir import HIGH_WATERMARKS, LOG_STARTS, LogDirOffline
+from penstock.log.partition_log import PartitionLog
 from penstock.log.store import LogDirNotFound, LogStore, PartitionOffline
 from penstock.log.time_search import offset_for_timestamp
 from penstock.testing.files import FakeFiles
@@ -269,6 +270,49 @@ def test_an_unfinished_move_is_found_again_after_a_restart() -> None:
     rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
     rig.restart()
     assert list(rig.store.future_logs) == [PARTITION]
+
+
+def copied(rig: LogRig) -> PartitionLog:
+    """The copy, with all that its log has and it lacks; synced."""
+    copy = rig.store.future_logs[PARTITION]
+    part = rig.log.read(copy.end_offset, 1 << 20, up_to=rig.log.end_offset)
+    if part is not None:
+        append_as_follower(copy, part.read(), 0)
+    copy.flush()
+    return copy
+
+
+def test_a_copy_that_outlived_a_power_failure_better_than_its_log_follows_the_log() -> None:
+    rig = LogRig(dirs=TWO)
+    rig.append(batch_of(b"a"))
+    rig.flush()
+    rig.append(batch_of(b"lost"))
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    copied(rig)
+    rig.crash()
+    for value in (b"b", b"c"):  # before the move goes on
+        rig.append(batch_of(value))
+    assert rig.read_all(copied(rig)) == rig.read_all() == [(0, b"a"), (1, b"b"), (2, b"c")]
+
+
+@pytest.mark.parametrize("deleted", [0, 1, 3])
+def test_a_copy_whose_disk_was_offline_follows_a_log_that_was_truncated(deleted: int) -> None:
+    rig = LogRig(dirs=TWO)
+    for value in (b"a", b"truncated"):
+        rig.append(batch_of(value))
+    rig.store.create(PARTITION, TOPIC_ID, 0, path=ROOT / "d1", future=True)
+    copied(rig)
+    del rig.store.future_logs[PARTITION]  # its disk failed
+    rig.store.truncate({PARTITION: 1})
+    for value in (b"b", b"c", b"d"):
+        rig.append(batch_of(value), leader_epoch=1)
+    rig.log.advance_high_watermark(4)
+    rig.log.maybe_increment_log_start(deleted)
+    rig.restart()
+    copy = rig.store.future_logs[PARTITION]
+    assert copy.end_offset == (2 if deleted == 3 else 1)  # else it is dropped when the move goes on
+    if deleted < 3:
+        assert rig.read_all(copied(rig))[-3:] == [(1, b"b"), (2, b"c"), (3, b"d")]
 
 
 def test_a_crash_between_the_two_renames_of_a_move_loses_nothing() -> None:
