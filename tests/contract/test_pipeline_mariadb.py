@@ -199,3 +199,25 @@ def test_floats_of_four_bytes_are_not_followed_and_those_of_eight_are(mariadb: M
     (part,) = TableReader(mariadb.url, "floats").partitions()
     read = [row[2] for row in TableReader(mariadb.url, "floats").read(part)]
     assert read == [0.1, 0.1, 0.10000000000001, 0.7, 1e300]
+
+
+@pytest.mark.parametrize(
+    "column", ["flag bit(8)", "kind enum('z', 'a')", "tags set('z', 'a')", "t time"]
+)
+def test_columns_that_are_compared_otherwise_are_not_followed(
+    mariadb: MariaDb, column: str
+) -> None:
+    ask(mariadb, f"create or replace table odd (id int primary key, {column})")
+    name, kind, *_ = column.replace("(", " ").upper().split()
+    with pytest.raises(ConfigError, match=f"option increasing: {name.lower()} is a {kind}, "):
+        TableFollower(mariadb.url, "odd", name.lower())
+
+
+def test_sets_and_times_beyond_a_day_are_their_texts(mariadb: MariaDb) -> None:
+    ask(
+        mariadb,
+        "create table lasting (id int primary key, tags set('x', 'y', 'z'), t time)",
+        "insert into lasting values (1, 'z,x', '100:00:01')",
+    )
+    reader = TableReader(mariadb.url, "lasting")
+    assert [*reader.read(*reader.partitions())] == [(1, "x,z", "100:00:01")]

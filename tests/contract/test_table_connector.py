@@ -8,7 +8,7 @@ from pyspark.sql import Row
 
 from peers.postgres import Postgres
 from penstock.errors import ConfigError
-from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
+from penstock.spark.connector.table_source import TableFollower, TableReader, TableSource, Upsert
 from support.spark.table_following import Following
 
 pytestmark = pytest.mark.peer
@@ -52,6 +52,31 @@ def test_texts_that_its_collation_calls_equal_are_read_once_each(url: str) -> No
             connection.execute("insert into shop.named values (%s, %s)", (number, name))
             assert following.ids() == [number]
     assert following.ids() == []
+
+
+def test_json_and_arrays_are_their_texts(url: str) -> None:
+    text = '{"a": [1, null], "b": true}'
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("create table shop.docs (id int primary key, doc jsonb, tags text[])")
+        upsert = Upsert(url, "shop.docs", ("id",), ("id", "doc"), None, "")
+        upsert.write(iter([Row(id=1, doc=text), Row(id=2, doc=None)]))
+        connection.execute("update shop.docs set tags = '{a,null}' where id = 1")
+        found = connection.execute("select jsonb_typeof(doc) from shop.docs order by id")
+        assert found.fetchall() == [("object",), (None,)]
+        with pytest.raises(
+            ConfigError, match="rejected the row: invalid input syntax for type json"
+        ):
+            upsert.write(iter([Row(id=3, doc="{")]))
+    reader = TableReader(url, "shop.docs")
+    rows = sorted(reader.read(*reader.partitions()))
+    assert rows == [(1, text, "{a,NULL}"), (2, None, None)]
+
+
+def test_a_time_of_a_day_is_not_followed(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("create table shop.times (id int primary key, at time)")
+    with pytest.raises(ConfigError, match="option increasing: at is a TIME"):
+        TableFollower(url, "shop.times", "at")
 
 
 def test_columns_get_types_that_spark_has(url: str) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 from penstock.errors import ConfigError
 from penstock.spark.connector import table as table_module
 from penstock.spark.connector.table import is_of_row
-from penstock.spark.connector.table_source import TableFollower, TableSource, Upsert
+from penstock.spark.connector.table_source import TableFollower, TableReader, TableSource, Upsert
 from support.spark.table_following import Following
 
 DDL = (
@@ -70,6 +70,16 @@ def test_a_column_of_times_can_be_followed(url: str) -> None:
     second = follower.latestOffset(first, follower.getDefaultReadLimit())
     (part,) = follower.partitions(first, second)
     assert [row[0] for row in follower.read(part)] == [2]
+
+
+def test_json_is_read_and_written_as_its_text(url: str) -> None:
+    execute(url, "create table j (id integer primary key, doc json)")
+    text = '{"a": null, "b": [true, 1.10]}'
+    upsert = Upsert(url, "j", ("id",), ("id", "doc"), None, "")
+    upsert.write(iter([Row(id=1, doc=text), Row(id=2, doc=None)]))
+    assert execute(url, "select doc, json_type(doc) from j") == [(text, "object"), (None, None)]
+    reader = TableReader(url, "j")
+    assert [*reader.read(*reader.partitions())] == [(1, text), (2, None)]
 
 
 def test_rows_of_a_key_replace_each_other(url: str) -> None:

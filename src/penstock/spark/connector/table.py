@@ -40,6 +40,10 @@ driver reports as operational errors, like trouble of the server.
 """
 
 
+AS_TEXT: Final = (sa.JSON, sa.ARRAY, mysql.SET, mysql.TIME)
+"""Types that the database itself turns into text."""
+
+
 def engine_of(url: str) -> sa.Engine:
     scheme, colon, rest = url.partition("://")
     try:
@@ -79,9 +83,19 @@ def check_followed(engine: sa.Engine, column: sa.Column[Any]) -> None:
     """Refuse a column whose values a driver tells other than they are compared.
 
     A float of four bytes is returned with its few digits, and compared as eight bytes: 0.1
-    is less than itself. SQLite's are of eight bytes, whatever they are called.
+    is less than itself. SQLite's are of eight bytes, whatever they are called. Of MySQL's enums
+    and sets the highest is that of their numbers, but a text is compared with their texts; its
+    times may exceed a day, which Python's cannot.
     """
-    if engine.dialect.name != "sqlite" and isinstance(column.type, sa.REAL | sa.FLOAT):
+    if engine.dialect.name == "sqlite":
+        return
+    if isinstance(column.type, mysql.BIT | mysql.ENUM | mysql.SET | sa.Time):
+        raise ConfigError(
+            f"option increasing: {column.name} is a {column.type.__visit_name__}, whose values "
+            "the database compares otherwise than as they are read; follow a column of integers, "
+            "decimals, dates, timestamps or texts"
+        )
+    if isinstance(column.type, sa.REAL | sa.FLOAT):
         raise ConfigError(
             f"option increasing: {column.name} is a {column.type.__visit_name__} of four bytes, "
             "whose values are rounded: rows would be skipped or read twice; follow a column of "
@@ -106,6 +120,16 @@ def compared(engine: sa.Engine, column: sa.Column[Any]) -> sa.ColumnElement[Any]
     if isinstance(column.type, sa.Numeric) and not isinstance(column.type, sa.Float):
         return sa.type_coerce(column, sa.types.NullType())
     return column
+
+
+def as_read(table: sa.Table) -> list[sa.ColumnElement[Any]]:
+    """The columns as they are selected. Of some types, drivers make Python's dicts, lists, sets and
+    times of a day; the database has the text that is meant.
+    """
+    return [
+        sa.cast(each, sa.Text).label(each.name) if isinstance(each.type, AS_TEXT) else each
+        for each in table.columns
+    ]
 
 
 def is_compared_as_stored(column: sa.ColumnElement[Any]) -> bool:
@@ -183,9 +207,19 @@ def is_of_row(error: sa.exc.DBAPIError) -> bool:
     return "binding parameter" in str(error.orig)
 
 
+def _bound(engine: sa.Engine, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+    """A value to write. JSON comes as text: SQLAlchemy would make a JSON string of it, and null of
+    a missing one.
+    """
+    if not isinstance(column.type, sa.JSON):
+        return sa.bindparam(column.name)
+    text: sa.ColumnElement[Any] = sa.bindparam(column.name, type_=sa.Text())
+    return sa.cast(text, column.type) if engine.dialect.name == "postgresql" else text
+
+
 def upsert(engine: sa.Engine, table: sa.Table, key: Sequence[str], columns: Sequence[str]) -> Any:
     """An insert that replaces the row with the same key."""
-    values: dict[str, Any] = {name: sa.bindparam(name) for name in columns}
+    values: dict[str, Any] = {name: _bound(engine, table.columns[name]) for name in columns}
     others = [name for name in columns if name not in key]
     match engine.dialect.name:
         case "sqlite" | "postgresql" as dialect:

@@ -31,6 +31,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from penstock.errors import ConfigError
 from penstock.spark.connector.rejected_row import RejectedRow, send
 from penstock.spark.connector.table import (
+    as_read,
     as_spark,
     as_stored,
     check_followed,
@@ -127,7 +128,7 @@ class TableReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:  # noqa: ARG002
         engine = engine_of(self.url)
         table = table_of(engine, self.table)
-        for _, row in _rows(engine, table, sa.select(table)):
+        for _, row in _rows(engine, table, sa.select(*as_read(table))):
             yield row
 
 
@@ -171,7 +172,7 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         table = table_of(engine, self._table)
         column = compared(engine, table.columns[self._increasing])
         _, until = _spellings(column, end)
-        wanted = sa.select(table).where(column <= until).order_by(column)
+        wanted = sa.select(*as_read(table)).where(column <= until).order_by(column)
         at_start: Any = sa.false()
         if start["after"] is not None:
             first, last = _spellings(column, start)
@@ -209,7 +210,7 @@ class TableFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 found[AS_STORED] = True
             if not _is_unique(engine, table, self._increasing):
                 same = connection.execute(
-                    sa.select(table).where(column == highest).limit(MOST_ALIKE + 1)
+                    sa.select(*as_read(table)).where(column == highest).limit(MOST_ALIKE + 1)
                 ).all()
                 if len(same) > MOST_ALIKE:
                     raise ConfigError(
