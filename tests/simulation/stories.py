@@ -331,12 +331,14 @@ async def answers_come_while_a_controller_takes_over(world: World) -> None:
 
 
 async def a_node_is_malformed(world: World) -> None:
-    tree, path = world.zookeeper.tree, paths.topic("odd")
-    tree.apply(0, [[Create(path), Delete(paths.CONTROLLER)]])
+    """One has no content, another the id of a broker that no request can carry."""
+    tree, odd, huge = world.zookeeper.tree, paths.topic("odd"), paths.topic("huge")
+    content = b'{"version":1,"partitions":{"0":[0,2147483648]}}'
+    tree.apply(0, [[Create(odd), Create(huge, content), Delete(paths.CONTROLLER)]])
     await asyncio.sleep(3)
     world.brokers[leader_of(world, world.partitions[0])].kill()
     await asyncio.sleep(3)
-    tree.apply(0, [[Delete(path)]])
+    tree.apply(0, [[Delete(odd), Delete(huge)]])
 
 
 async def the_only_replica_in_sync_stops_in_good_order(world: World) -> None:

@@ -17,7 +17,7 @@ from penstock.metadata.errors import (
     StoreError,
     StoreUnavailable,
 )
-from penstock.metadata.records import ElectedController, decode, encode
+from penstock.metadata.records import ElectedController, decode_epoch, encode
 from penstock.metadata.store import Answer, Check, Create, MetadataStore, Node, Operation, Set
 from penstock.types import BrokerId
 
@@ -46,7 +46,7 @@ class ControllerEpoch:
     async def win(cls, store: MetadataStore, broker: BrokerId, now_ms: int) -> "ControllerEpoch":
         """Win the controller election; `NotController` if another broker was first."""
         last = await _last_epoch(store)
-        number = decode(int, last) + 1
+        number = decode_epoch(last) + 1
         won = ElectedController(broker=broker, timestamp=str(now_ms))
         try:
             _, node = await store.multi(

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from penstock.metadata import paths
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
-from penstock.types import BrokerId
+from penstock.metadata.records import broker_id_of
 
 Key = TypeVar("Key")
 
@@ -24,7 +24,11 @@ def changed_configs(
         if name not in topics and name not in image.topics
     }
     default = brokers.get(paths.DEFAULT_ENTITY, {})
-    by_id = {BrokerId(int(name)): given for name, given in brokers.items() if name.isdecimal()}
+    by_id = {
+        broker_id: given
+        for name, given in brokers.items()
+        if (broker_id := broker_id_of(name)) is not None
+    }
     delta = ImageDelta(
         topic_configs=removed | _changed(topics, image.topic_configs),
         broker_configs=_changed(by_id, image.broker_configs),

@@ -20,7 +20,9 @@ from penstock.metadata.records import (
     Feature,
     PartitionState,
     TopicAssignment,
+    broker_id_of,
     decode,
+    decode_epoch,
     decode_or_skip,
 )
 from penstock.metadata.registration import BrokerRegistration
@@ -45,14 +47,16 @@ async def read_image(store: MetadataStore) -> ClusterImage:
         controller=NO_LEADER
         if controller is None
         else decode(ElectedController, controller).broker,
-        controller_epoch=0 if epoch is None else decode(int, epoch),
+        controller_epoch=0 if epoch is None else decode_epoch(epoch),
         brokers=brokers,
         topics=topics,
         topic_names={topic.id: name for name, topic in topics.items() if topic.id != NO_UUID},
         topic_configs=await read_configs(store, paths.CONFIG_TOPICS),
         default_broker_config=broker_configs.pop(paths.DEFAULT_ENTITY, {}),
         broker_configs={
-            BrokerId(int(name)): given for name, given in broker_configs.items() if name.isdecimal()
+            broker_id: given
+            for name, given in broker_configs.items()
+            if (broker_id := broker_id_of(name)) is not None
         },
         group_configs=await read_group_configs(store),
         user_configs=await read_user_configs(store),
@@ -64,7 +68,7 @@ async def read_image(store: MetadataStore) -> ClusterImage:
 async def read_brokers(store: MetadataStore) -> dict[BrokerId, Broker]:
     """The live brokers."""
     names = await _children(store, paths.BROKER_IDS)
-    ids = [BrokerId(int(name)) for name in names if name.isdecimal()]
+    ids = [each for each in map(broker_id_of, names) if each is not None]
     nodes = await store.get_many(map(paths.broker, ids))
     found = {
         broker_id: broker_of(broker_id, nodes[paths.broker(broker_id)])

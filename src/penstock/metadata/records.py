@@ -6,10 +6,10 @@ strings, so that they survive JavaScript. A broker's registration is in `registr
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from penstock.metadata import paths
 from penstock.metadata.errors import StoreError
@@ -26,6 +26,18 @@ from penstock.types import (
 )
 
 NO_LEADER = BrokerId(-1)
+
+MAX_INT16, MAX_INT32, MAX_INT64 = (1 << 15) - 1, (1 << 31) - 1, (1 << 63) - 1
+
+# Requests have fields of this size. A greater number, by a typing error in a shell, could be read
+# and decided on, but no request could carry it: the brokers would hear nothing more.
+Id = Annotated[BrokerId, Meta(ge=0, le=MAX_INT32)]
+LeaderId = Annotated[BrokerId, Meta(ge=NO_LEADER, le=MAX_INT32)]
+Index = Annotated[int, Meta(ge=0, le=MAX_INT32)]
+Number = Annotated[int, Meta(ge=-1, le=MAX_INT32 - 1)]
+Epoch = Annotated[LeaderEpoch, Meta(ge=-1, le=MAX_INT32 - 1)]
+"""Without the greatest number, so that there is a next epoch."""
+Level = Annotated[int, Meta(ge=0, le=MAX_INT16)]
 
 Kind = TypeVar("Kind")
 
@@ -55,11 +67,26 @@ class MalformedRecord(StoreError):
 
 
 def decode(kind: type[Kind], node: Node) -> Kind:
-    """The node's content; `int` for `/controller_epoch`."""
+    """The node's content."""
     try:
         return msgspec.json.decode(node.data or b"", type=kind)
     except (msgspec.DecodeError, ValueError) as error:
         raise MalformedRecord(node.path, content=node.data) from error
+
+
+def decode_epoch(node: Node) -> int:
+    """The content of `/controller_epoch`: a number that has a next one."""
+    number = decode(int, node)
+    if not 0 <= number < MAX_INT32:
+        raise MalformedRecord(node.path, content=node.data)
+    return number
+
+
+def broker_id_of(name: str) -> BrokerId | None:
+    """The broker whose node has this name; None if no broker can have that id."""
+    if not name.isdecimal() or len(name) > len(str(MAX_INT32)) or int(name) > MAX_INT32:
+        return None
+    return BrokerId(int(name))
 
 
 def decode_or_skip(kind: type[Kind], node: Node) -> Kind | None:
@@ -88,7 +115,7 @@ class ElectedController(Struct, frozen=True, kw_only=True):
     """`/controller`: the elected broker, and when."""
 
     version: int = 2
-    broker: BrokerId = field(name="brokerid")
+    broker: Id = field(name="brokerid")
     timestamp: str
     kraft_controller_epoch: int = field(name="kraftControllerEpoch", default=-1)
 
@@ -103,7 +130,7 @@ class Feature(Struct, frozen=True, kw_only=True):
     features: dict[str, int] = field(default_factory=dict)
     version: int = 2
     status: int = 1
-    penstock_features: dict[str, int] | UnsetType = UNSET
+    penstock_features: dict[str, Level] | UnsetType = UNSET
 
     @classmethod
     def of(cls, levels: Mapping[str, int]) -> "Feature":
@@ -119,18 +146,18 @@ class TopicAssignment(Struct, frozen=True, kw_only=True):
     target replicas first and then those to be removed.
     """
 
-    partitions: dict[int, tuple[BrokerId, ...]]
+    partitions: dict[Index, tuple[Id, ...]]
     topic_id: str | UnsetType = UNSET
-    adding_replicas: dict[int, tuple[BrokerId, ...]] = field(default_factory=dict)
-    removing_replicas: dict[int, tuple[BrokerId, ...]] = field(default_factory=dict)
+    adding_replicas: dict[Index, tuple[Id, ...]] = field(default_factory=dict)
+    removing_replicas: dict[Index, tuple[Id, ...]] = field(default_factory=dict)
     version: int = 3
 
     def __post_init__(self) -> None:
         """Refuse when it is read what nobody could carry out."""
         self.id()
         for index, replicas in self.partitions.items():
-            if index < 0 or not replicas:
-                raise ValueError(f"partition {index} with the replicas {list(replicas)}")
+            if not replicas:
+                raise ValueError(f"partition {index} has no replicas")
 
     @classmethod
     def of(
@@ -148,11 +175,11 @@ class PartitionState(Struct, frozen=True, kw_only=True):
     epoch.
     """
 
-    controller_epoch: int
-    leader: BrokerId
+    controller_epoch: Number
+    leader: LeaderId
     version: int = 1
-    leader_epoch: LeaderEpoch
-    isr: tuple[BrokerId, ...]
+    leader_epoch: Epoch
+    isr: tuple[Id, ...]
     leader_recovery_state: int | UnsetType = UNSET
     """1 after an unclean election, until the leader reports its recovery; else absent."""
 
@@ -181,6 +208,10 @@ class ProducerIdBlock(Struct, frozen=True, kw_only=True):
     broker: BrokerId
     block_start: str
     block_end: str
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.next_start() < MAX_INT64:
+            raise ValueError(f"no producer id follows {self.block_end}")
 
     @classmethod
     def of(cls, broker: BrokerId, start: ProducerId, size: int) -> "ProducerIdBlock":

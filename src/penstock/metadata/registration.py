@@ -7,6 +7,10 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from penstock.config.listener import Endpoint, SecurityProtocol
 
+MAX_PORT = (1 << 16) - 1
+MAX_TEXT = (1 << 15) - 1
+"""Bytes in a string of a response."""
+
 
 class BrokerRegistration(Struct, frozen=True, kw_only=True):
     """Written as version 5. Versions 1 to 4, which lack some fields, can be read."""
@@ -26,7 +30,12 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
     """
 
     def __post_init__(self) -> None:
-        self.addresses()  # a malformed one is refused when it is read
+        """Refuse when it is read what no response could name."""
+        for each in self.addresses():
+            if each.port > MAX_PORT:
+                raise ValueError(f"{each.port} is not a port")
+            _check_length(each.host)
+        _check_length(self.rack_name() or "")
 
     @classmethod
     def of(
@@ -66,6 +75,11 @@ class BrokerRegistration(Struct, frozen=True, kw_only=True):
         # Before version 4, a listener had the name of its protocol.
         protocol = self.listener_security_protocol_map.get(listener) or SecurityProtocol(listener)
         return Endpoint(listener, protocol, bracketed or host or "", int(port))
+
+
+def _check_length(text: str) -> None:
+    if len(text.encode()) > MAX_TEXT:
+        raise ValueError(f"{text[:20]!r}... is too long")
 
 
 def _spelled(each: Endpoint) -> str:

@@ -1,5 +1,6 @@
 """Contents of nodes, as three brokers of Kafka 3.9.2 were seen to write them."""
 
+import msgspec
 import pytest
 
 from penstock.config.listener import Endpoint, SecurityProtocol
@@ -17,7 +18,9 @@ from penstock.metadata.records import (
     PartitionState,
     ProducerIdBlock,
     TopicAssignment,
+    broker_id_of,
     decode,
+    decode_epoch,
     encode,
 )
 from penstock.metadata.registration import BrokerRegistration
@@ -133,12 +136,30 @@ def test_records_are_written_and_read_as_kafka_does(record: ClusterId, seen: byt
 
 def test_the_controller_epoch_is_a_bare_number() -> None:
     assert encode(7) == b"7"
-    assert decode(int, holding(b"7")) == 7
+    assert decode_epoch(holding(b"7")) == 7
+
+
+@pytest.mark.parametrize("data", [b"-1", b"2147483647", b'"7"'])
+def test_a_controller_epoch_without_a_next_one_is_malformed(data: bytes) -> None:
+    with pytest.raises(MalformedRecord, match="/here"):
+        decode_epoch(holding(data))
+
+
+@pytest.mark.parametrize(
+    ("name", "broker"), [("7", 7), ("2147483647", 2147483647), ("2147483648", None), ("x", None)]
+)
+def test_a_node_with_an_impossible_broker_id_names_no_broker(name: str, broker: int | None) -> None:
+    assert broker_id_of(name) == broker
 
 
 def test_unknown_fields_and_spaces_are_ignored() -> None:
     text = b'{ "version": 9, "config": {"a": "b"}, "invented": [1, {"later": true}] }'
     assert decode(ConfigOverrides, holding(text)).config == {"a": "b"}
+
+
+def state_with(**fields: object) -> bytes:
+    whole = {"controller_epoch": 1, "leader": 0, "leader_epoch": 0, "isr": [0]}
+    return msgspec.json.encode(whole | fields)
 
 
 @pytest.mark.parametrize(
@@ -157,6 +178,21 @@ def test_unknown_fields_and_spaces_are_ignored() -> None:
         (BrokerRegistration, b'{"endpoints":["nowhere"]}'),
         (BrokerRegistration, b'{"endpoints":["INTERNAL://h:1"]}'),
         (int, b'"1"'),
+        # Numbers and texts that no request or response can carry.
+        (TopicAssignment, b'{"partitions":{"0":[2147483648]}}'),
+        (TopicAssignment, b'{"partitions":{"2147483648":[0]}}'),
+        (TopicAssignment, b'{"partitions":{"0":[0]},"adding_replicas":{"0":[2147483648]}}'),
+        (PartitionState, state_with(leader_epoch=2147483647)),
+        (PartitionState, state_with(controller_epoch=2147483648)),
+        (PartitionState, state_with(leader=2147483648)),
+        (PartitionState, state_with(isr=[2147483648])),
+        (ElectedController, b'{"brokerid":2147483648,"timestamp":"1"}'),
+        (Feature, b'{"penstock_features":{"group.version":32768}}'),
+        (BrokerRegistration, b'{"endpoints":["PLAINTEXT://h:65536"]}'),
+        (BrokerRegistration, b'{"endpoints":["PLAINTEXT://%s:1"]}' % (b"h" * 32768)),
+        (BrokerRegistration, b'{"host":"h","port":1,"rack":"%s"}' % (b"r" * 32768)),
+        (ProducerIdBlock, b'{"broker":0,"block_start":"0","block_end":"no number"}'),
+        (ProducerIdBlock, b'{"broker":0,"block_start":"0","block_end":"9223372036854775807"}'),
     ],
 )
 def test_malformed_contents_are_refused_with_their_path(kind: type, data: bytes | None) -> None:
