@@ -182,6 +182,7 @@ def assemble(
             config.network.max_incremental_fetch_session_cache_slots,
             lambda: chance.randrange(1, 2**31),
             clock.monotonic_ms,
+            lambda: sum(len(topic.partitions) for topic in cluster.image.topics.values()),
         ),
         encoded_topics={},
         authorizer=authorizer,

@@ -17,6 +17,8 @@ INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 MAX_EPOCH = 2**31 - 1
 EVICTION_MS = 120_000
+ALWAYS_KEPT = 1_000
+"""Partitions that a session may have whatever exists: a client may know of new ones first."""
 
 
 class FetchSessionIdNotFound(KafkaError):
@@ -118,12 +120,21 @@ def _forgotten(topic: ForgottenTopic) -> Iterable[tuple[str, Uuid, int]]:
 
 
 class FetchSessions:
-    """The sessions of a broker, at most `slots` of them. Belongs to the event loop."""
+    """The sessions of a broker, at most `slots` of them. Belongs to the event loop.
+
+    No session has more partitions than the cluster: one that names a million that do not exist
+    would cost the loop seconds with each request, of a few bytes.
+    """
 
     def __init__(
-        self, slots: int, new_id: Callable[[], int], monotonic_ms: Callable[[], int]
+        self,
+        slots: int,
+        new_id: Callable[[], int],
+        monotonic_ms: Callable[[], int],
+        cluster_partitions: Callable[[], int] = lambda: 0,
     ) -> None:
         self._slots, self._new_id, self._monotonic_ms = slots, new_id, monotonic_ms
+        self._cluster_partitions = cluster_partitions
         self._sessions: dict[int, FetchSession] = {}
 
     def __len__(self) -> int:
@@ -147,7 +158,7 @@ class FetchSessions:
     def _keep(self, session: FetchSession) -> None:
         """If there is room."""
         session.used_ms = self._monotonic_ms()
-        if self._has_room(session.used_ms):
+        if not self._is_too_large(session) and self._has_room(session.used_ms):
             session.id, session.epoch = self._unused_id(), 1
             self._sessions[session.id] = session
 
@@ -161,13 +172,21 @@ class FetchSessions:
             )
         if found.uses_ids != uses_ids:
             raise FetchSessionTopicIdError(f"fetch session {found.id} mixes names and ids")
+        known = len(found.partitions)
         found.update(request)
+        if len(found.partitions) > known and self._is_too_large(found):
+            del self._sessions[found.id]
+            raise FetchSessionIdNotFound(f"fetch session {found.id} has too many partitions")
         if not found.partitions:
             del self._sessions[found.id]
             return FetchSession(NO_SESSION, uses_ids, INITIAL_EPOCH, 0, {})
         found.epoch = 1 if found.epoch == MAX_EPOCH else found.epoch + 1
         found.used_ms = self._monotonic_ms()
         return found
+
+    def _is_too_large(self, session: FetchSession) -> bool:
+        count = len(session.partitions)
+        return count > ALWAYS_KEPT and count > self._cluster_partitions()
 
     def _has_room(self, now_ms: int) -> bool:
         if len(self._sessions) < self._slots:

@@ -6,6 +6,7 @@ from itertools import count, repeat
 import pytest
 
 from penstock.broker.fetch.sessions import (
+    ALWAYS_KEPT,
     EVICTION_MS,
     FetchSession,
     FetchSessionIdNotFound,
@@ -94,6 +95,20 @@ def test_when_all_slots_are_taken_only_an_old_session_makes_room() -> None:
     assert new.id not in {0, old.id}
     with pytest.raises(FetchSessionIdNotFound):
         begin(kept, request(old.id, 1))
+
+
+def test_no_session_has_more_partitions_than_the_cluster() -> None:
+    exist = ALWAYS_KEPT + 10
+    kept = FetchSessions(10, count(1).__next__, lambda: 0, lambda: exist)
+    assert begin(kept, request(0, 0, *range(exist + 1))).id == 0
+    session = begin(kept, request(0, 0, *range(exist - 1)))
+    assert begin(kept, request(session.id, 1, exist)) is session
+    with pytest.raises(FetchSessionIdNotFound):
+        begin(kept, request(session.id, 2, exist + 1))
+    assert len(kept) == 0
+    exist = 0  # what a client knows first, or what was deleted since, is no reason to refuse
+    session = begin(kept, request(0, 0, *range(ALWAYS_KEPT)))
+    assert begin(kept, request(session.id, 1, 0)) is session
 
 
 def test_a_partition_that_had_data_is_read_last_next_time() -> None:
