@@ -383,6 +383,28 @@ def test_a_copy_is_not_read_later_either(tmp_path: Path) -> None:
     assert reading.lines() == ["two"]
 
 
+def test_a_copy_with_the_inode_of_an_empty_one_is_not_read(tmp_path: Path) -> None:
+    log, copy = tmp_path / "app.log", tmp_path / "app.log.1"
+    at_time(log, "one\n", 10)
+    reading = Reading(log)
+    assert reading.lines() == ["one"]
+    log.write_text("")
+    at_time(copy, "", 20)  # the log was empty when it was copied
+    assert reading.lines() == []
+    at_time(log, "two\n", 30)
+    assert reading.lines() == ["two"]
+    log.write_text("")
+    assert reading.lines() == []
+    at_time(log, "three\n", 50)
+    assert reading.lines() == ["three"]
+    at_time(copy, "three\n", 60)  # another file, with the inode of the deleted one
+    assert reading.lines() == []
+    log.write_text("")
+    at_time(log, "four\n", 70)
+    assert reading.lines() == ["four"]
+    assert reading.lines() == []
+
+
 def test_files_rotated_before_the_first_look_are_not_read_for_another_log(
     tmp_path: Path,
 ) -> None:

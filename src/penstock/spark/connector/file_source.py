@@ -191,7 +191,9 @@ class Look:
             return
         before, copy_of, starts = self._read.get(identity), "", ""
         continues = before is not None and is_continued(file, size, before)
-        if before is None or not continues or before.copy_of:
+        # A file of which nothing was read is known by its inode only, and that may be used again.
+        is_known = before is not None and continues and (before.position > 0 or size == 0)
+        if not is_known or (before is not None and before.copy_of):
             was_live = {path.with_name(each) for each in names_before(path.name)} & self._live
             supposed = "" if before is None else before.copy_of
             copy_of = self._cut_since(file, size, was_live, supposed)
