@@ -108,7 +108,10 @@ class PartitionLog:
 
     @property
     def is_gone(self) -> bool:
-        """The log was deleted or moved to another log directory: do not use its files."""
+        """The log was deleted or moved to another log directory: do not use its files.
+
+        Their removal would look like a failed disk to those who still hold the log.
+        """
         return self.segments.home.is_gone
 
     @property
@@ -341,6 +344,8 @@ class PartitionLog:
 
     def delete_old_segments(self, now_ms: int) -> int:
         """Apply retention; returns the number of segments deleted."""
+        if self.is_gone:
+            return 0
         by_policy = "delete" in self._config.cleanup_policy
         bounds = Retention(
             self._config.retention_ms if by_policy else -1,
@@ -385,7 +390,7 @@ class PartitionLog:
     def begin_flush(self) -> Flush:
         """What has to be synced so that everything up to the end survives a crash."""
         with self.log_dir:
-            unflushed = self.segments.since(self.recovery_point)
+            unflushed = [] if self.is_gone else self.segments.since(self.recovery_point)
             handles = [handle for segment in unflushed[-HELD_OPEN:] for handle in segment.to_sync()]
             closed = [
                 name for segment in unflushed[:-HELD_OPEN] for name in segment.names_to_sync()

@@ -13,7 +13,9 @@ import pytest
 from penstock.config.storage import StorageConfig
 from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
-from penstock.log.files import LogFile
+from penstock.log.compaction.job import CleanedGroup, SegmentSize
+from penstock.log.compaction.swap import swap_in
+from penstock.log.files import LogFile, remove_flat_dir
 from penstock.log.flush import MAX_RUNNING, Flush, Flusher
 from penstock.log.log_dir import LogDirOffline
 from penstock.log.upkeep import Upkeep
@@ -195,6 +197,30 @@ def test_upkeep_applies_retention_and_removes_what_was_dropped() -> None:
     upkeep.tick(361_000, 361_000)
     flusher.close()  # waits for the removal on its threads
     assert not any(name.endswith(".deleted") for name in rig.files.names(rig.log.path))
+
+
+def test_a_log_that_was_removed_while_it_waited_for_its_turn_fails_no_disk() -> None:
+    """For retention, which looks at some logs a second; for a flush behind many others; for
+    compaction, whose process has just answered.
+    """
+    rig, loop = LogRig(TopicConfig(retention_ms=1)), Loop()
+    flusher = Flusher(loop.calls.put)
+    rig.append(batch_of(b"x"))
+    rig.log.advance_high_watermark(1)
+    rig.log.roll(0)
+    rig.restart()
+    log = rig.log
+    cleaned = CleanedGroup([SegmentSize(0, log.segments.first.size_bytes)], 0)
+    rig.append(batch_of(b"y"))
+    rig.store.delete(PARTITION)
+    remove_flat_dir(rig.files, log.path)
+    assert log.delete_old_segments(1_000_000) == 0
+    flushed = flusher.request(log)
+    loop.run_one()
+    assert flushed.exception() is None
+    assert not swap_in(rig.files, log, cleaned, 0)
+    assert rig.offline == []
+    flusher.close()
 
 
 def test_idle_producers_are_forgotten() -> None:
