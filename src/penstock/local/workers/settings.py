@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from penstock.broker.replicas.cordoned import ALL
 from penstock.config.broker import broker_config
 from penstock.config.listener import Endpoint, ListenerConfig
 from penstock.config.sources import Given, Resolved, SettingSource
@@ -123,6 +124,9 @@ def _changed(
     yield "advertised.listeners", ",".join(map(str, advertised))
     yield "controller.listener.names", None
     yield "log.dirs", ",".join(str(folder(each, index)) for each in log_dirs)
+    cordoned = resolved.config.identity.cordoned_log_dirs
+    if cordoned:
+        yield "cordoned.log.dirs", ",".join(_own_folder(each, index) for each in cordoned)
     http = resolved.config.metrics.penstock_http_listen
     yield "penstock.http.listen", f"{http.rpartition(':')[0]}:0" if http else ""
     if index:
@@ -132,6 +136,10 @@ def _changed(
         # They stop together: there is no worker to move leadership to.
         yield "controlled.shutdown.enable", "false"
         yield from one_replica(resolved).items()
+
+
+def _own_folder(cordoned: str, index: int) -> str:
+    return ALL if cordoned == ALL else str(folder(Path(cordoned).absolute(), index))
 
 
 def one_replica(resolved: Resolved) -> dict[str, str]:

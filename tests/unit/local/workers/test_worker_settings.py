@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.broker.replicas.cordoned import check_cordoned
 from penstock.config.sources import Resolved, resolve
 from penstock.errors import ConfigError
 from penstock.local.workers.settings import (
@@ -116,6 +117,14 @@ def test_the_first_worker_has_the_broker_id_and_each_its_folders() -> None:
     assert second.config.identity.directories == ("/a/worker.1", "/b/worker.1")
     assert second.config.metrics.penstock_http_listen == "0.0.0.0:0"
     assert str(second.config.listener.endpoints()[0]) == "PLAINTEXT://127.0.0.1:9094"
+
+
+def test_a_cordoned_directory_is_that_of_each_worker() -> None:
+    second = settings_of(1, resolved(cordoned_log_dirs="/b")).config.identity
+    assert second.cordoned_log_dirs == ("/b/worker.1",)
+    check_cordoned(second)
+    everything = settings_of(1, resolved(cordoned_log_dirs="*")).config.identity
+    assert everything.cordoned_log_dirs == ("*",)
 
 
 def test_internal_topics_have_one_replica_unless_asked_otherwise() -> None:
