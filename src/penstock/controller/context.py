@@ -63,6 +63,8 @@ class ControllerContext:
         """
         self.repair_soon: Callable[[], object] = lambda: None
         """Schedules a repair of all partitions after the current operation."""
+        self.repair_later: Callable[[], object] = lambda: None
+        """Schedules a repair after a pause: at once it would fail in the same way."""
         self.is_resigned = False
         """Set on resignation, while an operation may still be running."""
 

@@ -4,6 +4,7 @@ Each call is one operation: it decides on the image, writes to the store, applie
 image and sends it to the brokers. The rules are in the modules around this one.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random, SystemRandom
@@ -57,6 +58,9 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
+REPAIR_AGAIN_S = 5.0
+"""Between attempts to write a state that the store refuses, as for want of permission."""
+
 
 class Controller:
     """Active from `start` until `resign`, while `run` is running. Belongs to the event loop.
@@ -83,6 +87,7 @@ class Controller:
         """None while another broker is the controller."""
         self.counts = ElectionCounts()
         self._watches: Subscription
+        self._next_repair: asyncio.TimerHandle | None = None
         self.on_resigned: Callable[[], object] = lambda: None
 
     async def start(self) -> None:
@@ -107,7 +112,7 @@ class Controller:
             context = ControllerContext(
                 self._store, epoch, image, self._broker, self._brokers, self.counts
             )
-            context.repair_soon = self._repair_soon
+            context.repair_soon, context.repair_later = self._repair_soon, self._repair_later
             context.chance = self._chance
             context.may_delete_topics = self._config.delete_topic_enable
             await failover.take_over(context, self._allows_unclean(context))
@@ -157,6 +162,15 @@ class Controller:
             await node_changes.progress_reassignments(context, moving)
 
         self._schedule(operation)
+
+    def _repair_later(self) -> None:
+        def repair_now() -> None:
+            self._next_repair = None
+            self._repair_soon()
+
+        if self._next_repair is None:
+            loop = asyncio.get_running_loop()
+            self._next_repair = loop.call_later(REPAIR_AGAIN_S, repair_now)
 
     async def run(self) -> None:
         """Carry operations out until cancelled."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from penstock.controller.context import ControllerContext
 from penstock.controller.controlled_shutdown import check_broker_epoch
 from penstock.controller.epoch import NotController
-from penstock.controller.partition_states import reread, state_record
+from penstock.controller.partition_states import CHANGED_ELSEWHERE, reread, state_record
 from penstock.controller.topic_rules import UnknownTopic
 from penstock.errors import ErrorCode, InvalidRequest, KafkaError
 from penstock.metadata import paths
@@ -153,7 +153,12 @@ async def alter_isrs(
     written, refused = {}, {}
     for (topic_partition, state), answer in zip(altered.items(), answers, strict=True):
         if isinstance(answer, StoreError):
-            results[topic_partition] = StalePartitionEpoch(f"{topic_partition}: {answer}")
+            # Told that its state is outdated, a leader waits for a newer one.
+            results[topic_partition] = (
+                StalePartitionEpoch(f"{topic_partition}: {answer}")
+                if isinstance(answer, CHANGED_ELSEWHERE)
+                else answer
+            )
             refused[topic_partition] = answer
             continue
         (node,) = answer

@@ -10,7 +10,7 @@ from penstock.controller.context import ControllerContext
 from penstock.controller.leader_election import Elected, first_elected
 from penstock.controller.state_change import PartitionChange
 from penstock.metadata import paths
-from penstock.metadata.errors import StoreError
+from penstock.metadata.errors import BadVersion, NodeExists, NoNode, StoreError
 from penstock.metadata.image import ImageDelta, PartitionRegistration, Topic
 from penstock.metadata.reader import state_of
 from penstock.metadata.records import PartitionState, encode
@@ -20,6 +20,11 @@ from penstock.types import LeaderEpoch, TopicPartition
 logger = logging.getLogger(__name__)
 
 FIRST_EPOCH = LeaderEpoch(0)
+
+CHANGED_ELSEWHERE = (BadVersion, NodeExists, NoNode)
+"""Refusals by which another writer has changed a state. Any other, such as of an access control
+list, would be the same if the write were tried again at once.
+"""
 
 
 async def bring_online(
@@ -88,12 +93,25 @@ async def reread(context: ControllerContext, refused: Mapping[TopicPartition, St
     """Read the states that another writer changed, and schedule a repair.
 
     Brokers ignore a leader epoch that they know; the repair gives these partitions a new one.
+    States that cannot be written are tried again later.
     """
     if not refused:
         return
-    found = await context.store.get_many(map(paths.partition_state, refused))
+    changed = {
+        topic_partition: error
+        for topic_partition, error in refused.items()
+        if isinstance(error, CHANGED_ELSEWHERE)
+    }
+    for topic_partition in refused.keys() - changed.keys():
+        logger.error(
+            "the state of %s cannot be written, trying again later: %s",
+            topic_partition,
+            refused[topic_partition],
+        )
+        context.repair_later()
+    found = await context.store.get_many(map(paths.partition_state, changed))
     states = {}
-    for topic_partition, error in refused.items():
+    for topic_partition, error in changed.items():
         logger.warning(
             "the state of %s was changed by another writer, reading it again: %s",
             topic_partition,

@@ -93,6 +93,7 @@ class LossyStore(EmbeddedStore):
     room: int | None = None
     denied: str | None = None
     """An access control list refuses writes to this node."""
+    denials = 0
 
     async def multi_many(
         self, multis: Iterable[Sequence[Operation]]
@@ -103,6 +104,7 @@ class LossyStore(EmbeddedStore):
                 raise StorageError("the disk is full")
             self.room -= 1
         if self.denied is not None:
+            self.denials += any(map(self._is_denied, wanted))
             answers = await super().multi_many(
                 [() if self._is_denied(multi) else multi for multi in wanted]
             )

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.clock import SystemClock
+from penstock.controller import controller
 from penstock.controller.context import ControllerContext
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import NotController
@@ -16,6 +17,7 @@ from penstock.controller.requested_elections import ElectionType
 from penstock.controller.topics import PlannedTopic, TopicSpec
 from penstock.errors import KafkaError
 from penstock.metadata import paths
+from penstock.metadata.errors import AccessDenied
 from penstock.metadata.image import ImageDelta, PartitionRegistration
 from penstock.metadata.records import (
     ConfigOverrides,
@@ -27,6 +29,7 @@ from penstock.metadata.records import (
     encode,
 )
 from penstock.metadata.tree import Tree
+from penstock.replication.proposal import OUTDATED
 from penstock.testing.controllers import LossyStore, RunningController, running_controller
 from penstock.types import NO_UUID, BrokerId, TopicPartition, Uuid
 
@@ -227,6 +230,41 @@ def test_nodes_that_cannot_be_removed_do_not_block_other_topics(
         assert await running.store.exists(paths.deleted_topic("t"))
         assert not await running.store.exists(paths.topic("u"))
         assert running.controller.is_active
+
+    with_topic(tree, work)
+
+
+def test_a_state_that_cannot_be_written_is_tried_again_after_a_pause(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "REPAIR_AGAIN_S", 0.5)
+
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.denied = STATE
+        await running.store.delete(paths.broker(BrokerId(1)))
+        for _ in range(10):
+            await running.settled()
+        assert running.store.denials < 5, "tried again and again without a pause"
+        assert state(running).leader == 1
+        running.store.denied = None
+        await until(lambda: is_led_by(running, 2))
+
+    with_topic(tree, work)
+
+
+def test_a_leader_whose_isr_cannot_be_written_may_propose_it_again(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        assert isinstance(running.store, LossyStore)
+        running.store.denied = STATE
+        isr = wanted(state(running), (1, 2))
+        refused = (await running.controller.alter_isrs(BrokerId(1), -1, [isr]))[FIRST]
+        assert isinstance(refused, AccessDenied)
+        assert refused.code not in OUTDATED
+        running.store.denied = None
+        altered = (await running.controller.alter_isrs(BrokerId(1), -1, [isr]))[FIRST]
+        assert isinstance(altered, PartitionRegistration)
+        assert altered.isr == (1, 2)
 
     with_topic(tree, work)
 
