@@ -75,7 +75,8 @@ class PartitionLog:
         self.last_flush_ms = 0
         """By the monotonic clock."""
         self._loaded_end = -1 if state.changed else state.end_offset
-        self._generation = 0
+        self.generation = 0
+        """Counts truncations."""
         self.leader_epoch = state.epochs.latest
         self._unflushed = Unflushed(
             changed=state.changed, is_urgent=state.recovery_point < state.end_offset
@@ -334,7 +335,7 @@ class PartitionLog:
         self.set_high_watermark(offset)
 
     def _rewind(self, offset: int) -> None:
-        self._generation += 1
+        self.generation += 1
         self.end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
         self.epochs.truncate_from_end(offset)
@@ -400,7 +401,7 @@ class PartitionLog:
             self._files,
             self.segments.home,
             self.end_offset,
-            self._generation,
+            self.generation,
             tuple(handles),
             (*closed, *names),
             names=names_changed,
@@ -409,7 +410,7 @@ class PartitionLog:
 
     def flushed(self, flush: Flush) -> None:
         """Note that `flush` has run."""
-        if flush.generation == self._generation:
+        if flush.generation == self.generation:
             self.recovery_point = max(self.recovery_point, flush.end_offset)
 
     def flush(self) -> None:
@@ -429,7 +430,7 @@ class PartitionLog:
     def _is_untouched(self) -> bool:
         return (
             self.end_offset == self._loaded_end
-            and self._generation == 0
+            and self.generation == 0
             and self._unflushed.is_empty
         )
 

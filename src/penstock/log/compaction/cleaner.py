@@ -123,7 +123,7 @@ class _Cleaning:
             with suppress(StorageError):  # the first error is the one to report
                 cleaned.discard()
             raise
-        return CleanedGroup(segments, cleaned.size_bytes)
+        return CleanedGroup(segments, cleaned.size_bytes, job.generation)
 
     def _fate(
         self,

@@ -187,6 +187,8 @@ class Compactor:
                             return
                     case Finished(cleaned_to):
                         self._deaths.pop(log.topic_partition, None)
+                        if log.generation != job.generation:
+                            return  # `truncated` has marked it as dirty from there on
                         with log.log_dir:
                             await asyncio.to_thread(self.note_cleaned(log, cleaned_to))
                     case Failed():
@@ -221,6 +223,7 @@ class Compactor:
             segment_bytes=config.segment_bytes,
             segment_index_bytes=config.segment_index_bytes,
             index_interval_bytes=config.index_interval_bytes,
+            generation=log.generation,
             # The threads share one buffer size and one rate, as in Kafka.
             dedupe_buffer_bytes=int(map_bytes / threads),
             io_buffer_bytes=settings.log_cleaner_io_buffer_size // threads,
@@ -228,7 +231,7 @@ class Compactor:
         )
 
     def _failed(self, log: PartitionLog, job: CleaningJob, failed: Failed) -> None:
-        if unchanged(log, CleanedGroup(job.segments, 0)) is None:
+        if unchanged(log, CleanedGroup(job.segments, 0, job.generation)) is None:
             return  # truncated while it was cleaned: the next attempt reads what is there then
         if failed.is_damage:
             self._leave_alone(log, failed.reason)

@@ -9,7 +9,7 @@ from penstock.log.lookup import DECOMPRESSED_LIMIT_BYTES
 
 
 class SegmentSize(msgspec.Struct, frozen=True):
-    """Identifies a segment: not one that replaced it after a truncation or another cleaning."""
+    """Identifies a segment: not one that another cleaning has put in its place."""
 
     base_offset: int
     size_bytes: int
@@ -39,6 +39,8 @@ class CleaningJob(msgspec.Struct, frozen=True, kw_only=True):
     segment_bytes: int
     segment_index_bytes: int
     index_interval_bytes: int
+    generation: int = 0
+    """Of the log: a truncation begins another. What was written since may have the same size."""
     dedupe_buffer_bytes: int = 128 << 20
     io_buffer_bytes: int = 512 << 10
     io_bytes_per_second: float = sys.float_info.max
@@ -55,6 +57,8 @@ class CleanedGroup(msgspec.Struct, frozen=True, tag=True):
 
     replaces: list[SegmentSize]
     size_bytes: int
+    generation: int = 0
+    """That of the job."""
 
     @property
     def base_offset(self) -> int:

@@ -37,7 +37,7 @@ def swap_in(files: Files, log: PartitionLog, group: CleanedGroup, now_ms: int) -
 
 def unchanged(log: PartitionLog, group: CleanedGroup) -> list[Segment] | None:
     """The log's segments that were cleaned; None unless all are there as they were."""
-    if log.is_gone:
+    if log.is_gone or log.generation != group.generation:
         return None
     live = {segment.base_offset: segment for segment in log.segments}
     found = []

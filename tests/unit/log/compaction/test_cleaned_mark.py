@@ -4,14 +4,18 @@ A tombstone that is clean goes after a while. Were an older value of its key sti
 would be alive again.
 """
 
+import asyncio
+from collections.abc import AsyncGenerator
 from itertools import islice
+from typing import cast
 
 from penstock.clock import SystemClock
 from penstock.config.storage import StorageConfig
 from penstock.config.topic import TopicConfig
+from penstock.log.compaction.child import CleaningProcess
 from penstock.log.compaction.cleaner import clean
 from penstock.log.compaction.compactor import Compactor
-from penstock.log.compaction.job import CleanedGroup, Finished
+from penstock.log.compaction.job import Answer, CleanedGroup, CleaningJob, Finished
 from penstock.log.compaction.swap import swap_in
 from penstock.log.log_dir import CLEANER_OFFSETS
 from penstock.record.build import build_batch
@@ -82,6 +86,44 @@ def test_a_value_is_not_dropped_for_a_newer_one_that_a_crash_may_lose() -> None:
     compact(rig, groups=1)
     rig.crash(lambda kind, count: count if kind == "names" else 0)
     assert rig.read_all() == [(0, b"flushed" * 20)]
+
+
+def test_a_cleaning_from_before_a_truncation_does_not_replace_what_was_written_since() -> None:
+    """Records of equal size: the segment looks as it did before."""
+    rig = started()
+    append(rig, (b"k", b"old"))
+    append(rig, (b"j", b"truncated"))
+    rig.log.roll(0)
+    rig.log.flush()
+    rig.log.advance_high_watermark(2)
+    answers = list(clean(rig.files, compactor_of(rig).job_for(rig.log, 0)))
+    size_bytes = rig.log.segments.first.size_bytes
+    rig.store.truncate({PARTITION: 1})
+    append(rig, (b"j", b"committed"))
+    rig.log.roll(0)
+    assert rig.log.segments.first.size_bytes == size_bytes
+    assert isinstance(answers[0], CleanedGroup)
+    assert not swap_in(rig.files, rig.log, answers[0], 0)
+    assert rig.read_all() == [(0, b"old"), (1, b"committed")]
+
+
+def test_a_cleaning_that_ends_after_a_truncation_marks_nothing_as_clean() -> None:
+    rig = started()
+    append(rig, (b"k", b"old"))
+    append(rig, (b"j", b"truncated"))
+    rig.log.roll(0)
+    rig.log.flush()
+    rig.log.advance_high_watermark(2)
+
+    class Process:
+        async def clean(self, _job: CleaningJob) -> AsyncGenerator[Answer]:
+            compactor.truncated(rig.log, 1)
+            rig.store.truncate({PARTITION: 1})
+            yield Finished(2, 0, 0)
+
+    compactor = compactor_of(rig)
+    assert asyncio.run(compactor.clean_dirtiest(cast("CleaningProcess", Process())))
+    assert rig.log.log_dir.read_offsets(CLEANER_OFFSETS).get(PARTITION, 0) == 0
 
 
 def test_batches_written_after_a_truncation_are_dirty() -> None:
