@@ -21,7 +21,8 @@ from penstock.local.workers.restarts import restart
 
 logger = logging.getLogger(__name__)
 
-STOP_S = 60.0
+STOP_S = 300.0
+"""Logs may have much to sync; killed, they would be recovered at the next start."""
 PIPE_BYTES = 1 << 16
 
 
