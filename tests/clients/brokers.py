@@ -7,10 +7,15 @@ from typing import Protocol
 
 import pytest
 
-BROKERS = ["kafka", "penstock"]
-"""`kafka`, the real one, is the oracle; `penstock` is ours. Each is a fixture of that name."""
+BROKERS = ["kafka", "penstock", "penstock_workers"]
+"""`kafka`, the real one, is the oracle; the others are ours, as one process and as two workers.
+Each is a fixture of that name.
+"""
 
-GROUP_BROKERS = ["kafka", "penstock"]
+SINGLE_BROKERS = ["kafka", "penstock"]
+"""For what is different where brokers learn of a change one after the other."""
+
+GROUP_BROKERS = ["kafka", "penstock", "penstock_workers"]
 """Those that coordinate groups."""
 
 
@@ -27,8 +32,15 @@ def parameters(brokers: Sequence[str]) -> list[object]:
     """For a `target` that is each of these in turn.
 
     The oracle's answers change with Kafka's version only, so that `make test` need not ask it
-    again: `make soak` does, and whoever sets PENSTOCK_ORACLE.
+    again: `make soak` does, and whoever sets PENSTOCK_ORACLE. Workers are in `make soak` too, or
+    with PENSTOCK_WORKERS.
     """
-    rare = [] if os.environ.get("PENSTOCK_ORACLE") else [pytest.mark.soak]
-    oracle = [pytest.mark.peer, *rare]
-    return [pytest.param(name, marks=oracle if name == "kafka" else []) for name in brokers]
+    marks = {
+        "kafka": [pytest.mark.peer, *_rare_unless("PENSTOCK_ORACLE")],
+        "penstock_workers": _rare_unless("PENSTOCK_WORKERS"),
+    }
+    return [pytest.param(name, marks=marks.get(name, [])) for name in brokers]
+
+
+def _rare_unless(variable: str) -> list[pytest.MarkDecorator]:
+    return [] if os.environ.get(variable) else [pytest.mark.soak]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from clients.librdkafka import LibrdkafkaClient
+from clients.protocol import LATEST
 from clients.settle import settled
 
 
@@ -14,3 +15,5 @@ class Referee(LibrdkafkaClient):
     ) -> None:
         super().create_topic(topic, partitions, configs)
         assert settled(lambda: len(self.partitions(topic)), partitions) == partitions
+        for index in range(partitions):  # the leader may learn last that it leads
+            assert settled(lambda at=index: self.offset(topic, at, LATEST), 0) == 0  # type: ignore[misc]

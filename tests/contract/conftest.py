@@ -12,16 +12,28 @@ from clients.protocol import CODECS, Client, Codec
 from clients.referee import Referee
 from peers.penstock import PenstockBroker
 from peers.spark_session import only_here
+from peers.workers import PenstockWorkers
 
 only_here()
+
+
+NEVER = (
+    *("--set", "log.initial.task.delay.ms=86400000"),
+    *("--set", "log.retention.check.interval.ms=86400000"),
+)
 
 
 @pytest.fixture(scope="session")
 def penstock() -> Iterator[PenstockBroker]:
     # Records with the times of years ago would be gone at the first look of retention, after half a
     # minute, or at a later one, in the midst of tests.
-    never = "log.initial.task.delay.ms=86400000", "log.retention.check.interval.ms=86400000"
-    with PenstockBroker(*(word for each in never for word in ("--set", each))) as broker:
+    with PenstockBroker(*NEVER) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def penstock_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PenstockBroker]:
+    with PenstockWorkers(2, *NEVER, folder=tmp_path_factory.mktemp("workers")) as broker:
         yield broker
 
 
@@ -73,7 +85,7 @@ def codec_on_disk(target: Target) -> Callable[[str], Codec]:
     """How the first batch of a topic's partition 0 is compressed in the broker's log."""
 
     def codec(topic: str) -> Codec:
-        log = target.data_dir(0) / f"{topic}-0" / f"{0:020d}.log"
+        (log,) = target.data_dir(0).glob(f"**/{topic}-0/{0:020d}.log")
         attributes = int.from_bytes(log.read_bytes()[21:23])
         return CODECS[attributes & 7]
 

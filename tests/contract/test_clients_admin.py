@@ -2,12 +2,16 @@
 
 import pytest
 
+from clients.brokers import SINGLE_BROKERS, parameters
 from clients.catalog import over
 from clients.protocol import EARLIEST, LATEST, Client, Partition, Record, RefusedError
 from clients.settle import settled
 from penstock.errors import ErrorCode
 
-pytestmark = pytest.mark.peer
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.parametrize("target", parameters(SINGLE_BROKERS), indirect=True, scope="session"),
+]
 
 
 def numbers(client: Client, topic: str) -> list[int]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.brokers import GROUP_BROKERS, Target, parameters
+from clients.brokers import SINGLE_BROKERS, Target, parameters
 from clients.librdkafka import LibrdkafkaClient
 from clients.piped import PipedClient
 from clients.programs import java_program
@@ -76,7 +76,7 @@ def kafka(folder: Path) -> Iterator[Target]:
         yield cluster
 
 
-@pytest.fixture(params=parameters(GROUP_BROKERS))
+@pytest.fixture(params=parameters(SINGLE_BROKERS))
 def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
     start = {"penstock": penstock, "kafka": kafka}[request.param]
     with start(tmp_path) as running:

@@ -8,12 +8,15 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from clients.brokers import Target
+from clients.brokers import SINGLE_BROKERS, Target, parameters
 from clients.protocol import EARLIEST, LATEST, Client, Record
 from clients.settle import settled
 from peers.tools import tool
 
-pytestmark = pytest.mark.peer
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.parametrize("target", parameters(SINGLE_BROKERS), indirect=True, scope="session"),
+]
 
 
 Run = Callable[..., CompletedProcess[str]]

@@ -127,9 +127,14 @@ def requested(
 
 
 def refusal(name: str, errors: dict[str, KafkaError]) -> ErrorCode:
-    """The error for a topic that does not exist."""
+    """The error for a topic that does not exist, or that this broker does not know yet.
+
+    As in Kafka, one that the controller has already is to be asked for again.
+    """
     if name in errors:
-        return errors[name].code
+        code = errors[name].code
+        exists = code == ErrorCode.TOPIC_ALREADY_EXISTS
+        return ErrorCode.LEADER_NOT_AVAILABLE if exists else code
     try:
         check_name(name)
     except InvalidTopic as error:

@@ -1,0 +1,30 @@
+"""What Metadata says of a topic that this broker does not know."""
+
+import pytest
+
+from penstock.broker.handlers.metadata import refusal
+from penstock.errors import ErrorCode, KafkaError
+
+
+def error(code: ErrorCode) -> KafkaError:
+    found = KafkaError("t")
+    found.code = code
+    return found
+
+
+@pytest.mark.parametrize(
+    ("refused", "told"),
+    [
+        (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.LEADER_NOT_AVAILABLE),
+        (ErrorCode.POLICY_VIOLATION, ErrorCode.POLICY_VIOLATION),
+    ],
+)
+def test_a_topic_that_only_the_controller_knows_yet_is_asked_for_again(
+    refused: ErrorCode, told: ErrorCode
+) -> None:
+    assert refusal("t", {"t": error(refused)}) is told
+
+
+def test_a_topic_that_nobody_knows_is_unknown() -> None:
+    assert refusal("t", {}) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert refusal("a/b", {}) is ErrorCode.INVALID_TOPIC_EXCEPTION
