@@ -288,7 +288,7 @@ class Fetcher:
                 state.backoff_ms = 0
 
     async def _find_range(self, connection: Connection, topic_partition: TopicPartition) -> None:
-        """Ask topic_partition the leader's log ends and begins, and move the follower's there."""
+        """Ask where the leader's log ends and begins, and move the follower's end there."""
         state = self._states.get(topic_partition)
         if state is None:
             return

@@ -161,15 +161,14 @@ class Session:
         self._has_ended = True
         self.pause_reading()
         try:
-            self._close_if_ended()
+            self._close_unless_at_work()
         except ProtocolError as error:
             self.close(str(error))
 
-    def _close_if_ended(self) -> None:
-        if self._has_ended:
-            is_at_work = self._yields or (self._request is not None and self._waiter is None)
-            if not is_at_work or not self._buffer.has_frame:
-                self.close("closed by the client")
+    def _close_unless_at_work(self) -> None:
+        is_at_work = self._yields or (self._request is not None and self._waiter is None)
+        if not is_at_work or not self._buffer.has_frame:
+            self.close("closed by the client")
 
     def _pause_if_ahead(self) -> None:
         if self._buffer.pending_bytes > READ_AHEAD_BYTES:
@@ -206,7 +205,8 @@ class Session:
                 not self.is_busy or self._buffer.pending_bytes <= READ_AHEAD_BYTES
             ):
                 self.resume_reading()
-            self._close_if_ended()
+            if self._has_ended:
+                self._close_unless_at_work()
         except ProtocolError as error:
             now_s = self._loop.time()
             _complaints.tell(now_s, "closing the connection of %s: %s", self._dispatch.peer, error)
