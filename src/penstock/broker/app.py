@@ -23,7 +23,7 @@ from penstock.broker.context import Services
 from penstock.broker.handlers.table import HANDLERS
 from penstock.broker.machine import Machine
 from penstock.broker.net.dispatch import Routes
-from penstock.broker.net.protection import follow_certificates, protections
+from penstock.broker.net.protection import follow_certificates, peer_security, protections
 from penstock.broker.net.scram_users import scram_credential
 from penstock.broker.net.server import Server, reason
 from penstock.broker.pages.table import Pages
@@ -31,9 +31,11 @@ from penstock.broker.peers.supervision import supervised
 from penstock.broker.startup.process_start import process_start
 from penstock.broker.startup.state_file import BrokerState
 from penstock.broker.storage import open_storage
+from penstock.client.security import no_security
 from penstock.clock import Clock
 from penstock.config.broker import BrokerConfig, broker_settings
-from penstock.config.listener import Endpoint, SecurityProtocol
+from penstock.config.listener import Endpoint
+from penstock.config.listener_security import ListenerSecurity
 from penstock.config.metrics import MetricsConfig
 from penstock.config.sources import Resolved
 from penstock.config.stored import without_effect
@@ -72,6 +74,12 @@ async def running(
     protected = protections(
         config.listener.endpoints(), resolved.texts(), machine.clock, machine.chance
     )
+    between_brokers = no_security
+    named = config.listener.inter_broker()
+    if config.zookeeper.zookeeper_connect is not None and named in protected:
+        protocol = config.listener.protocols()[named]
+        listener = ListenerSecurity(named, protocol, resolved.texts())
+        between_brokers = peer_security(listener, protected[named])
     async with AsyncExitStack() as stack:
         sockets = {each: machine.bind(each, config.network) for each in config.listener.endpoints()}
         for sock in sockets.values():
@@ -92,7 +100,9 @@ async def running(
                 allow_if_none=config.authorization.allow_everyone_if_no_acl_found,
             )
             await authorizer.open()
-        parts = assemble(storage, config, machine, flusher, worker, tasks, addresses, authorizer)
+        parts = assemble(
+            storage, config, machine, flusher, worker, tasks, addresses, between_brokers, authorizer
+        )
         background: list[asyncio.Task[None]] = []
 
         def run(loops: dict[str, Callable[[], Awaitable[None]]]) -> None:
@@ -186,15 +196,6 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 def refuse_unserved(config: BrokerConfig) -> None:
     """What cannot be had yet is refused: nobody may think that it is there."""
     super_users(config.authorization.super_users)  # refused before anything is opened
-    named = config.listener.inter_broker()
-    protocol = config.listener.protocols()[named]
-    if config.zookeeper.zookeeper_connect is not None and (
-        protocol is not SecurityProtocol.PLAINTEXT
-    ):
-        raise ConfigError(
-            f"listeners: brokers of a cluster cannot connect to each other over {protocol} yet; "
-            f"let inter.broker.listener.name name a listener that speaks PLAINTEXT, not {named}"
-        )
     if config.zookeeper.zookeeper_set_acl:
         raise ConfigError("zookeeper.set.acl: nodes are not protected yet; set it to false")
 

@@ -1,7 +1,7 @@
 """The second step of a start: the parts of a broker, each made with just what it uses."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
 from msgspec import Struct
@@ -38,6 +38,7 @@ from penstock.broker.transaction.verification import PendingVerifications
 from penstock.broker.transaction.verification_outbox import verification_outbox
 from penstock.broker.transaction.verifier import TransactionVerifier
 from penstock.broker.waiters import Waiters
+from penstock.client.security import ClientSecurity
 from penstock.config.broker import BrokerConfig
 from penstock.config.listener import Endpoint
 from penstock.coordinator.group.coordinator import TOPIC as CONSUMER_OFFSETS
@@ -70,6 +71,7 @@ def assemble(
     worker: Executor,
     tasks: asyncio.TaskGroup,
     addresses: Sequence[Endpoint],
+    between_brokers: Callable[[], ClientSecurity],
     authorizer: Authorizer | None = None,
 ) -> Parts:
     """Nothing runs yet. What the log store reports upwards is bound last, once all parts exist."""
@@ -92,7 +94,7 @@ def assemble(
         at_once=config.replication.num_replica_alter_log_dirs_threads,
     )
 
-    peers = PeerConnections(broker_id, cluster)
+    peers = PeerConnections(broker_id, cluster, between_brokers)
     remote_markers = marker_outbox(tasks, peers.to)
     remote_verifications = verification_outbox(tasks, peers.to)
     groups = group_coordinator(config.group, cluster, loop, clock, waiters)

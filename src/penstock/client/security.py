@@ -57,6 +57,10 @@ class ClientSecurity:
 NO_SECURITY: Final = ClientSecurity()
 
 
+def no_security() -> ClientSecurity:
+    return NO_SECURITY
+
+
 def client_security(settings: Mapping[str, str]) -> ClientSecurity:
     """From settings by name. Refuses security settings that would have no effect."""
     given = {_SYNONYMS.get(name, name): text.strip() for name, text in settings.items()}

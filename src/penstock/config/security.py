@@ -93,7 +93,9 @@ class SecurityConfig:
     ssl_endpoint_identification_algorithm: str = setting(
         "ssl.endpoint.identification.algorithm",
         "https",
-        "Accepted, without effect: brokers do not connect to each other over TLS yet.",
+        "Whether a broker that connects to another checks its name in the certificate: https, or "
+        "empty for not.",
+        choices=("https", ""),
     )
     ssl_principal_mapping_rules: str = setting(
         "ssl.principal.mapping.rules",
@@ -117,7 +119,8 @@ class SecurityConfig:
     sasl_mechanism_inter_broker_protocol: str = setting(
         "sasl.mechanism.inter.broker.protocol",
         "GSSAPI",
-        "Accepted, without effect: brokers do not log in to each other yet.",
+        "The mechanism by which brokers log in to each other, with the username and password of "
+        "the inter-broker listener's `sasl.jaas.config`.",
     )
     sasl_server_max_receive_size: int = setting(
         "sasl.server.max.receive.size",

@@ -10,6 +10,7 @@ from zlib import crc32
 from penstock.client.address import Address
 from penstock.client.connection import Connection, connect
 from penstock.client.errors import ConnectionFailed
+from penstock.client.security import ClientSecurity, no_security
 from penstock.errors import KafkaError
 from penstock.replication.fetcher import Fetcher, FetcherContext
 from penstock.replication.partition import Partition
@@ -44,7 +45,9 @@ class Fetchers:
         address_of: Callable[[int], Address | None],
         source: str | None = None,
         setup_timeout: SetupTimeout = DEFAULT_SETUP_TIMEOUT,
+        security: Callable[[], ClientSecurity] = no_security,
     ) -> None:
+        self._security = security
         self._context, self._address_of, self._source = context, address_of, source
         self._setup_timeout = setup_timeout
         self._failures: Counter[int] = Counter()
@@ -105,8 +108,11 @@ class Fetchers:
         if address is None:
             raise ConnectionFailed(f"broker {leader} is not registered")
         try:
+            security = self._security()
             connection = await connect(
                 address,
+                tls=security.tls,
+                login=security.login,
                 client_id=f"broker-{self._context.broker_id}-fetcher",
                 source=self._source,
                 timeout_ms=self._setup_timeout.after(self._failures[leader]),

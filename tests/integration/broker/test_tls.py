@@ -11,8 +11,9 @@ from random import Random
 import pytest
 
 from penstock.broker.net.key_store import pem
-from penstock.broker.net.protection import follow_certificates, protections
+from penstock.broker.net.protection import follow_certificates, peer_security, protections
 from penstock.broker.net.tls import TlsListener
+from penstock.client.sasl import Login
 from penstock.clock import SystemClock
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.listener_security import ListenerSecurity
@@ -296,3 +297,64 @@ def test_a_client_that_does_not_speak_tls_is_cut_off_and_others_are_served(
                     while sock.recv(100):  # an alert, perhaps, and then the end
                         pass
         served(broker.bootstrap, keys)
+
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "texts", "says"),
+    [
+        ("SSL", {}, "neither ssl.truststore.location nor"),
+        (
+            "SASL_PLAINTEXT",
+            {},
+            "sasl.mechanism.inter.broker.protocol is GSSAPI, which is not among",
+        ),
+        (
+            "SASL_PLAINTEXT",
+            {"sasl.mechanism.inter.broker.protocol": "PLAIN"},
+            "listener.name.in.plain.sasl.jaas.config has no username and password",
+        ),
+        (
+            "SASL_PLAINTEXT",
+            {"sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256"},
+            "listener.name.in.scram-sha-256.sasl.jaas.config has no username and password",
+        ),
+    ],
+)
+def test_brokers_that_could_not_reach_each_other_do_not_start(
+    keys: KeyFiles, protocol: str, texts: dict[str, str], says: str
+) -> None:
+    given = {
+        "ssl.keystore.location": str(keys.store),
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "listener.name.in.plain.sasl.jaas.config": f'{PLAIN} required user_a="{CANARY}";',
+        **texts,
+    }
+    endpoint = Endpoint("IN", SecurityProtocol(protocol), "", 0)
+    found = protections([endpoint], given, SystemClock(), Random(1))
+    with pytest.raises(ConfigError) as caught:
+        peer_security(ListenerSecurity("IN", endpoint.protocol, given), found["IN"])
+    assert says in str(caught.value)
+    assert CANARY not in str(caught.value)
+
+
+def test_a_broker_logs_in_by_the_name_of_its_listener(keys: KeyFiles) -> None:
+    given = {
+        "ssl.keystore.location": str(keys.store),
+        "ssl.truststore.location": str(keys.certificate),
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.in.ssl.endpoint.identification.algorithm": "",
+        "listener.name.in.plain.sasl.jaas.config": (
+            f'{PLAIN} required username="b" password="s" user_b="s";'
+        ),
+    }
+    endpoint = Endpoint("IN", SecurityProtocol.SASL_SSL, "", 0)
+    found = protections([endpoint], given, SystemClock(), Random(1))
+    security = peer_security(ListenerSecurity("IN", endpoint.protocol, given), found["IN"])()
+    assert security.login == Login("PLAIN", "b", "s")
+    assert security.tls is not None
+    assert not security.tls.check_hostname
+    assert security.tls.verify_mode == ssl.CERT_REQUIRED

@@ -111,7 +111,7 @@ SERVE = [
             "--set=security.inter.broker.protocol=SSL",
             "--set=zookeeper.connect=127.0.0.1:1",
         ),
-        "brokers of a cluster cannot connect to each other over SSL yet",
+        "listener SSL speaks SSL, but there is no ssl.keystore.location",
     ),
     (("--set", "listeners=nonsense"), "must be name://host:port"),
     (("--set", "penstock.http.listen=here"), "must be host:port"),

@@ -2,21 +2,28 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
+from typing import TypeAlias
 
 import msgspec
 
 from penstock.broker.net.sasl import SaslListener
 from penstock.broker.net.tls import TlsListener
+from penstock.client.sasl import Login
+from penstock.client.security import ClientSecurity
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint, SecurityProtocol
 from penstock.config.listener_security import ListenerSecurity, without_mechanism
 from penstock.errors import ConfigError, ProtocolError
+from penstock.security.jaas import parse_jaas
 
 logger = logging.getLogger(__name__)
 
 CHECK_S = 1.0
+
+
+PeerSecurity: TypeAlias = Callable[[], ClientSecurity]
 
 
 class Protection(msgspec.Struct, frozen=True):
@@ -44,6 +51,37 @@ def protections(
                 SaslListener(security, chance) if security.uses_sasl else None,
             )
     return found
+
+
+def peer_security(security: ListenerSecurity, protection: Protection) -> PeerSecurity:
+    """How this broker connects to others on the inter-broker listener."""
+    login = _own_login(security) if security.uses_sasl else None
+    tls = protection.tls
+    if tls is None:
+        return lambda: ClientSecurity(None, login)
+    if tls.to_peers is None:
+        raise ConfigError(
+            f"listener {security.listener} is that of the brokers, but neither "
+            "ssl.truststore.location nor ssl.truststore.certificates says which of them to trust"
+        )
+    return lambda: ClientSecurity(tls.to_peers, login)  # the certificate may have changed
+
+
+def _own_login(security: ListenerSecurity) -> Login:
+    mechanism = security.config().sasl_mechanism_inter_broker_protocol
+    if mechanism not in security.config().sasl_enabled_mechanisms:
+        raise ConfigError(
+            f"sasl.mechanism.inter.broker.protocol is {mechanism}, which is not among the "
+            f"sasl.enabled.mechanisms of listener {security.listener}"
+        )
+    text = security.config(mechanism).sasl_jaas_config
+    name = f"listener.name.{security.listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
+    options = {} if text is None else parse_jaas(name, text.value, mechanism).options
+    if "username" not in options or "password" not in options:
+        raise ConfigError(
+            f"{name} has no username and password, by which this broker logs in to the others"
+        )
+    return Login(mechanism, options["username"], options["password"])
 
 
 async def follow_certificates(listeners: Iterable[Protection], clock: Clock) -> None:

@@ -35,6 +35,8 @@ class Loaded(msgspec.Struct, frozen=True):
 
     context: ssl.SSLContext
     own: Certificate
+    to_peers: ssl.SSLContext | None
+    """For connections to other brokers; None: nothing says which of them to trust."""
 
 
 class TlsListener:
@@ -54,6 +56,10 @@ class TlsListener:
     @property
     def context(self) -> ssl.SSLContext:
         return self._loaded.context
+
+    @property
+    def to_peers(self) -> ssl.SSLContext | None:
+        return self._loaded.to_peers
 
     def principal(self, certificate: bytes | None) -> Principal:
         """The user that a client's certificate stands for."""
@@ -76,22 +82,14 @@ class TlsListener:
     def load(self, now_ms: int) -> Loaded:
         """Read files and settings. Blocks, for PKCS12 some milliseconds."""
         config, name = self._config, self._security.name
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        versions = sorted(_VERSIONS[each] for each in config.ssl_enabled_protocols)
-        if not versions:
-            raise ConfigError(f"{name('ssl.enabled.protocols')} names no version of TLS")
-        context.minimum_version, context.maximum_version = versions[0], versions[-1]
-        context.options |= ssl.OP_NO_RENEGOTIATION
         own_name, own = self._own(config)
-        load_own(context, own_name, own, name("ssl.key.password"), config.ssl_key_password)
+        context = self._context(ssl.PROTOCOL_TLS_SERVER, own_name, own)
         certificate = parse_certificate(certificates(own)[0])
         if certificate.expires_s * 1000 < now_ms:
             raise ConfigError(f"{own_name}: the broker's certificate has expired")
         trusted = self._trusted(config)
         if trusted is not None:
             load_trusted(context, *trusted)
-            # As in Java: every certificate in the store is trusted, not only roots.
-            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         elif self._client_auth != "none":
             raise ConfigError(
                 f"{name('ssl.client.auth')} is {self._client_auth}, but neither "
@@ -99,7 +97,26 @@ class TlsListener:
                 "trust"
             )
         context.verify_mode = _ASKED[self._client_auth]
-        return Loaded(context, certificate)
+        to_peers = None
+        if trusted is not None:
+            to_peers = self._context(ssl.PROTOCOL_TLS_CLIENT, own_name, own)
+            algorithm = config.ssl_endpoint_identification_algorithm.lower()
+            to_peers.check_hostname = algorithm == "https"
+            load_trusted(to_peers, *trusted)
+        return Loaded(context, certificate, to_peers)
+
+    def _context(self, side: int, own_name: str, own: str) -> ssl.SSLContext:
+        config, name = self._config, self._security.name
+        context = ssl.SSLContext(side)
+        versions = sorted(_VERSIONS[each] for each in config.ssl_enabled_protocols)
+        if not versions:
+            raise ConfigError(f"{name('ssl.enabled.protocols')} names no version of TLS")
+        context.minimum_version, context.maximum_version = versions[0], versions[-1]
+        context.options |= ssl.OP_NO_RENEGOTIATION
+        # As in Java: every certificate in the truststore is trusted, not only roots.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        load_own(context, own_name, own, name("ssl.key.password"), config.ssl_key_password)
+        return context
 
     def replace(self, new: Loaded) -> None:
         """Use the new one for connections from now on, if it is the same broker's (KIP-226)."""

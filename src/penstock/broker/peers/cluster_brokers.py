@@ -1,13 +1,14 @@
 """The controller's way to all brokers: to its own directly, to others by control requests."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.controller_channel import ControllerChannel
 from penstock.broker.peers.supervision import supervised
 from penstock.client.address import Address
+from penstock.client.security import ClientSecurity
 from penstock.controller.control_requests import ControlRequest, control_requests
 from penstock.controller.controller import Controller
 from penstock.controller.state_change import StateChange
@@ -33,8 +34,10 @@ class ClusterBrokers:
         listener: str,
         source: str | None,
         reached: set[Address],
+        security: Callable[[], ClientSecurity],
         timeout_ms: int,
     ) -> None:
+        self._security = security
         self._broker_id, self._own, self._tasks = broker_id, own, tasks
         self._listener, self._source, self._reached = listener, source, reached
         self._timeout_ms = timeout_ms
@@ -82,6 +85,7 @@ class ClusterBrokers:
                 client_id=str(self._broker_id),
                 source=self._source,
                 reached=self._reached,
+                security=self._security,
             )
             channel = ControllerChannel(
                 connection,

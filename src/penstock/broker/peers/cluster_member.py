@@ -122,7 +122,12 @@ class ClusterMember:
             patience_s=2 * config.zookeeper.zookeeper_session_timeout_ms / 1000,
         )
         self._fetchers = fetchers(
-            broker_id, cluster, FollowerLogs(partitions.store, before_truncation), epoch, clock
+            broker_id,
+            cluster,
+            FollowerLogs(partitions.store, before_truncation),
+            epoch,
+            clock,
+            peers.security,
         )
         local = make_local(self._fetchers, self._brokers_changed)
         self._configs = ConfigWatch(store, lambda: cluster.image, self._configs_changed)
@@ -143,6 +148,7 @@ class ClusterMember:
             listener=peers.listener,
             source=peers.source,
             reached=peers.reached,
+            security=peers.security,
             timeout_ms=config.controller.controller_socket_timeout_ms,
         )
         self.controller = Controller(
@@ -175,6 +181,7 @@ class ClusterMember:
             listener=self._peers.listener,
             source=self._peers.source,
             reached=self._peers.reached,
+            security=self._peers.security,
             broker_epoch=epoch,
         )
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 from penstock.client.address import Address
 from penstock.client.connection import Connection, connect
 from penstock.client.errors import ConnectionFailed, ConnectionRefused
+from penstock.client.security import ClientSecurity
 from penstock.errors import KafkaError
 from penstock.wire.schema import Message
 
@@ -33,7 +34,9 @@ class PeerConnection:
         client_id: str,
         source: str | None,
         reached: set[Address],
+        security: Callable[[], ClientSecurity],
     ) -> None:
+        self._security = security
         self._address, self._client_id, self._source = address, client_id, source
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
@@ -55,8 +58,11 @@ class PeerConnection:
         if known is not None and known.is_open and known.address == address:
             return known
         self.drop()
+        security = self._security()
         self._connection = await connect(
             address,
+            tls=security.tls,
+            login=security.login,
             client_id=self._client_id,
             software=BROKER_SOFTWARE,
             source=self._source,

@@ -6,13 +6,20 @@ from penstock.broker.cluster import Cluster
 from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.replicas.environment import source_of
 from penstock.client.address import Address
+from penstock.client.security import ClientSecurity
 from penstock.types import BrokerId
 
 
 class PeerConnections:
     """Opens connections to brokers. `reached` are the addresses at which one has listened."""
 
-    def __init__(self, broker_id: BrokerId, cluster: Cluster) -> None:
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        cluster: Cluster,
+        security: Callable[[], ClientSecurity],
+    ) -> None:
+        self.security = security
         self._broker_id, self._cluster = broker_id, cluster
         config = cluster.config.listener
         self.listener, self.source = config.inter_broker(), source_of(config)
@@ -24,7 +31,11 @@ class PeerConnections:
 
     def at(self, address: Callable[[], Address | None]) -> PeerConnection:
         return PeerConnection(
-            address, client_id=f"{self._broker_id}", source=self.source, reached=self.reached
+            address,
+            client_id=f"{self._broker_id}",
+            source=self.source,
+            reached=self.reached,
+            security=self.security,
         )
 
     def _address_of(self, broker: BrokerId) -> Address | None:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from penstock.broker.peers.connection import PeerConnection
 from penstock.client.address import Address
 from penstock.client.errors import ConnectionFailed, RequestTimedOut, check
+from penstock.client.security import ClientSecurity
 from penstock.controller.controller import Controller
 from penstock.controller.producer_ids import ProducerIds
 from penstock.controller.topics import TopicSpec
@@ -48,12 +49,17 @@ class ControllerLink:
         listener: str,
         source: str | None,
         reached: set[Address],
+        security: Callable[[], ClientSecurity],
         broker_epoch: Callable[[], int],
     ) -> None:
         self._broker_id, self._controller = broker_id, controller
         self._image, self._listener, self._broker_epoch = image, listener, broker_epoch
         self._connection = PeerConnection(
-            self.address, client_id=str(broker_id), source=source, reached=reached
+            self.address,
+            client_id=str(broker_id),
+            source=source,
+            reached=reached,
+            security=security,
         )
 
     def address(self) -> Address | None:

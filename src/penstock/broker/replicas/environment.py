@@ -7,6 +7,7 @@ from penstock.broker.cluster import Cluster
 from penstock.broker.replicas.throttles import FollowerThrottle
 from penstock.broker.waiters import Waiters
 from penstock.client.address import Address
+from penstock.client.security import ClientSecurity
 from penstock.clock import Clock
 from penstock.config.listener import EVERY_INTERFACE, ListenerConfig
 from penstock.replication.environment import Environment
@@ -45,6 +46,7 @@ def fetchers(
     logs: FollowerLogs,
     broker_epoch: Callable[[], int],
     clock: Clock,
+    security: Callable[[], ClientSecurity],
 ) -> Fetchers:
     """The fetchers of this broker. They connect from the address of its listener."""
     listeners = cluster.config.listener
@@ -67,7 +69,7 @@ def fetchers(
     setup_timeout = SetupTimeout(
         network.socket_connection_setup_timeout_ms, network.socket_connection_setup_timeout_max_ms
     )
-    return Fetchers(follower, address_of, source_of(listeners), setup_timeout)
+    return Fetchers(follower, address_of, source_of(listeners), setup_timeout, security)
 
 
 def source_of(listeners: ListenerConfig) -> str | None:
