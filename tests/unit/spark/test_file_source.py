@@ -383,6 +383,19 @@ def test_a_copy_is_not_read_later_either(tmp_path: Path) -> None:
     assert reading.lines() == ["two"]
 
 
+def test_a_file_that_appeared_and_rotated_since_an_empty_one_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    at_time(tmp_path / "app.log.1", "before the first look\n", 10)
+    at_time(log, "", 20)
+    reading = Reading(log)
+    assert reading.lines() == []
+    for second, text in [(30, "one\n"), (40, "")]:
+        rotate(log, 9)
+        at_time(log, text, second)
+    assert reading.lines() == ["one"]
+    assert reading.lines() == []
+
+
 def test_a_copy_with_the_inode_of_an_empty_one_is_not_read(tmp_path: Path) -> None:
     log, copy = tmp_path / "app.log", tmp_path / "app.log.1"
     at_time(log, "one\n", 10)

@@ -48,7 +48,9 @@ class FilePosition:
     generation: int = 0
     """How many files had this identity before."""
     written_ns: int = 0
-    """When lines before the position were last written; 0 in older checkpoints."""
+    """When lines before the position were last written, or an empty file was made; 0 in older
+    checkpoints.
+    """
     copied: int = 0
     """How many of its bytes were read in the original."""
     copy_of: str = ""
@@ -121,21 +123,20 @@ def advanced(read: Mapping[str, FilePosition], seen: list[SeenFile]) -> Position
     for each in sorted(seen, key=lambda file: file.path):
         before = read.get(each.identity)
         generation = 0 if before is None else before.generation + (not each.continues)
-        written_ns = each.written_ns if each.lines_end or before is not None else 0
         if each.identity in copies:
             copied = min(each.lines_end, read[each.copy_of].position)
             found[each.identity] = FilePosition(
-                each.path, each.lines_end, "", generation, written_ns, copied
+                each.path, each.lines_end, "", generation, each.written_ns, copied
             )
         elif each.starts:
             found[each.identity] = FilePosition(
-                each.path, 0, "", generation, written_ns, copy_of=each.starts
+                each.path, 0, "", generation, each.written_ns, copy_of=each.starts
             )
         elif before is not None and each.continues and each.lines_end <= before.position:
             found[each.identity] = replace(before, path=each.path, copy_of="")
         else:
             found[each.identity] = FilePosition(
-                each.path, each.lines_end, "", generation, written_ns
+                each.path, each.lines_end, "", generation, each.written_ns
             )
     return found
 
