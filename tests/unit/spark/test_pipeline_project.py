@@ -67,6 +67,14 @@ def test_brokers_are_named_by_the_caller_the_environment_or_the_project(tmp_path
             "{name: f, from: {topic: a}, to: {topic: b}, expect: [{name: n, condition: c, otherwise: x}]}",  # noqa: E501
             "otherwise 'x' is none of keep, drop, fail",
         ),
+        (
+            "{name: f, from: {topic: a}, to: {topic: b}, expect: [{name: n >= 0, condition: c}, {name: n < 0, condition: d}]}",  # noqa: E501
+            "expect 'n < 0': its rows would be counted and sent on as 'n_0', like those of 'n >=",
+        ),
+        (
+            "{name: f, from: {topic: a, format: text}, to: {topic: b}, dead_letters: d, expect: [{name: Unreadable, condition: c}]}",  # noqa: E501
+            "sent on as 'unreadable', like values that cannot be read",
+        ),
     ],
 )
 def test_an_error_in_a_flow_names_its_field(tmp_path: Path, flow: str, words: str) -> None:
@@ -85,6 +93,14 @@ def test_an_error_in_a_flow_names_its_field(tmp_path: Path, flow: str, words: st
         (SPEC, "", "nothing to run"),
         (SPEC + "libraries: [{glob: {include: 'a/*/b.py'}}]\n", "", "neither a file nor FOLDER"),
         (SPEC, FLOW + FLOW.partition("\n")[2], "two flows are named 'f'"),
+        (
+            SPEC,
+            (
+                "flows: [{name: f, from: {topic: a, format: text}, to: {topic: b}, "
+                "dead_letters: d}, {name: f.unreadable, from: {topic: d}, to: {topic: e}}]"
+            ),
+            "flows 'f' and 'f.unreadable' both have a query, and a checkpoint, named",
+        ),
         (SPEC, "flows: [", "penstock.yml"),
     ],
 )

@@ -1,6 +1,5 @@
 """Expectations of rows: those that break one are counted, dropped, or end the run."""
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -8,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from penstock.errors import ConfigError
+from penstock.spark.pipeline.flow_spec import slug_of
 
 
 class Otherwise(StrEnum):
@@ -32,7 +32,7 @@ class Expectation:
 
     @property
     def slug(self) -> str:
-        return re.sub(r"\W+", "_", self.name).strip("_").lower() or "expectation"
+        return slug_of(self.name)
 
     @property
     def broken(self) -> Column:

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.errors import ConfigError
 from penstock.spark.pipeline.dead_letter import dead_lines, dead_records, dead_rows
 from penstock.spark.pipeline.expectation import Expectation, Otherwise, broken, enforced, passed
-from penstock.spark.pipeline.flow_spec import FlowSpec, From, To
+from penstock.spark.pipeline.flow_spec import UNREADABLE, FlowSpec, From, To
 from penstock.spark.pipeline.project import user_path, user_url
 from penstock.spark.pipeline.record import as_records, by_one_task, with_key
 from penstock.spark.pipeline.value_format import (
@@ -122,7 +122,7 @@ def _letters(flow: FlowSpec, rows: DataFrame) -> dict[str, DataFrame]:
     read = _parsed(flow, rows)
     if read is not None:
         dead = dead_records if flow.source.files is None else dead_lines
-        letters["unreadable"] = dead(unreadable(read), F.col(ERROR), flow.name)
+        letters[UNREADABLE] = dead(unreadable(read), F.col(ERROR), flow.name)
         rows = with_fields(read, with_record=True)
     for each in _expectations(flow):
         if each.otherwise is Otherwise.DROP:

@@ -13,6 +13,8 @@ SINKS: Final = ("topic", "parquet", "delta", "table")
 FORMATS: Final = ("json", "avro", "csv", "text", "access-log")
 NEED_SCHEMA: Final = ("json", "avro", "csv")
 OTHERWISE: Final = ("keep", "drop", "fail")
+UNREADABLE: Final = "unreadable"
+"""The kind of dead letters whose values could not be read."""
 
 
 class From(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -65,6 +67,20 @@ class FlowSpec(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={
     dead_letters: str | None = None
 
 
+def slug_of(expectation: str) -> str:
+    """The name of its count, and of the query for its dead letters."""
+    return re.sub(r"\W+", "_", expectation).strip("_").lower() or "expectation"
+
+
+def query_names(flow: FlowSpec) -> list[str]:
+    """Its own query, and those of its dead letters. Checkpoints have these names too."""
+    kinds: list[str] = []
+    if flow.dead_letters is not None:
+        kinds += [UNREADABLE] if flow.source.format is not None else []
+        kinds += [slug_of(each.name) for each in flow.expect if each.otherwise == "drop"]
+    return [flow.name, *(f"{flow.name}.{kind}" for kind in kinds)]
+
+
 def check_flow(flow: FlowSpec) -> None:
     """Find mistakes before Spark starts."""
     if not _NAME.fullmatch(flow.name):
@@ -89,6 +105,20 @@ def check_flow(flow: FlowSpec) -> None:
                 f"expect {each.name!r}: otherwise {each.otherwise!r} is none of "
                 f"{', '.join(OTHERWISE)}"
             )
+    _check_expectation_names(flow)
+
+
+def _check_expectation_names(flow: FlowSpec) -> None:
+    """Of two with one name, only one would get its dead letters."""
+    taken = {UNREADABLE: "values that cannot be read"} if flow.dead_letters is not None else {}
+    for each in flow.expect:
+        slug = slug_of(each.name)
+        if slug in taken:
+            raise ConfigError(
+                f"expect {each.name!r}: its rows would be counted and sent on as {slug!r}, like "
+                f"{taken[slug]}; give it another name, in letters and digits"
+            )
+        taken[slug] = f"those of {each.name!r}"
 
 
 def _one_of(where: str, what: From | To, names: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from penstock.config.yaml_keys import yaml_problem
 from penstock.errors import ConfigError
 from penstock.spark.avro.schema_file import schema_text
-from penstock.spark.pipeline.flow_spec import FlowSpec, check_flow
+from penstock.spark.pipeline.flow_spec import FlowSpec, check_flow, query_names
 
 T = TypeVar("T")
 _TABLE: Final = re.compile(r"\.table\b|materialized.view|streaming.table", re.IGNORECASE)
@@ -152,6 +152,7 @@ def _files(directory: Path, include: str) -> list[Path]:
 def _checked_flows(path: Path, flows: list[FlowSpec]) -> list[FlowSpec]:
     """The checked flows, with schemas in place of file names."""
     found: dict[str, FlowSpec] = {}
+    owners: dict[str, str] = {}
     for flow in flows:
         if flow.name in found:
             raise ConfigError(f"{path}: two flows are named {flow.name!r}")
@@ -160,6 +161,13 @@ def _checked_flows(path: Path, flows: list[FlowSpec]) -> list[FlowSpec]:
             found[flow.name] = _with_schema(flow, path.parent)
         except ConfigError as error:
             raise ConfigError(f"{path}: flow {flow.name!r}: {error}") from error
+        for query in query_names(flow):
+            if query in owners:
+                raise ConfigError(
+                    f"{path}: flows {owners[query]!r} and {flow.name!r} both have a query, and a "
+                    f"checkpoint, named {query!r}: name one of them otherwise"
+                )
+            owners[query] = flow.name
     return list(found.values())
 
 
