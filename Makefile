@@ -5,20 +5,29 @@ BIN    := $(VENV)/bin
 # What constraints.txt pins and development installs.
 EXTRAS := cluster database dev spark
 PYTEST := $(BIN)/python -m pytest
+# Tests that replace functions, which compiled callers would not notice.
+PURE   := PENSTOCK_PURE=1 $(PYTEST) -m "pure and not soak and not peer" -n 2
 
 .PHONY: help setup run test quick soak check format bench lock codegen docs rows paths
 
 help:  ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-# The extensions are built if there is a C compiler: see setup.py.
-$(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard src/penstock/*/_*.c src/penstock/*/*/_*.[ch])
+$(VENV)/installed: pyproject.toml constraints.txt
 	scripts/ensure-python $(PYTHON) $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r constraints.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-setup: $(VENV)/installed  ## Create .venv with everything that development needs
+# Modules that mypyc compiles, and extensions in C: built if there is a C compiler, see setup.py.
+BUILT := $(shell sed -n '/^compiled = \[/,/^\]/s|^  "\(.*\)",|src/penstock/\1|p' pyproject.toml) \
+  $(wildcard src/penstock/*/_*.c src/penstock/*/*/_*.[ch])
+
+$(VENV)/built: $(VENV)/installed setup.py $(BUILT)
+	@touch $@.begun
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@mv $@.begun $@
+
+setup: $(VENV)/built  ## Create .venv with everything that development needs
 
 run: setup  ## A broker, access logs and their analytics on Spark; ends by Ctrl-C, or by itself (RUN_SECONDS)
 	scripts/ensure-java
@@ -26,20 +35,22 @@ run: setup  ## A broker, access logs and their analytics on Spark; ends by Ctrl-
 
 test: setup peers check  ## Install what the tests need and run every check and test
 	$(PYTEST) -m "not soak and not peer" -n 2 $(ARGS)
+	$(PURE)
 	scripts/test-peers $(PYTEST) -m "not soak and peer" $(ARGS)
 
 quick: setup  ## The inner loop, under three minutes: checks, and tests without other servers
 	@$(MAKE) --no-print-directory check
 	$(PYTEST) -m "not soak and not peer" -n 2 $(ARGS)
+	$(PURE)
 
 soak: setup peers  ## The long forms of fault, seed and fuzz runs
-	PENSTOCK_SOAK=1 $(PYTEST) --timeout 3600 $(ARGS)
+	PENSTOCK_SOAK=1 PENSTOCK_PURE=1 $(PYTEST) --timeout 3600 $(ARGS)
 
-check: setup  ## Lint, format, types, import contracts
+check: $(VENV)/installed  ## Lint, format, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	PYTHONPATH=src $(BIN)/lint-imports
 
 format: setup  ## Format, and mend what the linter can
 	$(BIN)/ruff format .
@@ -63,7 +74,7 @@ rows: setup  ## Print the rows of docs/rows.md that no test shows (ARGS=--tests:
 	@$(BIN)/python scripts/rows.py $(ARGS)
 
 paths: setup  ## Count the files that a request passes through (ARGS=--files: list them)
-	@$(BIN)/python scripts/paths.py $(ARGS)
+	@PENSTOCK_PURE=1 $(BIN)/python scripts/paths.py $(ARGS)
 
 lock: setup  ## Resolve constraints.txt anew
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal $(EXTRAS:%=--extra %) --generate-hashes \

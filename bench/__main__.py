@@ -7,6 +7,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from bench.interpreter import described
+
 PURE = ("wire", "record", "log", "compaction")
 BESIDE_OTHERS = (
     "broker",
@@ -21,6 +23,7 @@ BESIDE_OTHERS = (
 
 def main(argv: list[str]) -> int:
     name, *rest = argv or ["all"]
+    print(described(), flush=True)
     if name in BESIDE_OTHERS:
         # The real Kafka, or Spark, beside it is started as the tests start it.
         sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))

@@ -1,3 +1,9 @@
 """Penstock: a Kafka-compatible streaming platform in Python."""
 
+from pathlib import Path
+
+from penstock.compiled import choose
+
 __version__ = "0.1.0"
+
+choose(Path(__file__).parent)

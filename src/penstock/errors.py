@@ -4,6 +4,7 @@ A bug belongs to none of them: let it rise.
 """
 
 from enum import IntEnum
+from typing import ClassVar
 
 
 class ErrorCode(IntEnum):
@@ -152,10 +153,11 @@ class ErrorCode(IntEnum):
 class KafkaError(Exception):
     """A refusal that the client will see: `code` goes on the wire, the text into our log.
 
-    A rule's own error sets `code` for its class; what a broker answered sets it per instance.
+    A rule's own error sets `code` for its class; what a broker answered sets it per instance,
+    against its declaration: mypyc takes the value of a class for that of its base otherwise.
     """
 
-    code: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR
+    code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 class InvalidRequest(KafkaError):

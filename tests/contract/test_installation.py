@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 PIP = [sys.executable, "-m", "pip"]
 
 
-def run(*words: str | Path, given: str = "") -> str:
-    without = {"PYTHONPATH", "PENSTOCK_BOOTSTRAP"}
-    environ = {name: value for name, value in os.environ.items() if name not in without}
+def run(*words: str | Path, given: str = "", **more: str) -> str:
+    without = {"PYTHONPATH", "PENSTOCK_BOOTSTRAP", "PENSTOCK_PURE"}
+    environ = {name: value for name, value in os.environ.items() if name not in without} | more
     done = subprocess.run(
         words, env=environ, input=given, capture_output=True, text=True, check=False
     )
@@ -34,7 +35,12 @@ def needed(distributed: Distribution) -> Iterator[Distribution]:
             yield from needed(found)
 
 
-def test_the_core_installation_serves(tmp_path: Path) -> None:
+COMPILED = pytest.param("0", marks=[pytest.mark.soak, pytest.mark.timeout(900)])
+"""Takes a minute to build, and is what all other tests run; that it installs is left to check."""
+
+
+@pytest.mark.parametrize("pure", ["1", COMPILED])
+def test_the_core_installation_serves(tmp_path: Path, pure: str) -> None:
     source = tmp_path / "source"
     not_sources = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
     shutil.copytree(ROOT / "src", source / "src", ignore=not_sources)
@@ -42,7 +48,8 @@ def test_the_core_installation_serves(tmp_path: Path) -> None:
         shutil.copy(ROOT / name, source)
     # No index is asked: what builds the wheel, and what it needs, is taken from where tests run.
     offline = ["--quiet", "--no-index", "--no-deps"]
-    run(*PIP, "wheel", *offline, "--no-build-isolation", "-w", tmp_path, source)
+    build = [*PIP, "wheel", *offline, "--no-build-isolation"]
+    run(*build, "-w", tmp_path, source, PENSTOCK_PURE=pure)
     (wheel,) = tmp_path.glob("penstock-*.whl")
     empty = tmp_path / "venv"
     venv.create(empty, symlinks=True)

@@ -6,7 +6,7 @@ from zlib import crc32
 
 from crc32c import crc32c
 
-from penstock.record.batch import CHECKED_FROM, HEADER, HEADER_BYTES, LENGTH_END, BatchHeader
+from penstock.record.batch import CHECKED_FROM, HEADER, HEADER_BYTES, LENGTH_END
 from penstock.record.build import build_batch, numbered
 from penstock.record.compression import Codec
 from penstock.record.varint import write_varint
@@ -14,6 +14,21 @@ from penstock.record.varint import write_varint
 NOW_MS = int(time.time() * 1000)
 """One time for the whole run and for both brokers."""
 HOUR_MS = 3_600_000
+HEADER_FIELDS = (
+    "base_offset",
+    "batch_length",
+    "leader_epoch",
+    "magic",
+    "crc",
+    "attributes",
+    "last_offset_delta",
+    "base_timestamp",
+    "max_timestamp",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+    "record_count",
+)
 
 
 def batch(
@@ -45,8 +60,8 @@ def batch(
 
 def patched(data: bytes, **changed: int) -> bytes:
     """The same batch with other header fields; its CRC is made right again unless given."""
-    header = BatchHeader(*HEADER.unpack_from(data))
-    values = [changed.get(name, getattr(header, name)) for name in header.__struct_fields__]
+    fields = zip(HEADER_FIELDS, HEADER.unpack_from(data), strict=True)
+    values = [changed.get(name, value) for name, value in fields]
     out = bytearray(HEADER.pack(*values)) + data[HEADER_BYTES:]
     if "crc" not in changed:
         out[17:21] = pack(">I", crc32c(bytes(out[CHECKED_FROM:])))

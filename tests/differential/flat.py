@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 from zlib import crc32
 
+from differential.batches import HEADER_FIELDS
 from differential.rules import EVERYWHERE, RULES, Rule
 from penstock.errors import ErrorCode
 from penstock.record.batch import CorruptBatch, batches, crc_matches
@@ -71,7 +72,7 @@ def _records(
         for number, (at, header) in enumerate(batches(data)):
             end = at + header.size_bytes
             batch = f"{path}.batches[{number}]"
-            for name in header.__struct_fields__:
+            for name in HEADER_FIELDS:
                 value = getattr(header, name)
                 if name == "crc":
                     value = crc_matches(data, header, at)

@@ -20,6 +20,7 @@ from penstock.replication.partition import Partition
 from property.test_compaction_machine import CompactionMachine
 
 Patch = pytest.MonkeyPatch
+pytestmark = pytest.mark.pure
 
 NOTICED = (AssertionError, OffsetsOutOfOrder)
 

@@ -6,12 +6,11 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from penstock.broker.app import RunningBroker, running
 from penstock.broker.machine import Machine
 from penstock.broker.net.server import Server
-from penstock.broker.net.session import Session
 from penstock.clock import Clock
 from penstock.config.listener import Endpoint
 from penstock.config.network import NetworkConfig
@@ -20,7 +19,6 @@ from penstock.config.zookeeper import ZookeeperConfig
 from penstock.errors import StorageError
 from penstock.log.files import Files
 from penstock.log.flush import Flushable, Flusher
-from penstock.log.lookup import LogSlice
 from penstock.metadata.store import MetadataStore
 from penstock.testing.files import Choice, FakeFiles
 from simulation.loop import PROCESS, Process, SimulatedLoop
@@ -107,20 +105,10 @@ class LoopFlusher(Flusher):
             done()
 
 
-class SimulatedSession(Session):
+class SimulatedServer(Server):
     """Sends slices of files in memory as bytes, because sendfile cannot read them."""
 
-    def _send_some(self) -> bool:
-        first = self._out[0]
-        if isinstance(first, LogSlice):
-            self._out[0] = memoryview(first.read())
-        return super()._send_some()
-
-
-class SimulatedServer(Server):
-    """The server with such sessions."""
-
-    session: ClassVar[type[Session]] = SimulatedSession
+    send_slice = staticmethod(lambda sock, part: sock.send(part.read()))
 
 
 class SimulatedBroker:

@@ -5,6 +5,7 @@ import inspect
 from scripts import docs
 
 from penstock.broker.handlers.table import HANDLERS
+from penstock.compiled import docstring
 from penstock.config.broker import broker_settings
 from penstock.config.consumer_group import ConsumerGroupConfig
 from penstock.config.setting import settings
@@ -41,4 +42,4 @@ def test_every_handler_states_the_versions_that_the_table_has() -> None:
         api, module = APIS[key], inspect.getmodule(handler)
         assert module is not None
         versions = f"v{api.low}-v{api.high}" if api.low < api.high else f"v{api.low}"
-        assert (module.__doc__ or "").startswith(f"{api.name} (key {key}, {versions}): ")
+        assert docstring(module).startswith(f"{api.name} (key {key}, {versions}): ")

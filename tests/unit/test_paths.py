@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 
+import pytest
 from scripts.paths import SOURCE, Count, Tracer
 
 from penstock.log.naming import parse_dir_name
@@ -30,6 +31,7 @@ def test_a_call_within_one_file_is_no_switch() -> None:
     assert count == Count(("log/naming.py",), lines, 0)
 
 
+@pytest.mark.pure
 def test_code_of_others_and_the_test_kit_are_not_counted() -> None:
     batch = batch_of(b"value")
     assert counted(lambda: sorted([3, 1])).files == ()

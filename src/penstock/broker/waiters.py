@@ -8,19 +8,19 @@ deadline the request answers with what there is.
 import asyncio
 from collections.abc import Callable, Hashable, Iterable
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from penstock.loop import Handle, Loop
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-MAX_CLIENT_WAIT_MS = 600_000
+MAX_CLIENT_WAIT_MS: Final = 600_000
 """Bounds the wait that a client asks for: the field allows 24 days. The default of
 `connections.max.idle.ms`.
 """
 
-AT_A_TIME = 16
+AT_A_TIME: Final = 16
 """Waiters woken per loop turn, so that a large group's members do not starve other requests."""
 
 

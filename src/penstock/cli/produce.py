@@ -48,7 +48,7 @@ class LineRejected(KafkaError):
 
     def __init__(self, number: int, error: BrokerRefused) -> None:
         super().__init__(f"line {number}: {error}")
-        self.code = error.code
+        self.code = error.code  # type: ignore[misc]  # see KafkaError
 
 
 NoRecord: TypeAlias = BadLine | LineRejected

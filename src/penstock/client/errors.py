@@ -10,7 +10,7 @@ class BrokerRefused(KafkaError):
 
     def __init__(self, code: int, about: str, text: str | None = None) -> None:
         try:
-            self.code = ErrorCode(code)
+            self.code = ErrorCode(code)  # type: ignore[misc]  # see KafkaError
             name = self.code.name
         except ValueError:  # from a newer broker
             name = f"error code {code}"

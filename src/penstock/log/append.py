@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import BatchHeader, CorruptBatch, batches, crc_matches
 
@@ -22,17 +20,27 @@ class OffsetsOutOfOrder(KafkaError):
     """A follower was given batches that do not follow its log's end."""
 
 
-class Appended(msgspec.Struct, frozen=True, gc=False):
+class Appended:
     """Where a batch was appended; a duplicate has the offsets of the original."""
 
-    first_offset: int
-    last_offset: int
-    log_append_time: int
-    """-1 where records keep their create time."""
-    log_start_offset: int
-    duplicate: bool
-    flush_due: bool
-    """`flush.messages` is reached: acknowledge after a flush only."""
+    def __init__(
+        self,
+        first_offset: int,
+        last_offset: int,
+        log_append_time: int,
+        log_start_offset: int,
+        *,
+        duplicate: bool,
+        flush_due: bool,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.log_append_time = log_append_time
+        """-1 where records keep their create time."""
+        self.log_start_offset = log_start_offset
+        self.duplicate = duplicate
+        self.flush_due = flush_due
+        """`flush.messages` is reached: acknowledge after a flush only."""
 
 
 def checked_batches(

@@ -10,12 +10,12 @@ import mmap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from penstock.errors import ConfigError, StorageError
 from penstock.types import Buffer
 
-TEMPORARY = ".tmp"
+TEMPORARY: Final = ".tmp"
 
 
 class OutOfFiles(StorageError):

@@ -9,11 +9,12 @@ import mmap
 from contextlib import suppress
 from pathlib import Path
 from struct import Struct
+from typing import Final
 
 from penstock.log.files import Files, LogFile, OutOfFiles
 from penstock.types import Buffer
 
-WRITE_BYTES = 4096
+WRITE_BYTES: Final = 4096
 """Entries wait in memory until there are so many bytes of them, a flush, or the end."""
 
 

@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
+from typing import Final
 
 from penstock.errors import StorageError
 from penstock.log import checkpoint
@@ -13,13 +14,13 @@ from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files, OutOfFiles, replace
 from penstock.types import TopicPartition
 
-RECOVERY_POINTS = "recovery-point-offset-checkpoint"
-HIGH_WATERMARKS = "replication-offset-checkpoint"
-LOG_STARTS = "log-start-offset-checkpoint"
-CLEANER_OFFSETS = "cleaner-offset-checkpoint"
-CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-BOOT_ID = ".penstock_boot_id"
-LOCK = ".lock"
+RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
+HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+LOG_STARTS: Final = "log-start-offset-checkpoint"
+CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
+CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
+BOOT_ID: Final = ".penstock_boot_id"
+LOCK: Final = ".lock"
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,7 @@
 """Finds batches in a log by offset or timestamp, and the aborted transactions of a range."""
 
-import msgspec
+from dataclasses import dataclass
+from typing import Final
 
 from penstock.log.files import LogFile
 from penstock.log.segments import Segments
@@ -9,18 +10,24 @@ from penstock.log.txn_index import AbortedTxn, overlapping
 from penstock.record.batch import BatchHeader
 from penstock.record.search import first_since
 
-DECOMPRESSED_LIMIT_BYTES = 1 << 28
+DECOMPRESSED_LIMIT_BYTES: Final = 1 << 28
 """Of one batch that a search by time opens; it was checked when it was produced."""
 
 
-class LogSlice(msgspec.Struct, frozen=True):
+class LogSlice:
     """Part of a segment file, for `sendfile`. Its first batch holds the requested offset; its last
     one may be incomplete, as Kafka allows. The slice keeps the file open.
     """
 
-    file: LogFile
-    position: int
-    size_bytes: int
+    def __init__(
+        self,
+        file: LogFile,
+        position: int,
+        size_bytes: int,
+    ) -> None:
+        self.file = file
+        self.position = position
+        self.size_bytes = size_bytes
 
     def __len__(self) -> int:
         return self.size_bytes
@@ -56,7 +63,8 @@ def slice_from(
     return None
 
 
-class BatchSearch(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class BatchSearch:
     """The search for the first record at or after `timestamp`, from offset `start` on, in a batch.
 
     It keeps its file open as long as it lives.

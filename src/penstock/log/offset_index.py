@@ -6,13 +6,14 @@ that batch begins. Sparse: one for each `index.interval.bytes` of log.
 
 from pathlib import Path
 from struct import Struct
+from typing import Final
 
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files
 from penstock.log.index_entries import IndexEntries
 
-ENTRY = Struct(">II")
-ENTRY_BYTES = ENTRY.size
+ENTRY: Final = Struct(">II")
+ENTRY_BYTES: Final = ENTRY.size
 
 
 class OffsetIndex:

@@ -5,6 +5,7 @@ disk takes the whole log directory offline.
 """
 
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -31,7 +32,7 @@ from penstock.record.batch import BatchHeader, assign, read_header, stamp_log_ap
 from penstock.record.control import EndTransactionMarker
 from penstock.types import Buffer, TopicPartition
 
-HELD_OPEN = 2
+HELD_OPEN: Final = 2
 """Segments whose files a flush holds open from its beginning. After a recovery, or in a copy that
 moved to another directory, thousands may have to be synced.
 """
@@ -182,7 +183,9 @@ class PartitionLog:
             return self._appended(first_offset, last_offset, log_append_time, duplicate=False)
 
     def _appended(self, first: int, last: int, time: int, *, duplicate: bool) -> Appended:
-        return Appended(first, last, time, self.log_start_offset, duplicate, self.flush_due)
+        return Appended(
+            first, last, time, self.log_start_offset, duplicate=duplicate, flush_due=self.flush_due
+        )
 
     @property
     def flush_due(self) -> bool:

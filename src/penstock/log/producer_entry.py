@@ -1,18 +1,17 @@
 """A partition's state of one producer: its epoch, its last batches, its transaction."""
 
 from dataclasses import dataclass, field
-
-import msgspec
+from typing import Final, NamedTuple
 
 from penstock.record.batch import BatchHeader
 
-REMEMBERED_BATCHES = 5
+REMEMBERED_BATCHES: Final = 5
 """As many as a client may have in flight: each may be sent again after a lost response."""
 
-SEQUENCE_MODULUS = 1 << 31
+SEQUENCE_MODULUS: Final = 1 << 31
 
 
-class BatchMetadata(msgspec.Struct, frozen=True, gc=False):
+class BatchMetadata(NamedTuple):
     """The offsets of a producer's batch, so that a retry is answered and not appended again."""
 
     last_sequence: int
@@ -29,7 +28,7 @@ class BatchMetadata(msgspec.Struct, frozen=True, gc=False):
         return self.last_offset - self.offset_delta
 
 
-@dataclass(slots=True)
+@dataclass
 class ProducerEntry:
     """One producer's state; `batches` has the newest last, and all of them are of its epoch."""
 

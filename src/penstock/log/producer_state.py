@@ -5,14 +5,15 @@ and the log takes every number once. It also knows the open transactions, hence 
 offset. Pure: it reads no file and no clock.
 """
 
-import msgspec
+from dataclasses import dataclass
+from typing import Final
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.log.producer_entry import SEQUENCE_MODULUS, BatchMetadata, ProducerEntry
 from penstock.log.producer_snapshot import decode_snapshot, encode_snapshot
 from penstock.record.batch import BatchHeader
 
-LAST_EPOCH = 2**15 - 1
+LAST_EPOCH: Final = 2**15 - 1
 
 
 class InvalidProducerEpoch(KafkaError):
@@ -39,7 +40,8 @@ class CoordinatorFenced(KafkaError):
     code = ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
-class CompletedTxn(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class CompletedTxn:
     """A transaction that a marker ended, with what the aborted-transaction index records of it."""
 
     producer_id: int

@@ -1,13 +1,13 @@
 """When a log rolls to a new segment."""
 
+from dataclasses import dataclass
 from zlib import crc32
-
-import msgspec
 
 from penstock.log.segment import MAX_RELATIVE_OFFSET, Segment
 
 
-class RollRules(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class RollRules:
     """A log's bounds on a segment; `name` spreads the rolls of many logs over the jitter."""
 
     name: str

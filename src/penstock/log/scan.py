@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from struct import Struct
+from typing import Final
 
 from penstock.log.files import LogFile
 from penstock.record.batch import (
@@ -14,18 +15,18 @@ from penstock.record.batch import (
     read_header,
 )
 
-WINDOW_BYTES = 4096
+WINDOW_BYTES: Final = 4096
 """Read at once while walking over small batches."""
 
-SMALL_BATCH_BYTES = 512
+SMALL_BATCH_BYTES: Final = 512
 """Above it one header a read is cheaper: most of a window would be records."""
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES: Final = 1 << 20
 """Read at once while checking whole batches."""
 
 # Base offset, length, magic, last offset delta: all that a search needs, and a fifth of the
 # price of a whole header.
-_SPAN = Struct(">qi4xb6xi")
+_SPAN: Final = Struct(">qi4xb6xi")
 
 
 def spans(file: LogFile, position: int, end: int) -> Iterator[tuple[int, int, int, int]]:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from penstock.errors import StorageError
 from penstock.log.corrupt import CorruptFile
@@ -19,17 +20,18 @@ from penstock.log.txn_index import AbortedTxn, decode_aborted, encode_aborted, k
 from penstock.record.batch import BatchHeader, CorruptBatch
 from penstock.types import Buffer
 
-LOG = ".log"
-INDEX = ".index"
-TIME_INDEX = ".timeindex"
-TXN_INDEX = ".txnindex"
-SNAPSHOT = ".snapshot"
-DELETED = ".deleted"
-CLEANED = ".cleaned"
-SWAP = ".swap"
-SEGMENT_FILES = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
+LOG: Final = ".log"
+INDEX: Final = ".index"
+TIME_INDEX: Final = ".timeindex"
+TXN_INDEX: Final = ".txnindex"
+SNAPSHOT: Final = ".snapshot"
+DELETED: Final = ".deleted"
+CLEANED: Final = ".cleaned"
+SWAP: Final = ".swap"
+SEGMENT_FILES: Final = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
 
-MAX_RELATIVE_OFFSET = (1 << 31) - 1
+MAX_RELATIVE_OFFSET: Final = (1 << 31) - 1
+NOWHERE: Final = (-1, 0)
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +40,7 @@ def offset_path(directory: Path, offset: int, suffix: str) -> Path:
     return directory / f"{offset:020d}{suffix}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexLimits:
     """How dense and how large the indexes of a segment may be."""
 
@@ -62,6 +64,7 @@ class Segment:
 
     __slots__ = (
         "_aborted",
+        "_after",
         "_file",
         "_files",
         "_first_timestamp",
@@ -106,6 +109,8 @@ class Segment:
         self._first_timestamp: int | None = None
         self._since_entry = 0
         self._rebuilt = False
+        self._after = NOWHERE
+        """Where the batch after the last one found begins: who reads on asks for it next."""
 
     def path(self, suffix: str = LOG) -> Path:
         return offset_path(self.directory, self.base_offset, suffix)
@@ -195,18 +200,22 @@ class Segment:
 
     def find(self, offset: int) -> tuple[int, int] | None:
         """Position and size of the batch that holds `offset`, or of the first one after it."""
-        entry_offset, position = self.offset_index.lookup(offset)
+        after_offset, after = self._after
+        is_next = offset == after_offset and after < self.size_bytes
+        entry_offset, position = self._after if is_next else self.offset_index.lookup(offset)
         try:
             if position >= self.size_bytes > 0:
                 raise CorruptBatch("an index entry points behind the end")
             for at, base_offset, last_offset, size in spans(
                 self._file or self.file, position, self.size_bytes
             ):
-                if at == position and base_offset > entry_offset and position > 0:
+                if at == position and base_offset > entry_offset and position > 0 and not is_next:
                     raise CorruptBatch("the batch lies behind its index entry")
                 if last_offset >= offset:
+                    self._after = last_offset + 1, at + size
                     return at, size
         except CorruptBatch as error:
+            self._after = NOWHERE
             if self._rebuilt:
                 raise
             # The index may be wrong: search the batches themselves.
@@ -299,6 +308,7 @@ class Segment:
         self._catch_up()
 
     def _cut(self, position: int) -> None:
+        self._after = NOWHERE
         self.file.truncate(position)
         self.size_bytes = position
         if position == 0:

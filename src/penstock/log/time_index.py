@@ -6,14 +6,14 @@ last offset of the batch that has it. The last entry of a closed segment is its 
 
 from pathlib import Path
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from penstock.log.corrupt import CorruptFile
 from penstock.log.files import Files
 from penstock.log.index_entries import IndexEntries
 
-ENTRY = Struct(">qI")
-ENTRY_BYTES = ENTRY.size
+ENTRY: Final = Struct(">qI")
+ENTRY_BYTES: Final = ENTRY.size
 
 
 class TimestampOffset(NamedTuple):

@@ -1,17 +1,18 @@
 """The topic that a request means, by name or by id, and the topics that only brokers write."""
 
 import re
+from typing import Final
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.metadata.image import ClusterImage
 from penstock.types import Uuid
 
-MAX_NAME_LENGTH = 249
+MAX_NAME_LENGTH: Final = 249
 """Leaves room in a file name for `-`, the partition number and `.<32 digits>-delete`."""
 
-LEGAL_CHARACTERS = re.compile(r"[a-zA-Z0-9._-]+")
+LEGAL_CHARACTERS: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
 class InternalTopic(KafkaError):

@@ -7,42 +7,42 @@ The records that follow the header stay opaque here: see `record.py`.
 
 from collections.abc import Iterator
 from struct import Struct
+from typing import Final
 
-import msgspec
 from crc32c import crc32c
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.compression import CODECS, Codec, UnknownCodec
 from penstock.types import Buffer, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 
-HEADER = Struct(">qiibIhiqqqhii")
-HEADER_BYTES = HEADER.size
+HEADER: Final = Struct(">qiibIhiqqqhii")
+HEADER_BYTES: Final = HEADER.size
 
-LENGTH_END = 12
+LENGTH_END: Final = 12
 """`batch_length` counts the bytes after itself."""
-MAGIC_AT = 16
-CHECKED_FROM = 21
+MAGIC_AT: Final = 16
+CHECKED_FROM: Final = 21
 """The CRC covers the attributes and everything after them."""
-MAGIC = 2
-SEQUENCES = 1 << 31
-NO_TIMESTAMP = -1
+MAGIC: Final = 2
+SEQUENCES: Final = 1 << 31
+NO_TIMESTAMP: Final = -1
 
-CODEC_BITS = 0x07
-LOG_APPEND_TIME = 0x08
-TRANSACTIONAL = 0x10
-CONTROL = 0x20
-DELETE_HORIZON = 0x40
+CODEC_BITS: Final = 0x07
+LOG_APPEND_TIME: Final = 0x08
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+DELETE_HORIZON: Final = 0x40
 
-_BASE_OFFSET = Struct(">q")
-_LENGTH = Struct(">i")
-_LENGTH_AT = 8
-_LEADER_EPOCH = Struct(">i")
-_LEADER_EPOCH_AT = 12
-_CRC = Struct(">I")
-_CRC_AT = 17
-_ATTRIBUTES = Struct(">h")
-_TIMESTAMP = Struct(">q")
-_MAX_TIMESTAMP_AT = 35
+_BASE_OFFSET: Final = Struct(">q")
+_LENGTH: Final = Struct(">i")
+_LENGTH_AT: Final = 8
+_LEADER_EPOCH: Final = Struct(">i")
+_LEADER_EPOCH_AT: Final = 12
+_CRC: Final = Struct(">I")
+_CRC_AT: Final = 17
+_ATTRIBUTES: Final = Struct(">h")
+_TIMESTAMP: Final = Struct(">q")
+_MAX_TIMESTAMP_AT: Final = 35
 
 
 class CorruptBatch(KafkaError):
@@ -51,22 +51,65 @@ class CorruptBatch(KafkaError):
     code = ErrorCode.CORRUPT_MESSAGE
 
 
-class BatchHeader(msgspec.Struct, frozen=True, gc=False):
+class BatchHeader:
     """The thirteen fields that precede the records, in wire order."""
 
-    base_offset: Offset
-    batch_length: int
-    leader_epoch: LeaderEpoch
-    magic: int
-    crc: int
-    attributes: int
-    last_offset_delta: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: ProducerId
-    producer_epoch: ProducerEpoch
-    base_sequence: int
-    record_count: int
+    def __init__(
+        self,
+        base_offset: Offset,
+        batch_length: int,
+        leader_epoch: LeaderEpoch,
+        magic: int,
+        crc: int,
+        attributes: int,
+        last_offset_delta: int,
+        base_timestamp: int,
+        max_timestamp: int,
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        base_sequence: int,
+        record_count: int,
+    ) -> None:
+        self.base_offset = base_offset
+        self.batch_length = batch_length
+        self.leader_epoch = leader_epoch
+        self.magic = magic
+        self.crc = crc
+        self.attributes = attributes
+        self.last_offset_delta = last_offset_delta
+        self.base_timestamp = base_timestamp
+        self.max_timestamp = max_timestamp
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.base_sequence = base_sequence
+        self.record_count = record_count
+
+    def fields(self) -> tuple[int, ...]:
+        """All thirteen, in wire order."""
+        return (
+            self.base_offset,
+            self.batch_length,
+            self.leader_epoch,
+            self.magic,
+            self.crc,
+            self.attributes,
+            self.last_offset_delta,
+            self.base_timestamp,
+            self.max_timestamp,
+            self.producer_id,
+            self.producer_epoch,
+            self.base_sequence,
+            self.record_count,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BatchHeader) and self.fields() == other.fields()
+
+    def __hash__(self) -> int:
+        return hash(self.fields())
+
+    def __repr__(self) -> str:
+        return f"BatchHeader{self.fields()}"
 
     @property
     def size_bytes(self) -> int:

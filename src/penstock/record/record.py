@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from penstock.record.batch import HEADER_BYTES, BatchHeader
+from penstock.record.batch import CODEC_BITS, HEADER_BYTES, BatchHeader
 from penstock.record.compression import Codec, decompress
 from penstock.record.invalid import InvalidRecord
 from penstock.record.varint import read_varint, read_varlong
@@ -57,8 +57,9 @@ def payload_view(
     body = memoryview(batch)[HEADER_BYTES : header.size_bytes]
     if header.record_count == 0 and not body:
         return b""  # compaction leaves empty batches, whatever their codec
-    codec = header.codec
-    return body if codec is Codec.NONE else decompress(codec, body, limit_bytes, scratch)
+    if header.attributes & CODEC_BITS == Codec.NONE:
+        return body
+    return decompress(header.codec, body, limit_bytes, scratch)
 
 
 def declared_count(header: BatchHeader) -> int:

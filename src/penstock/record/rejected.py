@@ -37,7 +37,8 @@ class RejectedRecords(KafkaError):
 
     def __init__(self, code: ErrorCode, text: str, errors: list[RecordError]) -> None:
         super().__init__(text)
-        self.code, self.errors = code, errors
+        self.code = code  # type: ignore[misc]  # see KafkaError
+        self.errors = errors
 
 
 def rejection(

@@ -1,5 +1,7 @@
 """Turns a produced batch into the one to store: validated, in the topic's compression."""
 
+from typing import Final
+
 from penstock.record.batch import BatchHeader, read_header, stamp_max_timestamp
 from penstock.record.compression import DecompressionLimit
 from penstock.record.invalid import InvalidRecord
@@ -13,7 +15,7 @@ from penstock.record.validate import (
 )
 from penstock.types import TopicPartition
 
-COMPRESSION_COST = 4
+COMPRESSION_COST: Final = 4
 """Compressing takes at least this many times as long as decompressing."""
 
 

@@ -3,7 +3,8 @@
 A valid batch is stored unchanged and every consumer reads it, so nothing malformed may pass.
 """
 
-import msgspec
+from dataclasses import dataclass
+from typing import Final
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.record.batch import (
@@ -22,7 +23,7 @@ from penstock.record.record import declared_count, payload_view
 from penstock.record.walk import walk
 from penstock.types import Buffer
 
-_TIMESTAMP_END = 1 << 63
+_TIMESTAMP_END: Final = 1 << 63
 
 
 class BatchTooLarge(KafkaError):
@@ -37,7 +38,8 @@ class InvalidTimestamp(KafkaError):
     code = ErrorCode.INVALID_TIMESTAMP
 
 
-class BatchRules(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class BatchRules:
     """The topic settings that restrict a batch, named as in the topic's config."""
 
     max_message_bytes: int
@@ -107,13 +109,19 @@ def _check_producer(header: BatchHeader) -> None:
         raise InvalidRecord("a transactional batch needs a producer id")
 
 
-class Timestamps(msgspec.Struct, frozen=True):
+class Timestamps:
     """Oldest and newest timestamp, taken from a batch's records and not from its header."""
 
-    oldest: int
-    newest: int
-    walked_bytes: int
-    """Size of the decompressed records."""
+    def __init__(
+        self,
+        oldest: int,
+        newest: int,
+        walked_bytes: int,
+    ) -> None:
+        self.oldest = oldest
+        self.newest = newest
+        self.walked_bytes = walked_bytes
+        """Size of the decompressed records."""
 
 
 def check_records(

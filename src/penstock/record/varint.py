@@ -4,13 +4,15 @@ Readers return (value, next position) and raise IndexError past the end of `data
 turn that into `InvalidRecord` once per batch, instead of a bounds check per byte.
 """
 
+from typing import Final
+
 from penstock.record.invalid import InvalidRecord
 from penstock.types import Buffer
 
-ONE_BYTE = 64
+ONE_BYTE: Final = 64
 """Values in [0, 64) take one byte."""
-_VARINT_BITS = 32
-_VARLONG_BITS = 64
+_VARINT_BITS: Final = 32
+_VARLONG_BITS: Final = 64
 
 
 def read_varint(data: Buffer, at: int) -> tuple[int, int]:

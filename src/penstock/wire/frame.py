@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from struct import Struct
-from typing import cast
+from typing import Final, cast
 
 from penstock.errors import ProtocolError
 from penstock.wire.apis import Api
 from penstock.wire.codec import encoder
-from penstock.wire.header import write_request_header, write_response_header
+from penstock.wire.header import response_start, write_request_header
 from penstock.wire.schema import Message, Splice
 
-_SIZE = Struct(">i")
-_API_KEY = Struct(">h")
-SMALL_BYTES = 4096
-GROWTH_BYTES = 65536
+_SIZE: Final = Struct(">i")
+_API_KEY: Final = Struct(">h")
+SMALL_BYTES: Final = 4096
+GROWTH_BYTES: Final = 65536
 
 
 class FrameBuffer:
@@ -115,8 +115,7 @@ def response_frame(
     api: Api, version: int, correlation_id: int, response: Message
 ) -> tuple[bytearray, Sequence[Splice]]:
     """A response's bytes, and the record regions to send between them."""
-    out = bytearray(4)
-    write_response_header(out, api, version, correlation_id)
+    out = response_start(api, version, correlation_id)
     splices = encoder(type(response), version)(response, out)
     size = len(out) - 4
     if splices:

@@ -6,29 +6,37 @@ broker supports (KIP-511).
 """
 
 from struct import Struct
-
-import msgspec
+from typing import Final
 
 from penstock.errors import ProtocolError
 from penstock.types import Buffer
 from penstock.wire.apis import APIS, Api
 from penstock.wire.primitives import MALFORMED, MalformedError, reason, skip_tags
 
-API_VERSIONS = 18
-CONTROLLED_SHUTDOWN = 7
+API_VERSIONS: Final = 18
+CONTROLLED_SHUTDOWN: Final = 7
 
-_FIXED = Struct(">hhi")
-_WITH_CLIENT_ID = Struct(">hhih")
-_CORRELATION_ID = Struct(">i")
+_FIXED: Final = Struct(">hhi")
+_WITH_CLIENT_ID: Final = Struct(">hhih")
+_CORRELATION_ID: Final = Struct(">i")
+_START: Final = Struct(">ii")
+_FLEXIBLE_START: Final = Struct(">iix")
 
 
-class RequestHeader(msgspec.Struct, frozen=True, gc=False):
+class RequestHeader:
     """The API, its version, the client, and the correlation id that the response must repeat."""
 
-    api: Api
-    version: int
-    correlation_id: int
-    client_id: str | None
+    def __init__(
+        self,
+        api: Api,
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+    ) -> None:
+        self.api = api
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
 
 
 def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
@@ -86,7 +94,8 @@ def read_response_header(frame: Buffer, api: Api, version: int) -> tuple[int, in
     return correlation_id, at
 
 
-def write_response_header(out: bytearray, api: Api, version: int, correlation_id: int) -> None:
-    out += _CORRELATION_ID.pack(correlation_id)
+def response_start(api: Api, version: int, correlation_id: int) -> bytearray:
+    """The header of a response, behind room for the size of its frame."""
     if version >= api.flexible and api.key != API_VERSIONS:
-        out.append(0)
+        return bytearray(_FLEXIBLE_START.pack(0, correlation_id))
+    return bytearray(_START.pack(0, correlation_id))

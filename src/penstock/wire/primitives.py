@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from struct import Struct
 from struct import error as StructError  # noqa: N812  an exception of the standard library
-from typing import Any
+from typing import Any, Final
 
 from penstock.errors import ProtocolError
 from penstock.types import Buffer
 
-MAX_TAGS = 1000
+MAX_TAGS: Final = 1000
 """More tagged fields than any message has; keeps a peer from making us read millions."""
 
 
@@ -17,7 +17,7 @@ class MalformedError(Exception):
     """Raised by generated code; `malformed` turns it into a ProtocolError."""
 
 
-MALFORMED = (MalformedError, StructError, IndexError, UnicodeDecodeError)
+MALFORMED: Final = (MalformedError, StructError, IndexError, UnicodeDecodeError)
 
 
 def malformed(
@@ -97,7 +97,7 @@ def packer(fmt: str) -> Callable[..., bytes]:
     return Struct(">" + fmt).pack
 
 
-_FEW = {fmt: [Struct(">" + fmt * n) for n in range(17)] for fmt in "?bhHiqd"}
+_FEW: Final = {fmt: [Struct(">" + fmt * n) for n in range(17)] for fmt in "?bhHiqd"}
 
 
 def repeated(fmt: str, count: int) -> Struct:

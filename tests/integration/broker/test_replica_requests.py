@@ -1,6 +1,7 @@
 """What a leader and a follower answer to clients and to other brokers."""
 
 import asyncio
+import dataclasses
 import random
 import threading
 from collections import Counter
@@ -9,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
 import pytest
 
 from penstock.broker.context import Services
@@ -582,15 +582,14 @@ def test_a_batch_that_holds_very_much_is_checked_off_the_loop(tmp_path: Path, co
         answers = (await sent).responses[0].partition_responses
         assert [(each.error_code, each.base_offset) for each in answers] == [(0, 0), (0, 2), (0, 3)]
 
-        leader.partition().rules = msgspec.structs.replace(
-            leader.partition().rules, keys_required=True
-        )
+        leader.partition().rules = dataclasses.replace(leader.partition().rules, keys_required=True)
         answers = (await produced(bytes(TURN_BYTES))).responses[0].partition_responses
         assert answers[0].error_code == ErrorCode.INVALID_RECORD
 
     run(tmp_path, test)
 
 
+@pytest.mark.pure
 def test_a_fetch_that_waits_for_many_bytes_checks_only_changed_partitions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

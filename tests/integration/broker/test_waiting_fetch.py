@@ -85,9 +85,24 @@ def test_records_go_from_file_to_socket_by_sendfile(
     monkeypatch.setattr(os, "sendfile", counting)
 
     async def test(leader: Leading, connection: Connection) -> None:
-        leader.append(b"x" * 100_000)
+        leader.append(b"x" * 200_000)
         size = size_of(await ask(leader, connection))
         assert sum(sent) == size == leader.partition().log.size_bytes
+
+    run(tmp_path, test)
+
+
+def test_few_records_are_sent_with_the_response_around_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unwanted(*_: int) -> int:
+        raise AssertionError("sendfile costs more calls than it saves bytes")
+
+    monkeypatch.setattr(os, "sendfile", unwanted)
+
+    async def test(leader: Leading, connection: Connection) -> None:
+        leader.append(b"x" * 60_000)
+        assert size_of(await ask(leader, connection)) == leader.partition().log.size_bytes
 
     run(tmp_path, test)
 

@@ -18,6 +18,7 @@ def messages(hint: object) -> Iterator[object]:
         yield from messages(part)
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("key", HANDLERS, ids=lambda key: APIS[key].name)
 def test_a_handler_names_the_request_and_response_of_its_api(key: int) -> None:
     hints = get_type_hints(HANDLERS[key])

@@ -292,6 +292,7 @@ def test_the_first_look_at_retention_comes_after_the_initial_delay() -> None:
     flusher.close()
 
 
+@pytest.mark.pure
 def test_one_log_in_trouble_does_not_stop_the_upkeep_of_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -310,6 +310,7 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_broken_rule_is_noticed(
     mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch

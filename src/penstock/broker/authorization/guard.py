@@ -25,7 +25,7 @@ class NotAuthorized(KafkaError):
 
     def __init__(self, code: ErrorCode) -> None:
         super().__init__(MESSAGES[code])
-        self.code = code
+        self.code = code  # type: ignore[misc]  # see KafkaError
 
 
 def then(reply: Any, change: Callable[[Any], Any]) -> Any:

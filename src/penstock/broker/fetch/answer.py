@@ -1,6 +1,7 @@
 """Which partitions the response to a fetch contains, and how they are grouped. Pure."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from penstock.broker.fetch.sessions import CachedPartition
 from penstock.errors import ErrorCode
@@ -8,7 +9,7 @@ from penstock.log.lookup import LogSlice
 from penstock.log.partition_log import PartitionLog
 from penstock.wire.messages.fetch import FetchableTopicResponse, PartitionData
 
-NO_PREFERENCE = -1
+NO_PREFERENCE: Final = -1
 """No other replica is preferred: the consumer goes on reading here (KIP-392)."""
 
 

@@ -4,8 +4,7 @@ The rules: who may read which replica, and up to which offset. The bytes stay in
 """
 
 from collections.abc import Callable, Hashable, Iterable
-
-import msgspec
+from typing import Final
 
 from penstock.broker.cluster import Cluster
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
@@ -39,7 +38,7 @@ from penstock.wire.messages.fetch import (
     PartitionData,
 )
 
-NOT_DIVERGING = EpochEndOffset()
+NOT_DIVERGING: Final = EpochEndOffset()
 
 
 class NotABroker(KafkaError):
@@ -54,23 +53,37 @@ class TopicNotAuthorized(KafkaError):
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-class FetchParams(msgspec.Struct, frozen=True):
+class FetchParams:
     """Who fetches, and by which rules."""
 
-    listener: str
-    replica_id: int
-    """The follower that fetches; below 0 for a consumer."""
-    broker_epoch: int
-    may_be_replica: bool
-    """Whether the request came on the listener that brokers use."""
-    is_valid: bool
-    read_committed: bool
-    may_read_followers: bool
-    rack: str
-    """Of a consumer that is to read in its rack; empty if replicas are not chosen by rack."""
-    tells_leader: bool
-    may_read: Callable[[str], bool] | None = None
-    """Whether the client may read a topic; None: every topic."""
+    def __init__(
+        self,
+        *,
+        listener: str,
+        replica_id: int,
+        broker_epoch: int,
+        may_be_replica: bool,
+        is_valid: bool,
+        read_committed: bool,
+        may_read_followers: bool,
+        rack: str,
+        tells_leader: bool,
+        may_read: Callable[[str], bool] | None = None,
+    ) -> None:
+        self.listener = listener
+        self.replica_id = replica_id
+        """The follower that fetches; below 0 for a consumer."""
+        self.broker_epoch = broker_epoch
+        self.may_be_replica = may_be_replica
+        """Whether the request came on the listener that brokers use."""
+        self.is_valid = is_valid
+        self.read_committed = read_committed
+        self.may_read_followers = may_read_followers
+        self.rack = rack
+        """Of a consumer that is to read in its rack; empty if replicas are not chosen by rack."""
+        self.tells_leader = tells_leader
+        self.may_read = may_read
+        """Whether the client may read a topic; None: every topic."""
 
 
 class FetchReading:

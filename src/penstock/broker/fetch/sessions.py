@@ -5,19 +5,19 @@ only partitions with news. Pure: session ids and the time are arguments.
 """
 
 from collections.abc import Callable, Iterable
-
-import msgspec
+from dataclasses import dataclass
+from typing import Final
 
 from penstock.errors import ErrorCode, KafkaError
 from penstock.types import Uuid
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, ForgottenTopic, PartitionData
 
-NO_SESSION = 0
-INITIAL_EPOCH = 0
-FINAL_EPOCH = -1
-MAX_EPOCH = 2**31 - 1
-EVICTION_MS = 120_000
-ALWAYS_KEPT = 1_000
+NO_SESSION: Final = 0
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+MAX_EPOCH: Final = 2**31 - 1
+EVICTION_MS: Final = 120_000
+ALWAYS_KEPT: Final = 1_000
 """Partitions that a session may have whatever exists: a client may know of new ones first."""
 
 
@@ -39,24 +39,40 @@ class FetchSessionTopicIdError(KafkaError):
     code = ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
-class CachedPartition(msgspec.Struct, gc=False):
+class CachedPartition:
     """One partition that a client fetches, and what it was last sent of it."""
 
-    topic: str
-    topic_id: Uuid
-    index: int
-    fetch_offset: int
-    max_bytes: int
-    leader_epoch: int
-    last_fetched_epoch: int
-    log_start_offset: int = -1
-    """Of a follower: the start of its own log."""
-    sent_high_watermark: int = -1
-    sent_log_start: int = -1
-    sent_error: bool = False
+    def __init__(
+        self,
+        topic: str,
+        topic_id: Uuid,
+        index: int,
+        fetch_offset: int,
+        max_bytes: int,
+        leader_epoch: int,
+        last_fetched_epoch: int,
+        log_start_offset: int = -1,
+        sent_high_watermark: int = -1,
+        sent_log_start: int = -1,
+        *,
+        sent_error: bool = False,
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = index
+        self.fetch_offset = fetch_offset
+        self.max_bytes = max_bytes
+        self.leader_epoch = leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
+        self.log_start_offset = log_start_offset
+        """Of a follower: the start of its own log."""
+        self.sent_high_watermark = sent_high_watermark
+        self.sent_log_start = sent_log_start
+        self.sent_error = sent_error
 
 
-class FetchSession(msgspec.Struct):
+@dataclass
+class FetchSession:
     """The partitions of one client, in the order in which they are read."""
 
     id: int

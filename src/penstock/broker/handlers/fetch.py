@@ -8,6 +8,7 @@ Refused: fetches as a replica, except on the listener that brokers use.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from penstock.broker.context import Context
 from penstock.broker.fetch.budget import FetchBudget
@@ -17,7 +18,8 @@ from penstock.replication.selector import is_rack_aware
 from penstock.security.acl import AclOperation
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse
 
-READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
 
 
 def fetch(request: FetchRequest, ctx: Context) -> FetchResponse | Parked[FetchResponse]:

@@ -101,7 +101,8 @@ async def append_in_turns(
 ) -> ProduceReply:
     """Let other requests in between. They may end the transaction: each turn verifies it again."""
     appending.is_copied = True
-    while True:
+    response = None
+    while response is None:
         await appending.pause()
         appending.verification = verification = verification_of(request, ctx)
         try:
@@ -109,11 +110,11 @@ async def append_in_turns(
                 await verification.wait()
             response = appending.response(request)
         except TurnOverError:
-            continue
+            response = None
         finally:
             if verification is not None:
                 verification.close()
-        return reply_to(request, ctx, appending, response)
+    return reply_to(request, ctx, appending, response)
 
 
 def reply_to(

@@ -2,10 +2,9 @@
 
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import Any, TypeAlias
-
-import msgspec
+from typing import Any, Final, TypeAlias
 
 from penstock.broker.context import AnyHandler, Context, Peer, Reply, Services
 from penstock.clock import Clock
@@ -23,11 +22,12 @@ logger = logging.getLogger(__name__)
 Outcome: TypeAlias = Reply[Message] | Coroutine[Any, Any, Reply[Message]] | bytearray
 """What a handler returned, or a response that is encoded already."""
 
-VIEWS_FRAME = {0}
+VIEWS_FRAME: Final = {0}
 """Produce: its records are views of the frame. Small requests decode faster from bytes."""
 
 
-class Route(msgspec.Struct):
+@dataclass
+class Route:
     """One API at one version, with its counts and times for the metrics."""
 
     api: Api
@@ -43,13 +43,20 @@ class Route(msgspec.Struct):
     """From the last byte of each request to its encoded response, including waits."""
 
 
-class Request(msgspec.Struct, gc=False):
+class Request:
     """A decoded request and the time at which its last byte arrived."""
 
-    header: RequestHeader
-    route: Route | None
-    message: Message | None
-    began_ns: int
+    def __init__(
+        self,
+        header: RequestHeader,
+        route: Route | None,
+        message: Message | None,
+        began_ns: int,
+    ) -> None:
+        self.header = header
+        self.route = route
+        self.message = message
+        self.began_ns = began_ns
 
 
 class Routes:

@@ -8,14 +8,14 @@ import socket
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from penstock.broker.context import Peer, Reply, Services
 from penstock.broker.net.connection_rate import ConnectionRate
 from penstock.broker.net.dispatch import Dispatch, Routes
 from penstock.broker.net.login import LoginDispatch
 from penstock.broker.net.protection import Protection
-from penstock.broker.net.session import Session
+from penstock.broker.net.session import SendSlice, Session, send_by_kernel
 from penstock.broker.net.tls_session import TlsSession
 from penstock.broker.waiters import Parked, Waiter
 from penstock.clock import Clock
@@ -65,7 +65,7 @@ def reason(error: OSError) -> str:
 class Server:
     """Accepts on bound sockets and owns the sessions. Belongs to the event loop."""
 
-    session: ClassVar[type[Session]] = Session
+    send_slice: SendSlice = staticmethod(send_by_kernel)
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Server:
         if protection is None:
             dispatch = Dispatch(self._routes, self._services, self._clock, peer)
             limit = self._network.socket_request_max_bytes
-            session = self.session(self._loop, sock, dispatch, self, limit)
+            session = Session(self._loop, sock, dispatch, self, limit, self.send_slice)
         else:
             try:
                 session = self._open_protected(sock, peer, protection)
@@ -168,7 +168,7 @@ class Server:
                 self._routes, self._services, self._clock, peer, protection.sasl
             )
         if protection.tls is None:
-            session = self.session(self._loop, sock, dispatch, self, limit)
+            session = Session(self._loop, sock, dispatch, self, limit, self.send_slice)
         else:
             wrapped = protection.tls.context.wrap_socket(
                 sock, server_side=True, do_handshake_on_connect=False

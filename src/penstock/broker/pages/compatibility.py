@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from penstock.broker.context import AnyHandler
 from penstock.broker.handlers.table import HANDLERS
+from penstock.compiled import docstring
 from penstock.wire.apis import APIS, Api
 
 HEAD = """\
@@ -45,6 +46,6 @@ def _contract(handler: AnyHandler) -> str:
     """The docstring of the handler's module, without the API's name, in one paragraph."""
     module = inspect.getmodule(handler)
     assert module is not None
-    text = " ".join(inspect.cleandoc(module.__doc__ or "").split())
+    text = " ".join(inspect.cleandoc(docstring(module)).split())
     _, _, contract = text.partition(": ")
     return contract

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from penstock.broker.context import Context
 from penstock.broker.error_code import PARTITION_ERRORS, code_of
@@ -31,7 +31,7 @@ from penstock.wire.messages.produce import (
     TopicProduceResponse,
 )
 
-TURN_BYTES = 1 << 22
+TURN_BYTES: Final = 1 << 22
 """Decompressed bytes that one request may check before other requests get their turn. A larger
 batch is checked on another thread: a few kilobytes may hold hundreds of megabytes.
 """
@@ -61,7 +61,7 @@ class CorruptRecords(KafkaError):
     code = ErrorCode.CORRUPT_MESSAGE
 
 
-UNREADABLE = (
+UNREADABLE: Final = (
     CorruptBatch,
     CorruptRecords,
     NotOneBatch,
@@ -176,7 +176,11 @@ class Appending:
         )
         self.pending.append(
             PendingAppend(
-                partition, answer, appended.last_offset, appended.flush_due, partition.tenure
+                partition,
+                answer,
+                appended.last_offset,
+                partition.tenure,
+                needs_flush=appended.flush_due,
             )
         )
         self._answers.append(answer)

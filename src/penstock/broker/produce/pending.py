@@ -16,15 +16,24 @@ from penstock.wire.messages.produce import (
 )
 
 
-class PendingAppend(msgspec.Struct, frozen=True):
+class PendingAppend:
     """An append that may have to wait for replicas or a flush, and its acknowledgement."""
 
-    partition: Partition
-    answer: PartitionProduceResponse
-    last_offset: int
-    needs_flush: bool
-    tenure: int
-    """Of this broker as the partition's leader, at the append."""
+    def __init__(
+        self,
+        partition: Partition,
+        answer: PartitionProduceResponse,
+        last_offset: int,
+        tenure: int,
+        *,
+        needs_flush: bool,
+    ) -> None:
+        self.partition = partition
+        self.answer = answer
+        self.last_offset = last_offset
+        self.needs_flush = needs_flush
+        self.tenure = tenure
+        """Of this broker as the partition's leader, at the append."""
 
     def is_done(self, acks: int) -> bool:
         log = self.partition.log

@@ -131,6 +131,8 @@ def _requirements(name: str) -> Iterable[str] | None:
 def _own_files() -> Iterator[tuple[Path, str]]:
     """The files of the packages themselves: an editable installation lists none."""
     folder = Path(penstock.__file__).parents[1]
+    for library in sorted(folder.glob("penstock__mypyc.*.so")):
+        yield library, library.name
     for package in [folder / "penstock", *sorted(folder.glob("pyspark_penstock*"))]:
         for path in sorted(package.rglob("*")):
             if path.is_file() and path.suffix in _OWN and _is_needed(path.relative_to(folder)):

@@ -147,6 +147,7 @@ def test_one_three_two_one(home: Path) -> None:
 
 
 @pytest.mark.parametrize(("before", "after", "instead"), [(1, 3, 2), (3, 2, 3), (3, 1, 1)])
+@pytest.mark.pure
 def test_a_crash_at_any_step_loses_nothing(
     before: int, after: int, instead: int, template: Path, tmp_path: Path
 ) -> None:
@@ -172,6 +173,7 @@ def crashes() -> Iterator[int]:
     raise AssertionError("it never ends")
 
 
+@pytest.mark.pure
 def test_a_second_crash_while_completing_loses_nothing(home: Path) -> None:
     lives = 12
     while True:

@@ -13,6 +13,8 @@ from penstock.log.partition_log import PartitionLog
 from penstock.types import NO_UUID
 from penstock.wire.messages.fetch import EpochEndOffset, PartitionData
 
+pytestmark = pytest.mark.pure
+
 
 @dataclass
 class Epochs:
