@@ -53,6 +53,8 @@ class ControllerContext:
         """Replicas whose log directory has failed."""
         self.deletions: dict[str, TopicDeletion] = {}
         """Topics being deleted, by name."""
+        self.begun_request_zxid: int | None = None
+        """The version of a tool's request for reassignments that was begun and is not complete."""
         self.may_delete_topics = True
         """`delete.topic.enable`."""
         self.chance: Random = SystemRandom()

@@ -221,7 +221,13 @@ class Controller:
         """Each topic as it was before its deletion, or why it was refused."""
         if not self._config.delete_topic_enable:
             raise TopicDeletionDisabled("delete.topic.enable is false")
-        return await self._submit(lambda context: topic_life.delete(context, names))
+
+        async def operation(context: ControllerContext) -> dict[str, Topic | KafkaError]:
+            deleted = await topic_life.delete(context, names)
+            await node_changes.finish_request(context)
+            return deleted
+
+        return await self._submit(operation)
 
     async def create_partitions(
         self, more: MorePartitions, *, validate_only: bool = False
@@ -293,11 +299,14 @@ class Controller:
         factor_may_change: bool = True,
     ) -> None:
         """Give a partition these replicas; None cancels a reassignment in progress."""
-        await self._submit(
-            lambda context: reassignment.reassign(
+
+        async def operation(context: ControllerContext) -> None:
+            await reassignment.reassign(
                 context, topic_partition, target, factor_may_change=factor_may_change
             )
-        )
+            await node_changes.finish_request(context)
+
+        await self._submit(operation)
 
     async def update_features(
         self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False

@@ -75,7 +75,8 @@ async def _requested_reassignments(context: ControllerContext) -> None:
                 error,
             )
     if requested is not None:
-        await _delete_when_complete(context)
+        context.begun_request_zxid = node.modified_zxid
+        await finish_request(context)
 
 
 async def progress_reassignments(
@@ -83,12 +84,19 @@ async def progress_reassignments(
 ) -> None:
     """Complete the reassignments of these partitions whose new replicas are in sync."""
     if await reassignment.progress(context, partitions):
-        await _delete_when_complete(context)
+        await finish_request(context)
 
 
-async def _delete_when_complete(context: ControllerContext) -> None:
-    if not reassignment.in_progress(context.image):
-        await _delete(context, paths.REASSIGN_PARTITIONS)
+async def finish_request(context: ControllerContext) -> None:
+    """Delete a tool's request once nothing of it is in progress. One that has just been written,
+    and was not begun, stays: the tool would take it for complete.
+    """
+    if context.begun_request_zxid is None or reassignment.in_progress(context.image):
+        return
+    node = await _read(context, paths.REASSIGN_PARTITIONS)
+    if node is not None and node.modified_zxid == context.begun_request_zxid:
+        await context.epoch.write(Delete(node.path, node.version))
+    context.begun_request_zxid = None
 
 
 async def _preferred_elections(context: ControllerContext) -> None:
@@ -129,6 +137,7 @@ async def _new_deletions(context: ControllerContext) -> None:
     if not names <= context.image.deleting:
         context.image = context.image.apply(ImageDelta(deleting=names | context.image.deleting))
         await topic_life.resume_deletions(context)
+        await finish_request(context)
     # Nodes of deleted topics that could not be removed before, as on a full disk.
     await topic_life.replicas_deleted(context, context.broker, ())
 

@@ -314,6 +314,43 @@ def test_a_repair_that_completes_a_tools_reassignment_removes_its_request(tree: 
     with_topic(tree, work, replicas=(0, 1))
 
 
+async def request_by_tool(running: RunningController, *target: int) -> None:
+    move = PartitionReassignment("t", 0, tuple(map(BrokerId, target)))
+    request = encode(PartitionReassignments(partitions=(move,)))
+    await running.store.create(paths.REASSIGN_PARTITIONS, request)
+
+
+@pytest.mark.parametrize("how", ["deleted", "deleted by a mark", "cancelled"])
+def test_a_tools_request_ends_with_the_topic_or_the_reassignment(tree: Tree, how: str) -> None:
+    async def work(running: RunningController) -> None:
+        await request_by_tool(running, 1, 2)
+        await running.settled()
+        assert await running.store.exists(paths.REASSIGN_PARTITIONS)
+        if how == "deleted":
+            await running.controller.delete_topics(["t"])
+        elif how == "cancelled":
+            await running.controller.reassign(FIRST, None)
+        else:
+            await running.store.create(paths.deleted_topic("t"))
+        await running.settled()
+        assert not await running.store.exists(paths.REASSIGN_PARTITIONS)
+
+    with_topic(tree, work, replicas=(0, 1))
+
+
+def test_a_request_that_was_not_begun_is_not_removed_with_another_reassignment(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await running.controller.reassign(FIRST, (0, 2))
+        known = state(running)
+        await request_by_tool(running, 1, 2)  # read after the operation that is queued now
+        ready = wanted(known, (0, 1, 2))
+        await running.controller.alter_isrs(known.leader, -1, [ready])
+        await running.settled()
+        assert set(state(running).replicas) >= {1, 2}, "the request was taken for complete"
+
+    with_topic(tree, work, replicas=(0, 1))
+
+
 MALFORMED = (
     paths.topic("foo"),
     paths.broker(BrokerId(9)),
