@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from penstock.cli.directory import DirectoryType
 from penstock.cli.failure import ExitCode
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.rebalance import rebalance
@@ -16,7 +17,7 @@ from penstock.local.ports import free_ports
 DIRECTORY = click.option(
     "--dir",
     "directory",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DirectoryType(),
     default=Path("penstock-cluster"),
     show_default=True,
     help="Directory of the cluster.",

@@ -10,6 +10,7 @@ import msgspec
 from penstock.broker.startup.adoption import adopt
 from penstock.broker.startup.known_log_dirs import forget
 from penstock.cli.decoders import decoder_for, known_decoder
+from penstock.cli.directory import DIRECTORY
 from penstock.cli.failure import SomeFailed
 from penstock.cli.output import FORMAT, print_json
 from penstock.cli.topic_configs import CONFIGS, pairs
@@ -32,7 +33,7 @@ HOME = click.option(
     metavar="D",
     default=Path("penstock-data"),
     show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     help="The data directory of the broker.",
 )
 

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import click
 
+from penstock.cli.directory import DirectoryType
 from penstock.clock import SystemClock
 from penstock.metadata.backup import export_lines, import_lines
 from penstock.metadata.tree import FILE_NAME
@@ -22,7 +23,7 @@ def directory_option(*, exists: bool, help_text: str) -> Callable[[Command], Com
         metavar="D",
         default="./penstock-data",
         show_default=True,
-        type=click.Path(exists=exists, file_okay=False, path_type=Path),
+        type=DirectoryType(exists=exists),
         help=help_text,
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 
+from penstock.cli.directory import DIRECTORY
 from penstock.cli.failure import ExitCode, cause, sentence
 from penstock.cli.output import FORMAT, iso_time, print_json
 from penstock.cli.pipeline_view import Display, table
@@ -73,7 +74,7 @@ def pipeline() -> None:
 
 
 @pipeline.command("init")
-@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("directory", type=DIRECTORY)
 def init(directory: Path) -> None:
     """Create a project that runs as it is: a spec, a flow, definitions in Python and SQL."""
     for path in write_project(directory, directory.absolute().name):

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from penstock.broker.startup.state_file import read_state, unfound_broker
+from penstock.cli.directory import DIRECTORY
 from penstock.cli.ranges import SECONDS
 from penstock.client.address import parse_addresses
 from penstock.client.cluster import Client
@@ -82,7 +83,7 @@ def remote(command: Callable[..., None]) -> Callable[..., None]:
         "--dir",
         "directory",
         metavar="D",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=DIRECTORY,
         help="Use the broker that runs in this data directory.",
     )
     @click.option(

@@ -20,6 +20,7 @@ from penstock.broker.startup.state_file import (
 )
 from penstock.broker.until_stopped import Stop, until_stopped
 from penstock.cli.daemon import start_daemon
+from penstock.cli.directory import DIRECTORY
 from penstock.cli.logging import LEVELS, start_logging
 from penstock.config.sources import Resolved, resolve
 from penstock.errors import ConfigError
@@ -65,7 +66,7 @@ def usable_cores() -> int:
 @click.option(
     "--dir",
     "directory",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     default=Path("penstock-data"),
     show_default=True,
     help="Data directory: metadata, state and, unless log.dirs is set, logs.",

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from penstock.cli.daemon import stop_broker
+from penstock.cli.directory import DIRECTORY
 from penstock.cli.ranges import SECONDS
 
 
@@ -12,7 +13,7 @@ from penstock.cli.ranges import SECONDS
 @click.option(
     "--dir",
     "directory",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     default=Path("penstock-data"),
     show_default=True,
     help="The data directory of the broker.",

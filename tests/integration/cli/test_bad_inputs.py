@@ -63,6 +63,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     partition.mkdir(parents=True)
     (partition / f"{0:020d}.log").write_bytes(b"\x00" * 100)
     (tmp_path / "logs" / "meta.properties").write_text("version=9\n")
+    (tmp_path / "machine" / "logs" / "worker.0" / "t-0").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -113,6 +114,18 @@ SERVE = [
         ),
         "listener SSL speaks SSL, but there is no ssl.keystore.location",
     ),
+    (
+        (
+            "--workers=2",
+            "--set=authorizer.class.name=kafka.security.authorizer.AclAuthorizer",
+            "--set=super.users=User:admin",
+        ),
+        "workers connect to each other as User:ANONYMOUS, which ACLs would refuse",
+    ),
+    (
+        ("--set=listener.name.plain_text.ssl.client.auth=required",),
+        "is for a listener that is not there; listeners has PLAINTEXT",
+    ),
     (("--set", "listeners=nonsense"), "must be name://host:port"),
     (("--set", "penstock.http.listen=here"), "must be host:port"),
     (("--set", "penstock.http.listen=127.0.0.1:99999"), "must be host:port"),
@@ -130,6 +143,7 @@ SERVE = [
     (("--host", "host.invalid"), "host.invalid"),
     (("--host", "0.0.0.0"), "advertised.listeners=PLAINTEXT://HOST:"),
     (("--host", "127.0.0.1", "--port", "TAKEN"), "Address already in use"),
+    (("--dir", ""), "must not be empty"),
     (("--dir", "file"), "file"),
     (("--dir", "file/data"), "Not a directory"),
     (("--dir", "/proc/penstock"), "/proc/penstock"),
@@ -162,6 +176,10 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("topic lst", USAGE, "lst"),
     ("serve --port 0 --set log.dirs=logs", FAILED, "meta.properties"),
     ("serve --port 0 --dir locked", FAILED, "locked/metadata.sqlite.lock: Is a directory"),
+    ("stop --dir ''", USAGE, "must not be empty"),
+    ("topic list --dir ''", USAGE, "must not be empty"),
+    ("metadata export --dir ''", USAGE, "must not be empty"),
+    ("cluster status --dir ''", USAGE, "must not be empty"),
     ("stop --dir empty", USAGE, "no broker runs here"),
     ("stop --dir nowhere", USAGE, "no broker runs here"),
     ("stop --dir file", USAGE, "file"),
@@ -231,6 +249,8 @@ OTHERS: list[tuple[str, ExitCode, str]] = [
     ("log verify file", USAGE, "file"),
     ("log verify empty", USAGE, "no partition"),
     ("log verify .", USAGE, "did you mean logs?"),
+    ("log verify machine", USAGE, "a folder, such as machine/logs/worker.0"),
+    ("log verify machine/logs", USAGE, "a folder, such as machine/logs/worker.0"),
     ("log adopt nowhere", USAGE, "nowhere"),
     ("log adopt file", USAGE, "file"),
     ("log adopt logs", FAILED, "meta.properties"),

@@ -39,6 +39,8 @@ from penstock.types import TopicPartition
 READ_BYTES = 1 << 20
 MAX_RECORDS_BYTES = 1 << 30
 METADATA_LOG = "__cluster_metadata-0"
+WORKER = "worker."
+"""Folders of workers: see `local.workers.layout`."""
 
 
 def verify(files: Files, directory: Path, *, deep: bool = False) -> Report:
@@ -59,12 +61,23 @@ def verify(files: Files, directory: Path, *, deep: bool = False) -> Report:
         elif parsed is not None:
             report.remark(path, f"is marked as {parsed.role}")
     if not ends and not files.exists(directory / META_PROPERTIES):
-        logs = directory / "logs"
-        hint = f"; did you mean {logs}?" if files.is_dir(logs) else ""
-        raise ConfigError(f"{directory} is no log directory: it has no partition{hint}")
+        raise ConfigError(
+            f"{directory} is no log directory: it has no partition{_nearby(files, directory)}"
+        )
     _check_identity(files, directory, report)
     _check_checkpoints(files, directory, report, ends)
     return report
+
+
+def _nearby(files: Files, directory: Path) -> str:
+    """Where logs are, if this is a data directory, or the log directory of several workers."""
+    logs = directory / "logs"
+    if not files.is_dir(logs):
+        logs = directory
+    folders = [logs / name for name in sorted(files.names(logs)) if name.startswith(WORKER)]
+    if folders:
+        return f"; each worker has a folder, such as {folders[0]}"
+    return "" if logs == directory else f"; did you mean {logs}?"
 
 
 def _check_identity(files: Files, directory: Path, report: Report) -> None:
