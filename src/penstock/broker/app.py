@@ -76,7 +76,8 @@ async def running(
     )
     between_brokers = no_security
     named = config.listener.inter_broker()
-    if config.zookeeper.zookeeper_connect is not None and named in protected:
+    is_alone = config.zookeeper.zookeeper_connect is None and not machine.is_worker
+    if not is_alone and named in protected:
         protocol = config.listener.protocols()[named]
         listener = ListenerSecurity(named, protocol, resolved.texts())
         between_brokers = peer_security(listener, protected[named])

@@ -24,6 +24,12 @@ def listener_setting(name: str) -> Setting | None:
     return None if match is None else settings(SecurityConfig).get(match["name"])
 
 
+def listener_of(name: str) -> str | None:
+    """The listener that a setting is for, in upper case; None if it is for all."""
+    match = _PREFIXED.fullmatch(name.lower())
+    return None if match is None else match["listener"].upper()
+
+
 def without_mechanism(name: str) -> str | None:
     """A login configuration that belongs to no mechanism, and would therefore be ignored."""
     match = _PREFIXED.fullmatch(name.lower())

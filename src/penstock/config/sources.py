@@ -15,6 +15,8 @@ from penstock.config.broker import (
     declared_setting,
 )
 from penstock.config.environment import setting_names
+from penstock.config.listener import ListenerConfig
+from penstock.config.listener_security import listener_of
 from penstock.config.profile import profile as profile_texts
 from penstock.config.properties import properties
 from penstock.config.setting import SettingError, parse
@@ -115,7 +117,21 @@ def resolve(
             raise ConfigError(f"{each.origin}: {problem}")
         warnings.append(f"{each.origin}: {problem}")
     config = broker_config({name: each.text for name, each in given.items()})
+    _refuse_missing_listeners(config.listener, given.values())
     return Resolved(config, given, tuple(warnings))
+
+
+def _refuse_missing_listeners(listener: ListenerConfig, given: Iterable[Given]) -> None:
+    """A name with a slip in it would leave the listener that was meant less protected."""
+    opened = {each.listener for each in listener.endpoints()}
+    elsewhere = {each.upper() for each in listener.controller_listener_names}
+    for each in given:
+        named = listener_of(each.name)
+        if named is not None and named not in opened | elsewhere:
+            raise ConfigError(
+                f"{each.origin}: {each.name} is for a listener that is not there; listeners has "
+                f"{', '.join(sorted(opened))}"
+            )
 
 
 def _check(given: Given) -> None:

@@ -39,9 +39,10 @@ def is_of_clients(name: str) -> bool:
 def is_refused(name: str, text: str, *, from_environment: bool = False) -> bool:
     """Whether the setting asks for protection that this broker does not provide."""
     # A wrong prefix or wrong case does not change what was meant.
-    short = _OF_ONE_LISTENER.sub("", name.lower().removeprefix("penstock."))
+    whole = name.lower().removeprefix("penstock.")
+    short = _OF_ONE_LISTENER.sub("", whole)
     if not short.startswith(_PREFIXES):
         return False
-    if from_environment and not _IN_ENVIRONMENT.fullmatch(short):
-        return False
+    if from_environment and short == whole and not _IN_ENVIRONMENT.fullmatch(short):
+        return False  # clients have no listeners
     return text.strip().lower() not in {"", _ASKS_FOR_NOTHING.get(short)}

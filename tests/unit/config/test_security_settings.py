@@ -53,6 +53,23 @@ def test_variables_mean_the_same_as_lines_of_a_file() -> None:
             resolve(environ={variable: "x"})
 
 
+def test_a_variable_for_a_listener_without_the_second_underscore_stops_the_start() -> None:
+    listeners = "PLAINTEXT://:1,SASL_SSL://:2"
+    meant = {"KAFKA_LISTENERS": listeners, "KAFKA_LISTENER_NAME_SASL__SSL_SSL_CLIENT_AUTH": "none"}
+    assert resolve(environ=meant, strict=True).warnings == ()
+    with pytest.raises(ConfigError, match="KAFKA_LISTENER_NAME_SASL_SSL_SSL_CLIENT_AUTH: "):
+        resolve(environ={"KAFKA_LISTENER_NAME_SASL_SSL_SSL_CLIENT_AUTH": "required"})
+
+
+@pytest.mark.parametrize("prefix", ["listener.name.out.", "listener.name.out.plain."])
+def test_a_setting_of_a_listener_that_is_not_there_stops_the_start(prefix: str) -> None:
+    name = f"{prefix}connections.max.reauth.ms"
+    with pytest.raises(ConfigError, match=f"--set: {name} is for a listener that is not there"):
+        resolve(pairs=[f"{name}=1"])
+    of_kraft = ["controller.listener.names=OUT", f"{name}=1"]
+    assert resolve(pairs=of_kraft, strict=True).warnings == ()
+
+
 def test_variables_of_clients_are_not_broker_settings() -> None:
     theirs = {"KAFKA_SASL_PASSWORD": "x", "KAFKA_SASL_MECHANISM": "PLAIN", "KAFKA_SSL_CAFILE": "/c"}
     assert len(resolve(environ=theirs, strict=True).warnings) == len(theirs)
@@ -96,11 +113,14 @@ def test_an_authorizer_is_kafkas_own_or_none(pairs: list[str], says: str) -> Non
     assert not resolve(pairs=["authorizer.class.name="]).config.authorization.is_on
 
 
+BOTH = "listeners=PLAINTEXT://:1,SASL_SSL://:2"
 LOGIN = "listener.name.sasl_ssl.plain.sasl.jaas.config"
 
 
 def test_settings_of_a_listener_are_declared_by_their_end() -> None:
     given = {
+        "listeners": "PLAINTEXT://:1,OUT://:2,SASL_SSL://:3",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUT:SSL,SASL_SSL:SASL_SSL",
         "listener.name.out.ssl.client.auth": "required",
         LOGIN: "canary",
         "listener.name.sasl_ssl.scram-sha-512.connections.max.reauth.ms": "1000",
@@ -112,13 +132,14 @@ def test_settings_of_a_listener_are_declared_by_their_end() -> None:
 
 
 def test_a_variable_names_a_listeners_login() -> None:
-    resolved = resolve(environ={"KAFKA_LISTENER_NAME_SASL__SSL_PLAIN_SASL_JAAS_CONFIG": "canary"})
-    assert resolved.texts() == {LOGIN: "canary"}
+    environ = {"KAFKA_LISTENER_NAME_SASL__SSL_PLAIN_SASL_JAAS_CONFIG": "canary"}
+    resolved = resolve(environ=environ, pairs=[BOTH])
+    assert resolved.texts()[LOGIN] == "canary"
 
 
 def test_no_secret_is_in_what_the_start_logs(tmp_path: Path) -> None:
     secrets = ("ssl.keystore.password", "ssl.keystore.key", LOGIN)
-    resolved = resolve(pairs=[f"{name}=canary" for name in secrets])
+    resolved = resolve(pairs=[BOTH, *(f"{name}=canary" for name in secrets)])
     told = "\n".join([*starting(resolved, tmp_path), repr(resolved.config)])
     assert "canary" not in told
     for name in secrets:

@@ -33,6 +33,7 @@ from penstock.local.workers.layout import (
     write_layout,
 )
 from penstock.local.workers.metadata import holders, move_replicas
+from penstock.local.workers.settings import check_workers
 from penstock.log.disk import DiskFiles
 from penstock.log.files import Files
 from penstock.log.found import FoundDirectory, look_into
@@ -61,6 +62,8 @@ def prepare(
     _check_layout(files, directory, layout, log_dirs)
     if wanted == 1 and layout.workers == 1 and layout.resize is None:
         return 1  # as a broker alone has it, which looks for itself
+    if wanted > 1:
+        check_workers(config, wanted)
     with ExitStack() as locks:
         _lock(files, locks, log_dirs, max(layout.workers, wanted))
         preparation = _Preparation(files, directory, config, log_dirs, chance)

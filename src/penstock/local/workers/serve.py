@@ -29,7 +29,6 @@ from penstock.local.workers.child import Channel
 from penstock.local.workers.layout import folder
 from penstock.local.workers.settings import (
     advertised_endpoints,
-    check_ranges,
     one_replica,
     worker_endpoints,
     worker_settings,
@@ -117,7 +116,6 @@ class _Machine:
         """Take every port first, so that one that is taken is told before anything starts."""
         config = self._resolved.config
         listener, network = config.listener, config.network
-        check_ranges(listener, self._count)
         own_endpoints = worker_endpoints(listener, self._count)
         check_file_limit(self._count, len(listener.endpoints()))
         check_process_limit(self._count)

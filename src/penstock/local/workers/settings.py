@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.broker.replicas.cordoned import ALL
-from penstock.config.broker import broker_config
-from penstock.config.listener import Endpoint, ListenerConfig
+from penstock.config.broker import BrokerConfig, broker_config
+from penstock.config.listener import Endpoint, ListenerConfig, SecurityProtocol
 from penstock.config.sources import Given, Resolved, SettingSource
 from penstock.errors import ConfigError
 from penstock.local.workers.layout import folder
+from penstock.security.principal import ANONYMOUS, super_users
 
 ORIGIN = "--workers"
 MAX_PORT = 65535
@@ -88,6 +89,24 @@ def check_ranges(listener: ListenerConfig, workers: int) -> None:
                 f"advertised.listeners: {name} has {len(ports)} ports for {workers} workers; write "
                 "one port, or a range with one for each"
             )
+
+
+def check_workers(config: BrokerConfig, workers: int) -> None:
+    """Refuse what the settings alone show to be impossible, before anything is changed."""
+    check_ranges(config.listener, workers)
+    worker_endpoints(config.listener, workers)
+    access, inter_broker = config.authorization, config.listener.inter_broker()
+    if (
+        access.is_on
+        and config.listener.protocols()[inter_broker] is SecurityProtocol.PLAINTEXT
+        and not access.allow_everyone_if_no_acl_found
+        and ANONYMOUS not in super_users(access.super_users)
+    ):
+        raise ConfigError(
+            f"--workers {workers}: workers connect to each other as {ANONYMOUS}, which ACLs would "
+            "refuse: add it to super.users, and let nobody else reach the listener "
+            f"{inter_broker}; or let inter.broker.listener.name name one with logins"
+        )
 
 
 def worker_settings(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.config.authorization import KNOWN_AUTHORIZERS
 from penstock.config.broker import BrokerConfig
 from penstock.config.sources import resolve
 from penstock.errors import ConfigError
@@ -195,6 +196,43 @@ def test_workers_after_an_unclean_stop_are_as_unclean(home: Path) -> None:
 def test_workers_after_a_clean_stop_are_clean(home: Path) -> None:
     prepare(home, config(home), 2)
     assert len(list((home / "logs").glob(f"worker.*/{CLEAN_SHUTDOWN}"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            {
+                "listeners": "PLAINTEXT://:9092,EXTRA://:9093",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT",
+            },
+            "move the listeners apart",
+        ),
+        ({"listeners": "PLAINTEXT://:65535"}, "leaves no 2 ports behind it"),
+        ({"advertised.listeners": "PLAINTEXT://a:1-3"}, "has 3 ports for 2 workers"),
+        (
+            {"authorizer.class.name": KNOWN_AUTHORIZERS[0], "super.users": "User:admin"},
+            "add it to super.users, and let nobody else reach the listener PLAINTEXT",
+        ),
+    ],
+)
+def test_settings_that_workers_cannot_have_change_nothing(
+    home: Path, settings: dict[str, str], says: str
+) -> None:
+    before = sorted(home.rglob("*"))
+    with pytest.raises(ConfigError, match=says):
+        prepare(home, config(home, **settings), 2)
+    assert sorted(home.rglob("*")) == before
+    assert prepare(home, config(home, **settings), 1) == 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"super.users": "User:admin;User:ANONYMOUS"}, {"allow.everyone.if.no.acl.found": "true"}],
+)
+def test_acls_that_let_workers_connect_to_each_other(home: Path, settings: dict[str, str]) -> None:
+    acls = {"authorizer.class.name": KNOWN_AUTHORIZERS[0], **settings}
+    assert prepare(home, config(home, **acls), 2) == 2
 
 
 def test_folders_of_workers_without_their_layout_are_refused(home: Path) -> None:
