@@ -21,7 +21,8 @@ KEPT: list[tuple[str, type[msgspec.Struct], str]] = [
         BrokerState,
         (
             '{"pid":7,"began":"810277","broker_id":1,"cluster_id":"c","bootstrap":"h:1",'
-            '"listeners":{"PLAINTEXT":"h:1"},"http":"h:2"}'
+            '"listeners":{"PLAINTEXT":"h:1"},"http":"h:2","workers":[{"index":0,"pid":8,'
+            '"broker_id":1,"listeners":{"PLAINTEXT":"h:3"},"http":"h:4","restarts":5}]}'
         ),
     ),
     (
