@@ -69,7 +69,7 @@ def test_readings_may_be_lost_and_payments_are_not_when_the_broker_is_killed(
     program: Callable[[], list[str]], tmp_path: Path
 ) -> None:
     (port,) = free_ports(1)
-    count = 1000
+    count = 3000  # takes longer than two looks at how far it is
     with PenstockBroker("--port", str(port), folder=tmp_path) as broker:
         referee = Referee(broker.bootstrap)
         for topic in ("readings", "payments"):
