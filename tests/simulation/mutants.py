@@ -25,6 +25,7 @@ from penstock.controller.controller import Controller as ControllerItself
 from penstock.controller.controller_election import ControllerElection
 from penstock.controller.epoch import ControllerEpoch
 from penstock.errors import ErrorCode
+from penstock.log.log_dir import LogDir
 from penstock.metadata import reader
 from penstock.metadata.errors import StoreError
 from penstock.metadata.records import decode
@@ -287,6 +288,15 @@ def trust_an_empty_disk(patch: Patch) -> None:
     patch.setattr(decision, "lost_replicas", lambda *_: [])
 
 
+def forget_an_unclean_shutdown(patch: Patch) -> None:
+    """Only the process that found it knows of it."""
+
+    def mark(self: LogDir) -> None:
+        self.had_unclean_shutdown = True
+
+    patch.setattr(LogDir, "mark_unclean_shutdown", mark)
+
+
 def trust_the_image(patch: Patch) -> None:
     """A state changed by another writer is not read again."""
 
@@ -335,6 +345,10 @@ MUTANTS = [
     Mutant(
         trust_an_empty_disk,
         story=stories.all_are_killed_and_one_comes_first_with_an_empty_disk,
+    ),
+    Mutant(
+        forget_an_unclean_shutdown,
+        story=stories.the_first_to_come_back_lacks_records_and_is_restarted,
     ),
     Mutant(trust_the_image, story=stories.a_state_is_written_by_hand),
     Mutant(send_control_requests_once, story=stories.a_topic_is_made_while_a_broker_has_no_store),

@@ -242,6 +242,32 @@ async def all_are_killed_and_the_one_that_lost_power_comes_first(world: World) -
     await asyncio.sleep(4)
 
 
+async def the_first_to_come_back_lacks_records_and_is_restarted(world: World) -> None:
+    """It waits for the others. After its next start nothing in its logs shows that they are short,
+    or were created while it waited.
+    """
+    where = world.partitions[0]
+    replicas, _ = world.assignment(where)
+    await asyncio.sleep(3)
+    await until(lambda: len(isr_of(world, where)) == len(replicas), 20)
+    first = world.brokers[leader_of(world, where)]
+    for broker in world.brokers:
+        broker.kill()
+    first.replace_disk()
+    first.start(world.tasks)
+    await asyncio.sleep(6)
+    await asyncio.wait([world.tasks.create_task(first.stop())])
+    first.start(world.tasks)
+    await asyncio.sleep(6)
+    first.kill()
+    first.start(world.tasks)
+    await asyncio.sleep(6)
+    for broker in world.brokers:
+        if not broker.is_up:
+            broker.start(world.tasks)
+    await asyncio.sleep(4)
+
+
 async def a_leader_that_only_clients_reach_dies(world: World) -> None:
     """It wants to go on without its followers, and the controller does not learn of it."""
     where = led_elsewhere(world)
@@ -397,6 +423,7 @@ STORIES: tuple[Story, ...] = (
     the_store_is_lost_as_a_leader_is_written,
     all_are_killed_and_one_comes_first_with_an_empty_disk,
     all_are_killed_and_the_one_that_lost_power_comes_first,
+    the_first_to_come_back_lacks_records_and_is_restarted,
     a_leader_that_only_clients_reach_dies,
     a_state_is_written_by_hand,
     a_leader_expires_while_the_controller_has_no_store,

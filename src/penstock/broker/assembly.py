@@ -152,6 +152,7 @@ def assemble(
         outboxes=(remote_markers, remote_verifications),
         before_truncation=compactor.truncated,
         unclean_shutdown=storage.unclean_shutdown,
+        on_resolved=storage.logs.clear_unclean_shutdown,
         is_alone=storage.is_alone,
         clock=clock,
         chance=chance,

@@ -95,6 +95,10 @@ async def open_storage(
         logger.warning(
             "%d in-sync replicas have no log on this broker, %s among them", len(lost), min(lost)
         )
+        logs.mark_unclean_shutdown()
+    unclean_shutdown = logs.had_unclean_shutdown
+    if is_alone:  # no other replica has what is missing
+        logs.clear_unclean_shutdown()
     stack.callback(logs.close)
     check_directories(logs)
     await log_dir_ownership.record(logs, metadata, broker_id, cluster_id, chance, is_alone=is_alone)
@@ -107,7 +111,7 @@ async def open_storage(
         file_shares,
         logs,
         open_segments,
-        unclean_shutdown=bool(lost) or any(each.had_unclean_shutdown for each in logs.online),
+        unclean_shutdown=unclean_shutdown,
         is_alone=is_alone,
     )
 

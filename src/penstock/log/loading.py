@@ -109,7 +109,7 @@ class Loading:
                 )
                 if log.end_offset < known_end:
                     logger.warning("%s ends at %d, before %d", path, log.end_offset, known_end)
-                    log_dir.was_truncated = True
+                    log_dir.mark_unclean_shutdown()
                 log.set_high_watermark(high_watermarks.get(partition, 0))
                 logs[partition] = log
                 log_dir.stale_names.discard(partition)

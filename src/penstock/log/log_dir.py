@@ -20,6 +20,7 @@ LOG_STARTS: Final = "log-start-offset-checkpoint"
 CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 BOOT_ID: Final = ".penstock_boot_id"
+UNCLEAN_SHUTDOWN: Final = ".penstock_unclean_shutdown"
 LOCK: Final = ".lock"
 
 logger = logging.getLogger(__name__)
@@ -50,8 +51,8 @@ class LogDir:
         """The last broker stopped cleanly: its logs need no recovery."""
         self.lost_page_cache = False
         """The machine restarted after an unclean stop: what was not synced is gone."""
-        self.was_truncated = False
-        """At start-up a log ended before its checkpointed high watermark or recovery point."""
+        self.had_unclean_shutdown = False
+        """Acknowledged records may be missing: KIP-966's unclean shutdown."""
         self.stale_names: set[TopicPartition] = set()
         """Partitions that the checkpoint files may still name although their logs are gone."""
         self._on_failure = on_failure
@@ -89,10 +90,18 @@ class LogDir:
         if self.failure is not None:
             raise LogDirOffline(f"log directory {self.path} is offline: {self.failure}")
 
-    @property
-    def had_unclean_shutdown(self) -> bool:
-        """Acknowledged records may be missing: KIP-966's unclean shutdown."""
-        return self.lost_page_cache or self.was_truncated
+    def mark_unclean_shutdown(self) -> None:
+        """Note that acknowledged records may be missing, until other replicas have made up for it.
+
+        On disk: a broker that waits for them may be restarted, and its logs look whole by then.
+        """
+        if not self.had_unclean_shutdown:
+            replace(self._files, self.path / UNCLEAN_SHUTDOWN, b"")
+            self.had_unclean_shutdown = True
+
+    def clear_unclean_shutdown(self) -> None:
+        self._files.remove(self.path / UNCLEAN_SHUTDOWN)
+        self.had_unclean_shutdown = False
 
     def lock(self) -> None:
         """Lock out other processes; changes nothing else."""
@@ -113,6 +122,9 @@ class LogDir:
         boot = self.path / BOOT_ID
         last_boot = self._files.read(boot).decode() if self._files.exists(boot) else ""
         self.lost_page_cache = not self.clean and last_boot not in {"", boot_id}
+        self.had_unclean_shutdown = self._files.exists(self.path / UNCLEAN_SHUTDOWN)
+        if self.lost_page_cache:
+            self.mark_unclean_shutdown()
         replace(self._files, boot, boot_id.encode())
 
     def release(self, *, broker_epoch: int | None) -> None:

@@ -105,6 +105,22 @@ class LogStore:
         """Whether the last broker stopped cleanly, in every directory."""
         return all(log_dir.clean and log_dir.failure is None for log_dir in self.dirs)
 
+    @property
+    def had_unclean_shutdown(self) -> bool:
+        """Acknowledged records may be missing in some directory."""
+        return any(log_dir.had_unclean_shutdown for log_dir in self.online)
+
+    def mark_unclean_shutdown(self) -> None:
+        for log_dir in self.online:
+            with suppress(StorageError), log_dir:  # it goes offline, and the others serve
+                log_dir.mark_unclean_shutdown()
+
+    def clear_unclean_shutdown(self) -> None:
+        """What is missing cannot count as in sync any more."""
+        for log_dir in self.online:
+            with suppress(StorageError), log_dir:
+                log_dir.clear_unclean_shutdown()
+
     def get(self, partition: TopicPartition) -> PartitionLog | None:
         return self.logs.get(partition)
 

@@ -88,6 +88,22 @@ def test_a_log_that_was_cut_at_the_start_may_lack_records() -> None:
     assert rig.store.dirs[0].had_unclean_shutdown
 
 
+def test_an_unclean_shutdown_is_known_until_it_is_resolved() -> None:
+    """However often the broker is started meanwhile: its logs look whole after the first time."""
+    rig = LogRig()
+    rig.append(batch_of(b"x"))
+    rig.boot_id = "boot-2"
+    known: list[object] = []
+    for stop in (LogRig.crash, LogRig.restart, LogRig.crash, LogRig.restart):
+        stop(rig)
+        known.append((rig.store.dirs[0].lost_page_cache, rig.store.had_unclean_shutdown))
+    assert known == [(True, True), (False, True), (False, True), (False, True)]
+    rig.store.clear_unclean_shutdown()
+    known = [rig.store.had_unclean_shutdown]
+    rig.restart()
+    assert [*known, rig.store.had_unclean_shutdown] == [False, False]
+
+
 def test_a_log_that_ends_before_what_was_committed_lacks_records() -> None:
     rig = LogRig()
     rig.append(batch_of(b"x"))

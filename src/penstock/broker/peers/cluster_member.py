@@ -92,6 +92,7 @@ class ClusterMember:
         outboxes: Sequence[Outbox[Any, Any]],
         before_truncation: Callable[[PartitionLog, int], object],
         unclean_shutdown: bool,
+        on_resolved: Callable[[], object],
         is_alone: bool,
         clock: Clock,
         chance: Random,
@@ -101,7 +102,7 @@ class ClusterMember:
         self._partitions, self._tasks, self._clock = partitions, tasks, clock
         self._is_alone = is_alone
         self._is_closed = False
-        self._unclean_shutdown = unclean_shutdown
+        self._unclean_shutdown, self._on_resolved = unclean_shutdown, on_resolved
         self._peers, self._outboxes = peers, outboxes
 
         def epoch() -> int:
@@ -280,8 +281,12 @@ class ClusterMember:
         self._topics.check()
 
     def _registration_read(self, registration: BrokerRegistration) -> None:
-        """Once the controller has cleared the mark, a later registration does not set it again."""
-        self._unclean_shutdown &= registration.unclean_shutdown is True
+        """Once the controller has cleared the mark, no later registration sets it again, neither
+        of this process nor of the next.
+        """
+        if self._unclean_shutdown and registration.unclean_shutdown is not True:
+            self._unclean_shutdown = False
+            self._on_resolved()
 
     def _controller_changed(self, controller: BrokerId) -> None:
         if controller not in {self._cluster.image.controller, NO_LEADER}:

@@ -21,6 +21,7 @@ from penstock.log.log_dir import (
     LOCK,
     LOG_STARTS,
     RECOVERY_POINTS,
+    UNCLEAN_SHUTDOWN,
 )
 from penstock.log.meta_properties import FILE_NAME as META_PROPERTIES
 from penstock.log.meta_properties import (
@@ -34,7 +35,7 @@ from penstock.types import TopicPartition
 logger = logging.getLogger(__name__)
 
 CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANER_OFFSETS)
-FILES = (META_PROPERTIES, *CHECKPOINTS, CLEAN_SHUTDOWN, BOOT_ID)
+FILES = (META_PROPERTIES, *CHECKPOINTS, CLEAN_SHUTDOWN, UNCLEAN_SHUTDOWN, BOOT_ID)
 """What a broker has in a log directory beside its partitions."""
 
 
@@ -125,6 +126,8 @@ def _move(
 
 def _pass_on_state(files: Files, source: Path, target: Path) -> None:
     """The target is as clean as the dirtiest: its logs are then checked when they are loaded."""
+    if files.exists(source / UNCLEAN_SHUTDOWN):
+        replace(files, target / UNCLEAN_SHUTDOWN, b"")
     if files.exists(source / CLEAN_SHUTDOWN):
         return
     if files.exists(source / BOOT_ID):
