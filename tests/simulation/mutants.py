@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock.broker.peers import control_changes, control_plane, controller_channel
+from penstock.broker.peers import (
+    config_watch,
+    control_changes,
+    control_plane,
+    controller_channel,
+)
 from penstock.broker.peers.connection import PeerConnection
 from penstock.broker.peers.control_plane import ControlPlane
 from penstock.broker.peers.topic_watch import TopicWatch
@@ -297,6 +302,14 @@ def forget_an_unclean_shutdown(patch: Patch) -> None:
     patch.setattr(LogDir, "mark_unclean_shutdown", mark)
 
 
+def read_settings_that_are_behind(patch: Patch) -> None:
+    """A broker reads a new topic's settings as its server of the store has them."""
+
+    async def not_needed(_: object) -> None: ...
+
+    patch.setattr(config_watch, "catch_up", not_needed)
+
+
 def trust_the_image(patch: Patch) -> None:
     """A state changed by another writer is not read again."""
 
@@ -349,6 +362,10 @@ MUTANTS = [
     Mutant(
         forget_an_unclean_shutdown,
         story=stories.the_first_to_come_back_lacks_records_and_is_restarted,
+    ),
+    Mutant(
+        read_settings_that_are_behind,
+        story=stories.a_topic_is_made_anew_while_a_server_of_the_store_is_behind,
     ),
     Mutant(trust_the_image, story=stories.a_state_is_written_by_hand),
     Mutant(send_control_requests_once, story=stories.a_topic_is_made_while_a_broker_has_no_store),

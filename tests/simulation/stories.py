@@ -335,6 +335,23 @@ async def a_topic_is_made_while_a_broker_has_no_store(world: World) -> None:
     await asyncio.sleep(3)
 
 
+async def a_topic_is_made_anew_while_a_server_of_the_store_is_behind(world: World) -> None:
+    """Its broker is told of the topic before it can read the topic's settings there."""
+    await deleted(world, ANEW.topic)
+    broker = world.brokers[(controller_of(world) + 1) % world.plan.brokers]
+    others = [each.number for each in world.brokers if each is not broker]
+    await made(world, ANEW.topic, FLEETING, [broker.number, *others[:2]])
+    await until(lambda: image_settings(broker, ANEW.topic) == FLEETING, 20)
+    await asyncio.sleep(1)
+    assert broker.store is not None
+    broker.store.fall_behind()
+    await deleted(world, ANEW.topic)
+    await made(world, ANEW.topic, SETTINGS_OF[ANEW.topic], [broker.number, *others[:2]])
+    await asyncio.sleep(1)
+    broker.store.catch_up()
+    await asyncio.sleep(4)
+
+
 async def a_move_is_half_ended(world: World) -> None:
     """The controller and all target replicas die between the two writes that complete it."""
     where = world.partitions[0]
@@ -428,6 +445,7 @@ STORIES: tuple[Story, ...] = (
     a_state_is_written_by_hand,
     a_leader_expires_while_the_controller_has_no_store,
     a_topic_is_made_while_a_broker_has_no_store,
+    a_topic_is_made_anew_while_a_server_of_the_store_is_behind,
     a_move_is_half_ended,
     answers_come_while_a_controller_takes_over,
     a_node_is_malformed,

@@ -94,6 +94,8 @@ class SimulatedStore(Writes):
         self._closed = False
         self._answers: dict[asyncio.Future[Any], str] = {}
         self._heard_s = 0.0
+        self._behind: Tree | None = None
+        self._untold: list[Change] = []
         self._connect()
 
     def _connect(self) -> None:
@@ -194,7 +196,29 @@ class SimulatedStore(Writes):
         while self._state is not SessionState.CONNECTED:
             await self._try_to_connect()
 
+    @property
+    def _tree(self) -> Tree:
+        """What its server of the ensemble has."""
+        return self._behind or self._server.tree
+
+    def fall_behind(self) -> None:
+        """Its server misses the next writes of others, as one of an ensemble may, until it carries
+        out a write of this session.
+        """
+        self._behind = Tree.in_memory(self._server.tree._clock)
+        self._server.tree._connection.backup(self._behind._connection)
+
+    def catch_up(self) -> None:
+        self._behind = None
+        untold, self._untold = self._untold, []
+        if untold:
+            self.notify(untold)
+
     def notify(self, changes: Iterable[Change]) -> None:
+        if self._behind is not None:
+            self._untold += changes
+            return
+
         def arrive() -> None:
             for change in changes:
                 self._watches.notify(change)
@@ -265,35 +289,35 @@ class SimulatedStore(Writes):
         keys: list[Change] = [*map(DataChanged, data), *map(ChildrenChanged, parents)]
         listener = self._watches.add(on_change, keys)
         try:
-            await self._ask("/", lambda: [self._server.tree.get(path) for path in parents])
+            await self._ask("/", lambda: [self._tree.get(path) for path in parents])
         except BaseException:
             listener.cancel()
             raise
         return listener
 
     async def get(self, path: str) -> Node:
-        return await self._ask(path, lambda: self._server.tree.get(path))
+        return await self._ask(path, lambda: self._tree.get(path))
 
     async def exists(self, path: str) -> bool:
         return path in await self.get_many((path,))
 
     async def children(self, path: str) -> list[str]:
-        return await self._ask(path, lambda: self._server.tree.children(path))
+        return await self._ask(path, lambda: self._tree.children(path))
 
     async def get_many(self, paths: Iterable[str]) -> dict[str, Node]:
-        return await self._many(paths, self._server.tree.get)
+        return await self._many(paths, Tree.get)
 
     async def children_many(self, paths: Iterable[str]) -> dict[str, list[str]]:
-        return await self._many(paths, self._server.tree.children)
+        return await self._many(paths, Tree.children)
 
-    async def _many(self, paths: Iterable[str], read: Callable[[str], T]) -> dict[str, T]:
+    async def _many(self, paths: Iterable[str], read: Callable[[Tree, str], T]) -> dict[str, T]:
         wanted = list(paths)
 
         def work() -> dict[str, T]:
             found = {}
             for path in wanted:
                 try:
-                    found[path] = read(path)
+                    found[path] = read(self._tree, path)
                 except NoNode:
                     continue
             return found
@@ -310,6 +334,7 @@ class SimulatedStore(Writes):
 
         def sent(multi: Sequence[Operation]) -> asyncio.Future[list[Answer]]:
             def work() -> list[Answer]:
+                self.catch_up()
                 (outcome,) = tree.apply(session, [multi])
                 if isinstance(outcome, StoreError):
                     raise outcome

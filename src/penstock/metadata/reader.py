@@ -26,11 +26,18 @@ from penstock.metadata.records import (
     decode_or_skip,
 )
 from penstock.metadata.registration import BrokerRegistration
-from penstock.metadata.store import MetadataStore, Node
+from penstock.metadata.store import ANY_VERSION, Check, MetadataStore, Node
 from penstock.metadata.topic_names import is_legal
 from penstock.types import NO_UUID, BrokerId, TopicPartition
 
 logger = logging.getLogger(__name__)
+
+
+async def catch_up(store: MetadataStore) -> None:
+    """Let the next reads show all writes until now: a server of an ensemble may be behind others,
+    but not once it has carried out a write of our own.
+    """
+    await store.multi((Check(paths.TOPICS, ANY_VERSION),))
 
 
 async def read_image(store: MetadataStore) -> ClusterImage:

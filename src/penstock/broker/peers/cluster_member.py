@@ -36,6 +36,7 @@ from penstock.metadata import paths
 from penstock.metadata.errors import StoreError
 from penstock.metadata.features import Features
 from penstock.metadata.image import ClusterImage, ImageDelta
+from penstock.metadata.reader import catch_up
 from penstock.metadata.records import NO_LEADER, LogDirEvent, encode
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import MetadataStore, SessionState
@@ -269,6 +270,7 @@ class ClusterMember:
                 return
 
     async def _existing_topics(self, names: Collection[str]) -> Collection[str]:
+        await catch_up(self._store)
         nodes = {paths.topic(name): name for name in names}
         return {nodes[path] for path in await self._store.get_many(nodes)}
 

@@ -8,7 +8,12 @@ from penstock.metadata import paths
 from penstock.metadata.config_delta import changed_configs
 from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ClusterImage, Configs, ImageDelta
-from penstock.metadata.reader import read_configs, read_group_configs, read_user_configs
+from penstock.metadata.reader import (
+    catch_up,
+    read_configs,
+    read_group_configs,
+    read_user_configs,
+)
 from penstock.metadata.records import ConfigOverrides, decode_or_skip
 from penstock.metadata.store import MetadataStore
 
@@ -91,7 +96,12 @@ class ConfigWatch:
         return ImageDelta(topic_configs=changed) if changed else None
 
     async def topics(self, names: Iterable[str]) -> Mapping[str, Configs]:
-        """The current settings of these topics; empty for those without a node."""
+        """The current settings of these topics; empty for those without a node.
+
+        The controller tells of a topic as soon as it has written it. A server of the store that is
+        behind would return no settings, or those of a deleted topic with the same name.
+        """
+        await catch_up(self._store)
         listed = {paths.topic_config(name): name for name in names}
         nodes = await self._store.get_many(listed)
         found: dict[str, Configs] = {name: {} for name in listed.values()}

@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable
 from penstock.metadata import paths
 from penstock.metadata.errors import StoreError
 from penstock.metadata.image import ClusterImage, ImageDelta
-from penstock.metadata.store import ANY_VERSION, Check, MetadataStore
+from penstock.metadata.reader import catch_up
+from penstock.metadata.store import MetadataStore
 
 logger = logging.getLogger(__name__)
 
@@ -50,8 +51,7 @@ class TopicWatch:
 
     async def _check(self) -> None:
         image = self._image()
-        # Reads may be a moment behind. After a write of our own they show all earlier writes.
-        await self._store.multi((Check(paths.TOPICS, ANY_VERSION),))
+        await catch_up(self._store)
         names = set(await self._store.children(paths.TOPICS))
         names -= set(await self._store.children(paths.DELETE_TOPICS))
         deleted = dict.fromkeys(name for name in image.topics if name not in names)
