@@ -32,6 +32,8 @@ async def brokers_changed(
             for broker, topic_partition in context.replicas_on_offline_dirs
             if broker in context.image.brokers
         }
+        gone = {each.id for each in dead}
+        context.caught_up = {each for each in context.caught_up if each[0] not in gone}
         await repair(context, allows_unclean)
     if joined:
         context.image = context.image.apply(ImageDelta(brokers={each.id: each for each in joined}))

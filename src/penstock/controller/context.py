@@ -51,6 +51,9 @@ class ControllerContext:
         """Brokers in a controlled shutdown, with their epochs. They are not elected."""
         self.replicas_on_offline_dirs: set[tuple[BrokerId, TopicPartition]] = set()
         """Replicas whose log directory has failed."""
+        self.caught_up: set[tuple[BrokerId, TopicPartition]] = set()
+        """Replicas that have joined the ISR since their broker came back after an unclean shutdown.
+        """
         self.deletions: dict[str, TopicDeletion] = {}
         """Topics being deleted, by name."""
         self.begun_request_zxid: int | None = None
@@ -102,6 +105,14 @@ class ControllerContext:
     def unclean_shutdown_brokers(self) -> Collection[BrokerId]:
         """Brokers that may have lost records that they had acknowledged."""
         return [each.id for each in self.image.brokers.values() if each.unclean_shutdown]
+
+    def replicas_in_doubt(self, topic_partition: TopicPartition) -> Collection[BrokerId]:
+        """Brokers that may have lost records of this partition, and have not caught up since."""
+        return [
+            each
+            for each in self.unclean_shutdown_brokers
+            if (each, topic_partition) not in self.caught_up
+        ]
 
     async def announce(
         self,

@@ -166,6 +166,12 @@ async def alter_isrs(
         written[topic_partition] = results[topic_partition] = replace(
             state, partition_epoch=node.version
         )
+        before = context.image.partition(topic_partition)
+        context.caught_up |= {
+            (each, topic_partition)
+            for each in context.unclean_shutdown_brokers
+            if each in state.isr and before is not None and each not in before.isr
+        }
     if written:
         await context.announce(ImageDelta(partitions=written), metadata_only=written)
     await reread(context, refused)

@@ -213,7 +213,10 @@ def _elected_without(
     remaining = replace(partition, replicas=replicas, isr=isr)
     live = context.live_replicas(topic_partition, replicas)
     outcome = elected(
-        remaining, live, allow_unclean=False, unclean_shutdown=context.unclean_shutdown_brokers
+        remaining,
+        live,
+        allow_unclean=False,
+        unclean_shutdown=context.replicas_in_doubt(topic_partition),
     )
     if outcome.leader == NO_LEADER:
         raise EligibleLeadersNotAvailable(f"no remaining replica of {topic_partition} is in sync")

@@ -64,7 +64,7 @@ def _outcome(
         raise UnknownTopic(f"No such {unknown or f'topic as {topic_partition.topic}'}")
     live = context.live_replicas(topic_partition, partition.replicas)
     return (
-        preferred(partition, live, context.unclean_shutdown_brokers)
+        preferred(partition, live, context.replicas_in_doubt(topic_partition))
         if election_type is ElectionType.PREFERRED
         else forced(partition, live)
     )

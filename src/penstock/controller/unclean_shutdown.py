@@ -20,7 +20,7 @@ from penstock.metadata.image import Broker, ImageDelta, PartitionRegistration
 from penstock.metadata.records import decode, encode
 from penstock.metadata.registration import BrokerRegistration
 from penstock.metadata.store import Set
-from penstock.types import BrokerId
+from penstock.types import BrokerId, TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +30,9 @@ async def clear_resolved(context: ControllerContext) -> None:
     for broker in context.unclean_shutdown_brokers:
         if not any(
             may_predate_shutdown(partition, broker)
+            and (broker, TopicPartition(topic.name, index)) not in context.caught_up
             for topic in context.image.topics.values()
-            for partition in topic.partitions.values()
+            for index, partition in topic.partitions.items()
         ):
             await _clear(context, context.image.brokers[broker])
 

@@ -502,6 +502,50 @@ def test_an_unclean_shutdown_stays_marked_until_a_better_replica_is_back(tree: T
     with_topic(tree, work, replicas=((1, 2),))
 
 
+def test_a_replica_that_caught_up_is_trusted_although_another_partition_still_waits(
+    tree: Tree,
+) -> None:
+    """The first waits for broker 2. In the second, broker 1 has caught up since it came back."""
+
+    async def work(running: RunningController) -> None:
+        await die(running, 1, 2)
+        await come(running, 1, unclean_shutdown=True)
+        caught_up = wanted(state(running, SECOND), (3, 1), topic_partition=SECOND)
+        await running.controller.alter_isrs(BrokerId(3), -1, [caught_up])
+        await die(running, 3)
+        assert (state(running).leader, state(running).isr) == (-1, (1, 2))
+        assert (state(running, SECOND).leader, state(running, SECOND).isr) == (1, (1,))
+
+    with_topic(tree, work, replicas=((1, 2), (3, 1)), brokers=(0, 1, 2, 3))
+
+
+def test_a_mark_is_cleared_although_the_broker_has_caught_up_elsewhere_before(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await die(running, 1, 2)
+        await come(running, 1, unclean_shutdown=True)
+        caught_up = wanted(state(running, SECOND), (3, 1), topic_partition=SECOND)
+        await running.controller.alter_isrs(BrokerId(3), -1, [caught_up])
+        await come(running, 2)
+        assert (state(running).leader, state(running).isr) == (2, (2,))
+        node = await running.store.get(paths.broker(BrokerId(1)))
+        assert decode(BrokerRegistration, node).unclean_shutdown is UNSET
+
+    with_topic(tree, work, replicas=((1, 2), (3, 1)), brokers=(0, 1, 2, 3))
+
+
+def test_a_replica_that_crashed_again_after_it_had_caught_up_is_not_trusted(tree: Tree) -> None:
+    async def work(running: RunningController) -> None:
+        await die(running, 1, 2)
+        await come(running, 1, unclean_shutdown=True)
+        caught_up = wanted(state(running, SECOND), (3, 1), topic_partition=SECOND)
+        await running.controller.alter_isrs(BrokerId(3), -1, [caught_up])
+        await die(running, 1, 3)
+        await come(running, 1, unclean_shutdown=True)
+        assert state(running, SECOND).leader == -1
+
+    with_topic(tree, work, replicas=((1, 2), (3, 1)), brokers=(0, 1, 2, 3))
+
+
 def test_changes_made_while_the_store_was_away_are_read(tree: Tree) -> None:
     """After a lost connection to the store, no watch tells of changes made meanwhile."""
 
