@@ -78,6 +78,7 @@ class Nemesis:
             "connections": (5, self.break_connections),
             "store connection": (3, self.break_store_connection),
             "stop": (3, self.stop),
+            "behind": (3, self.fall_behind),
             "expire": (3, self.expire),
             "move": (4, self.move),
             "prefer": (3, self.prefer),
@@ -247,6 +248,16 @@ class Nemesis:
         if broker is not None and broker.store is not None:
             self._note(f"{broker.host} loses its connection to the store")
             broker.store.lose_connection()
+
+    async def fall_behind(self) -> None:
+        """The broker's server of the store is behind the others for a while."""
+        broker = self._some_broker()
+        if broker is not None and broker.store is not None:
+            store = broker.store
+            self._note(f"the store's server of {broker.host} falls behind")
+            store.fall_behind()
+            await self._rest(0.01, 1.5)
+            store.catch_up()
 
     async def expire(self) -> None:
         broker = self._some_broker()

@@ -140,6 +140,7 @@ class SimulatedStore(Writes):
     def _suspend(self) -> None:
         self._there.is_closed = self._back.is_closed = True
         self._server.clients.pop(self._session, None)
+        self._behind, self._untold = None, []  # as it connects again, it syncs
         self._become(SessionState.SUSPENDED)
         answers, self._answers = self._answers, {}
         for future, path in answers.items():
